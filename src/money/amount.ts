@@ -1,0 +1,117 @@
+/**
+ * Exact quantities. Everything inside is a `bigint` in units of 10^-18 of its asset; on the wire and in SQL it is
+ * decimal text. There is no float on any way from one to the other.
+ */
+import { assert } from "../std/assert.ts";
+import type { Brand } from "../std/brand.ts";
+
+/** An exact quantity of some asset, in units of 10^-18. May be negative: a posting is a signed amount. */
+export type Amount = Brand<bigint, "Amount">;
+
+/** Decimals that the ledger holds. */
+export const SCALE = 18;
+const ONE = 10n ** BigInt(SCALE);
+
+export const ZERO = 0n as Amount;
+/** Every amount on the wire is below this: 10^18 (behaviour.md, section 4). */
+export const AMOUNT_LIMIT = (10n ** 18n * ONE) as Amount;
+/** No balance may reach this: 10^29 (behaviour.md, section 4). */
+export const BALANCE_LIMIT = (10n ** 29n * ONE) as Amount;
+
+/** interface.md: the pattern of every amount on the wire. */
+export const DECIMAL_PATTERN = "^[0-9]*\\.?[0-9]+$";
+export const DECIMAL_MAX_LENGTH = 60;
+const DECIMAL = new RegExp(DECIMAL_PATTERN);
+
+export const plus = (a: Amount, b: Amount): Amount => (a + b) as Amount;
+export const minus = (a: Amount, b: Amount): Amount => (a - b) as Amount;
+export const negative = (a: Amount): Amount => -a as Amount;
+
+export type AmountRefusal = "not_a_decimal" | "too_precise" | "zero" | "too_large";
+
+/**
+ * Reads an amount from the wire: the pattern, at most 60 characters, at most 18 decimals that count, above zero and
+ * below 10^18. What an asset allows of these decimals is judged by `fitsPrecision`.
+ */
+export function parseAmount(text: string): Amount | AmountRefusal {
+  if (text.length > DECIMAL_MAX_LENGTH || !DECIMAL.test(text)) return "not_a_decimal";
+  const amount = scaled(text);
+  if (amount === undefined) return "too_precise";
+  if (amount === 0n) return "zero";
+  if (amount >= AMOUNT_LIMIT) return "too_large";
+  return amount;
+}
+
+/** Whether an amount has at most so many decimals. Judged by value: "1.00000000" has none. */
+export function fitsPrecision(amount: Amount, decimals: number): boolean {
+  return amount % unitOf(decimals) === 0n;
+}
+
+/** The smallest step of an asset with so many decimals. */
+export function unitOf(decimals: number): Amount {
+  assert(decimals >= 0 && decimals <= SCALE, "an asset has 0 to 18 decimals");
+  return (10n ** BigInt(SCALE - decimals)) as Amount;
+}
+
+/**
+ * Reads an amount that we or the operator wrote: SQL `numeric` text, a catalogue file, a literal. Signs are taken.
+ * Anything that is not an exact amount is a bug here, not bad input.
+ */
+export function amountOf(text: string): Amount {
+  const sign = text.startsWith("-");
+  const digits = sign ? text.slice(1) : text;
+  assert(DECIMAL.test(digits), `an amount is decimal text, but here is ${JSON.stringify(text)}`);
+  const amount = scaled(digits);
+  assert(amount !== undefined, `an amount has at most 18 decimals, but here is ${text}`);
+  return (sign ? -amount : amount) as Amount;
+}
+
+/** Canonical text: no exponent, no trailing zeros after the point, at least one digit before it; zero is "0". */
+export function formatAmount(amount: Amount): string {
+  if (amount < 0n) return `-${formatAmount(negative(amount))}`;
+  const whole = amount / ONE;
+  const rest = amount % ONE;
+  if (rest === 0n) return whole.toString();
+  const decimals = rest.toString().padStart(SCALE, "0");
+  let end = SCALE;
+  while (decimals.charCodeAt(end - 1) === 48) end -= 1;
+  return `${whole}.${decimals.slice(0, end)}`;
+}
+
+/** Rounding that can be asked for. There is no default: whoever divides says where the remainder goes. */
+export type Rounding = "exact" | "down" | "half_up";
+
+/** a x b / c. "exact" asserts that nothing is left over; "down" is towards zero; "half_up" away from zero at the half. */
+export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding): bigint {
+  assert(c > 0n, "the divisor is above zero");
+  const product = a * b;
+  const quotient = product / c;
+  const remainder = product % c;
+  switch (rounding) {
+    case "exact":
+      assert(remainder === 0n, `${a} x ${b} / ${c} leaves nothing over`);
+      return quotient;
+    case "down":
+      return quotient;
+    case "half_up": {
+      const distance = remainder < 0n ? -remainder : remainder;
+      if (distance * 2n < c) return quotient;
+      return product < 0n ? quotient - 1n : quotient + 1n;
+    }
+  }
+}
+
+/** The product of two exact quantities, such as amount x price. Asserts that 18 decimals hold it. */
+export function multiplyExact(a: Amount, b: Amount): Amount {
+  return mulDiv(a, b, ONE, "exact") as Amount;
+}
+
+/** Decimal text to units of 10^-18; undefined when a digit that counts lies beyond the 18th decimal. */
+function scaled(text: string): Amount | undefined {
+  const point = text.indexOf(".");
+  if (point === -1) return (BigInt(text) * ONE) as Amount;
+  const whole = text.slice(0, point);
+  const decimals = text.slice(point + 1);
+  for (let i = SCALE; i < decimals.length; i += 1) if (decimals[i] !== "0") return undefined;
+  return BigInt(whole + decimals.slice(0, SCALE).padEnd(SCALE, "0")) as Amount;
+}

@@ -1,0 +1,20 @@
+/** A belief that did not hold: a bug of ours, never something a caller or the world did. */
+export class BrokenBelief extends Error {
+  override readonly name = "BrokenBelief";
+}
+
+/** Stops a bug where it is noticed. It is never caught to carry on with the same work. */
+export function assert(holds: boolean, belief: string): asserts holds {
+  if (!holds) throw new BrokenBelief(belief);
+}
+
+/** For the branch that the types say cannot be reached. */
+export function unreachable(value: never): never {
+  throw new BrokenBelief(`not reachable, but here is ${JSON.stringify(value)}`);
+}
+
+/** The value that must be there: for look-ups whose key was made by the same code. */
+export function must<Value>(value: Value | undefined, belief: string): Value {
+  assert(value !== undefined, belief);
+  return value;
+}

@@ -1,0 +1,42 @@
+import type { Brand } from "./brand.ts";
+
+/** A moment in milliseconds since 1970, UTC: the precision with which every time is stored and printed. */
+export type Instant = Brand<number, "Instant">;
+
+/** Where the time comes from. Rules are handed an `Instant`; only shells ask a clock. */
+export interface Clock {
+  now(): Instant;
+}
+
+export const systemClock: Clock = { now: () => Date.now() as Instant };
+
+/** RFC 3339 UTC with exactly three decimals, e.g. 2026-11-21T09:30:00.000Z. */
+export function formatInstant(instant: Instant): string {
+  return new Date(instant).toISOString();
+}
+
+/**
+ * Reads an RFC 3339 date-time with up to nine decimals of a second. Undefined when it is not one.
+ * What is finer than a millisecond cannot be held by an `Instant`, so the caller says to which side it goes:
+ * as the lower bound of a range 10:00:00.0001 leaves out a record of 10:00:00.000, as the upper bound it keeps it.
+ */
+export function parseInstant(text: string, finer: "up" | "down"): Instant | undefined {
+  const parts = RFC_3339.exec(text);
+  if (parts === null) return undefined;
+  const [, day, time, fraction = "", zone] = parts as unknown as [string, string, string, string | undefined, string];
+  const offset = zone.toUpperCase();
+  const whole = Date.parse(`${day}T${time}${offset}`);
+  if (Number.isNaN(whole) || !isCalendarDay(day)) return undefined;
+  const nanoseconds = Number(fraction.padEnd(9, "0"));
+  const milliseconds = nanoseconds / 1_000_000;
+  return (whole + (finer === "up" ? Math.ceil(milliseconds) : Math.floor(milliseconds))) as Instant;
+}
+
+const RFC_3339 =
+  /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+/** `Date.parse` takes 2026-02-30 for 2 March; a caller who wrote that is told instead. */
+function isCalendarDay(day: string): boolean {
+  const date = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
+}

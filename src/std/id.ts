@@ -1,0 +1,59 @@
+import type { Brand } from "./brand.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { type Random, systemRandom } from "./random.ts";
+
+/** A UUID in its canonical form: 36 characters, lower case. */
+export type Uuid = Brand<string, "Uuid">;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Reads a UUID of any version in the canonical layout; letters may be of either case. Undefined when it is not one. */
+export function parseUuid(text: string): Uuid | undefined {
+  return UUID.test(text) ? (text.toLowerCase() as Uuid) : undefined;
+}
+
+/**
+ * Makes UUIDs of version 7 (RFC 9562, section 5.7): 48 bits of milliseconds, then a counter and chance.
+ * The ids of one process only ever rise, also within a millisecond and when the clock steps back, so that
+ * ordering by id is ordering by creation. Every id is even: `siblingId` gives the odd one beside it.
+ */
+export class IdSource {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #bytes = new Uint8Array(9);
+  #millis = 0;
+  /** 12 bits in `rand_a`: starts low at random in each new millisecond, then counts (RFC 9562, section 6.2, method 1). */
+  #counter = 0;
+
+  constructor(clock: Clock = systemClock, random: Random = systemRandom) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  next(): Uuid {
+    this.#random.fill(this.#bytes);
+    const now = this.#clock.now();
+    if (now > this.#millis) {
+      this.#millis = now;
+      this.#counter = ((this.#bytes[8] as number) << 2) & 0x3ff;
+    } else if (++this.#counter > 0xfff) {
+      this.#millis += 1;
+      this.#counter = 0;
+    }
+    this.#bytes[0] = 0x80 | ((this.#bytes[0] as number) & 0x3f);
+    this.#bytes[7] = (this.#bytes[7] as number) & 0xfe;
+    const time = this.#millis.toString(16).padStart(12, "0");
+    const counter = (0x7000 | this.#counter).toString(16);
+    const tail = Buffer.from(this.#bytes.buffer, 0, 8).toString("hex");
+    return `${time.slice(0, 8)}-${time.slice(8)}-${counter}-${tail.slice(0, 4)}-${tail.slice(4)}` as Uuid;
+  }
+}
+
+/**
+ * The odd id beside an even one. The two sides of a transfer are such a pair: whoever knows one can name the
+ * other, so the link between them needs neither a column nor an index of its own.
+ */
+export function siblingId(id: Uuid): Uuid {
+  const last = Number.parseInt(id.slice(35), 16);
+  return (id.slice(0, 35) + (last ^ 1).toString(16)) as Uuid;
+}
