@@ -1,0 +1,127 @@
+/**
+ * The import table: which folder of src/ may import which, from the inside out. A folder may import itself and what
+ * is listed; whatever is not listed is refused, so that a new folder has to be given its place here.
+ */
+const RINGS = {
+  std: [],
+  money: ["std"],
+  config: ["std"],
+  postgres: ["std"],
+  ledger: ["std", "money", "postgres"],
+  customers: ["std", "money", "postgres", "ledger"],
+  oauth: ["std", "postgres", "customers"],
+  events: ["std", "postgres"],
+  transfers: ["std", "money", "postgres", "ledger", "customers", "events"],
+  conversions: ["std", "money", "postgres", "ledger", "customers", "events"],
+  exchange: ["std", "money", "postgres", "ledger", "customers", "events"],
+  "exchange/book": ["std", "money"],
+  http: ["std", "money", "ledger", "customers", "oauth", "events", "transfers", "conversions", "exchange"],
+  workers: ["std", "postgres", "oauth", "events", "transfers", "conversions", "exchange"],
+  console: [],
+};
+
+/** Folders with a front door (`transfers/transfers.ts`), by which the outer rings come in. */
+const DOMAINS = ["ledger", "customers", "oauth", "events", "transfers", "conversions", "exchange"];
+
+const KNOWN = `^src/(?:main\\.ts$|cli/|(?:${Object.keys(RINGS).join("|")})/)`;
+
+/** Unit tests may bring in what they need, test/support included. */
+const TESTS = "\\.test\\.ts$";
+
+const rings = Object.entries(RINGS).map(([folder, mayImport]) => ({
+  name: `ring-${folder.replace("/", "-")}`,
+  comment: `${folder}/ imports ${mayImport.join(", ") || "nothing else of ours"}.`,
+  severity: "error",
+  from: { path: `^src/${folder}/`, pathNot: TESTS },
+  to: { path: "^src/", pathNot: [folder, ...mayImport].map((name) => `^src/${name}/`) },
+}));
+
+const frontDoors = DOMAINS.map((folder) => ({
+  name: `front-door-${folder}`,
+  comment: `http/ and workers/ come into ${folder}/ by ${folder}/${folder}.ts.`,
+  severity: "error",
+  from: { path: "^src/(?:http|workers)/", pathNot: TESTS },
+  to: { path: `^src/${folder}/`, pathNot: `^src/${folder}/${folder}\\.ts$` },
+}));
+
+export default {
+  forbidden: [
+    ...rings,
+    ...frontDoors,
+    {
+      name: "every-folder-has-a-ring",
+      comment: "It imports, but the import table does not know where it belongs.",
+      severity: "error",
+      from: { path: "^src/", pathNot: KNOWN },
+      to: {},
+    },
+    {
+      name: "every-folder-has-a-ring",
+      comment: "It is imported, but the import table does not know where it belongs.",
+      severity: "error",
+      from: {},
+      to: { path: "^src/", pathNot: KNOWN },
+    },
+    {
+      name: "composition-roots",
+      comment: "Only main.ts and cli/ put the parts together; nothing reaches back up to them.",
+      severity: "error",
+      from: { path: "^src/", pathNot: `^src/cli/|${TESTS}` },
+      to: { path: "^src/(?:main\\.ts$|cli/)" },
+    },
+    {
+      name: "one-folder-one-store",
+      comment: "The SQL of a folder is its own: whoever needs its rows asks its front door.",
+      severity: "error",
+      from: { path: "^src/([^/]+)/", pathNot: TESTS },
+      to: { path: "/store\\.ts$", pathNot: "^src/$1/" },
+    },
+    {
+      name: "book-is-pure",
+      comment: "The order book needs neither Node nor packages: it is replayed, and must do the same each time.",
+      severity: "error",
+      from: { path: "^src/exchange/book/", pathNot: TESTS },
+      to: { dependencyTypesNot: ["local", "type-only"], pathNot: "^src/" },
+    },
+    {
+      name: "std-and-money-need-no-packages",
+      severity: "error",
+      from: { path: "^src/(?:std|money)/", pathNot: TESTS },
+      to: { path: "node_modules" },
+    },
+    {
+      name: "one-way-to-the-database",
+      comment: "The driver is used by postgres/ alone; stores are handed what it offers.",
+      severity: "error",
+      from: { path: "^src/", pathNot: `^src/postgres/|${TESTS}` },
+      to: { path: "node_modules/(?:@types/)?pg/" },
+    },
+    {
+      name: "settings-come-from-config",
+      comment: "process.env is read by config/ alone (a lint rule); this closes the way around it.",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/config/" },
+      to: { path: "^(?:node:)?process$" },
+    },
+    {
+      name: "program-does-not-know-its-tests",
+      severity: "error",
+      from: { path: "^src/", pathNot: TESTS },
+      to: { path: `^(?:test|bench)/|${TESTS}` },
+    },
+    {
+      name: "program-runs-without-tools",
+      severity: "error",
+      from: { path: "^src/", pathNot: TESTS },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "node_modules/@types/" },
+    },
+    { name: "no-circles", severity: "error", from: {}, to: { circular: true } },
+    { name: "nothing-unresolved", severity: "error", from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsConfig: { fileName: "tsconfig.json" },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "types", "default"] },
+  },
+};

@@ -1,0 +1,143 @@
+/**
+ * Makes a checkout ready to run: installs what the lockfile names, then compiles src/ to dist/. Each is done only
+ * when something changed, and knowing that nothing did costs milliseconds: no npm and no compiler is started.
+ *
+ * What is installed is read from npm's own record in node_modules, so an install made by hand counts as well. What
+ * is compiled is read from dist/.built, which holds a fingerprint of the sources. Both are written last, so that an
+ * attempt that was killed half-way is simply made again. Only one process at a time prepares; others wait for it.
+ */
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { holdingLock } from "./lock.mjs";
+
+export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const BUILT = join(ROOT, "dist", ".built");
+const [OLDEST_MAJOR, OLDEST_MINOR] = [20, 19];
+const STOP_SIGNALS = ["SIGINT", "SIGTERM"];
+
+/**
+ * Installs and builds where needed. `tools` asks for the development dependencies as well (a build needs them anyway),
+ * `build: false` leaves dist/ as it is, for those who only look at the sources.
+ * What is done is said on standard error: standard output belongs to the program that is being prepared.
+ */
+export async function prepare({ tools = false, build = true } = {}) {
+  refuseOldNode();
+  // A package, or an image with only dist/ in it, has nothing to build from and comes installed.
+  if (!existsSync(join(ROOT, "tsconfig.build.json"))) return;
+  const isReady = () => isInstalled({ tools }) && (!build || isBuilt());
+  if (isReady()) return;
+  await holdingLock(join(ROOT, ".prepare.lock"), async () => {
+    if (isReady()) return;
+    if (!isInstalled({ tools: true })) await install();
+    if (build) await compile();
+  });
+}
+
+function refuseOldNode() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > OLDEST_MAJOR || (major === OLDEST_MAJOR && minor >= OLDEST_MINOR)) return;
+  say(`Parbook needs Node ${OLDEST_MAJOR}.${OLDEST_MINOR} or newer, and this is Node ${process.versions.node}.`);
+  process.exit(2);
+}
+
+/** Whether node_modules holds what the lockfile names, for this kind of machine. */
+function isInstalled({ tools }) {
+  const recordFile = join(ROOT, "node_modules", ".package-lock.json");
+  if (!existsSync(recordFile)) return false;
+  const installed = packagesIn(recordFile);
+  const wanted = Object.entries(packagesIn(join(ROOT, "package-lock.json")));
+  return Object.values(installed).every(fitsThisMachine) && wanted.every(isThereOrNotNeeded);
+
+  // Optional packages are those of one platform: npm may leave them out, and asking for them again would not end.
+  function isThereOrNotNeeded([path, entry]) {
+    const needed = path !== "" && !entry.optional && !entry.devOptional && (tools || !entry.dev);
+    return !needed || (installed[path]?.version === entry.version && installed[path]?.integrity === entry.integrity);
+  }
+}
+
+/** False for the native packages of a node_modules that was brought along from another kind of machine. */
+function fitsThisMachine({ os = [], cpu = [] }) {
+  const admits = (list, name) =>
+    list.length === 0 || list.includes(name) || (list[0].startsWith("!") && !list.includes(`!${name}`));
+  return admits(os, process.platform) && admits(cpu, process.arch);
+}
+
+function packagesIn(lockfile) {
+  return JSON.parse(readFileSync(lockfile, "utf8")).packages;
+}
+
+async function install() {
+  say("Installing dependencies (npm ci) ...");
+  // On Windows npm is a command file, which only a shell can run; the arguments are ours and hold nothing to quote.
+  await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--include=dev", "--include=optional"], {
+    shell: process.platform === "win32",
+  });
+}
+
+function isBuilt() {
+  return existsSync(BUILT) && readFileSync(BUILT, "utf8") === fingerprint();
+}
+
+/** Compiles beside dist/ and then takes its place, so that dist/ is always one whole build. */
+async function compile() {
+  say("Building ...");
+  const sources = fingerprint();
+  const fresh = join(ROOT, "dist.new");
+  const former = join(ROOT, "dist.old");
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh);
+  const compiler = join(ROOT, "node_modules", "typescript", "bin", "tsc");
+  await run(process.execPath, [compiler, "-p", "tsconfig.build.json", "--outDir", fresh]);
+  writeFileSync(join(fresh, ".built"), sources);
+  rmSync(former, { recursive: true, force: true });
+  if (existsSync(join(ROOT, "dist"))) renameSync(join(ROOT, "dist"), former);
+  renameSync(fresh, join(ROOT, "dist"));
+  rmSync(former, { recursive: true, force: true });
+}
+
+/** Changes when a source, a compiler setting or the compiler could have changed: paths, sizes and times of change. */
+function fingerprint() {
+  const hash = createHash("sha256");
+  const settings = readdirSync(ROOT).filter((name) => /^tsconfig.*\.json$|^package-lock\.json$/.test(name));
+  for (const path of [...settings.sort(), ...sourcesBelow("src")]) {
+    const { size, mtimeMs } = statSync(join(ROOT, path));
+    hash.update(`${path}\0${size}\0${mtimeMs}\n`);
+  }
+  return hash.digest("hex");
+}
+
+/** All files that go into the build; tests do not, and changing one need not build anything. */
+function sourcesBelow(folder) {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) return sourcesBelow(path);
+      return entry.name.endsWith(".test.ts") ? [] : [path];
+    });
+}
+
+/** Runs a command in silence. When it fails, everything that it said is shown and this process ends. */
+async function run(command, args, options = {}) {
+  const output = [];
+  const child = spawn(command, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], ...options });
+  child.stdout.on("data", (chunk) => output.push(chunk));
+  child.stderr.on("data", (chunk) => output.push(chunk));
+  // Whoever stops this process stops the command too: left alone, it would go on writing after the lock is free.
+  const stop = (signal) => child.kill(signal);
+  for (const signal of STOP_SIGNALS) process.on(signal, stop);
+  const code = await new Promise((resolve, reject) => child.once("error", reject).once("close", resolve));
+  for (const signal of STOP_SIGNALS) process.removeListener(signal, stop);
+  if (code === 0) return;
+  process.stderr.write(Buffer.concat(output));
+  say(`Failed: ${[command, ...args].join(" ")}`);
+  process.exit(1);
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`);
+}
