@@ -1,0 +1,118 @@
+/**
+ * What the order book is told about an order. Prices are whole numbers in units of 10^-priceDecimals of the quote
+ * asset, base quantities whole lots of 10^-baseDecimals of the base asset, and their products are exact `bigint`s.
+ */
+import { assert } from "../../std/assert.ts";
+import type { Brand } from "../../std/brand.ts";
+
+export type OrderId = Brand<string, "OrderId">;
+
+/** A price of one lot's unit, in units of 10^-priceDecimals of the quote asset: a safe integer above zero. */
+export type Price = Brand<number, "Price">;
+
+/** A quantity of the base asset, in lots of 10^-baseDecimals: a whole number below 2^53. */
+export type Lots = Brand<number, "Lots">;
+
+/** A sum of the quote asset, price x lots, in units of 10^-(priceDecimals + baseDecimals). */
+export type QuoteUnits = Brand<bigint, "QuoteUnits">;
+
+/** The engine's number of an order: a safe integer, unique in its market. The lower one is the older one. */
+export type Sequence = Brand<number, "Sequence">;
+
+export type Side = "BUY" | "SELL";
+export type TimeInForce = "GTC" | "GTT" | "IOC" | "FOK";
+
+/** A stop waits for its trigger, so it can be neither IOC nor FOK (interface.md, time in force validity). */
+type StopTimeInForce = "GTC" | "GTT";
+
+interface Identified {
+  readonly id: OrderId;
+  /** Whose order it is: orders of one customer never trade with each other. */
+  readonly customer: string;
+  readonly sequence: Sequence;
+}
+
+export interface LimitOrder extends Identified {
+  readonly type: "LIMIT" | "POST_ONLY_LIMIT";
+  readonly side: Side;
+  readonly timeInForce: TimeInForce;
+  readonly price: Price;
+  readonly lots: Lots;
+}
+
+/** Buys for a sum of the quote asset; commission comes on top and is not the book's. */
+export interface MarketBuy extends Identified {
+  readonly type: "MARKET";
+  readonly side: "BUY";
+  readonly timeInForce: "IOC";
+  readonly budget: QuoteUnits;
+}
+
+export interface MarketSell extends Identified {
+  readonly type: "MARKET";
+  readonly side: "SELL";
+  readonly timeInForce: "IOC";
+  readonly lots: Lots;
+}
+
+/** Becomes a limit order when the last execution price reaches `stopPrice`. */
+export interface StopLimitOrder extends Identified {
+  readonly type: "STOP_LIMIT";
+  readonly side: Side;
+  readonly timeInForce: StopTimeInForce;
+  readonly stopPrice: Price;
+  readonly price: Price;
+  readonly lots: Lots;
+}
+
+/** Becomes a market order when the last execution price reaches `stopPrice`. */
+export interface StopMarketBuy extends Identified {
+  readonly type: "STOP_MARKET";
+  readonly side: "BUY";
+  readonly timeInForce: StopTimeInForce;
+  readonly stopPrice: Price;
+  readonly budget: QuoteUnits;
+}
+
+export interface StopMarketSell extends Identified {
+  readonly type: "STOP_MARKET";
+  readonly side: "SELL";
+  readonly timeInForce: StopTimeInForce;
+  readonly stopPrice: Price;
+  readonly lots: Lots;
+}
+
+export type StopOrder = StopLimitOrder | StopMarketBuy | StopMarketSell;
+export type Order = LimitOrder | MarketBuy | MarketSell | StopOrder;
+
+/** An order as it rests on the book. */
+export interface RestingOrder {
+  readonly id: OrderId;
+  readonly customer: string;
+  readonly side: Side;
+  readonly price: Price;
+  /** What is left of it. */
+  readonly lots: Lots;
+  /**
+   * Its place in the queue of its price level: the lowest is served first. It says nothing across levels, and is not
+   * the sequence: a triggered stop is old, but stands behind those that rested before it was triggered.
+   */
+  readonly priority: number;
+}
+
+export function isStop(order: Order): order is StopOrder {
+  return order.type === "STOP_LIMIT" || order.type === "STOP_MARKET";
+}
+
+/** The caller has refused what is malformed, so whatever is wrong here is a bug. */
+export function assertWellFormed(order: Order): void {
+  assert(Number.isSafeInteger(order.sequence), "a sequence is a safe integer");
+  if ("budget" in order) assert(order.budget > 0n, "a budget is above zero");
+  else assertPositive(order.lots, "lots are a safe integer above zero");
+  if ("price" in order) assertPositive(order.price, "a price is a safe integer above zero");
+  if ("stopPrice" in order) assertPositive(order.stopPrice, "a stop price is a safe integer above zero");
+}
+
+export function assertPositive(value: number, belief: string): void {
+  assert(Number.isSafeInteger(value) && value > 0, belief);
+}

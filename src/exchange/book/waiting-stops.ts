@@ -1,0 +1,89 @@
+/**
+ * The stop orders that wait for the last execution price. Each side is an array sorted so that the next to trigger is
+ * at its end: of the sells the one with the highest stop price, of the buys the lowest, among equals the oldest.
+ */
+import { assert, must } from "../../std/assert.ts";
+import type { OrderId, Price, StopOrder } from "./order.ts";
+
+/** Whether the last execution price triggers a stop. Without any execution yet, nothing does. */
+export function isThrough(stop: StopOrder, last: Price | undefined): boolean {
+  if (last === undefined) return false;
+  return stop.side === "SELL" ? last <= stop.stopPrice : last >= stop.stopPrice;
+}
+
+export class WaitingStops {
+  readonly #byId = new Map<OrderId, StopOrder>();
+  readonly #buys: StopOrder[] = [];
+  readonly #sells: StopOrder[] = [];
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  has(id: OrderId): boolean {
+    return this.#byId.has(id);
+  }
+
+  add(stop: StopOrder): void {
+    const queue = this.#queueOf(stop);
+    queue.splice(countAfter(queue, stop), 0, stop);
+    this.#byId.set(stop.id, stop);
+  }
+
+  /** Takes a stop out before it was triggered. False when it does not wait here. */
+  remove(id: OrderId): boolean {
+    const stop = this.#byId.get(id);
+    if (stop === undefined) return false;
+    const queue = this.#queueOf(stop);
+    const index = countAfter(queue, stop);
+    assert(queue[index] === stop, "a waiting stop is in the queue of its side");
+    queue.splice(index, 1);
+    this.#byId.delete(id);
+    return true;
+  }
+
+  /** Takes out the stop that is to trigger next, if any: with one due on each side, the one of lower sequence. */
+  takeDue(last: Price | undefined): StopOrder | undefined {
+    const sell = nextDue(this.#sells, last);
+    const buy = nextDue(this.#buys, last);
+    const due = sell !== undefined && buy !== undefined ? older(sell, buy) : (sell ?? buy);
+    if (due === undefined) return undefined;
+    this.#queueOf(due).pop();
+    this.#byId.delete(due.id);
+    return due;
+  }
+
+  /** All waiting stops: the sells, then the buys, each in the order in which they would trigger. */
+  list(): StopOrder[] {
+    return [...this.#sells.toReversed(), ...this.#buys.toReversed()];
+  }
+
+  #queueOf(stop: StopOrder): StopOrder[] {
+    return stop.side === "SELL" ? this.#sells : this.#buys;
+  }
+}
+
+function nextDue(queue: readonly StopOrder[], last: Price | undefined): StopOrder | undefined {
+  const next = queue.at(-1);
+  return next !== undefined && isThrough(next, last) ? next : undefined;
+}
+
+const older = (a: StopOrder, b: StopOrder): StopOrder => (a.sequence < b.sequence ? a : b);
+
+/** How many stops of its side trigger after this one: its index in the queue, or where it belongs. */
+function countAfter(queue: readonly StopOrder[], stop: StopOrder): number {
+  let start = 0;
+  let end = queue.length;
+  while (start < end) {
+    const middle = (start + end) >>> 1;
+    if (triggersBefore(stop, must(queue[middle], "the middle is within the queue"))) start = middle + 1;
+    else end = middle;
+  }
+  return start;
+}
+
+/** Between two stops of one side. */
+function triggersBefore(a: StopOrder, b: StopOrder): boolean {
+  if (a.stopPrice === b.stopPrice) return a.sequence < b.sequence;
+  return a.side === "SELL" ? a.stopPrice > b.stopPrice : a.stopPrice < b.stopPrice;
+}

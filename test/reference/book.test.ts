@@ -1,0 +1,85 @@
+import { deepStrictEqual } from "node:assert/strict";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Book } from "../../src/exchange/book/book.ts";
+import type { BookState } from "../../src/exchange/book/book-state.ts";
+import { type Command, commands, orderId, orderOf } from "./book-commands.ts";
+import { NaiveBook } from "./naive-book.ts";
+import { OrderFollower } from "./order-follower.ts";
+
+/** How many commands to try: BOOK_COMMANDS=1000000 for a long run. BOOK_SEED repeats one that failed. */
+const WANTED = Number(process.env.BOOK_COMMANDS ?? 20_000);
+const SEED = process.env.BOOK_SEED === undefined ? {} : { seed: Number(process.env.BOOK_SEED) };
+
+test(
+  "the book does what its slow twin does, and every effect obeys its laws",
+  () => {
+    let tried = 0;
+    const run = (script: Command[]) => {
+      const pair = new BookAndTwin();
+      for (const [number, command] of script.entries()) pair.run(command, number);
+      tried += script.length;
+    };
+    fc.assert(fc.property(commands, run), { ...SEED, numRuns: Math.ceil(WANTED / 100) });
+    expect(tried).toBeGreaterThanOrEqual(WANTED);
+  },
+  60_000 + WANTED * 5,
+);
+
+class BookAndTwin {
+  #book = new Book();
+  readonly #twin = new NaiveBook();
+  readonly #follower = new OrderFollower();
+
+  run(command: Command, number: number): void {
+    if (command.kind === "rebuild") this.#rebuild();
+    else if (command.kind === "place") this.#place(command, number);
+    else this.#takeOut(command, number);
+    this.#expectSame();
+  }
+
+  #place(command: Command & { kind: "place" }, number: number): void {
+    const order = orderOf(command.terms, number);
+    const effects = this.#book.place(order);
+    deepStrictEqual(effects, this.#twin.place(order));
+    this.#follower.placed(order, effects);
+  }
+
+  #takeOut({ kind, back }: Command & { kind: "cancel" | "expire" }, number: number): void {
+    const id = orderId(number - back);
+    deepStrictEqual(this.#book.has(id), this.#twin.has(id));
+    const effects = kind === "cancel" ? this.#book.cancel(id) : this.#book.expire(id);
+    deepStrictEqual(effects, kind === "cancel" ? this.#twin.cancel(id) : this.#twin.expire(id));
+    this.#follower.follow(effects);
+  }
+
+  #rebuild(): void {
+    const before = this.#book.stateHash();
+    this.#book = restored(this.#book.state());
+    deepStrictEqual(this.#book.stateHash(), before);
+  }
+
+  #expectSame(): void {
+    const book = this.#book;
+    const twin = this.#twin;
+    deepStrictEqual(book.levels("BUY"), twin.levels("BUY"));
+    deepStrictEqual(book.levels("SELL"), twin.levels("SELL"));
+    deepStrictEqual(book.state(), twin.state());
+    deepStrictEqual(book.stateHash(), twin.stateHash());
+    deepStrictEqual(book.size, twin.size);
+    for (const { price, lots } of book.levels("BUY")) deepStrictEqual(book.totalAt("BUY", price), lots);
+    for (const { price, lots } of book.levels("SELL")) deepStrictEqual(book.totalAt("SELL", price), lots);
+    this.#follower.expectSameOrders(book);
+  }
+}
+
+/** Sides and stops in any order; only within a level the order counts. */
+function restored(state: BookState): Book {
+  const book = new Book();
+  for (const stop of [...state.stops].sort((a, b) => a.sequence - b.sequence)) book.restoreWaiting(stop);
+  if (state.last !== undefined) book.restoreLast(state.last);
+  for (const order of [...state.asks, ...state.bids].sort((a, b) => a.priority - b.priority)) {
+    book.restoreResting(order);
+  }
+  return book;
+}

@@ -1,0 +1,277 @@
+/**
+ * The slow twin of the order book: the sentences of behaviour.md, section 8, written down one after the other with
+ * arrays that are filtered and sorted anew each time. It is the oracle of the fast book and shares none of its code,
+ * only the types and the constructors of what both answer.
+ */
+import { type BookState, hashState } from "../../src/exchange/book/book-state.ts";
+import { type CancelReason, cancelled, type Effect, filledUp, rejected } from "../../src/exchange/book/effect.ts";
+import type {
+  LimitOrder,
+  Lots,
+  MarketBuy,
+  MarketSell,
+  Order,
+  OrderId,
+  Price,
+  QuoteUnits,
+  RestingOrder,
+  Side,
+  StopLimitOrder,
+  StopMarketBuy,
+  StopMarketSell,
+  StopOrder,
+} from "../../src/exchange/book/order.ts";
+
+/** What a taker has yet to trade or to spend. */
+interface Left {
+  lots: Lots | undefined;
+  budget: QuoteUnits | undefined;
+}
+
+export class NaiveBook {
+  resting: RestingOrder[] = [];
+  waiting: StopOrder[] = [];
+  last: Price | undefined;
+  effects: Effect[] = [];
+
+  place(order: Order): readonly Effect[] {
+    this.effects = [];
+    if ("stopPrice" in order && !this.isDue(order)) {
+      this.waiting.push(order);
+      this.effects.push({ kind: "waiting", order: order.id });
+    } else {
+      this.execute(order);
+    }
+    for (let due = this.nextDue(); due !== undefined; due = this.nextDue()) {
+      const id = due.id;
+      this.waiting = this.waiting.filter((stop) => stop.id !== id);
+      this.execute(due);
+    }
+    return this.effects;
+  }
+
+  cancel(id: OrderId): readonly Effect[] {
+    return this.takeOut(id, "requested");
+  }
+
+  expire(id: OrderId): readonly Effect[] {
+    return this.takeOut(id, "expired");
+  }
+
+  has(id: OrderId): boolean {
+    return [...this.resting, ...this.waiting].some((order) => order.id === id);
+  }
+
+  get size(): number {
+    return this.resting.length + this.waiting.length;
+  }
+
+  levels(side: Side): readonly { price: Price; lots: bigint }[] {
+    const queue = this.queue(side);
+    return [...new Set(queue.map((order) => order.price))].map((price) => ({
+      price,
+      lots: queue.filter((order) => order.price === price).reduce((sum, order) => sum + BigInt(order.lots), 0n),
+    }));
+  }
+
+  state(): BookState {
+    const stops = [...this.dueFirst("SELL"), ...this.dueFirst("BUY")];
+    return { last: this.last, bids: this.queue("BUY"), asks: this.queue("SELL"), stops };
+  }
+
+  stateHash(): string {
+    return hashState(this.state());
+  }
+
+  /** "Sell when last <= stop_price, buy when last >= stop_price. No execution yet: waits." */
+  isDue(stop: StopOrder): boolean {
+    if (this.last === undefined) return false;
+    if (stop.side === "SELL") return this.last <= stop.stopPrice;
+    return this.last >= stop.stopPrice;
+  }
+
+  /** "Sells by highest stop first, buys by lowest, then age." */
+  dueFirst(side: Side): StopOrder[] {
+    const stops = this.waiting.filter((stop) => stop.side === side);
+    const byPrice = (a: StopOrder, b: StopOrder) =>
+      side === "SELL" ? b.stopPrice - a.stopPrice : a.stopPrice - b.stopPrice;
+    return stops.sort((a, b) => byPrice(a, b) || a.sequence - b.sequence);
+  }
+
+  /** "Both sides due: lower sequence first." */
+  nextDue(): StopOrder | undefined {
+    const sell = this.dueFirst("SELL").filter((stop) => this.isDue(stop))[0];
+    const buy = this.dueFirst("BUY").filter((stop) => this.isDue(stop))[0];
+    return [sell, buy].filter((stop) => stop !== undefined).sort((a, b) => a.sequence - b.sequence)[0];
+  }
+
+  /** A side's orders in price-time priority. */
+  queue(side: Side): RestingOrder[] {
+    const orders = this.resting.filter((order) => order.side === side);
+    const byPrice = (a: RestingOrder, b: RestingOrder) => (side === "BUY" ? b.price - a.price : a.price - b.price);
+    return orders.sort((a, b) => byPrice(a, b) || a.priority - b.priority);
+  }
+
+  /** The other side's orders that accept this price, in price-time priority. */
+  reachable(side: Side, price: Price): RestingOrder[] {
+    if (side === "BUY") return this.queue("SELL").filter((ask) => ask.price <= price);
+    return this.queue("BUY").filter((bid) => bid.price >= price);
+  }
+
+  execute(order: Order): void {
+    if ("stopPrice" in order) this.effects.push({ kind: "triggered", order: order.id });
+    switch (order.type) {
+      case "POST_ONLY_LIMIT":
+        this.postOnly(order);
+        break;
+      case "LIMIT":
+      case "STOP_LIMIT":
+        this.limit(order);
+        break;
+      case "MARKET":
+      case "STOP_MARKET":
+        if (order.side === "BUY") this.marketBuy(order);
+        else this.marketSell(order);
+    }
+  }
+
+  /** "POST_ONLY_LIMIT with IOC or FOK can never fill: CANCELLED, or REJECTED when it would cross." */
+  postOnly(order: LimitOrder): void {
+    const wouldCross = this.reachable(order.side, order.price).length > 0;
+    if (wouldCross) this.effects.push(rejected(order.id, "post_only_would_cross"));
+    else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
+    else if (order.timeInForce === "FOK") this.effects.push(cancelled(order.id, "fill_or_kill"));
+    else this.rest(order, order.lots);
+  }
+
+  limit(order: LimitOrder | StopLimitOrder): void {
+    const others = this.reachable(order.side, order.price).filter((maker) => maker.customer !== order.customer);
+    const offered = others.reduce((sum, maker) => sum + BigInt(maker.lots), 0n);
+    if (order.timeInForce === "FOK" && offered < BigInt(order.lots)) {
+      this.effects.push(cancelled(order.id, "fill_or_kill"));
+      return;
+    }
+    if (others.length > 0 && this.isCollared(order)) {
+      this.effects.push(rejected(order.id, "price_collar"));
+      return;
+    }
+    const left: Left = { lots: order.lots, budget: undefined };
+    for (const maker of this.reachable(order.side, order.price)) this.meet(order, left, maker);
+    if (left.lots === 0) this.effects.push(filledUp(order.id));
+    else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
+    else this.rest(order, left.lots as Lots);
+  }
+
+  /** ">= 1.15 x mid or <= 0.85 x mid; mid of best bid and ask before the order; one side empty: no collar." */
+  isCollared(order: LimitOrder | StopLimitOrder): boolean {
+    const bid = this.queue("BUY")[0];
+    const ask = this.queue("SELL")[0];
+    if (bid === undefined || ask === undefined) return false;
+    const twiceMid = BigInt(bid.price) + BigInt(ask.price);
+    const twicePrice = 2n * BigInt(order.price);
+    return order.side === "BUY" ? twicePrice * 100n >= twiceMid * 115n : twicePrice * 100n <= twiceMid * 85n;
+  }
+
+  /** "MARKET with only own orders (or nothing) opposite is REJECTED no_liquidity and cancels nothing." */
+  marketSell(order: MarketSell | StopMarketSell): void {
+    if (this.queue("BUY").every((maker) => maker.customer === order.customer)) {
+      this.effects.push(rejected(order.id, "no_liquidity"));
+      return;
+    }
+    const left: Left = { lots: order.lots, budget: undefined };
+    for (const maker of this.queue("BUY")) this.meet(order, left, maker);
+    this.effects.push(left.lots === 0 ? filledUp(order.id) : cancelled(order.id, "immediate_or_cancel"));
+  }
+
+  marketBuy(order: MarketBuy | StopMarketBuy): void {
+    const others = this.queue("SELL").filter((maker) => maker.customer !== order.customer);
+    const best = others[0];
+    if (best === undefined) {
+      this.effects.push(rejected(order.id, "no_liquidity"));
+    } else if (order.budget / BigInt(best.price) < 1n) {
+      this.effects.push(rejected(order.id, "below_one_lot"));
+    } else {
+      const left: Left = { lots: undefined, budget: order.budget };
+      for (const level of this.levels("SELL")) if (!this.emptyLevel(order, left, level.price)) break;
+      this.closeMarketBuy(order, left.budget as QuoteUnits);
+    }
+  }
+
+  /**
+   * "At each level it takes min(the level's lots, floor(remaining quote / price)) lots and stops at the first level
+   * that it cannot empty." Own orders are no part of what the level sells, and go when they are reached.
+   */
+  emptyLevel(order: MarketBuy | StopMarketBuy, left: Left, price: Price): boolean {
+    for (const maker of this.queue("SELL").filter((ask) => ask.price === price)) {
+      const affordable = (left.budget as bigint) / BigInt(price);
+      if (affordable === 0n) return false;
+      if (maker.customer === order.customer) this.cancelNow(maker.id, "self_trade");
+      else if (affordable >= BigInt(maker.lots)) this.fill(order, left, maker, maker.lots);
+      else this.fill(order, left, maker, Number(affordable) as Lots);
+    }
+    return !this.queue("SELL").some((ask) => ask.price === price);
+  }
+
+  /**
+   * "FILLED when what is left buys less than one lot at the best price still there, or, with nothing left there, at
+   * the price of its last fill; CANCELLED otherwise."
+   */
+  closeMarketBuy(order: MarketBuy | StopMarketBuy, left: QuoteUnits): void {
+    const fills = this.effects.filter((effect) => effect.kind === "filled");
+    const best = this.queue("SELL")[0] ?? fills[fills.length - 1];
+    if (left < BigInt((best as { price: Price }).price)) this.effects.push(filledUp(order.id));
+    else this.effects.push(cancelled(order.id, "immediate_or_cancel"));
+  }
+
+  /** A taker of lots, if it has something left, comes to an order of the other side. */
+  meet(taker: Order, left: Left, maker: RestingOrder): void {
+    if (left.lots === 0) return;
+    if (maker.customer === taker.customer) this.cancelNow(maker.id, "self_trade");
+    else this.fill(taker, left, maker, Math.min(left.lots as Lots, maker.lots) as Lots);
+  }
+
+  fill(taker: Order, left: Left, maker: RestingOrder, lots: Lots): void {
+    const cost = (BigInt(maker.price) * BigInt(lots)) as QuoteUnits;
+    if (left.lots !== undefined) left.lots = (left.lots - lots) as Lots;
+    if (left.budget !== undefined) left.budget = (left.budget - cost) as QuoteUnits;
+    const makerLotsLeft = (maker.lots - lots) as Lots;
+    this.effects.push({
+      kind: "filled",
+      taker: taker.id,
+      takerSide: taker.side,
+      takerLotsLeft: left.lots,
+      takerBudgetLeft: left.budget,
+      maker: maker.id,
+      makerLotsLeft,
+      price: maker.price,
+      lots,
+      cost,
+    });
+    this.last = maker.price;
+    this.resting = this.resting
+      .map((order) => (order.id === maker.id ? { ...order, lots: makerLotsLeft } : order))
+      .filter((order) => order.lots > 0);
+    if (makerLotsLeft === 0) this.effects.push(filledUp(maker.id));
+  }
+
+  /** Behind all that rest on its side at its price. */
+  rest(order: LimitOrder | StopLimitOrder, lots: Lots): void {
+    const { id, customer, side, price } = order;
+    const ahead = this.queue(side).filter((other) => other.price === price);
+    const priority = Math.max(0, ...ahead.map((other) => other.priority)) + 1;
+    this.resting.push({ id, customer, side, price, lots, priority });
+    this.effects.push({ kind: "rested", order: id, side, price, lots, priority });
+  }
+
+  takeOut(id: OrderId, reason: CancelReason): readonly Effect[] {
+    this.effects = [];
+    if (this.has(id)) this.cancelNow(id, reason);
+    return this.effects;
+  }
+
+  cancelNow(id: OrderId, reason: CancelReason): void {
+    this.resting = this.resting.filter((order) => order.id !== id);
+    this.waiting = this.waiting.filter((stop) => stop.id !== id);
+    this.effects.push(cancelled(id, reason));
+  }
+}
