@@ -1,0 +1,203 @@
+/**
+ * Accounts and what moves them. An account is (owner, asset); an owner is a profile or one of the house's. A profile's
+ * account has three parts, none of which may go below zero. A journal is a set of entries that sums to zero per asset;
+ * applying it gives postings, each with its account's running number and the parts that it left behind.
+ */
+import { type Amount, amountOf, minus, plus, ZERO } from "../money/amount.ts";
+import type { AssetCode } from "../money/asset.ts";
+import { assert } from "../std/assert.ts";
+import type { Brand } from "../std/brand.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import {
+  amountColumn,
+  bigintColumn,
+  type Key,
+  keyOf,
+  type RecordTable,
+  type StateRow,
+  type StateTable,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+} from "./rows.ts";
+
+export type ProfileId = Brand<Uuid, "ProfileId">;
+
+/**
+ * The house's own owners. `world` is what lies outside the platform; `reserve` holds the USD that back the
+ * stablecoins; `issuance` owes the stablecoins that are out; `fees` earns commissions and pays rebates.
+ */
+export const HOUSES = ["world", "reserve", "issuance", "fees"] as const;
+export type House = (typeof HOUSES)[number];
+
+export type Owner = ProfileId | House;
+
+export const PARTS = ["available", "trading", "pending"] as const;
+/** `trading` is held by open orders, `pending` by CREATED conversions. */
+export type Part = (typeof PARTS)[number];
+
+export interface Account extends StateRow {
+  readonly ownerId: Uuid;
+  readonly house: House | undefined;
+  readonly asset: AssetCode;
+  readonly available: Amount;
+  readonly trading: Amount;
+  readonly pending: Amount;
+  /** Time of the last posting. */
+  readonly at: Instant;
+}
+
+export type JournalCause =
+  | "deposit"
+  | "withdrawal"
+  | "transfer"
+  | "conversion_created"
+  | "conversion_settled"
+  | "conversion_cancelled"
+  | "order_held"
+  | "order_filled"
+  | "order_released";
+
+/** One signed change that a rule asks for. */
+export interface Entry {
+  readonly owner: Owner;
+  readonly asset: AssetCode;
+  readonly part: Part;
+  readonly amount: Amount;
+}
+
+/** A set of entries that sums to zero per asset. Entries of zero are left out when it is made. */
+export interface Journal {
+  readonly id: Uuid;
+  readonly cause: JournalCause;
+  readonly entries: readonly Entry[];
+}
+
+/** One signed change to one part of one account, as it is stored. */
+export interface Posting {
+  readonly ownerId: Uuid;
+  readonly asset: AssetCode;
+  readonly seq: bigint;
+  readonly journalId: Uuid;
+  readonly cause: JournalCause;
+  readonly part: Part;
+  readonly amount: Amount;
+  readonly available: Amount;
+  readonly trading: Amount;
+  readonly pending: Amount;
+  readonly at: Instant;
+}
+
+/** Puts entries together into a journal. That they sum to zero per asset is not left to care. */
+export function journal(id: Uuid, cause: JournalCause, entries: readonly Entry[]): Journal {
+  const sums = new Map<AssetCode, bigint>();
+  for (const entry of entries) sums.set(entry.asset, (sums.get(entry.asset) ?? 0n) + entry.amount);
+  for (const [asset, sum] of sums) assert(sum === 0n, `journal ${id} sums to zero in ${asset}, not to ${sum}`);
+  return { id, cause, entries: entries.filter((entry) => entry.amount !== 0n) };
+}
+
+export function entry(owner: Owner, asset: AssetCode, amount: Amount, part: Part = "available"): Entry {
+  return { owner, asset, part, amount };
+}
+
+/** The account as an entry leaves it, numbered on. `at` is set when the batch has its time. */
+export function applyEntry(account: Account, { part, amount, asset }: Entry): Account {
+  assert(account.asset === asset, "an entry is applied to an account of its asset");
+  const after = plus(account[part], amount);
+  assert(
+    after >= 0n || (part === "available" && account.house !== undefined && account.house !== "fees"),
+    `${part} of ${account.ownerId} in ${asset} stays at or above zero, but would be ${after}`,
+  );
+  return { ...account, [part]: after, seq: account.seq + 1n };
+}
+
+/** The three parts together: what the owner has. */
+export function totalOf(account: Account): Amount {
+  return plus(plus(account.available, account.trading), account.pending);
+}
+
+/** How much is missing; not above zero when there is enough. */
+export function shortfall(account: Account | undefined, needed: Amount): Amount {
+  return minus(needed, account?.available ?? ZERO);
+}
+
+/** An account that has no posting yet. */
+export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Account {
+  const house = houseOf(owner);
+  return {
+    ownerId: house === undefined ? (owner as ProfileId) : houseOwnerId(house, slot),
+    house,
+    asset,
+    available: ZERO,
+    trading: ZERO,
+    pending: ZERO,
+    at: 0 as Instant,
+    seq: 0n,
+  };
+}
+
+/** The key of an account. House accounts are named by their house: whose slot it is, the lane knows. */
+export function accountKey(owner: Owner, asset: AssetCode): Key {
+  return keyOf(accountTable, `${owner}/${asset}`);
+}
+
+/**
+ * The owner id of a house account of one slot: a UUID of version 8 (RFC 9562, section 5.8: free for one's own use)
+ * that ends in the house's and the slot's number.
+ */
+export function houseOwnerId(house: House, slot: number): Uuid {
+  const numbers = [HOUSES.indexOf(house) + 1, slot].map((n) => n.toString(16).padStart(2, "0")).join("");
+  return `00000000-0000-8000-8000-00000000${numbers}` as Uuid;
+}
+
+function houseOf(owner: string): House | undefined {
+  return HOUSES.find((house) => house === owner);
+}
+
+export const accountTable: StateTable<Account> = {
+  name: "account",
+  keys: [uuidColumn("owner_id", (row) => row.ownerId), textColumn("asset", "text", (row) => row.asset)],
+  fixed: [textColumn("house", "house", (row) => row.house)],
+  changing: [
+    amountColumn("available", (row) => row.available),
+    amountColumn("trading", (row) => row.trading),
+    amountColumn("pending", (row) => row.pending),
+    timeColumn("at", (row) => row.at),
+  ],
+  digested: false,
+  keyOf: (row) => `${row.house ?? row.ownerId}/${row.asset}`,
+  keyValues: (key, slot) => {
+    const [owner, asset] = key.split("/") as [string, string];
+    const house = houseOf(owner);
+    return [house === undefined ? owner : houseOwnerId(house, slot), asset];
+  },
+  read: (record) => ({
+    ownerId: record.owner_id as Uuid,
+    house: (record.house as House | null) ?? undefined,
+    asset: record.asset as AssetCode,
+    available: amountOf(record.available as string),
+    trading: amountOf(record.trading as string),
+    pending: amountOf(record.pending as string),
+    at: record.at as Instant,
+    seq: BigInt(record.seq as string),
+  }),
+};
+
+export const postingTable: RecordTable<Posting> = {
+  name: "posting",
+  columns: [
+    uuidColumn("owner_id", (row) => row.ownerId),
+    textColumn("asset", "text", (row) => row.asset),
+    bigintColumn("seq", (row) => row.seq),
+    uuidColumn("journal_id", (row) => row.journalId),
+    textColumn("cause", "journal_cause", (row) => row.cause),
+    textColumn("part", "account_part", (row) => row.part),
+    amountColumn("amount", (row) => row.amount),
+    amountColumn("available", (row) => row.available),
+    amountColumn("trading", (row) => row.trading),
+    amountColumn("pending", (row) => row.pending),
+    timeColumn("at", (row) => row.at),
+  ],
+  orderBy: (row) => `${row.ownerId}/${row.asset}/${row.seq.toString().padStart(20, "0")}`,
+};

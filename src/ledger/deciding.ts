@@ -1,0 +1,141 @@
+/**
+ * Decides commands on the rows in memory, and gathers what one batch has to check and to write. Synchronous: between
+ * the first and the last decision of a batch nothing else happens.
+ */
+import { assert } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
+import { Batch, type BatchContent } from "./batch.ts";
+import { claimKey, type State } from "./decision.ts";
+import { Memory } from "./memory.ts";
+import { type Key, keyName, type StateRow, type StateTable } from "./rows.ts";
+import type { Decided, Waiting } from "./waiting.ts";
+
+export interface DecidedBatch {
+  readonly content: BatchContent;
+  readonly decided: readonly Decided[];
+  /** The earliest of its commands. */
+  readonly deadline: Instant;
+}
+
+/** What became of a group of commands that were to be decided. */
+export interface Decisions {
+  /** Undefined when nothing was decided. */
+  readonly batch: DecidedBatch | undefined;
+  /** Rows of these have to be read first. */
+  readonly unknown: readonly Waiting[];
+  /** Commands whose own code failed: bugs, one by one. */
+  readonly failed: readonly { readonly waiting: Waiting; readonly error: Error }[];
+}
+
+export class Deciding {
+  readonly #memory: Memory;
+  readonly #most: number;
+  /** Ref_ids that were claimed lately, with whose they are. What is not here the database finds. */
+  readonly #claims = new Map<string, string>();
+  #lastAt = 0 as Instant;
+  /** Rises whenever the memory starts anew: what was read for an older one is not put into it. */
+  #epoch = 0;
+
+  constructor(remembered: number) {
+    this.#memory = new Memory(remembered);
+    this.#most = remembered;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** The rows that a command rests on and that are neither remembered nor known to be missing. */
+  unknown(waiting: Waiting): Key[] {
+    return waiting.command.rests.filter(
+      (key) => !this.#memory.has(key.table, key.key) && !waiting.absent.has(keyName(key)),
+    );
+  }
+
+  /** Takes in rows that were read for these commands; keys without a row are noted as absent, for them alone. */
+  learn(rows: readonly (Key & { readonly row: StateRow })[], readFor: readonly Waiting[]): void {
+    // A row that came into memory meanwhile is newer than what was read.
+    for (const { table, key, row } of rows) if (!this.#memory.has(table, key)) this.#memory.set(table, key, row);
+    for (const waiting of readFor) for (const key of this.unknown(waiting)) waiting.absent.add(keyName(key));
+  }
+
+  startAnew(): void {
+    this.#memory.forget();
+    this.#claims.clear();
+    this.#epoch += 1;
+  }
+
+  decide(group: readonly Waiting[], slot: number, clock: Instant): Decisions {
+    const now = Math.max(clock, this.#lastAt) as Instant;
+    const batch = new Batch(this.#memory, slot);
+    const decided: Decided[] = [];
+    const unknown: Waiting[] = [];
+    const failed: { waiting: Waiting; error: Error }[] = [];
+    for (const [i, waiting] of group.entries()) {
+      if (this.unknown(waiting).length > 0) {
+        unknown.push(waiting);
+        continue;
+      }
+      try {
+        decided.push(this.#decideOne(waiting, batch, now));
+      } catch (error) {
+        failed.push({ waiting, error: error instanceof Error ? error : new Error(String(error)) });
+        if (!batch.spoilt) continue;
+        // Its changes are half applied: nothing in memory is worth anything, and nobody was told yet.
+        this.startAnew();
+        const others = [...decided.map((one) => one.waiting), ...group.slice(i + 1)];
+        return { batch: undefined, unknown: [...unknown, ...others], failed };
+      }
+    }
+    if (decided.length === 0) return { batch: undefined, unknown, failed };
+    const content = batch.close(now);
+    this.#lastAt = content.at;
+    const deadline = Math.min(...decided.map(({ waiting }) => waiting.deadline)) as Instant;
+    return { batch: { content, decided, deadline }, unknown, failed };
+  }
+
+  #decideOne(waiting: Waiting, batch: Batch, now: Instant): Decided {
+    const { command } = waiting;
+    const standing = this.#standing(waiting);
+    if (standing === "taken") return { waiting, decision: "taken" };
+    const decision = command.decide(this.#view(waiting), now);
+    batch.rest(command.rests);
+    if (!decision.accepted) return { waiting, decision };
+    batch.add(decision.changes);
+    if (command.claim !== undefined && standing !== "own") {
+      batch.claim(command.claim, standing === "free" ? undefined : standing.replaces);
+      this.#rememberClaim(claimKey(command.claim), command.claim.id);
+    }
+    return { waiting, decision };
+  }
+
+  /** How a command stands to its ref_id, as far as that is known without asking the database. */
+  #standing({ command: { claim }, holder }: Waiting): "free" | "own" | "taken" | { replaces: string } {
+    if (claim === undefined) return "own";
+    const known = this.#claims.get(claimKey(claim)) ?? holder?.id;
+    if (known === undefined) return "free";
+    if (known === claim.id) return "own";
+    return holder?.released === true && holder.id === known ? { replaces: known } : "taken";
+  }
+
+  #rememberClaim(key: string, id: string): void {
+    this.#claims.delete(key);
+    this.#claims.set(key, id);
+    if (this.#claims.size <= this.#most) return;
+    const [oldest] = this.#claims.keys();
+    this.#claims.delete(oldest as string);
+  }
+
+  #view(waiting: Waiting): State {
+    return {
+      get: <Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined => {
+        const row = this.#memory.get(table, key);
+        assert(
+          row !== undefined || waiting.absent.has(keyName({ table, key })),
+          `a command that looks at ${table.name} ${key} has named it`,
+        );
+        return row;
+      },
+    };
+  }
+}

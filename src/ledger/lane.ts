@@ -1,0 +1,495 @@
+/**
+ * The lane: the one way by which anything that matters changes. Commands that arrive while a batch is being committed
+ * go into the next one together: know, decide, save as one statement, and answer when it is durable.
+ *
+ * States:
+ *   closed      no slot is held; nothing is taken in.
+ *   running     batches are decided on the rows in memory and sent; up to two are under way on one connection.
+ *   locking     no batch is under way; commands whose rows have to be locked first are being decided.
+ *   recovering  a batch failed, or its outcome is unknown. Nothing is decided until the database has told what became
+ *               of every batch under way; then memory starts anew.
+ *
+ *   closed -> running <-> locking, running -> recovering -> running, running -> closed
+ */
+import type pg from "pg";
+import { asFault, type Database, DatabaseAway } from "../postgres/database.ts";
+import { assert } from "../std/assert.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import { pause } from "../std/pause.ts";
+import { guardsOf } from "./batch.ts";
+import { findClaims } from "./claims.ts";
+import { type DecidedBatch, Deciding } from "./deciding.ts";
+import { type Command, claimKey, type Outcome, type Refusal } from "./decision.ts";
+import { Inside } from "./inside.ts";
+import { connectLane, isContention, skewOf } from "./lane-connection.ts";
+import { type Key, keyName, readKeys } from "./rows.ts";
+import { type Link, Slot } from "./slot.ts";
+import { Statements } from "./statement.ts";
+import { Turns } from "./turns.ts";
+import type { Decided, Waiting } from "./waiting.ts";
+
+export interface LaneOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Names this process among all that share the database; the same again after a restart on the same data. */
+  readonly holder: string;
+  readonly log: (event: LaneEvent) => void;
+  readonly bounds?: Partial<LaneBounds>;
+}
+
+export interface LaneBounds {
+  /** Commands in one batch at most. */
+  readonly batch: number;
+  /** Commands inside the lane at most, and of one customer. Past it: 503. */
+  readonly inside: number;
+  readonly insidePerCustomer: number;
+  /** How long after its arrival a command may still take effect. */
+  readonly deadlineMs: number;
+  readonly leaseMs: number;
+  /** Rows remembered per table, and ref_ids. */
+  readonly remembered: number;
+}
+
+const BOUNDS: LaneBounds = {
+  batch: 500,
+  inside: 10_000,
+  insidePerCustomer: 2_000,
+  deadlineMs: 10_000,
+  leaseMs: 15_000,
+  remembered: 200_000,
+};
+
+/** What an operator may want to know. */
+export type LaneEvent =
+  | { readonly kind: "batch_failed"; readonly slot: number; readonly n: bigint; readonly error: Error }
+  | { readonly kind: "database_away"; readonly error: Error }
+  | { readonly kind: "recovered"; readonly slot: number; readonly committed: number; readonly again: number }
+  | { readonly kind: "command_failed"; readonly error: Error };
+
+/** A batch that was sent and is not answered yet. */
+interface Flight extends DecidedBatch {
+  readonly link: Link;
+  readonly sentAt: Instant;
+}
+
+/** Batches under way at once: one that commits, and one that is decided and sent meanwhile. */
+const MOST_FLIGHTS = 2;
+/** How often a command is decided again before its caller is told to come back later. */
+const MOST_ROUNDS = 5;
+/** For how long a row that somebody else moved is locked before it is decided on. */
+const CONTESTED_MS = 10_000;
+/** A batch that the database has not answered by then is treated as lost. */
+const FLIGHT_MS = 9_000;
+const SWEEP_MS = 100;
+
+export class Lane {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #log: (event: LaneEvent) => void;
+  readonly #bounds: LaneBounds;
+  readonly #slot: Slot;
+  readonly #inside: Inside;
+  readonly #deciding: Deciding;
+  readonly #statements = new Statements();
+  #state: "closed" | "running" | "locking" | "recovering" = "closed";
+  #closing = false;
+  /** The database did not answer when it was last asked. */
+  #away = false;
+  #connection: pg.Client | undefined;
+  /** The database's clock less ours. */
+  #skewMs = 0;
+  /** Commands whose rows are being read, whose rows are known, and whose rows have to be locked first. */
+  #toLoad: Waiting[] = [];
+  #loading = false;
+  readonly #turns = new Turns<Waiting>();
+  #toLock: Waiting[] = [];
+  /** Rows that somebody else keeps changing, until when they are locked before they are decided on. */
+  readonly #contested = new Map<string, Instant>();
+  #flights: Flight[] = [];
+  #pumpSet = false;
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(options: LaneOptions) {
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#bounds = { ...BOUNDS, ...options.bounds };
+    this.#slot = new Slot(options.database, options.clock, options.holder, this.#bounds.leaseMs);
+    this.#inside = new Inside(this.#bounds.inside, this.#bounds.insidePerCustomer);
+    this.#deciding = new Deciding(this.#bounds.remembered);
+  }
+
+  async start(): Promise<void> {
+    assert(this.#state === "closed", "a lane is started once");
+    await this.#slot.take();
+    await this.#connect();
+    this.#state = "running";
+    this.#timers = [
+      setInterval(() => this.#sweep(), SWEEP_MS),
+      setInterval(() => void this.#renew(), this.#bounds.leaseMs / 3),
+    ];
+  }
+
+  /** Whether one more command would be refused, before anything of it is read. */
+  get full(): boolean {
+    return this.#state === "closed" || this.#closing || this.#away || this.#inside.full;
+  }
+
+  /** Commands inside: waiting, decided, or being committed. */
+  get depth(): number {
+    return this.#inside.size;
+  }
+
+  /**
+   * Carries a command out. Answers when its effect, or what its refusal rests on, is durable. Throws `Unavailable`
+   * when the lane is full, the database is away, or the outcome is not known in time: then nothing was done, or the
+   * ref_id tells.
+   */
+  execute<Value, Why extends Refusal>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
+    const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
+    const { waiting, outcome } = this.#inside.enter(command, deadline);
+    if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
+    else if (this.#away) waiting.unavailable("the database is away");
+    else if (!waiting.answered) this.#admit(waiting);
+    return outcome;
+  }
+
+  /** Finishes what is inside, within the deadline that it has, and lets go of the slot. */
+  async stop(): Promise<void> {
+    if (this.#state === "closed") return;
+    this.#closing = true;
+    await this.#inside.empty();
+    this.#state = "closed";
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#connection?.end().catch(() => undefined);
+    await this.#slot.release().catch(() => undefined);
+  }
+
+  // Know -------------------------------------------------------------------------------------------------------------
+
+  /** A command whose rows are known takes its place in the line; for another they are read first. */
+  #admit(waiting: Waiting): void {
+    if (this.#deciding.unknown(waiting).length === 0) {
+      this.#turns.push(waiting.command.turn, waiting);
+      this.#pumpSoon();
+      return;
+    }
+    this.#toLoad.push(waiting);
+    if (!this.#loading) void this.#load();
+  }
+
+  async #load(): Promise<void> {
+    this.#loading = true;
+    while (this.#toLoad.length > 0) {
+      // What arrives in the same turn of the event loop is read together.
+      await new Promise(setImmediate);
+      const some = this.#toLoad.splice(0, this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
+      try {
+        const epoch = this.#deciding.epoch;
+        const keys = some.flatMap((waiting) => this.#deciding.unknown(waiting));
+        const rows = await readKeys(this.#database, keys, this.#slot.number, "none");
+        if (epoch === this.#deciding.epoch) this.#deciding.learn(rows, some);
+        for (const waiting of some) this.#admit(waiting);
+      } catch (error) {
+        for (const waiting of some) this.#fail(waiting, error);
+      }
+    }
+    this.#loading = false;
+  }
+
+  // Decide and save --------------------------------------------------------------------------------------------------
+
+  /** Requests that are parsed in the same turn of the event loop go into one batch. */
+  #pumpSoon(): void {
+    if (this.#pumpSet) return;
+    this.#pumpSet = true;
+    setImmediate(() => {
+      this.#pumpSet = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    if (this.#state !== "running") return;
+    while (this.#flights.length < MOST_FLIGHTS && this.#turns.size > 0 && this.#toLock.length === 0) {
+      const taken = this.#turns.take(this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
+      this.#toLock.push(...taken.filter((waiting) => this.#mustLock(waiting)));
+      this.#fly(taken.filter((waiting) => !this.#mustLock(waiting)));
+    }
+    if (this.#toLock.length > 0 && this.#flights.length === 0) void this.#lockSome();
+  }
+
+  #mustLock({ command }: Waiting): boolean {
+    if (command.lock === true) return true;
+    return this.#contested.size > 0 && command.rests.some((key) => this.#contested.has(keyName(key)));
+  }
+
+  #fly(group: readonly Waiting[]): void {
+    const batch = this.#decide(group);
+    if (batch === undefined) return;
+    assert(this.#connection !== undefined, "a running lane has its connection");
+    const flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
+    this.#flights.push(flight);
+    const statement = this.#statements.batch(batch.content, flight.link, this.#databaseTime(batch.deadline));
+    this.#connection.query(statement).then(
+      () => this.#landed(flight),
+      (error: unknown) => this.#crashed(flight, asFault(error)),
+    );
+  }
+
+  #decide(group: readonly Waiting[]): DecidedBatch | undefined {
+    if (group.length === 0) return undefined;
+    const { batch, unknown, failed } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
+    for (const { waiting, error } of failed) this.#fail(waiting, error);
+    for (const waiting of unknown) this.#admit(waiting);
+    return batch;
+  }
+
+  #landed(flight: Flight): void {
+    if (this.#flights[0] !== flight) return;
+    this.#flights.shift();
+    this.#slot.landed(flight.link);
+    this.#answer(flight.decided);
+    this.#pump();
+  }
+
+  // Answer -----------------------------------------------------------------------------------------------------------
+
+  /**
+   * Tells the callers, now that the batch is durable. Whoever was refused with a ref_id might be repeating something
+   * that has succeeded, which the database is asked about first.
+   */
+  #answer(decided: readonly Decided[]): void {
+    const toLookUp: Decided[] = [];
+    for (const one of decided) {
+      const { waiting, decision } = one;
+      if (decision === "taken" || (!decision.accepted && waiting.command.claim !== undefined)) toLookUp.push(one);
+      else if (decision.accepted) waiting.answer({ kind: "done", value: decision.value });
+      else waiting.answer({ kind: "refused", refusal: decision.refusal });
+    }
+    if (toLookUp.length > 0) void this.#answerByClaim(toLookUp);
+  }
+
+  async #answerByClaim(decided: readonly Decided[]): Promise<void> {
+    try {
+      const free = await this.#lookUp(decided.map(({ waiting }) => waiting));
+      for (const { waiting, decision } of decided) {
+        if (!free.has(waiting)) continue;
+        if (decision === "taken" || decision.accepted) this.#admit(waiting);
+        else waiting.answer({ kind: "refused", refusal: decision.refusal });
+      }
+    } catch (error) {
+      for (const { waiting } of decided) this.#fail(waiting, error);
+    }
+  }
+
+  /** Answers those whose ref_id is another record's. Returns the others, whose ref_id is theirs to take. */
+  async #lookUp(some: readonly Waiting[]): Promise<Set<Waiting>> {
+    const claims = some.flatMap(({ command }) => command.claim ?? []);
+    const holders = await findClaims(this.#database, claims);
+    const free = new Set<Waiting>();
+    for (const waiting of some) {
+      const { claim } = waiting.command;
+      const holder = claim && holders.get(claimKey(claim));
+      waiting.rounds += 1;
+      waiting.holder = undefined;
+      if (waiting.rounds > MOST_ROUNDS) waiting.unavailable("its ref_id is changing hands");
+      else if (claim === undefined || holder === undefined) free.add(waiting);
+      else {
+        const released = holder !== claim.id && (await claim.released?.(holder)) === true;
+        waiting.holder = { id: holder, released };
+        if (released || holder === claim.id) free.add(waiting);
+        else waiting.answer({ kind: "exists", id: holder });
+      }
+    }
+    return free;
+  }
+
+  // Under lock: for what cannot be decided on memory -----------------------------------------------------------------
+
+  async #lockSome(): Promise<void> {
+    this.#state = "locking";
+    await this.#decideUnderLock(this.#toLock.splice(0));
+    this.#resume("locking");
+  }
+
+  /** All together; and where that fails one command per batch, so that a poisonous one falls alone. */
+  async #decideUnderLock(some: readonly Waiting[]): Promise<void> {
+    for (let done = 0; done < some.length; done += this.#bounds.batch) {
+      const group = some.slice(done, done + this.#bounds.batch);
+      if ((await this.#saveUnderLock(group)) === undefined) continue;
+      for (const waiting of group) await this.#saveAlone(waiting);
+    }
+  }
+
+  async #saveAlone(waiting: Waiting): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const failure = await this.#saveUnderLock([waiting]);
+      if (failure === undefined) return;
+      if (attempt === MOST_ROUNDS || !isContention(failure)) return this.#fail(waiting, failure);
+      await pause(Math.random() * 10 * 2 ** attempt);
+    }
+  }
+
+  /** One batch in a transaction that locks its rows first. Answers the error when nothing of it was committed. */
+  async #saveUnderLock(group: readonly Waiting[]): Promise<Error | undefined> {
+    let flight: Flight | undefined;
+    this.#deciding.startAnew();
+    try {
+      const some = [...(await this.#lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
+      if (some.length === 0) return undefined;
+      await this.#database.transaction(async (transaction) => {
+        const keys: Key[] = some.flatMap(({ command }) => command.rests);
+        for (const waiting of some) waiting.absent.clear();
+        this.#deciding.learn(await readKeys(transaction, keys, this.#slot.number, "for update"), some);
+        const batch = this.#decide(some);
+        if (batch === undefined) return;
+        flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
+        const statement = this.#statements.batch(batch.content, flight.link, this.#databaseTime(batch.deadline));
+        await transaction.rows(statement.text, statement.values);
+      });
+      if (flight !== undefined) this.#slot.landed(flight.link);
+    } catch (error) {
+      this.#deciding.startAnew();
+      const lost: Flight | undefined = flight;
+      if (lost === undefined || !(await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)))) {
+        return asFault(error);
+      }
+    }
+    if (flight !== undefined) this.#answer(flight.decided);
+    return undefined;
+  }
+
+  // Recovery ---------------------------------------------------------------------------------------------------------
+
+  #crashed(flight: Flight, error: Error): void {
+    if (!this.#flights.includes(flight)) return;
+    this.#log({ kind: "batch_failed", slot: flight.link.slot, n: flight.link.n, error });
+    void this.#recover();
+  }
+
+  /** The one way back, whatever has failed: find out, forget everything, decide again under lock. */
+  async #recover(): Promise<void> {
+    if (this.#state === "recovering") return;
+    this.#state = "recovering";
+    const flights = this.#flights;
+    this.#flights = [];
+    this.#dropConnection();
+    const lost = await this.#resolve(flights);
+    this.#deciding.startAnew();
+    const again = lost.flatMap(({ decided }) => decided.map(({ waiting }) => waiting));
+    await this.#untilAnswered(async () => {
+      if (lost[0] !== undefined) await this.#noteContested(lost[0]);
+      await this.#connect();
+    });
+    await this.#decideUnderLock(again);
+    const all = flights.reduce((sum, { decided }) => sum + decided.length, 0);
+    this.#log({ kind: "recovered", slot: this.#slot.number, committed: all - again.length, again: again.length });
+    this.#resume("recovering");
+  }
+
+  #resume(from: "locking" | "recovering"): void {
+    if (this.#state === from) this.#state = "running";
+    // A lost connection was noticed meanwhile: there is nothing under way, so going on means starting over.
+    if (this.#connection === undefined) void this.#recover();
+    else this.#pump();
+  }
+
+  /** Answers the batches that have committed, and returns the others, which never will. */
+  async #resolve(flights: readonly Flight[]): Promise<readonly Flight[]> {
+    for (const [i, flight] of flights.entries()) {
+      const committed = await this.#untilAnswered(() => this.#slot.hasCommitted(flight.link));
+      // Those behind a lost batch rest on it: their predecessor will never be there.
+      if (!committed) return flights.slice(i);
+      this.#answer(flight.decided);
+    }
+    return [];
+  }
+
+  /** Rows that are not as the lost batch had decided on belong to somebody else as well, for a while. */
+  async #noteContested(flight: Flight): Promise<void> {
+    const guards = guardsOf(flight.content);
+    const keys = flight.content.states.flatMap(({ table, opened, changed, checked }) =>
+      [...opened, ...changed, ...checked].map((row): Key => ({ table, key: table.keyOf(row) })),
+    );
+    const now = await readKeys(this.#database, keys, this.#slot.number, "none");
+    const until = (this.#clock.now() + CONTESTED_MS) as Instant;
+    for (const key of now) if (guards.get(keyName(key)) !== key.row.seq) this.#contested.set(keyName(key), until);
+  }
+
+  /** Asks the database until it answers. Meanwhile whoever waits in line is told at once that nothing was done. */
+  async #untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
+    for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
+      try {
+        const value = await ask();
+        this.#away = false;
+        return value;
+      } catch (error) {
+        const fault = asFault(error);
+        if (!this.#away) this.#log({ kind: "database_away", error: fault });
+        this.#away = true;
+        for (const waiting of this.#turns.take(this.#turns.size)) waiting.unavailable("the database is away");
+        await pause(pauseMs);
+      }
+    }
+  }
+
+  // Keeping going ----------------------------------------------------------------------------------------------------
+
+  async #connect(): Promise<void> {
+    const connection = await connectLane(this.#database);
+    this.#skewMs = await skewOf(connection, this.#clock);
+    connection.on("error", () => this.#connectionLost(connection));
+    connection.on("end", () => this.#connectionLost(connection));
+    this.#connection = connection;
+  }
+
+  #connectionLost(connection: pg.Client): void {
+    if (this.#connection !== connection || this.#state === "closed") return;
+    this.#dropConnection();
+    // While locking, nothing is under way on it; `#resume` will find it gone.
+    if (this.#state === "running") void this.#recover();
+  }
+
+  /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
+  #dropConnection(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    (connection as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      const held = await this.#slot.renew();
+      // Whoever took the slot has voided our next number: the next batch will fail and find out. No need to wait.
+      if (!held && this.#state === "running") await this.#recover();
+    } catch {
+      // The database is away: the next batch, or the next renewal, finds out.
+    }
+  }
+
+  #sweep(): void {
+    const now = this.#clock.now();
+    this.#inside.expire(now);
+    for (const [key, until] of this.#contested) if (until <= now) this.#contested.delete(key);
+    const [oldest] = this.#flights;
+    if (oldest !== undefined && oldest.sentAt + FLIGHT_MS < now) this.#dropConnection();
+    if (this.#state === "running" && this.#connection === undefined) void this.#recover();
+  }
+
+  #isInTime(waiting: Waiting): boolean {
+    if (waiting.deadline <= this.#clock.now()) waiting.unavailable("not in time");
+    return !waiting.answered;
+  }
+
+  #databaseTime(instant: Instant): Instant {
+    return Math.floor(instant + this.#skewMs) as Instant;
+  }
+
+  #fail(waiting: Waiting, error: unknown): void {
+    const fault = asFault(error);
+    if (fault instanceof DatabaseAway || isContention(fault)) return waiting.unavailable(fault.message);
+    this.#log({ kind: "command_failed", error: fault });
+    waiting.fail(fault);
+  }
+}

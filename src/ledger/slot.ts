@@ -1,0 +1,156 @@
+/**
+ * A slot of the ledger and its chain of batches. One lane writes a slot, held by a lease; what keeps a former holder
+ * out for good is the chain: a batch commits only on the predecessor that it was decided on.
+ */
+import { type Database, type Queryable, serverError } from "../postgres/database.ts";
+import { type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import { type Clock, formatInstant } from "../std/clock.ts";
+import { linkHash, NO_HASH, voidHash } from "./batch.ts";
+
+const SLOTS = 64;
+
+/** A link of the chain: the next batch has the number n + 1 and carries this hash. */
+export interface Head {
+  readonly n: bigint;
+  readonly hash: Buffer;
+}
+
+/** Where a batch stands in its slot's chain. */
+export interface Link extends Head {
+  readonly slot: number;
+  readonly previous: Buffer;
+}
+
+export class Slot {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #holder: string;
+  readonly #leaseMs: number;
+  #lease: Lease | undefined;
+  #number = 0;
+  /** The last link that is known to be committed, and the last one that was sent. */
+  #settled: Head = { n: -1n, hash: NO_HASH };
+  #sent: Head = this.#settled;
+
+  constructor(database: Database, clock: Clock, holder: string, leaseMs: number) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#holder = holder;
+    this.#leaseMs = leaseMs;
+  }
+
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Takes a slot that is free, and its chain over from whoever wrote it before. */
+  async take(): Promise<void> {
+    const { number, lease } = await takeFreeSlot(this.#database, this.#holder, this.#leaseMs);
+    this.#lease = lease;
+    this.#number = number;
+    this.#settled = this.#sent = await this.#openChain();
+  }
+
+  /** The link of the next batch, which is sent behind all that were sent. */
+  next(content: Buffer): Link {
+    const { n, hash } = this.#sent;
+    const link = {
+      slot: this.#number,
+      n: n + 1n,
+      previous: hash,
+      hash: linkHash(hash, this.#number, n + 1n, content),
+    };
+    this.#sent = link;
+    return link;
+  }
+
+  landed(link: Link): void {
+    this.#settled = link;
+  }
+
+  /**
+   * Whether a batch of ours has committed, for good: if not, its number is now void and it never can. The next batch
+   * goes behind what is found. When the number is somebody else's, so is the slot, and another one is taken.
+   */
+  async hasCommitted(link: Link): Promise<boolean> {
+    const outcome = await this.#voidNext({ n: link.n - 1n, hash: link.previous });
+    if (outcome.kind === "taken" && outcome.hash.equals(link.hash)) {
+      this.#settled = this.#sent = link;
+      return true;
+    }
+    if (outcome.kind === "voided") this.#settled = this.#sent = outcome.head;
+    else await this.take();
+    return false;
+  }
+
+  /** False when somebody else holds the slot by now. */
+  async renew(): Promise<boolean> {
+    return this.#lease !== undefined && renewLease(this.#database, this.#lease, this.#leaseMs);
+  }
+
+  async release(): Promise<void> {
+    if (this.#lease !== undefined) await releaseLease(this.#database, this.#lease);
+    this.#lease = undefined;
+  }
+
+  /**
+   * Voids the number that a batch of the former holder might still be under way with, and answers the head. From here
+   * on nothing that was decided before can commit.
+   */
+  async #openChain(): Promise<Head> {
+    // Each round that fails saw one more batch of the former holder, which had few under way.
+    for (let round = 0; round < 10; round += 1) {
+      const [last] = await this.#database.rows<{ n: string; hash: Buffer }>(
+        "select n, hash from batch where slot = $1 order by n desc limit 1",
+        [this.#number],
+      );
+      const head = last === undefined ? { n: -1n, hash: NO_HASH } : { n: BigInt(last.n), hash: last.hash };
+      const outcome = await this.#voidNext(head);
+      if (outcome.kind === "voided") return outcome.head;
+    }
+    throw new Error(`slot ${this.#number} is being written by somebody else`);
+  }
+
+  /**
+   * Takes the number behind `head` for nothing. It waits for a transaction that has inserted the number and is not yet
+   * over, so the answer is final: voided, and whatever was sent under that number can never commit; or taken, and the
+   * hash tells by whom. `broken`: `head` itself is not in the database.
+   */
+  async #voidNext(
+    head: Head,
+  ): Promise<{ kind: "voided"; head: Head } | { kind: "taken"; hash: Buffer } | { kind: "broken" }> {
+    const n = head.n + 1n;
+    const hash = voidHash(head.hash, this.#number, n);
+    try {
+      const inserted = await this.#database.rows(
+        `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+         select $1, $2::bigint, $3, $4, true, 0, 0, 0, 0,
+                (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $5), true
+         on conflict do nothing returning 1`,
+        [this.#number, n, hash, formatInstant(this.#clock.now()), head.hash],
+      );
+      if (inserted.length === 1) return { kind: "voided", head: { n, hash } };
+    } catch (error) {
+      if (serverError(error)?.constraint === "chain_broken") return { kind: "broken" };
+      throw error;
+    }
+    const [row] = await this.#database.rows<{ hash: Buffer }>("select hash from batch where slot = $1 and n = $2", [
+      this.#number,
+      n,
+    ]);
+    return row === undefined ? { kind: "broken" } : { kind: "taken", hash: row.hash };
+  }
+}
+
+/** Fails when all are held: more processes than the ledger has lanes for. */
+async function takeFreeSlot(
+  database: Queryable,
+  holder: string,
+  leaseMs: number,
+): Promise<{ number: number; lease: Lease }> {
+  for (let number = 1; number <= SLOTS; number += 1) {
+    const lease = await takeLease(database, `slot/${number}`, holder, leaseMs);
+    if (lease !== undefined) return { number, lease };
+  }
+  throw new Error(`all ${SLOTS} slots of the ledger are held by other processes`);
+}

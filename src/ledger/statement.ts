@@ -1,0 +1,204 @@
+/**
+ * A batch as one SQL statement. Nothing can split it, and there is no BEGIN, COMMIT or ROLLBACK to misplace: it writes
+ * states and records, claims ref_ids, and last its own row in `batch` with the counts that were expected and found.
+ * CHECK constraints on that row hold them equal, so one row moved by somebody else, one ref_id taken, a predecessor
+ * that is not there, or a deadline that is over, and the whole statement fails with the constraint's name.
+ *
+ * The text depends on the tables that a batch touches, not on how many rows: values go in as arrays through `unnest`.
+ * There are few shapes, and each is prepared once per connection under its own name.
+ */
+import { formatInstant, type Instant } from "../std/clock.ts";
+import type { BatchContent, TableRows } from "./batch.ts";
+import type { Claim } from "./decision.ts";
+import type { Link } from "./slot.ts";
+import type { AnyRecordTable, Column, StateRow } from "./rows.ts";
+
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: (string | null)[];
+}
+
+export class Statements {
+  readonly #names = new Map<string, string>();
+
+  /** `deadline` is by the database's clock. */
+  batch(content: BatchContent, link: Link, deadline: Instant): Statement {
+    const writing = new Writing();
+    const stamp = [writing.value("smallint", String(link.slot)), writing.value("bigint", String(link.n))] as const;
+    const counted: string[] = [];
+    let expected = 0;
+    for (const rows of content.states) {
+      counted.push(...writeStates(writing, rows, stamp));
+      expected += rows.opened.length + rows.changed.length + rows.checked.length;
+    }
+    for (const { table, rows } of content.records) addRecords(writing, table, rows, stamp);
+    const claimed = writeClaims(writing, content.claims);
+    const value = (type: string, text: string | null) => writing.value(type, text);
+    writing.part(
+      `predecessor as (select 1 from batch where slot = ${stamp[0]} and n = ${stamp[1]} - 1 and hash = ${value("bytea", bytea(link.previous))})`,
+    );
+    // The deadline is looked at last, when every row lock has been waited for.
+    const text = `${writing.head()}
+insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, in_time)
+select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("timestamptz", formatInstant(content.at))}, false,
+       ${count(counted)}, ${value("integer", String(expected))},
+       ${count(claimed)}, ${value("integer", String(content.claims.length))},
+       (select count(*) from predecessor), ${value("jsonb", content.changes ?? null)},
+       clock_timestamp() <= ${value("timestamptz", formatInstant(deadline))}`;
+    return { name: this.#nameOf(text), text, values: writing.values };
+  }
+
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) this.#names.set(text, (name = `batch_${this.#names.size + 1}`));
+    return name;
+  }
+}
+
+/** A statement's common table expressions and values as they come together. */
+class Writing {
+  readonly values: (string | null)[] = [];
+  readonly #parts: string[] = [];
+
+  value(type: string, text: string | null): string {
+    this.values.push(text);
+    return `$${this.values.length}::${type}`;
+  }
+
+  part(text: string): void {
+    this.#parts.push(text);
+  }
+
+  head(): string {
+    return `with ${this.#parts.join(",\n     ")}`;
+  }
+
+  /** The rows as a table `k` of the statement, one array per column. */
+  unnest<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+    const arrays = columns.map((column) => this.value(`${column.type}[]`, arrayOf(column, rows)));
+    return `unnest(${arrays.join(", ")}) as k(${columns.map((column) => column.name).join(", ")})`;
+  }
+}
+
+type Stamp = readonly [slot: string, batch: string];
+
+const SEQ: Column<StateRow> = { name: "seq", type: "bigint", text: (row) => row.seq.toString() };
+
+function writeStates(writing: Writing, rows: TableRows, stamp: Stamp): string[] {
+  const names: string[] = [];
+  if (rows.changed.length > 0) names.push(changeRows(writing, rows, stamp));
+  if (rows.opened.length > 0) names.push(openRows(writing, rows, stamp));
+  if (rows.checked.length > 0) names.push(checkRows(writing, rows));
+  return names;
+}
+
+function changeRows(writing: Writing, { table, changed, changedWas }: TableRows, [slot, batch]: Stamp): string {
+  const name = `${table.name}_changed`;
+  const was = new Map(changed.map((row, i) => [row, changedWas[i] as bigint]));
+  const columns: Column<StateRow>[] = [
+    ...table.keys,
+    ...table.changing,
+    SEQ,
+    { name: "was", type: "bigint", text: (row) => (was.get(row) as bigint).toString() },
+  ];
+  const source = writing.unnest(columns, changed);
+  const set = [...table.changing, SEQ].map((column) => `${column.name} = k.${column.name}`);
+  if (table.digested) set.push(`slot = ${slot}`, `batch = ${batch}`);
+  writing.part(
+    `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and t.seq = k.was returning 1)`,
+  );
+  return name;
+}
+
+function openRows(writing: Writing, { table, opened }: TableRows, [slot, batch]: Stamp): string {
+  const name = `${table.name}_opened`;
+  const columns: Column<StateRow>[] = [...table.keys, ...table.fixed, ...table.changing, SEQ];
+  const names = columns.map((column) => column.name);
+  const [into, from] = table.digested
+    ? [
+        [...names, "slot", "batch"],
+        [...names, slot, batch],
+      ]
+    : [names, names];
+  writing.part(
+    `${name} as (insert into ${table.name} (${into.join(", ")}) select ${from.join(", ")} from ${writing.unnest(columns, opened)} on conflict do nothing returning 1)`,
+  );
+  return name;
+}
+
+/** `for share`: what was checked stays so until the commit. */
+function checkRows(writing: Writing, { table, checked }: TableRows): string {
+  const name = `${table.name}_checked`;
+  const source = writing.unnest<StateRow>([...table.keys, SEQ], checked);
+  writing.part(
+    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.seq = k.seq for share of t)`,
+  );
+  return name;
+}
+
+function addRecords(writing: Writing, table: AnyRecordTable, rows: readonly object[], [slot, batch]: Stamp): void {
+  const names = table.columns.map((column) => column.name).join(", ");
+  writing.part(
+    `${table.name}_added as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${writing.unnest(table.columns, rows)})`,
+  );
+}
+
+type ClaimRow = Claim & { readonly replaces?: string };
+
+const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
+  { name: "customer_id", type: "uuid", text: (claim) => claim.customerId },
+  { name: "kind", type: "claim_kind", text: (claim) => claim.kind },
+  { name: "ref_id", type: "text", text: (claim) => claim.refId },
+  { name: "id", type: "uuid", text: (claim) => claim.id },
+];
+const REPLACES: Column<ClaimRow> = { name: "replaces", type: "uuid", text: (claim) => claim.replaces ?? null };
+
+function writeClaims(writing: Writing, claims: readonly ClaimRow[]): string[] {
+  const names: string[] = [];
+  const first = claims.filter((claim) => claim.replaces === undefined);
+  if (first.length > 0) {
+    names.push("claimed");
+    writing.part(
+      `claimed as (insert into claim (customer_id, kind, ref_id, id) select customer_id, kind, ref_id, id from ${writing.unnest(CLAIM_COLUMNS, first)} on conflict do nothing returning 1)`,
+    );
+  }
+  const again = claims.filter((claim) => claim.replaces !== undefined);
+  if (again.length > 0) {
+    names.push("reclaimed");
+    writing.part(
+      `reclaimed as (update claim t set id = k.id from ${writing.unnest([...CLAIM_COLUMNS, REPLACES], again)} where t.customer_id = k.customer_id and t.kind = k.kind and t.ref_id = k.ref_id and t.id = k.replaces returning 1)`,
+    );
+  }
+  return names;
+}
+
+function sameKey(table: { readonly keys: readonly Column<never>[] }): string {
+  return table.keys.map((column) => `t.${column.name} = k.${column.name}`).join(" and ");
+}
+
+function count(names: readonly string[]): string {
+  return names.length === 0 ? "0" : names.map((name) => `(select count(*) from ${name})`).join(" + ");
+}
+
+const bytea = (bytes: Buffer): string => `\\x${bytes.toString("hex")}`;
+
+/** Types whose text never holds a character that an array literal gives a meaning to. */
+const PLAIN = new Set(["uuid", "numeric", "bigint", "integer", "smallint", "boolean", "timestamptz"]);
+
+/**
+ * An array literal. The driver's own is general and as slow as all the rest of a batch together; here the type says
+ * what has to be quoted.
+ */
+function arrayOf<Row>(column: Column<Row>, rows: readonly Row[]): string {
+  const plain = PLAIN.has(column.type);
+  let text = "{";
+  for (let i = 0; i < rows.length; i += 1) {
+    const value = column.text(rows[i] as Row);
+    if (i > 0) text += ",";
+    if (value === null) text += "NULL";
+    else if (plain) text += value;
+    else text += `"${value.replace(/["\\]/g, "\\$&")}"`;
+  }
+  return `${text}}`;
+}

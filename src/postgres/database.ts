@@ -1,0 +1,137 @@
+/**
+ * The way to PostgreSQL: a pool for reads and short transactions, and single connections for those who need one of
+ * their own. Values come back as exact text where JavaScript has no exact type (`numeric`, `int8`), times as `Instant`.
+ */
+import pg from "pg";
+import { assert } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
+
+/** What a statement can be run on. */
+export interface Queryable {
+  /** Runs one statement with its values and answers its rows. */
+  rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+/** The database could not be reached, or said that it cannot serve now. Nothing is known of what was under way. */
+export class DatabaseAway extends Error {
+  override readonly name = "DatabaseAway";
+}
+
+const TIMESTAMPTZ = 1184;
+
+/** Timestamps as milliseconds: every one that we store has exactly three decimals. */
+export const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: "text" | "binary") =>
+    oid === TIMESTAMPTZ && format !== "binary"
+      ? (text: string): Instant => Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00")) as Instant
+      : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
+};
+
+export interface DatabaseOptions {
+  /** Where and as whom: a connection string or its parts. */
+  readonly connection: pg.ClientConfig;
+  readonly maxConnections: number;
+  /** Told of a pooled connection that broke while nobody used it. */
+  readonly onIdleError: (error: Error) => void;
+}
+
+export class Database implements Queryable {
+  readonly #pool: pg.Pool;
+  readonly #connection: pg.ClientConfig;
+
+  constructor(options: DatabaseOptions) {
+    this.#connection = { ...options.connection, types: TYPES };
+    this.#pool = new pg.Pool({
+      ...this.#connection,
+      max: options.maxConnections,
+      connectionTimeoutMillis: 5_000,
+      idleTimeoutMillis: 30_000,
+      // Bounds of everything that is not the lane's: a statement, a lock that it waits for, a pause in a transaction.
+      statement_timeout: 15_000,
+      lock_timeout: 10_000,
+      idle_in_transaction_session_timeout: 10_000,
+    });
+    this.#pool.on("error", options.onIdleError);
+  }
+
+  async rows<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    try {
+      const result = await this.#pool.query(text, values as unknown[]);
+      return result.rows as Row[];
+    } catch (error) {
+      throw asFault(error);
+    }
+  }
+
+  /**
+   * Runs `work` in one READ COMMITTED transaction on a connection of its own. When this answers, the commit is
+   * durable. A COMMIT that PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
+   */
+  async transaction<Value>(work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
+    let client: pg.PoolClient;
+    try {
+      client = await this.#pool.connect();
+    } catch (error) {
+      throw asFault(error);
+    }
+    let broken: Error | undefined;
+    try {
+      await client.query("begin");
+      const value = await work({
+        rows: async <Row>(text: string, values: readonly unknown[] = []) =>
+          (await client.query(text, values as unknown[])).rows as Row[],
+      });
+      const ended = await client.query("commit");
+      assert(ended.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended.command}`);
+      return value;
+    } catch (error) {
+      // A connection is not used again after a failure: what state it is in is not worth reasoning about.
+      broken = asFault(error);
+      throw broken;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  /** A connection of the caller's own, opened and not shared. The caller ends it. */
+  async connect(settings: pg.ClientConfig): Promise<pg.Client> {
+    const client = new pg.Client({ connectionTimeoutMillis: 5_000, ...this.#connection, ...settings });
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw asFault(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+/** The SQLSTATE of an error that PostgreSQL sent, and the constraint that it names. */
+export function serverError(error: unknown): { code: string; constraint: string | undefined } | undefined {
+  return error instanceof pg.DatabaseError && error.code !== undefined
+    ? { code: error.code, constraint: error.constraint }
+    : undefined;
+}
+
+/**
+ * Tells a database that is away from one that refused. Whatever the server did not send itself came from the socket,
+ * the pool or the name service; of what it sent, class 08 is the connection, 53 exhausted resources, 57P a server
+ * that is going down or coming up, 25006 a primary that has become a standby.
+ */
+export function asFault(error: unknown): Error {
+  const sent = serverError(error);
+  const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P|25006)/.test(sent.code);
+  if (!away) return error instanceof Error ? error : new Error(String(error));
+  return new DatabaseAway("the database cannot be reached", { cause: error });
+}
+
+function isFromOutside(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof DatabaseAway) return true;
+  // Our own beliefs and mistakes in code must not look like weather.
+  return error.name === "Error" || error.name === "AggregateError";
+}

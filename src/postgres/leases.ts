@@ -1,0 +1,53 @@
+/**
+ * Leases: what exactly one process may hold at a time. The database's clock alone decides whether one has ended. A
+ * lease that is only looked at fences nobody: whoever holds one writes its fence, or what was numbered under it, into
+ * the rows that it guards.
+ */
+import type { Queryable } from "./database.ts";
+
+export interface Lease {
+  readonly name: string;
+  readonly holder: string;
+  /** Rises with every change of hands. */
+  readonly fence: bigint;
+}
+
+/**
+ * Takes a lease that is free, has ended, or is this holder's own from before: a holder's name belongs to one living
+ * process at a time. Undefined while somebody else has it.
+ */
+export async function takeLease(
+  database: Queryable,
+  name: string,
+  holder: string,
+  leaseMs: number,
+): Promise<Lease | undefined> {
+  const [row] = await database.rows<{ fence: string }>(
+    `insert into lease (name, holder, fence, expires_at)
+     values ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
+     on conflict (name) do update
+        set holder = excluded.holder, fence = lease.fence + 1, expires_at = excluded.expires_at
+      where lease.expires_at < clock_timestamp() or lease.holder = excluded.holder
+     returning fence`,
+    [name, holder, leaseMs],
+  );
+  return row === undefined ? undefined : { name, holder, fence: BigInt(row.fence) };
+}
+
+/** Holds a lease for longer. False: it is somebody else's by now. */
+export async function renewLease(database: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
+  const renewed = await database.rows(
+    `update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
+      where name = $1 and fence = $2 returning 1`,
+    [lease.name, lease.fence, leaseMs],
+  );
+  return renewed.length === 1;
+}
+
+/** Lets go of a lease, so that the next one need not wait for its end. */
+export async function releaseLease(database: Queryable, lease: Lease): Promise<void> {
+  await database.rows(`update lease set expires_at = clock_timestamp() where name = $1 and fence = $2`, [
+    lease.name,
+    lease.fence,
+  ]);
+}
