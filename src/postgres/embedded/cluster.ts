@@ -1,0 +1,158 @@
+/**
+ * The directory that holds the data: makes it, or looks at what is there before a server touches it. It gets its name
+ * only when it is complete, so whatever bears the name is either a database or not ours, and then it is left alone.
+ */
+import { randomBytes } from "node:crypto";
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Binaries } from "./binaries.ts";
+import { lastLines, nameFromInside, runProgram, type ServerUser } from "./program.ts";
+import { EmbeddedRefusal, OWN_DATABASE } from "./refusal.ts";
+
+/** The user of the database that may do everything. Who can reach the socket can be anybody, see `embedded.ts`. */
+export const SUPERUSER = "postgres";
+
+/** PostgreSQL refuses to run as root. This is `nobody` wherever it has a name, and needs none. */
+const UNPRIVILEGED = { uid: 65534, gid: 65534 };
+
+/** A fresh database takes 40 MB, its first WAL segments 16 MB each. */
+const BYTES_FOR_A_START = 150_000_000;
+
+export function clusterPath(directory: string): string {
+  return join(directory, "postgres");
+}
+
+/** Makes the data directory, and proves that something can be written there. */
+export async function makeDataDirectory(directory: string): Promise<void> {
+  const probe = join(directory, `probe.${randomBytes(4).toString("hex")}`);
+  try {
+    await mkdir(directory, { recursive: true });
+    await mkdir(probe);
+    await rm(probe, { recursive: true });
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code;
+    throw new EmbeddedRefusal(
+      `the data directory ${directory} cannot be written (${reason}): give this user the right to, or set PARBOOK_DATA_DIR to another one`,
+    );
+  }
+}
+
+/** Whether there is a cluster. What bears its name but is none is refused: it may be somebody's only copy. */
+export async function hasCluster(directory: string): Promise<boolean> {
+  const cluster = clusterPath(directory);
+  let names: string[];
+  try {
+    names = await readdir(cluster);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return false;
+    if (code === "EACCES")
+      throw new EmbeddedRefusal(`${cluster} belongs to another user: start as that user, or as root`);
+    throw new EmbeddedRefusal(`${cluster} is not a directory that can be read (${code}): move it away`);
+  }
+  if (names.length === 0) return false;
+  if (names.includes("PG_VERSION") && names.includes("global")) return true;
+  throw new EmbeddedRefusal(
+    `${cluster} is not empty and holds no PostgreSQL database: move it away, or set PARBOOK_DATA_DIR to another directory`,
+  );
+}
+
+/** Who the server runs as: ourselves, unless we are root. What is there already stays its owner's. */
+export async function chooseServerUser(directory: string, exists: boolean): Promise<ServerUser> {
+  const self = process.getuid?.();
+  if (!exists) return self === 0 ? UNPRIVILEGED : undefined;
+  const cluster = clusterPath(directory);
+  const { uid, gid } = await stat(cluster);
+  if (uid === self && self !== 0) return undefined;
+  if (self !== 0) throw new EmbeddedRefusal(`${cluster} belongs to user ${uid}: start as that user, or as root`);
+  if (uid !== 0) return { uid, gid };
+  throw new EmbeddedRefusal(
+    `${cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R ${UNPRIVILEGED.uid}:${UNPRIVILEGED.gid} ${cluster}`,
+  );
+}
+
+/** A server reads the data of its own major version only. */
+export async function checkVersion(directory: string, binaries: Binaries): Promise<void> {
+  const cluster = clusterPath(directory);
+  const found = (await readFile(join(cluster, "PG_VERSION"), "utf8")).trim();
+  if (found === String(binaries.major)) return;
+  throw new EmbeddedRefusal(
+    `${cluster} was made by PostgreSQL ${found}, and this is PostgreSQL ${binaries.major}: dump it with a PostgreSQL ${found} and pg_dump, restore into a new data directory, or ${OWN_DATABASE}`,
+  );
+}
+
+/** What attempts that were killed have left. Nobody else makes one: the caller holds the lock on the directory. */
+export async function removeDrafts(directory: string): Promise<void> {
+  const drafts = (await readdir(directory)).filter((name) => name.startsWith(DRAFT_PREFIX));
+  for (const draft of drafts) await rm(join(directory, draft), { recursive: true, force: true, maxRetries: 5 });
+}
+
+const DRAFT_PREFIX = "postgres.new-";
+
+/** `durable: false` skips the wait for the disk, which is for data that nobody will miss. */
+export async function makeCluster(
+  directory: string,
+  binaries: Binaries,
+  user: ServerUser,
+  { durable }: { readonly durable: boolean },
+): Promise<void> {
+  await checkRoom(directory);
+  const draft = join(directory, DRAFT_PREFIX + randomBytes(6).toString("hex"));
+  await mkdir(draft, { mode: 0o700 });
+  try {
+    if (user !== undefined) await chown(draft, user.uid, user.gid);
+    const { succeeded, output } = await runProgram(binaries.initdb, initdbParameters(draft, user, durable), {
+      directory: draft,
+      user,
+    });
+    if (!succeeded)
+      throw new EmbeddedRefusal(
+        `no database can be made in ${directory} (${lastLines(output, 3)}): mend that, or ${OWN_DATABASE}`,
+      );
+    await giveName(draft, clusterPath(directory));
+    if (durable) await syncDirectory(directory);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Full disks fail in many ways; this one says so. A disk that fills up meanwhile is told in initdb's words. */
+async function checkRoom(directory: string): Promise<void> {
+  const { bavail, bsize } = await statfs(directory);
+  const free = bavail * bsize;
+  if (free >= BYTES_FOR_A_START) return;
+  const [has, wants] = [free, BYTES_FOR_A_START].map((bytes) => `${Math.floor(bytes / 1_000_000)} MB`);
+  throw new EmbeddedRefusal(
+    `the disk of ${directory} is full: ${has} are free, a new database needs ${wants}. Make room, or set PARBOOK_DATA_DIR to another disk`,
+  );
+}
+
+/** One locale everywhere, PostgreSQL's own: an order of text that no system library can change under an index. */
+function initdbParameters(draft: string, user: ServerUser, durable: boolean): string[] {
+  return [
+    ...["-D", nameFromInside(draft, user)],
+    `--username=${SUPERUSER}`,
+    ...["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"],
+    ...["--auth-local=trust", "--auth-host=reject"],
+    ...["--data-checksums", "--no-instructions"],
+    ...(durable ? [] : ["--no-sync"]),
+  ];
+}
+
+async function giveName(draft: string, cluster: string): Promise<void> {
+  try {
+    await rename(draft, cluster);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new EmbeddedRefusal(
+      `the new database cannot be moved to ${cluster} (${code}): if that is a mount, mount its parent and not the directory itself`,
+    );
+  }
+}
+
+/** A name is durable when the directory that holds it has been written. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, "r");
+  await handle.sync().finally(() => handle.close());
+}

@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { takeDataLock } from "./data-lock.ts";
+
+function freshDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "parbook-lock-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+const isHeld = (answer: object): boolean => "release" in answer;
+
+async function take(directory: string) {
+  const answer = await takeDataLock(directory);
+  if (!("release" in answer)) throw new Error(`held by ${answer.heldBy}`);
+  onTestFinished(() => answer.release());
+  return answer;
+}
+
+test("the second who wants the directory hears which process has it", async () => {
+  const directory = freshDirectory();
+  await take(directory);
+  expect(await takeDataLock(directory)).toEqual({ heldBy: String(process.pid) });
+});
+
+test("a released lock can be taken again, and only the last file stays", async () => {
+  const directory = freshDirectory();
+  for (let round = 0; round < 3; round += 1) (await take(directory)).release();
+  expect(readdirSync(directory)).toEqual(["holder.3"]);
+});
+
+test("of many at once exactly one gets the lock, however often dead ones have left it", async () => {
+  const directory = freshDirectory();
+  for (let round = 0; round < 20; round += 1) {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => takeDataLock(directory)));
+    expect(answers.filter(isHeld)).toHaveLength(1);
+    for (const answer of answers) if ("release" in answer) answer.release();
+  }
+});
+
+test("a killed process holds nothing", async () => {
+  const directory = freshDirectory();
+  const listen = `require("node:net").createServer().listen(${JSON.stringify(join(directory, "holder.7"))}, () => console.log())`;
+  const holder = spawn(process.execPath, ["-e", listen]);
+  await once(holder.stdout, "data");
+  expect(await takeDataLock(directory)).toHaveProperty("heldBy");
+  holder.kill("SIGKILL");
+  await once(holder, "close");
+  await take(directory);
+  expect(readdirSync(directory)).toEqual(["holder.8"]);
+});
+
+test("a holder that does not answer still holds", async () => {
+  const directory = freshDirectory();
+  const path = JSON.stringify(join(directory, "holder.1"));
+  const busy = `require("node:net").createServer().listen(${path}, () => { console.log(); })`;
+  const holder = spawn(process.execPath, ["-e", busy]);
+  onTestFinished(() => void holder.kill("SIGKILL"));
+  await once(holder.stdout, "data");
+  holder.kill("SIGSTOP");
+  expect(await takeDataLock(directory)).toEqual({ heldBy: "unknown" });
+});
+
+test("files of other names are nobody's lock", async () => {
+  const directory = freshDirectory();
+  writeFileSync(join(directory, "holder.txt"), "");
+  await take(directory);
+  expect(readdirSync(directory).sort()).toEqual(["holder.1", "holder.txt"]);
+});

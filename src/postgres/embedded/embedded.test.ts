@@ -1,0 +1,322 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client, type QueryResultRow } from "pg";
+import ts from "typescript";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
+import { EmbeddedRefusal } from "./refusal.ts";
+
+const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
+const asRoot = test.skipIf(process.getuid?.() !== 0);
+
+/** As root, these lie below a directory that only root can enter: mkdtemp makes it with mode 0700. */
+function freshDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "parbook-embedded-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return join(directory, "data");
+}
+
+async function start(directory: string, settings: Record<string, string> = THROW_AWAY, log: string[] = []) {
+  const server = await startEmbedded({ directory, settings, log: (line) => log.push(line) });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+/** The data directory of a database that was made before, for the tests that begin with one. They leave it stopped. */
+const existing = mkdtempSync(join(tmpdir(), "parbook-embedded-"));
+beforeAll(async () => {
+  const server = await startEmbedded({ directory: existing, settings: THROW_AWAY, log: () => {} });
+  await server.stop();
+});
+afterAll(() => rmSync(existing, { recursive: true }));
+
+/** The line that a start in this directory is refused with. */
+async function refusal(directory: string, settings: Record<string, string> = THROW_AWAY): Promise<string> {
+  const answer = await start(directory, settings).catch((error: unknown) => error);
+  expect(answer).toBeInstanceOf(EmbeddedRefusal);
+  const { message } = answer as EmbeddedRefusal;
+  expect(message).not.toContain("\n");
+  return message;
+}
+
+async function connect(server: EmbeddedServer): Promise<Client> {
+  const client = new Client(server.connection("postgres", "postgres"));
+  // Several of these tests end the server under the client.
+  client.on("error", () => {});
+  onTestFinished(() => client.end());
+  await client.connect();
+  return client;
+}
+
+async function query(server: EmbeddedServer, sql: string): Promise<QueryResultRow[]> {
+  return (await (await connect(server)).query(sql)).rows;
+}
+
+async function setting(server: EmbeddedServer, name: string): Promise<unknown> {
+  return Object.values((await query(server, `show ${name}`))[0] ?? {})[0];
+}
+
+/** Whether a process runs: one that has ended may stay in the list until somebody asks how. */
+function lives(pid: number): boolean {
+  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  return stdout.trim() !== "" && !stdout.startsWith("Z");
+}
+
+/** Kills the postmaster as a failing machine would: nothing is tidied up. */
+async function kill(server: EmbeddedServer): Promise<void> {
+  process.kill(server.pid, "SIGKILL");
+  await expect.poll(() => lives(server.pid)).toBe(false);
+  await server.stop();
+}
+
+test("a first start makes a durable database, and the next one finds what was written", async () => {
+  const directory = freshDirectory();
+  const log: string[] = [];
+  const first = await start(directory, {}, log);
+  expect(first.version).toMatch(/^18\./);
+  expect(log[0]).toContain("making a new PostgreSQL 18 database");
+  await query(first, "create table kept as select 1 as one");
+  await first.stop();
+  expect(lives(first.pid)).toBe(false);
+
+  const second = await start(directory, {}, log);
+  expect(await query(second, "select one from kept")).toEqual([{ one: 1 }]);
+  expect(log.filter((line) => line.startsWith("making"))).toHaveLength(1);
+  const [row] = await query(
+    second,
+    `select jsonb_object_agg(name, setting) as found, pg_encoding_to_char(encoding) as encoding, datlocprovider, datlocale
+       from pg_settings, pg_database
+      where datname = 'postgres' and name in ('fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums',
+            'wal_level', 'wal_compression', 'jit', 'listen_addresses', 'TimeZone')
+      group by encoding, datlocprovider, datlocale`,
+  );
+  expect(row).toEqual({
+    found: {
+      fsync: "on",
+      full_page_writes: "on",
+      synchronous_commit: "on",
+      data_checksums: "on",
+      wal_level: "replica",
+      wal_compression: "pglz",
+      jit: "off",
+      listen_addresses: "",
+      TimeZone: "UTC",
+    },
+    encoding: "UTF8",
+    datlocprovider: "b",
+    datlocale: "C.UTF-8",
+  });
+});
+
+test("settings may be changed, but not those that the launcher rests on", async () => {
+  const server = await start(existing, { ...THROW_AWAY, max_connections: "17", listen_addresses: "*" });
+  expect(await setting(server, "max_connections")).toBe("17");
+  expect(await setting(server, "fsync")).toBe("off");
+  expect(await setting(server, "listen_addresses")).toBe("");
+});
+
+test("after a kill of the postmaster the next start recovers", async () => {
+  const first = await start(existing);
+  await query(first, "create table kept as select 1 as one");
+  await kill(first);
+  expect(existsSync(join(existing, "postgres/postmaster.pid"))).toBe(true);
+  expect(await query(await start(existing), "select one from kept")).toEqual([{ one: 1 }]);
+});
+
+test("orphans of a killed postmaster are ended before the next server starts", async () => {
+  const first = await start(existing);
+  const orphan = await connect(first);
+  const [row] = (await orphan.query<{ pid: number }>("select pg_backend_pid() as pid")).rows;
+  // A stopped process cannot notice that its postmaster is gone.
+  process.kill(Number(row?.pid), "SIGSTOP");
+  process.kill(first.pid, "SIGKILL");
+  await expect.poll(() => lives(first.pid)).toBe(false);
+  expect(lives(Number(row?.pid))).toBe(true);
+  await first.stop();
+  await start(existing);
+  expect(lives(Number(row?.pid))).toBe(false);
+});
+
+test("a stale lock file whose number is now another process's does not keep the server from starting", async () => {
+  await kill(await start(existing));
+  const { uid, gid } = statSync(join(existing, "postgres"));
+  const other = spawn("sleep", ["60"], process.getuid?.() === 0 ? { uid, gid } : {});
+  onTestFinished(() => void other.kill("SIGKILL"));
+  for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) {
+    const path = join(existing, "postgres", name);
+    writeFileSync(path, readFileSync(path, "utf8").replace(/^[0-9]+/, String(other.pid)));
+  }
+  await start(existing);
+  expect(other.exitCode ?? other.signalCode).toBe(null);
+});
+
+test("a lock file that a crash has emptied does not keep the server from starting", async () => {
+  await kill(await start(existing));
+  writeFileSync(join(existing, "postgres/postmaster.pid"), "");
+  await start(existing);
+});
+
+test("the server outlives a service that is killed, holds none of its pipes, and is ended by the next start", async () => {
+  const directory = freshDirectory();
+  const service = spawn(process.execPath, [compileService(dirname(directory)), directory]);
+  const [line] = await once(service.stdout.setEncoding("utf8"), "data");
+  const predecessor = Number(line);
+  expect(await refusal(directory)).toContain(
+    `another service (process ${service.pid}) is running on the data directory`,
+  );
+
+  service.kill("SIGKILL");
+  // "close" comes when nobody holds the other end of its pipes any more.
+  await once(service, "close");
+  expect(lives(predecessor)).toBe(true);
+
+  const log: string[] = [];
+  const successor = await start(directory, THROW_AWAY, log);
+  expect(log[0]).toBe("ended the PostgreSQL that an earlier service had left running");
+  expect(lives(predecessor)).toBe(false);
+  expect(await query(successor, "select one from kept")).toEqual([{ one: 1 }]);
+});
+
+/** Compiles the launcher into a folder of its own, with a service that does nothing but start it. */
+function compileService(folder: string): string {
+  const source = fileURLToPath(new URL("../../", import.meta.url));
+  const target = join(folder, "compiled");
+  for (const part of ["std", "postgres/embedded"]) {
+    mkdirSync(join(target, part), { recursive: true });
+    for (const name of readdirSync(join(source, part))) {
+      if (!name.endsWith(".ts") || name.endsWith(".test.ts")) continue;
+      const { outputText } = ts.transpileModule(readFileSync(join(source, part, name), "utf8"), {
+        compilerOptions: {
+          module: ts.ModuleKind.ESNext,
+          target: ts.ScriptTarget.ES2023,
+          rewriteRelativeImportExtensions: true,
+        },
+      });
+      writeFileSync(join(target, part, name.replace(/\.ts$/, ".js")), outputText);
+    }
+  }
+  writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module" }));
+  symlinkSync(join(source, "../node_modules"), join(target, "node_modules"));
+  writeFileSync(join(target, "service.js"), SERVICE);
+  return join(target, "service.js");
+}
+
+const SERVICE = `
+  import pg from "pg";
+  import { startEmbedded } from "./postgres/embedded/embedded.js";
+  const server = await startEmbedded({ directory: process.argv[2], log: () => {}, settings: { fsync: "off" } });
+  const client = new pg.Client(server.connection("postgres", "postgres"));
+  await client.connect();
+  await client.query("create table kept as select 1 as one");
+  console.log(server.pid);
+`;
+
+test("of two starts at once one serves, and the other is refused", async () => {
+  const directory = freshDirectory();
+  const starts = await Promise.allSettled([start(directory), start(directory)]);
+  expect(starts.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(await refusal(directory)).toContain(`another service (process ${process.pid})`);
+});
+
+test("a refused start gives the directory back", async () => {
+  expect(await refusal(existing, { shared_buffers: "plenty" })).toMatch(
+    /^PostgreSQL did not start \(exit code 1\): .*invalid value for parameter "shared_buffers": "plenty"/,
+  );
+  await start(existing);
+});
+
+test("what killed attempts have left is removed, and an empty directory is no obstacle", async () => {
+  const directory = freshDirectory();
+  mkdirSync(join(directory, "postgres"), { recursive: true });
+  mkdirSync(join(directory, "postgres.new-000000000000/global"), { recursive: true });
+  writeFileSync(join(directory, "postgres.new-000000000000/PG_VERSION"), "18\n");
+  const server = await start(directory);
+  expect(readdirSync(directory).sort()).toEqual(["holder.1", "postgres", "postgres.log"]);
+  expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+});
+
+test("a directory that is no database is refused and left as it is", async () => {
+  const directory = freshDirectory();
+  mkdirSync(join(directory, "postgres"), { recursive: true });
+  writeFileSync(join(directory, "postgres/letters.txt"), "keep me");
+  expect(await refusal(directory)).toContain("is not empty and holds no PostgreSQL database: move it away");
+  expect(readdirSync(join(directory, "postgres"))).toEqual(["letters.txt"]);
+});
+
+test("a database of another major version is refused, and both are named", async () => {
+  writeFileSync(join(existing, "postgres/PG_VERSION"), "16\n");
+  onTestFinished(() => writeFileSync(join(existing, "postgres/PG_VERSION"), "18\n"));
+  const line = await refusal(existing);
+  expect(line).toContain("was made by PostgreSQL 16, and this is PostgreSQL 18");
+  expect(line).toContain("pg_dump");
+});
+
+test("a server that answers but cannot be seen is left alone, and so is its data", async () => {
+  const unseen = createServer().listen(join(existing, "postgres/.s.PGSQL.5432"));
+  await once(unseen, "listening");
+  onTestFinished(() => void unseen.close());
+  expect(await refusal(existing)).toContain("perhaps in another container");
+});
+
+test("a data directory that cannot be written is refused", async () => {
+  const file = freshDirectory();
+  writeFileSync(file, "");
+  expect(await refusal(join(file, "data"))).toMatch(/^the data directory .* cannot be written \(ENOTDIR\)/);
+});
+
+test("a path that is too long for a socket's address works all the same", async () => {
+  const directory = join(freshDirectory(), "deep".repeat(30));
+  const server = await start(directory);
+  expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
+  expect(await refusal(directory)).toContain("another service");
+  await server.stop();
+  await start(directory);
+});
+
+asRoot(
+  "as root the server is an unprivileged user without our groups, and the data stays where it was wanted",
+  async () => {
+    const directory = freshDirectory();
+    expect(statSync(dirname(directory)).mode & 0o077).toBe(0);
+    const server = await start(directory);
+    const status = readFileSync(`/proc/${server.pid}/status`, "utf8");
+    expect(status).toMatch(/^Uid:\t65534\t65534\t65534\t65534$/m);
+    expect(status).toMatch(/^Gid:\t65534\t65534\t65534\t65534$/m);
+    expect(status).toMatch(/^Groups:\s*$/m);
+    expect(statSync(join(directory, "postgres"))).toMatchObject({ uid: 65534, mode: 0o40700 });
+  },
+);
+
+asRoot("as root a database of another user is served as that user, and one of root's is refused", async () => {
+  const directory = freshDirectory();
+  await (await start(directory)).stop();
+  spawnSync("chown", ["-R", "54321:54321", join(directory, "postgres")]);
+  const server = await start(directory);
+  expect(statSync(`/proc/${server.pid}`).uid).toBe(54321);
+  await server.stop();
+  spawnSync("chown", ["-R", "0:0", join(directory, "postgres")]);
+  expect(await refusal(directory)).toContain("chown -R 65534:65534");
+});
+
+test("an end that nobody asked for is told, and stopping afterwards works, also twice", async () => {
+  const log: string[] = [];
+  const server = await start(existing, THROW_AWAY, log);
+  process.kill(server.pid, "SIGINT");
+  await expect.poll(() => log.at(-1)).toContain("PostgreSQL has ended unasked");
+  await Promise.all([server.stop(), server.stop()]);
+});

@@ -1,0 +1,175 @@
+/**
+ * The embedded PostgreSQL: a real server, from the binaries that npm brings, for whoever has no database at hand.
+ *
+ *     <data>/postgres/           the cluster; its socket lies in it
+ *     <data>/postgres.new-*      one that is being made; nothing yet
+ *     <data>/postgres.log, .1    what the server says
+ *     <data>/holder.<n>          who uses the directory, see `data-lock.ts`
+ *
+ * From start to stop: take the lock (a second service is refused here), end what a killed service left running, make
+ * the cluster if there is none, start the server, wait until it answers. On stop: end the server, give the lock back.
+ *
+ * The server is detached and outlives us when we are killed; it then has no clients, and loses nothing. The next start
+ * ends it in order and starts its own, rather than adopt it: so no transaction of the dead service is still running when
+ * the new one reads, and the settings and the version are those of the new one.
+ *
+ * As root the server runs as the owner of the cluster, or as `nobody` in a new one, because PostgreSQL refuses root.
+ * The data stays where the operator wanted it, also below a directory that only root can enter (see `nameFromInside`).
+ *
+ * There is no password. The only door is a socket in the cluster's directory, which is closed to all but the server's
+ * user and root: and these can read the data without asking the server.
+ */
+import { resolve } from "node:path";
+import type { ClientConfig } from "pg";
+import { findPackage, prepareBinaries } from "./binaries.ts";
+import {
+  checkVersion,
+  chooseServerUser,
+  clusterPath,
+  hasCluster,
+  makeCluster,
+  makeDataDirectory,
+  removeDrafts,
+  SUPERUSER,
+} from "./cluster.ts";
+import { knock, takeDataLock } from "./data-lock.ts";
+import { keepBounded, readTail, shorten } from "./log-file.ts";
+import { endServer } from "./processes.ts";
+import { EmbeddedRefusal } from "./refusal.ts";
+import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
+import { shortPath } from "./short-path.ts";
+
+export interface EmbeddedServer {
+  /** As the server says it, e.g. 18.4. */
+  readonly version: string;
+  /** Of the postmaster. */
+  readonly pid: number;
+  /** How to connect. Valid in every process of this user, for as long as this process lives. */
+  connection(database: string, user: string): ClientConfig;
+  /** Ends the server in order, within 30 s, and gives the data directory free. May be called again. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedOptions {
+  /** Where the database lives, e.g. ./data. Made when it is missing. */
+  readonly directory: string;
+  /** Takes lines for the operator. What the server itself says is in `<directory>/postgres.log`. */
+  readonly log: (line: string) => void;
+  /** Settings of PostgreSQL that differ from ours. With fsync off the data is a throw-away. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Starts the server, or throws `EmbeddedRefusal` with one line that says what is wrong and what to do. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
+  const npmPackage = findPackage();
+  const directory = resolve(options.directory);
+  await makeDataDirectory(directory);
+  const hold = await takeHold(directory);
+  try {
+    return await startHeld({ ...options, directory }, npmPackage, hold);
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
+
+/** The data directory, ours until it is released. */
+interface Hold {
+  /** The directory by a name that fits into a socket's address. */
+  readonly short: string;
+  release(): void;
+}
+
+async function takeHold(directory: string): Promise<Hold> {
+  const short = shortPath(directory);
+  try {
+    const lock = await takeDataLock(short.path);
+    if ("release" in lock) {
+      const release = () => {
+        lock.release();
+        short.close();
+      };
+      return { short: short.path, release };
+    }
+    throw new EmbeddedRefusal(
+      `another service (process ${lock.heldBy}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
+    );
+  } catch (error) {
+    short.close();
+    throw error;
+  }
+}
+
+async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hold): Promise<EmbeddedServer> {
+  const { directory, log, settings = {} } = options;
+  const cluster = clusterPath(directory);
+  const logFile = `${cluster}.log`;
+  const exists = await hasCluster(directory);
+  const user = await chooseServerUser(directory, exists);
+  const binaries = await prepareBinaries(npmPackage, user);
+  await removeDrafts(directory);
+  if (exists) {
+    await checkVersion(directory, binaries);
+    await endPredecessor(cluster, clusterPath(hold.short), log);
+  } else {
+    log(`making a new PostgreSQL ${binaries.major} database in ${cluster}`);
+    await makeCluster(directory, binaries, user, { durable: settings.fsync !== "off" });
+  }
+  await shorten(logFile);
+  const connection = connector(hold.short);
+  const superuser = connection("postgres", SUPERUSER);
+  const running = await launchServer({ binaries, cluster, user, logFile, settings, connection: superuser });
+  log(`PostgreSQL ${running.version} is running as process ${running.pid}; its log is ${logFile}`);
+  return serve(options, running, connection, hold);
+}
+
+/** The server of a service that was killed. Money must not move behind the back of the one that starts now. */
+async function endPredecessor(cluster: string, shortCluster: string, log: (line: string) => void): Promise<void> {
+  if ((await endServer(cluster)) > 0) log("ended the PostgreSQL that an earlier service had left running");
+  if ((await knock(`${shortCluster}/${SOCKET_NAME}`)) === undefined) return;
+  throw new EmbeddedRefusal(
+    `a PostgreSQL that cannot be seen from here, perhaps in another container, is running in ${cluster}: stop it first`,
+  );
+}
+
+type Connector = EmbeddedServer["connection"];
+
+function connector(short: string): Connector {
+  const host = clusterPath(short);
+  return (database, user) => ({ host, port: PORT, database, user });
+}
+
+function serve(
+  { directory, log }: EmbeddedOptions,
+  running: RunningServer,
+  connection: Connector,
+  hold: Hold,
+): EmbeddedServer {
+  const cluster = clusterPath(directory);
+  const logFile = `${cluster}.log`;
+  const endBounding = keepBounded(logFile);
+  const mourn = () => {
+    readTail(logFile, 0).then(
+      (tail) => log(`PostgreSQL has ended unasked; its log ends with: ${tail}`),
+      () => log("PostgreSQL has ended unasked, and its log cannot be read"),
+    );
+  };
+  running.child.once("exit", mourn);
+
+  const stop = async () => {
+    running.child.off("exit", mourn);
+    endBounding();
+    await endServer(cluster);
+    hold.release();
+  };
+  let stopped: Promise<void> | undefined;
+  return {
+    version: running.version,
+    pid: running.pid,
+    connection,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { readTail, shorten, sizeOf, writingTo } from "./log-file.ts";
+
+function freshPath(): string {
+  const directory = mkdtempSync(join(tmpdir(), "parbook-log-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return join(directory, "postgres.log");
+}
+
+test("a log that is too long is put aside, and its writer goes on at the start", async () => {
+  const path = freshPath();
+  const server = writingTo(path, (log) =>
+    spawn("sh", ["-c", 'printf "%s" "$1"; read line; printf "%s" "$line"', "sh", "x".repeat(101)], {
+      stdio: ["pipe", log, log],
+    }),
+  );
+  await expect.poll(() => sizeOf(path)).toBe(101);
+  await shorten(path, 100);
+  expect(await sizeOf(path)).toBe(0);
+  server.stdin?.end("new\n");
+  await once(server, "close");
+  expect(readFileSync(path, "utf8")).toBe("new");
+  expect(readFileSync(`${path}.1`, "utf8")).toBe("x".repeat(101));
+});
+
+test("a log that fits stays, and one that is missing is empty", async () => {
+  const path = freshPath();
+  await shorten(path, 100);
+  expect(await sizeOf(path)).toBe(0);
+  writeFileSync(path, "x".repeat(100));
+  await shorten(path, 100);
+  expect(await sizeOf(path)).toBe(100);
+});
+
+test("the tail is what was said since, at most four lines of it, as one", async () => {
+  const path = freshPath();
+  writeFileSync(path, "old\n");
+  const from = await sizeOf(path);
+  writeFileSync(path, "old\n1\n2\n");
+  expect(await readTail(path, from)).toBe("1 / 2");
+  writeFileSync(path, "old\n1\n2\n\n3\n4\n5\n");
+  expect(await readTail(path, from)).toBe("2 / 3 / 4 / 5");
+});
