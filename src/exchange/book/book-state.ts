@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Price, RestingOrder, StopOrder } from "./order.ts";
 
 /** All that a book knows. Two books in the same state answer every command alike. */
@@ -11,7 +10,7 @@ export interface BookState {
   readonly stops: readonly StopOrder[];
 }
 
-/** The SHA-256 of a state, for finding out that two books have gone different ways. */
+/** Sixteen hexadecimal digits that tell two states apart. They find accidents, not forgeries: that is the ledger's. */
 export function hashState(state: BookState): string {
   const content = [
     state.last ?? null,
@@ -19,7 +18,7 @@ export function hashState(state: BookState): string {
     state.asks.map(restingFields),
     state.stops.map(stopFields),
   ];
-  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
+  return fingerprint(JSON.stringify(content));
 }
 
 function restingFields(order: RestingOrder): unknown[] {
@@ -39,3 +38,17 @@ function stopFields(stop: StopOrder): unknown[] {
     "budget" in stop ? `quote ${stop.budget}` : stop.lots,
   ];
 }
+
+/** Two FNV-1a hashes of 32 bits side by side, from different beginnings and with different primes. */
+function fingerprint(text: string): string {
+  let left = 0x811c9dc5;
+  let right = 0x9e3779b9;
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    left = Math.imul(left ^ unit, 0x01000193);
+    right = Math.imul(right ^ unit, 0x85ebca6b);
+  }
+  return hex(left) + hex(right);
+}
+
+const hex = (bits: number): string => (bits >>> 0).toString(16).padStart(8, "0");

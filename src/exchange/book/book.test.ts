@@ -122,6 +122,19 @@ test("levels are totals, the best first, as many as asked for, and exact above 2
   expect([book.bestBid(), book.bestAsk()]).toEqual([100, 101]);
 });
 
+test("a level's total follows fills and cancels, and the level goes with its last order", () => {
+  const book = new Book();
+  book.place(limit({ id: id("s1"), lots: lots(5) }));
+  book.place(limit({ id: id("s2"), lots: lots(7) }));
+  book.place(marketBuy);
+  expect(book.levels("SELL")).toEqual([{ price: 100, lots: 10n }]);
+  book.cancel(id("s1"));
+  expect(book.levels("SELL")).toEqual([{ price: 100, lots: 7n }]);
+  book.cancel(id("s2"));
+  expect(book.levels("SELL")).toEqual([]);
+  expect(book.bestAsk()).toBeUndefined();
+});
+
 test("an order is here while it rests or waits", () => {
   const book = new Book();
   book.place(limit({}));
@@ -130,6 +143,11 @@ test("an order is here while it rests or waits", () => {
   book.cancel(id("s1"));
   book.expire(id("t1"));
   expect([book.size, book.has(id("s1")), book.has(id("t1"))]).toEqual([0, false, false]);
+
+  book.place({ ...stop, id: id("t2") });
+  book.restoreLast(price(80));
+  book.place(limit({ id: id("s2") }));
+  expect([book.size, book.has(id("s2")), book.has(id("t2"))]).toEqual([1, true, false]);
 });
 
 test("restoring matches and triggers nothing, and those that rest later stand behind", () => {

@@ -90,6 +90,21 @@ test("a resting order is cancelled by its owner once, and then is not there", ()
   `);
 });
 
+test("a queue closes up around the first, the middle and the last order that leaves it", () => {
+  expectPlay(`
+    s1  ann  sell  limit  1 @ 100       | s1 rests 1 @ 100
+    s2  ann  sell  limit  1 @ 100       | s2 rests 1 @ 100
+    s3  ann  sell  limit  1 @ 100       | s3 rests 1 @ 100
+    s4  ann  sell  limit  1 @ 100       | s4 rests 1 @ 100
+    cancel s4                           | s4 CANCELLED requested
+    s5  ann  sell  limit  1 @ 100       | s5 rests 1 @ 100
+    cancel s1                           | s1 CANCELLED requested
+    cancel s3                           | s3 CANCELLED requested
+    asks                                | s2 1 @ 100, s5 1 @ 100
+    b1  bob  buy   limit  3 @ 100       | b1 buys 1 @ 100 of s2, s2 FILLED, b1 buys 1 @ 100 of s5, s5 FILLED, b1 rests 1 @ 100
+  `);
+});
+
 test("an own resting order is cancelled when the taker reaches it with something left", () => {
   expectPlay(`
     s1  bob  sell  limit  2 @ 100       | s1 rests 2 @ 100
