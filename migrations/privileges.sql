@@ -1,0 +1,36 @@
+-- What the service's own role may do. Applied after every migration by the owner, with the role's name in the setting
+-- parbook.service_role. What is not granted here the service cannot do, whatever bug it has: it adds to the books and
+-- to the records, and cannot change or remove what was added.
+do $$
+declare
+  service constant text := current_setting('parbook.service_role');
+  granted record;
+begin
+  execute format('revoke all on all tables in schema public from %I', service);
+  for granted in
+    select * from (values
+      ('asset', 'select'),
+      ('market', 'select, update (status, seq, slot, batch)'),
+      ('lease', 'select, insert, update'),
+      ('market_head', 'select, insert, update'),
+      ('customer', 'select, insert'),
+      ('client', 'select, insert, update'),
+      ('client_secret', 'select, insert, update, delete'),
+      ('signing_key', 'select, insert, update, delete'),
+      ('profile', 'select, insert, update'),
+      ('batch', 'select, insert'),
+      ('account', 'select, insert, update'),
+      ('posting', 'select, insert'),
+      ('claim', 'select, insert, update'),
+      ('transfer', 'select, insert'),
+      ('conversion', 'select, insert, update'),
+      ('orders', 'select, insert, update'),
+      ('order_cancel', 'select, insert, delete'),
+      ('execution', 'select, insert'),
+      ('migration', 'select')
+    ) as t(name, privileges)
+  loop
+    execute format('grant %s on %I to %I', granted.privileges, granted.name, service);
+  end loop;
+  execute format('grant usage on schema public to %I', service);
+end $$;

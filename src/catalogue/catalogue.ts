@@ -1,0 +1,54 @@
+/**
+ * The catalogue: assets and markets. Reference data in the database, filled from `catalogue.json` at the first start,
+ * editable by the operator. Each process keeps a copy, and reads it again every few seconds.
+ */
+import { readFile } from "node:fs/promises";
+import type { Asset } from "../money/asset.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { type Market, marketOf } from "./market.ts";
+import { readAssets, readMarkets, writeCatalogue } from "./store.ts";
+
+const REFRESH_MS = 5_000;
+
+export interface Catalogue {
+  findAsset(code: string): Asset | undefined;
+  findMarket(code: string): Market | undefined;
+  /** In the order of the codes. */
+  listAssets(): readonly Asset[];
+  listMarkets(): readonly Market[];
+  /** Stops reading it again. */
+  close(): void;
+}
+
+export async function loadCatalogue(database: Queryable): Promise<Catalogue> {
+  let assets = new Map<string, Asset>();
+  let markets = new Map<string, Market>();
+  const refresh = async (): Promise<void> => {
+    const [newAssets, newMarkets] = await Promise.all([readAssets(database), readMarkets(database)]);
+    assets = new Map(newAssets.map((asset) => [asset.code, asset]));
+    markets = new Map(newMarkets.map((market) => [market.code, market]));
+  };
+  await refresh();
+  // When the database is away the copy stays: nothing can be decided on it then anyway.
+  const timer = setInterval(() => void refresh().catch(() => undefined), REFRESH_MS);
+  timer.unref();
+  return {
+    findAsset: (code) => assets.get(code),
+    findMarket: (code) => markets.get(code),
+    listAssets: () => [...assets.values()],
+    listMarkets: () => [...markets.values()],
+    close: () => clearInterval(timer),
+  };
+}
+
+interface CatalogueFile {
+  readonly assets: readonly Asset[];
+  readonly markets: readonly Readonly<Record<string, string | number>>[];
+}
+
+/** Fills the empty tables from the file, as their owner. What is there already stays as the operator has it. */
+export async function fillCatalogue(owner: Queryable): Promise<void> {
+  const text = await readFile(new URL("../../catalogue.json", import.meta.url), "utf8");
+  const file = JSON.parse(text) as CatalogueFile;
+  await writeCatalogue(owner, file.assets, file.markets.map(marketOf));
+}

@@ -1,0 +1,44 @@
+import { type Amount, amountOf } from "../money/amount.ts";
+import type { AssetCode } from "../money/asset.ts";
+import type { Brand } from "../std/brand.ts";
+
+export type MarketCode = Brand<string, "MarketCode">;
+
+/** What a market trades, and within which bounds. Whether it is open is its state, which the engine guards. */
+export interface Market {
+  readonly code: MarketCode;
+  readonly base: AssetCode;
+  readonly quote: AssetCode;
+  readonly priceDecimals: number;
+  readonly baseDecimals: number;
+  /** Prices are multiples of it. */
+  readonly tick: Amount;
+  readonly minBaseAmount: Amount;
+  readonly maxBaseAmount: Amount;
+  readonly minQuoteAmount: Amount;
+  readonly maxQuoteAmount: Amount;
+  readonly maxNotionalValue: Amount;
+  /** Of gross, at most 4 decimals; so is the rebate, which is never above the lowest taker rate. */
+  readonly takerRate: Amount;
+  readonly makerRebate: Amount;
+}
+
+/** From a line of the file or a row of the table: both use the names of the columns. */
+export function marketOf(row: Readonly<Record<string, string | number>>): Market {
+  const amount = (name: string): Amount => amountOf(String(row[name]));
+  return {
+    code: row.code as MarketCode,
+    base: row.base as AssetCode,
+    quote: row.quote as AssetCode,
+    priceDecimals: Number(row.price_decimals),
+    baseDecimals: Number(row.base_decimals),
+    tick: amount("tick"),
+    minBaseAmount: amount("min_base_amount"),
+    maxBaseAmount: amount("max_base_amount"),
+    minQuoteAmount: amount("min_quote_amount"),
+    maxQuoteAmount: amount("max_quote_amount"),
+    maxNotionalValue: amount("max_notional_value"),
+    takerRate: amount("taker_rate"),
+    makerRebate: amount("maker_rebate"),
+  };
+}

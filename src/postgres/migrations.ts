@@ -1,0 +1,117 @@
+/**
+ * Migrations: numbered SQL files, applied in order, each in a transaction of its own with its row in `migration`. One
+ * that was killed half-way has left nothing, and the next run goes on with it. A file that has landed is never edited:
+ * its checksum is kept, and another one is refused, as is a schema that is newer than the program.
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { type Database, type Queryable, serverError } from "./database.ts";
+
+/** The files lie beside `src/` and `dist/` alike. */
+const FOLDER = new URL("../../migrations/", import.meta.url);
+const NAME = /^([0-9]{4})-.*\.sql$/;
+
+/** One line for the operator: why the schema and the program do not fit. */
+export class SchemaRefusal extends Error {
+  override readonly name = "SchemaRefusal";
+}
+
+interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
+}
+
+interface Applied {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/**
+ * Brings the schema up to date as its owner, and grants the service's role what it needs. Returns the names of the
+ * migrations that were applied.
+ */
+export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
+  const migrations = await readMigrations();
+  await owner.rows(
+    `create table if not exists migration (
+       number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)`,
+  );
+  const done: string[] = [];
+  for (const migration of migrations) {
+    const applied = await owner.transaction(async (transaction) => {
+      // Two programs that migrate at once take turns; the second finds everything done.
+      await transaction.rows("lock table migration in share row exclusive mode");
+      if (check(migrations, await readApplied(transaction)).every(({ number }) => number !== migration.number))
+        return false;
+      await transaction.rows(migration.text);
+      await transaction.rows(
+        "insert into migration (number, name, checksum, applied_at) values ($1, $2, $3, clock_timestamp())",
+        [migration.number, migration.name, migration.checksum],
+      );
+      return true;
+    });
+    if (applied) done.push(migration.name);
+  }
+  await grant(owner, serviceRole);
+  return done;
+}
+
+/** The migrations that are still to be applied; throws `SchemaRefusal` when schema and program do not fit. */
+export async function pendingMigrations(database: Queryable): Promise<string[]> {
+  try {
+    return check(await readMigrations(), await readApplied(database)).map(({ name }) => name);
+  } catch (error) {
+    // No table `migration`: nothing was ever applied.
+    if (serverError(error)?.code === "42P01") return (await readMigrations()).map(({ name }) => name);
+    throw error;
+  }
+}
+
+async function grant(owner: Database, serviceRole: string): Promise<void> {
+  const privileges = await readFile(new URL("privileges.sql", FOLDER), "utf8");
+  await owner.transaction(async (transaction) => {
+    await transaction.rows("select set_config('parbook.service_role', $1, true)", [serviceRole]);
+    await transaction.rows(privileges);
+  });
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(FOLDER)).filter((name) => NAME.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, FOLDER), "utf8");
+      const checksum = createHash("sha256").update(text).digest("hex");
+      return { number: Number(name.slice(0, 4)), name, text, checksum };
+    }),
+  );
+}
+
+function readApplied(database: Queryable): Promise<Applied[]> {
+  return database.rows<Applied>("select number, name, checksum from migration order by number");
+}
+
+/** What is not applied yet, when the rest is as this program knows it. */
+function check(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
+  for (const { number, name, checksum } of applied) {
+    const mine = known.find((migration) => migration.number === number);
+    if (mine === undefined) {
+      throw new SchemaRefusal(
+        `the database has migration ${name}, which this program does not know: it is older than the database. Start the newer version.`,
+      );
+    }
+    if (mine.checksum !== checksum) {
+      throw new SchemaRefusal(
+        `migration ${name} is not what was applied to this database: the file was edited after it had landed.`,
+      );
+    }
+  }
+  const last = applied.at(-1)?.number ?? 0;
+  const pending = known.filter(({ number }) => applied.every((one) => one.number !== number));
+  const late = pending.find(({ number }) => number < last);
+  if (late !== undefined)
+    throw new SchemaRefusal(`migration ${late.name} comes before ${applied.at(-1)?.name}, which is applied already.`);
+  return pending;
+}
