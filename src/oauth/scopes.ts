@@ -1,0 +1,40 @@
+/**
+ * The scopes that a client may hold: those of interface.md (Authentication, items 6 and 7) and those that
+ * behaviour.md, section 2, adds. A scope may be here before any operation asks for it.
+ */
+export const SCOPES = {
+  "conversion:read_conversion_stablecoin": "Read stablecoin conversions.",
+  "conversion:write_conversion_stablecoin": "Create and cancel stablecoin conversions.",
+  "events:read_event": "Read events.",
+  "exchange:historical_prices": "Read historical prices.",
+  "exchange:read_order": "Read orders and executions.",
+  "exchange:write_order": "Place and cancel orders.",
+  "funding:read_profile": "Read profiles and their balances; make sandbox deposits.",
+  "funding:write_profile": "Create, change and deactivate profiles.",
+  "transfer:read_deposit_address": "Read crypto deposit addresses.",
+  "transfer:read_fiat_account": "Read registered bank accounts.",
+  "transfer:read_fiat_deposit_instructions": "Read instructions for fiat deposits.",
+  "transfer:read_transfer": "Read transfers.",
+  "transfer:write_crypto_withdrawal": "Withdraw crypto assets and stablecoins.",
+  "transfer:write_deposit_address": "Create crypto deposit addresses.",
+  "transfer:write_fiat_account": "Register bank accounts.",
+  "transfer:write_fiat_deposit_instructions": "Create instructions for fiat deposits.",
+  "transfer:write_fiat_withdrawal": "Withdraw fiat to a registered bank account.",
+  "transfer:write_internal_transfer": "Move assets between profiles of the same customer.",
+  "transfer:write_platform_transfer": "Move assets to a profile of another customer.",
+} as const satisfies Record<string, string>;
+
+export type Scope = keyof typeof SCOPES;
+
+/** On a client this stands for every scope that there is, also for those to come. It cannot be asked for in a token. */
+export const EVERY_SCOPE = "*";
+
+export function isScope(text: string): text is Scope {
+  return Object.hasOwn(SCOPES, text);
+}
+
+/** The scopes that a client's list amounts to. What the list names and nobody knows is not granted. */
+export function heldScopes(listed: readonly string[]): readonly Scope[] {
+  if (listed.includes(EVERY_SCOPE)) return Object.keys(SCOPES).filter(isScope);
+  return [...new Set(listed)].filter(isScope);
+}
