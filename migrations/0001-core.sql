@@ -152,7 +152,7 @@ create table profile (
   slot smallint,
   batch bigint
 ) with (fillfactor = 80);
-create index profile_customer on profile (customer_id, id);
+create index profile_customer on profile (customer_id, created_at, id);
 
 -- The ledger -------------------------------------------------------------------------------------------------------
 

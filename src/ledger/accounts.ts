@@ -200,4 +200,17 @@ export const postingTable: RecordTable<Posting> = {
     timeColumn("at", (row) => row.at),
   ],
   orderBy: (row) => `${row.ownerId}/${row.asset}/${row.seq.toString().padStart(20, "0")}`,
+  read: (record) => ({
+    ownerId: record.owner_id as Uuid,
+    asset: record.asset as AssetCode,
+    seq: BigInt(record.seq as string),
+    journalId: record.journal_id as Uuid,
+    cause: record.cause as JournalCause,
+    part: record.part as Part,
+    amount: amountOf(record.amount as string),
+    available: amountOf(record.available as string),
+    trading: amountOf(record.trading as string),
+    pending: amountOf(record.pending as string),
+    at: record.at as Instant,
+  }),
 };

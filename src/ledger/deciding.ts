@@ -104,7 +104,7 @@ export class Deciding {
     batch.add(decision.changes);
     if (command.claim !== undefined && standing !== "own") {
       batch.claim(command.claim, standing === "free" ? undefined : standing.replaces);
-      this.#rememberClaim(claimKey(command.claim), command.claim.id);
+      this.rememberClaim(claimKey(command.claim), command.claim.id);
     }
     return { waiting, decision };
   }
@@ -118,7 +118,7 @@ export class Deciding {
     return holder?.released === true && holder.id === known ? { replaces: known } : "taken";
   }
 
-  #rememberClaim(key: string, id: string): void {
+  rememberClaim(key: string, id: string): void {
     this.#claims.delete(key);
     this.#claims.set(key, id);
     if (this.#claims.size <= this.#most) return;

@@ -296,6 +296,7 @@ export class Lane {
       if (waiting.rounds > MOST_ROUNDS) waiting.unavailable("its ref_id is changing hands");
       else if (claim === undefined || holder === undefined) free.add(waiting);
       else {
+        this.#deciding.rememberClaim(claimKey(claim), holder);
         const released = holder !== claim.id && (await claim.released?.(holder)) === true;
         waiting.holder = { id: holder, released };
         if (released || holder === claim.id) free.add(waiting);

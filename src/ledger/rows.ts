@@ -45,6 +45,8 @@ export interface RecordTable<Row> {
   readonly columns: readonly Column<Row>[];
   /** Sorts the rows of one batch, so that its hash can be made again from the table. */
   readonly orderBy: (row: Row) => string;
+  /** From what `select` gives for all columns: so that the hash of a batch can be made again from what is stored. */
+  readonly read: (record: SqlRecord) => Row;
 }
 
 /** A row as the driver gives it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */

@@ -1,5 +1,5 @@
 import type { Brand } from "./brand.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, type Instant, systemClock } from "./clock.ts";
 import { type Random, systemRandom } from "./random.ts";
 
 /** A UUID in its canonical form: 36 characters, lower case. */
@@ -56,4 +56,17 @@ export class IdSource {
 export function siblingId(id: Uuid): Uuid {
   const last = Number.parseInt(id.slice(35), 16);
   return (id.slice(0, 35) + (last ^ 1).toString(16)) as Uuid;
+}
+
+/** When an id of ours was made: the first 48 bits of a version 7 UUID. */
+export function instantOf(id: Uuid): Instant {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) as Instant;
+}
+
+/** The lowest id that can have been made at this time: a bound on ids is a bound on creation times. */
+export function lowestId(instant: Instant): Uuid {
+  const time = Math.max(0, Math.min(instant, 2 ** 48 - 1))
+    .toString(16)
+    .padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000` as Uuid;
 }

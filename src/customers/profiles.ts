@@ -1,0 +1,131 @@
+/**
+ * Profiles: who holds balances. Every customer has one DEFAULT profile and any number of NORMAL ones. An inactive
+ * profile is as good as not there, but for a deposit, which reactivates it.
+ */
+import type { ProfileId } from "../ledger/accounts.ts";
+import { accept, type Command, type Outcome, refuse, type Refusal, type State } from "../ledger/decision.ts";
+import type { Lane } from "../ledger/lane.ts";
+import { change, type Key, keyOf } from "../ledger/rows.ts";
+import type { Database } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import { type IdSource, instantOf } from "../std/id.ts";
+import type { CustomerId } from "./customer-id.ts";
+import {
+  findDefaultProfile,
+  findProfile,
+  listProfiles,
+  type Profile,
+  type ProfileFilter,
+  profileTable,
+} from "./profiles-store.ts";
+
+export type { Profile, ProfileFilter } from "./profiles-store.ts";
+export { profileTable } from "./profiles-store.ts";
+
+/** There is no such profile for the caller, or it is not active. */
+export interface ProfileNotFound extends Refusal {
+  readonly code: "profile_not_found";
+  readonly profileId: string;
+}
+
+export const profileNotFound = (profileId: string): ProfileNotFound => ({ code: "profile_not_found", profileId });
+
+export const profileKey = (id: ProfileId): Key => keyOf(profileTable, id);
+
+/** The profile that a rule rests on, when it is active and this customer's. */
+export function activeProfile(state: State, id: ProfileId, customerId?: CustomerId): Profile | undefined {
+  const profile = state.get(profileTable, id);
+  if (profile?.status !== "ACTIVE") return undefined;
+  return customerId === undefined || profile.customerId === customerId ? profile : undefined;
+}
+
+export interface NewProfile {
+  readonly customerId: CustomerId;
+  readonly nickname: string;
+  readonly description: string | undefined;
+}
+
+export interface Profiles {
+  /** `exists`: the nickname was used before by this customer, by the profile with this id. */
+  create(request: NewProfile): Promise<Outcome<Profile, never>>;
+  /** Absent fields stay as they are. */
+  update(customerId: CustomerId, id: ProfileId, fields: ProfileFields): Promise<Outcome<Profile, ProfileNotFound>>;
+  find(customerId: CustomerId, id: ProfileId): Promise<Profile | undefined>;
+  getDefault(customerId: CustomerId): Promise<Profile>;
+  list(filter: ProfileFilter): Promise<Profile[]>;
+}
+
+export interface ProfileFields {
+  readonly nickname?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+export function createProfiles({ database, lane, ids }: { database: Database; lane: Lane; ids: IdSource }): Profiles {
+  return {
+    create: (request) => {
+      const id = ids.next();
+      return lane.execute(openProfile(id as ProfileId, "NORMAL", instantOf(id), request));
+    },
+    update: async (customerId, id, fields) => {
+      // The name that a profile has already is not claimed again.
+      const before = await findProfile(database, customerId, id);
+      const { nickname, ...rest } = fields;
+      return lane.execute(updateProfile(customerId, id, before?.nickname === nickname ? rest : fields));
+    },
+    find: (customerId, id) => findProfile(database, customerId, id),
+    getDefault: (customerId) => findDefaultProfile(database, customerId),
+    list: (filter) => listProfiles(database, filter),
+  };
+}
+
+/** A profile's nickname is its customer's for good: one that was used before is refused, also after a change. */
+export function openProfile(
+  id: ProfileId,
+  kind: Profile["kind"],
+  createdAt: Instant,
+  { customerId, nickname, description }: NewProfile,
+): Command<Profile, never> {
+  return {
+    turn: customerId,
+    rests: [],
+    claim: { customerId, kind: "nickname", refId: nickname, id },
+    decide: () => {
+      const profile: Profile = {
+        id,
+        customerId,
+        kind,
+        nickname,
+        description,
+        status: "ACTIVE",
+        awaited: 0,
+        createdAt,
+        updatedAt: createdAt,
+        seq: 0n,
+      };
+      return accept(profile, { states: [change(profileTable, profile)] });
+    },
+  };
+}
+
+function updateProfile(
+  customerId: CustomerId,
+  id: ProfileId,
+  { nickname, description }: ProfileFields,
+): Command<Profile, ProfileNotFound> {
+  return {
+    turn: customerId,
+    rests: [profileKey(id)],
+    ...(nickname === undefined ? {} : { claim: { customerId, kind: "nickname", refId: nickname, id } }),
+    decide: (state, now) => {
+      const profile = state.get(profileTable, id);
+      if (profile?.customerId !== customerId) return refuse(profileNotFound(id));
+      const changed: Profile = {
+        ...profile,
+        nickname: nickname ?? profile.nickname,
+        description: description ?? profile.description,
+        updatedAt: now,
+      };
+      return accept(changed, { states: [change(profileTable, changed)] });
+    },
+  };
+}

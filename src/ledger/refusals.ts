@@ -1,0 +1,67 @@
+/** Refusals that every mover of money shares, and the checks that give them. */
+import { type Amount, BALANCE_LIMIT, fitsPrecision, ZERO } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
+import { type Account, accountKey, accountTable, type ProfileId, totalOf } from "./accounts.ts";
+import type { Refusal, State } from "./decision.ts";
+
+export interface UnknownAsset extends Refusal {
+  readonly code: "unknown_asset";
+  readonly field: string;
+  readonly asset: string;
+}
+
+export interface ExceedPrecision extends Refusal {
+  readonly code: "exceed_precision";
+  readonly asset: AssetCode;
+  readonly precision: number;
+}
+
+export interface InsufficientFunds extends Refusal {
+  readonly code: "insufficient_funds";
+  readonly profileId: ProfileId;
+  readonly asset: AssetCode;
+  readonly available: Amount;
+  readonly needed: Amount;
+}
+
+/** The credit would lift the balance to 10^29. */
+export interface BalanceTooLarge extends Refusal {
+  readonly code: "balance_too_large";
+  readonly profileId: ProfileId;
+  readonly asset: AssetCode;
+}
+
+/** An amount as it was asked for: it may have more decimals than the ledger holds, and then no asset holds it. */
+export type RequestedAmount = Amount | "too_precise";
+
+export function checkPrecision(amount: RequestedAmount, asset: Asset): Amount | ExceedPrecision {
+  if (amount !== "too_precise" && fitsPrecision(amount, asset.precision)) return amount;
+  return { code: "exceed_precision", asset: asset.code, precision: asset.precision };
+}
+
+/** Undefined when the profile has what is needed available. */
+export function checkFunds(
+  state: State,
+  profileId: ProfileId,
+  asset: AssetCode,
+  needed: Amount,
+): InsufficientFunds | undefined {
+  const available = accountOf(state, profileId, asset)?.available ?? ZERO;
+  return available >= needed ? undefined : { code: "insufficient_funds", profileId, asset, available, needed };
+}
+
+/** Undefined when the account can take so much more. All three parts count, so that no release ever overflows. */
+export function checkRoom(
+  state: State,
+  profileId: ProfileId,
+  asset: AssetCode,
+  credit: Amount,
+): BalanceTooLarge | undefined {
+  const account = accountOf(state, profileId, asset);
+  const total = account === undefined ? ZERO : totalOf(account);
+  return total + credit < BALANCE_LIMIT ? undefined : { code: "balance_too_large", profileId, asset };
+}
+
+export function accountOf(state: State, profileId: ProfileId, asset: AssetCode): Account | undefined {
+  return state.get(accountTable, accountKey(profileId, asset).key);
+}

@@ -1,0 +1,98 @@
+/**
+ * Taking a profile out of use. It must be empty but for dust, which an internal transfer brings to the DEFAULT profile;
+ * nothing may be about to be paid into it.
+ */
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import {
+  activeProfile,
+  type Profile,
+  type ProfileNotFound,
+  profileKey,
+  profileNotFound,
+  profileTable,
+} from "../customers/profiles.ts";
+import { findDefaultProfile } from "../customers/profiles-store.ts";
+import { type Account, accountKey, type Journal, type ProfileId, totalOf } from "../ledger/accounts.ts";
+import { accept, type Command, type Refusal, refuse } from "../ledger/decision.ts";
+import { accountOf } from "../ledger/refusals.ts";
+import { change, type RecordAddition } from "../ledger/rows.ts";
+import { type Amount, unitOf } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
+import type { Database } from "../postgres/database.ts";
+import { assert } from "../std/assert.ts";
+import type { IdSource } from "../std/id.ts";
+import { decideTransfer } from "./rules.ts";
+
+/** The profile holds money, is to be paid into, or is the DEFAULT one. */
+export interface ProfileNotEmpty extends Refusal {
+  readonly code: "profile_not_empty";
+  readonly profileId: ProfileId;
+  readonly because: "holds_money" | "is_awaited" | "is_default";
+  readonly asset?: AssetCode;
+  readonly amount?: Amount;
+}
+
+export async function deactivation(
+  { database, catalogue, ids }: { database: Database; catalogue: Catalogue; ids: IdSource },
+  customerId: CustomerId,
+  profileId: ProfileId,
+): Promise<Command<Profile, ProfileNotFound | ProfileNotEmpty>> {
+  const { id: home } = await findDefaultProfile(database, customerId);
+  const assets = catalogue.listAssets();
+  const accountKeys = assets.flatMap(({ code }) => [accountKey(profileId, code), accountKey(home, code)]);
+  return {
+    turn: customerId,
+    // It rests on accounts that are not there: nobody may open one between reading and committing.
+    lock: true,
+    rests: [profileKey(profileId), profileKey(home), ...accountKeys],
+    decide: (state, now) => {
+      const profile = activeProfile(state, profileId, customerId);
+      if (profile === undefined) return refuse(profileNotFound(profileId));
+      const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
+      const refusal = whyNot(profile, held);
+      if (refusal !== undefined) return refuse(refusal);
+
+      const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt: now };
+      const journals: Journal[] = [];
+      const records: RecordAddition[] = [];
+      for (const { asset, account } of held) {
+        if (account === undefined || account.available === 0n) continue;
+        const dust = decideTransfer(
+          {
+            customerId,
+            kind: "internal",
+            from: { profileId },
+            to: { profileId: home },
+            amount: account.available,
+            asset: asset.code,
+          },
+          ids.next(),
+          // Dust is what the asset's precision cannot express, so it moves at the ledger's own.
+          { ...asset, precision: 18 },
+          state,
+        );
+        assert(dust.accepted, "what a profile holds can go to its customer's DEFAULT profile");
+        journals.push(...(dust.changes.journals ?? []));
+        records.push(...(dust.changes.records ?? []));
+      }
+      return accept(inactive, { journals, records, states: [change(profileTable, inactive)] });
+    },
+  };
+}
+
+function whyNot(
+  profile: Profile,
+  held: readonly { readonly asset: Asset; readonly account: Account | undefined }[],
+): ProfileNotEmpty | undefined {
+  const refusal = { code: "profile_not_empty", profileId: profile.id } as const;
+  if (profile.kind === "DEFAULT") return { ...refusal, because: "is_default" };
+  for (const { asset, account } of held) {
+    if (account === undefined) continue;
+    const amount = totalOf(account);
+    const inUse = account.trading > 0n || account.pending > 0n;
+    if (inUse || amount >= unitOf(asset.precision))
+      return { ...refusal, because: "holds_money", asset: asset.code, amount };
+  }
+  return profile.awaited > 0 ? { ...refusal, because: "is_awaited" } : undefined;
+}

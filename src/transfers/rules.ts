@@ -1,0 +1,150 @@
+/** Rules of transfers. Refusals in the order in which the caller hears them: who, then what, then how much. */
+import type { CustomerId } from "../customers/customer-id.ts";
+import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles.ts";
+import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
+import { entering, leaving } from "../ledger/crossings.ts";
+import { accept, type Decision, refuse, type State } from "../ledger/decision.ts";
+import {
+  type BalanceTooLarge,
+  checkFunds,
+  checkPrecision,
+  checkRoom,
+  type ExceedPrecision,
+  type InsufficientFunds,
+  type RequestedAmount,
+  type UnknownAsset,
+} from "../ledger/refusals.ts";
+import { addition, change } from "../ledger/rows.ts";
+import { type Amount, negative } from "../money/amount.ts";
+import type { Asset } from "../money/asset.ts";
+import type { Instant } from "../std/clock.ts";
+import { instantOf, siblingId, type Uuid } from "../std/id.ts";
+import { type Crossing, type Transfer, type TransferType, transferTable } from "./store.ts";
+
+export type TransferRefusal = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge | InsufficientFunds;
+
+export type Metadata = Readonly<Record<string, string>>;
+
+/** One side of a transfer, as its own customer sees it. */
+export interface TransferSide {
+  readonly profileId: ProfileId;
+  readonly metadata?: Metadata | undefined;
+  readonly identityId?: string | undefined;
+  readonly accountId?: string | undefined;
+}
+
+export interface TransferRequest {
+  readonly customerId: CustomerId;
+  /** Internal: both profiles are the customer's. Platform: the receiving one is anybody's. */
+  readonly kind: "internal" | "platform";
+  readonly from: TransferSide;
+  readonly to: TransferSide;
+  readonly amount: RequestedAmount;
+  readonly asset: string;
+  readonly refId?: string | undefined;
+}
+
+/** `id` is even, and becomes the debit record's and the group's; `asset` is undefined when there is no such one. */
+export function decideTransfer(
+  request: TransferRequest,
+  id: Uuid,
+  asset: Asset | undefined,
+  state: State,
+): Decision<Transfer, TransferRefusal> {
+  const { from, to, customerId, kind } = request;
+  const sender = activeProfile(state, from.profileId, customerId);
+  if (sender === undefined) return refuse(profileNotFound(from.profileId));
+  const receiver = activeProfile(state, to.profileId, kind === "internal" ? customerId : undefined);
+  if (receiver === undefined) return refuse(profileNotFound(to.profileId));
+  if (asset === undefined) return refuse({ code: "unknown_asset", field: "asset", asset: request.asset });
+  const amount = checkPrecision(request.amount, asset);
+  if (typeof amount === "object") return refuse(amount);
+  const short = checkFunds(state, from.profileId, asset.code, amount);
+  if (short !== undefined) return refuse(short);
+  const full = checkRoom(state, to.profileId, asset.code, amount);
+  if (full !== undefined) return refuse(full);
+
+  // From here the transfer must succeed.
+  const { debit, credit } = records(request, { id, asset, amount, receiver: receiver.customerId });
+  const entries = [entry(from.profileId, asset.code, negative(amount)), entry(to.profileId, asset.code, amount)];
+  return accept(debit, {
+    journals: [journal(id, "transfer", entries)],
+    records: [addition(transferTable, debit), addition(transferTable, credit)],
+  });
+}
+
+function records(
+  { kind, customerId, from, to, refId }: TransferRequest,
+  { id, asset, amount, receiver }: { id: Uuid; asset: Asset; amount: Amount; receiver: CustomerId },
+): { debit: Transfer; credit: Transfer } {
+  const both = { asset: asset.code, amount, createdAt: instantOf(id) };
+  const word = kind === "internal" ? "INTERNAL" : "PLATFORM";
+  return {
+    debit: { ...both, ...from, id, customerId, direction: "DEBIT", type: `${word}_TRANSFER_DEBIT`, refId },
+    credit: {
+      ...both,
+      ...to,
+      id: siblingId(id),
+      customerId: receiver,
+      direction: "CREDIT",
+      type: `${word}_TRANSFER_CREDIT`,
+    },
+  };
+}
+
+/** Money that crosses the border of the platform: a deposit or a withdrawal. */
+export interface CrossingRequest {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+  readonly amount: RequestedAmount;
+  readonly asset: string;
+  readonly direction: "CREDIT" | "DEBIT";
+  readonly type: TransferType;
+  /** What is known of the crossing outside: addresses, hashes, the operator's memo. */
+  readonly crossing: Crossing;
+  readonly refId?: string | undefined;
+}
+
+/** A deposit takes an inactive profile back into use; a withdrawal needs an active one. */
+export function decideCrossing(
+  request: CrossingRequest,
+  id: Uuid,
+  asset: Asset | undefined,
+  state: State,
+  now: Instant,
+): Decision<Transfer, TransferRefusal> {
+  const { profileId, customerId, direction } = request;
+  const profile = state.get(profileTable, profileId);
+  const usable = profile?.customerId === customerId && (direction === "CREDIT" || profile.status === "ACTIVE");
+  if (profile === undefined || !usable) return refuse(profileNotFound(profileId));
+  if (asset === undefined) return refuse({ code: "unknown_asset", field: "asset", asset: request.asset });
+  const amount = checkPrecision(request.amount, asset);
+  if (typeof amount === "object") return refuse(amount);
+  const check = direction === "CREDIT" ? checkRoom : checkFunds;
+  const refusal = check(state, profileId, asset.code, amount);
+  if (refusal !== undefined) return refuse(refusal);
+
+  // From here the deposit or withdrawal must succeed.
+  const transfer: Transfer = {
+    id,
+    profileId,
+    customerId,
+    direction,
+    type: request.type,
+    asset: asset.code,
+    amount,
+    refId: request.refId,
+    createdAt: instantOf(id),
+    ...request.crossing,
+  };
+  const [cause, entries] =
+    direction === "CREDIT"
+      ? (["deposit", entering(profileId, asset, amount)] as const)
+      : (["withdrawal", leaving(profileId, asset, amount)] as const);
+  const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt: now }];
+  return accept(transfer, {
+    journals: [journal(id, cause, entries)],
+    records: [addition(transferTable, transfer)],
+    states: back.map((row) => change(profileTable, row)),
+  });
+}

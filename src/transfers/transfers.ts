@@ -1,0 +1,88 @@
+/**
+ * Transfers: money that moves from one profile to another, and money that enters or leaves the platform. Each is one
+ * command to the lane; what it answers is durable.
+ */
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { type Profile, profileKey, type ProfileNotFound } from "../customers/profiles.ts";
+import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import { crossingKeys } from "../ledger/crossings.ts";
+import type { Claim, Outcome } from "../ledger/decision.ts";
+import type { Lane } from "../ledger/lane.ts";
+import type { Database } from "../postgres/database.ts";
+import type { IdSource, Uuid } from "../std/id.ts";
+import { deactivation, type ProfileNotEmpty } from "./deactivate-profile.ts";
+import {
+  type CrossingRequest,
+  decideCrossing,
+  decideTransfer,
+  type TransferRefusal,
+  type TransferRequest,
+} from "./rules.ts";
+import { findTransfer, listTransfers, type Transfer, type TransferFilter } from "./store.ts";
+
+export type { ProfileNotEmpty } from "./deactivate-profile.ts";
+export type { CrossingRequest, TransferRefusal, TransferRequest, TransferSide } from "./rules.ts";
+export type { Crossing, CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
+export { CRYPTO_NETWORKS, TRANSFER_TYPES, transferTable } from "./store.ts";
+
+export interface Transfers {
+  /** Answers the debit record. `exists`: the ref_id was used before, for the transfer whose debit record has this id. */
+  move(request: TransferRequest): Promise<Outcome<Transfer, TransferRefusal>>;
+  /** A deposit or a withdrawal. */
+  cross(request: CrossingRequest): Promise<Outcome<Transfer, TransferRefusal>>;
+  /** Moves what is left below the assets' precision to the DEFAULT profile, and takes the profile out of use. */
+  deactivate(customerId: CustomerId, profile: ProfileId): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>>;
+  find(customerId: CustomerId, id: Uuid): Promise<Transfer | undefined>;
+  list(filter: TransferFilter): Promise<Transfer[]>;
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly lane: Lane;
+  readonly catalogue: Catalogue;
+  readonly ids: IdSource;
+}
+
+export function createTransfers(parts: Parts): Transfers {
+  const { database, lane } = parts;
+  return {
+    move: (request) => move(parts, request),
+    cross: (request) => cross(parts, request),
+    deactivate: async (customerId, profileId) => lane.execute(await deactivation(parts, customerId, profileId)),
+    find: (customerId, id) => findTransfer(database, customerId, id),
+    list: (filter) => listTransfers(database, filter),
+  };
+}
+
+function move({ lane, catalogue, ids }: Parts, request: TransferRequest): Promise<Outcome<Transfer, TransferRefusal>> {
+  const { customerId, from, to } = request;
+  const id = ids.next();
+  const asset = catalogue.findAsset(request.asset);
+  const profiles = [from.profileId, to.profileId];
+  return lane.execute({
+    turn: customerId,
+    rests: [
+      ...profiles.map(profileKey),
+      ...(asset === undefined ? [] : profiles.map((profile) => accountKey(profile, asset.code))),
+    ],
+    ...claimOf(customerId, request.refId, id),
+    decide: (state) => decideTransfer(request, id, asset, state),
+  });
+}
+
+function cross({ lane, catalogue, ids }: Parts, request: CrossingRequest): Promise<Outcome<Transfer, TransferRefusal>> {
+  const { customerId, profileId } = request;
+  const id = ids.next();
+  const asset = catalogue.findAsset(request.asset);
+  return lane.execute({
+    turn: customerId,
+    rests: [profileKey(profileId), ...(asset === undefined ? [] : crossingKeys(profileId, asset))],
+    ...claimOf(customerId, request.refId, id),
+    decide: (state, now) => decideCrossing(request, id, asset, state, now),
+  });
+}
+
+function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): { claim?: Claim } {
+  return refId === undefined ? {} : { claim: { customerId, kind: "transfer", refId, id } };
+}
