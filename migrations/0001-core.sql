@@ -114,6 +114,8 @@ create table client (
   disabled_at timestamptz
 );
 create index client_customer on client (customer_id, client_id);
+-- Every node asks every two seconds who was disabled of late.
+create index client_disabled on client (disabled_at) where disabled_at is not null;
 
 create table client_secret (
   client_id text collate "C" not null references client,
@@ -136,6 +138,8 @@ create table signing_key (
   created_at timestamptz not null,
   retired_at timestamptz
 );
+-- One key is current, however many nodes make or rotate one at the same time.
+create unique index signing_key_current on signing_key ((retired_at is null)) where retired_at is null;
 
 create table profile (
   id uuid primary key,
@@ -307,8 +311,10 @@ create table orders (
   metadata jsonb,
   created_at timestamptz not null,
   status order_status not null,
-  -- The engine's number of the order, given when it takes it: priority within a price.
+  -- The engine's number of the order, given when it takes it.
   sequence bigint,
+  -- Its place among the orders of its price once it rests: a triggered stop is old, but stands behind those that rested.
+  priority bigint,
   filled amount not null check (filled >= 0),
   filled_gross amount not null check (filled_gross >= 0),
   -- What the order holds of its account's trading part: the quote asset for a buy, the base for a sell.
