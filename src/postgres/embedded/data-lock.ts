@@ -108,7 +108,8 @@ export function knock(path: string): Promise<string | undefined> {
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(path, () => {
+    // Open to all: whoever may enter the directory may ask who has it.
+    server.listen({ path, readableAll: true, writableAll: true }, () => {
       server.off("error", reject);
       // The lock lives as long as the process, but is no reason for the process to live.
       server.unref();

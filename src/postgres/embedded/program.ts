@@ -52,7 +52,9 @@ function collect(
       cwd: directory,
       env: ENVIRONMENT,
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: TIME_LIMIT_MS,
+      // Not spawn's own `timeout`: its timer goes on, and keeps the process alive, when the program cannot be started.
+      signal: AbortSignal.timeout(TIME_LIMIT_MS),
+      killSignal: "SIGKILL",
       ...user,
     });
     let output = "";
