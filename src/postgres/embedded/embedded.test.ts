@@ -176,6 +176,10 @@ test("the server outlives a service that is killed, holds none of its pipes, and
   const service = spawn(process.execPath, [compileService(dirname(directory)), directory]);
   const [line] = await once(service.stdout.setEncoding("utf8"), "data");
   const predecessor = Number(line);
+  onTestFinished(() => {
+    service.kill("SIGKILL");
+    if (lives(predecessor)) process.kill(predecessor, "SIGQUIT");
+  });
   // A process group of its own: Ctrl-C in the service's terminal does not reach it.
   expect(Number(spawnSync("ps", ["-o", "pgid=", "-p", String(predecessor)]).stdout)).toBe(predecessor);
   expect(await refusal(directory)).toContain(
