@@ -13,7 +13,6 @@ import {
 import { type Amount, amountOf } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
-import type { Uuid } from "../std/id.ts";
 import type { OrderId, OrderSide } from "./order.ts";
 
 /**
