@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import type { Instant } from "../std/clock.ts";
+import { IdSource } from "../std/id.ts";
+import { Clients, type ShownSecret } from "./clients.ts";
+import type { CustomerId } from "./customer-id.ts";
+
+const MINUTE = 60_000;
+const ids = new IdSource();
+const customerId = ids.next() as CustomerId;
+let now = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+let testing: TestDatabase;
+let clients: Clients;
+
+beforeAll(async () => {
+  testing = await testDatabase();
+  await testing.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
+  clients = clientsOn(testing);
+});
+
+afterAll(() => testing.close());
+
+function clientsOn({ database }: TestDatabase): Clients {
+  const onUnrecordedUse = (_: string, error: unknown): never => {
+    throw error;
+  };
+  return new Clients({ database, clock: { now: () => now }, ids, onUnrecordedUse });
+}
+
+async function newClient(): Promise<ShownSecret> {
+  const made = await clients.create({ customerId, scopes: ["exchange:read_order", "*"] });
+  if (typeof made === "string") throw new Error(made);
+  return made;
+}
+
+test("a client proves itself by the secret that was shown when it was made", async () => {
+  const { clientId, secret } = await newClient();
+  expect(await clients.authenticate(clientId, secret)).toEqual({
+    clientId,
+    customerId,
+    scopes: ["exchange:read_order", "*"],
+  });
+});
+
+test("client_id and secret may be chosen", async () => {
+  const request = { customerId, scopes: ["*"], clientId: "acme", secret: "correct horse" };
+  expect(await clients.create(request)).toEqual({ clientId: "acme", secret: "correct horse" });
+  expect(await clients.authenticate("acme", "correct horse")).toMatchObject({ clientId: "acme" });
+  expect(await clients.authenticate("acme", "battery staple")).toBe("client_authentication_failed");
+});
+
+test("a client_id is given once, also when two ask for it at the same time", async () => {
+  const request = { customerId, scopes: ["*"], clientId: "twice" };
+  const made = await Promise.all([clients.create(request), clients.create(request)]);
+  expect(made.filter((each) => each === "client_already_exists")).toHaveLength(1);
+  const [shown] = made.filter((each) => typeof each !== "string");
+  expect(await clients.authenticate("twice", shown?.secret ?? "")).toMatchObject({ clientId: "twice" });
+  expect(await secretsOf("twice")).toHaveLength(1);
+});
+
+test.each([
+  ["an empty client_id", { clientId: "" }, "malformed_client_id"],
+  ["a client_id of 101 characters", { clientId: "a".repeat(101) }, "malformed_client_id"],
+  ["a client_id with a line break", { clientId: "a\nb" }, "malformed_client_id"],
+  ["an empty secret", { secret: "" }, "malformed_secret"],
+  ["a secret of 257 characters", { secret: "a".repeat(257) }, "malformed_secret"],
+  ["a secret beyond ASCII", { secret: "naïve" }, "malformed_secret"],
+  ["no scopes", { scopes: [] }, "client_without_scopes"],
+  ["two scopes in one", { scopes: ["a b"] }, "malformed_scope"],
+  ["an empty scope", { scopes: [""] }, "malformed_scope"],
+  ["an unknown customer", { customerId: ids.next() as CustomerId }, "customer_not_found"],
+])("a client with %s is refused", async (_, fields, refusal) => {
+  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toBe(refusal);
+});
+
+test("an unknown client, a disabled one and a wrong secret are the same refusal", async () => {
+  const { clientId, secret } = await newClient();
+  const disabled = await newClient();
+  expect(await clients.disable(disabled.clientId)).toBe("disabled");
+  expect(await clients.authenticate("nobody", secret)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(disabled.clientId, disabled.secret)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(clientId, disabled.secret)).toBe("client_authentication_failed");
+});
+
+test("after a rotation the old secret works until the overlap ends, the new one at once and for good", async () => {
+  const { clientId, secret } = await newClient();
+  const rotated = await clients.rotateSecret(clientId, 10 * MINUTE);
+  if (rotated === "client_not_found") throw new Error(rotated);
+  expect(rotated.secret).not.toBe(secret);
+  now = (now + 10 * MINUTE - 1) as Instant;
+  expect(await clients.authenticate(clientId, secret)).toMatchObject({ clientId });
+  expect(await clients.authenticate(clientId, rotated.secret)).toMatchObject({ clientId });
+  now = (now + 1) as Instant;
+  expect(await clients.authenticate(clientId, secret)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(clientId, rotated.secret)).toMatchObject({ clientId });
+});
+
+test("a rotation without overlap ends the old secret at once and removes what had expired", async () => {
+  const { clientId, secret } = await newClient();
+  const second = await clients.rotateSecret(clientId, 0);
+  expect(await clients.authenticate(clientId, secret)).toBe("client_authentication_failed");
+  const third = await clients.rotateSecret(clientId, MINUTE);
+  expect(await secretsOf(clientId)).toHaveLength(2);
+  expect([second, third]).not.toContain("client_not_found");
+});
+
+test("a later rotation does not lengthen the life of a secret that is to end sooner", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.rotateSecret(clientId, MINUTE);
+  await clients.rotateSecret(clientId, 60 * MINUTE);
+  now = (now + MINUTE) as Instant;
+  expect(await clients.authenticate(clientId, secret)).toBe("client_authentication_failed");
+});
+
+test("rotations at the same time leave one secret that does not end", async () => {
+  const { clientId } = await newClient();
+  await Promise.all(Array.from({ length: 4 }, () => clients.rotateSecret(clientId, MINUTE)));
+  expect((await secretsOf(clientId)).filter((each) => each.expires_at === null)).toHaveLength(1);
+});
+
+test("an unknown client is neither rotated nor disabled", async () => {
+  expect(await clients.rotateSecret("nobody", 0)).toBe("client_not_found");
+  expect(await clients.disable("nobody")).toBe("client_not_found");
+});
+
+test("a disabled client is listed from then on, and keeps the time at which it was disabled", async () => {
+  const { clientId } = await newClient();
+  expect(await clients.listDisabledSince(0 as Instant)).not.toContain(clientId);
+  const disabledAt = now;
+  await clients.disable(clientId);
+  now = (now + MINUTE) as Instant;
+  await clients.disable(clientId);
+  expect(await clients.listDisabledSince(disabledAt)).toContain(clientId);
+  expect(await clients.listDisabledSince((disabledAt + 1) as Instant)).not.toContain(clientId);
+});
+
+test("the last use of a secret is recorded at most once a minute, and a wrong secret is no use", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.authenticate(clientId, `${secret.slice(1)}A`);
+  expect(await lastUsedAt(clientId)).toBeNull();
+  const first = now;
+  await Promise.all(Array.from({ length: 5 }, () => clients.authenticate(clientId, secret)));
+  await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(first));
+  now = (first + MINUTE - 1) as Instant;
+  await clients.authenticate(clientId, secret);
+  now = (first + MINUTE) as Instant;
+  await clients.authenticate(clientId, secret);
+  await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(first + MINUTE));
+});
+
+test("the secret itself is nowhere in the database", async () => {
+  const { clientId, secret } = await newClient();
+  const kept = JSON.stringify(await secretsOf(clientId));
+  for (const encoded of [
+    secret,
+    Buffer.from(secret).toString("hex"),
+    Buffer.from(secret, "base64url").toString("hex"),
+  ]) {
+    expect(kept).not.toContain(encoded);
+  }
+});
+
+interface SecretRow {
+  readonly expires_at: Instant | null;
+  readonly last_used_at: Instant | null;
+}
+
+function secretsOf(clientId: string): Promise<SecretRow[]> {
+  return testing.database.rows(
+    `select id, scheme, encode(salt, 'hex') as salt, encode(digest, 'hex') as digest, expires_at, last_used_at
+       from client_secret where client_id = $1`,
+    [clientId],
+  );
+}
+
+async function lastUsedAt(clientId: string): Promise<Instant | null | undefined> {
+  return (await secretsOf(clientId))[0]?.last_used_at;
+}
