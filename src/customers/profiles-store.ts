@@ -8,7 +8,7 @@ import {
   timeColumn,
   uuidColumn,
 } from "../ledger/rows.ts";
-import type { Queryable } from "../postgres/database.ts";
+import { type Queryable, sqlTime } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
@@ -122,8 +122,4 @@ export async function listProfiles(database: Queryable, filter: ProfileFilter): 
     ],
   );
   return rows.map(readProfile);
-}
-
-function sqlTime(instant: Instant | undefined): Date | null {
-  return instant === undefined ? null : new Date(instant);
 }

@@ -110,6 +110,11 @@ export class Database implements Queryable {
   }
 }
 
+/** An optional time as a value of a statement. */
+export function sqlTime(instant: Instant | undefined): Date | null {
+  return instant === undefined ? null : new Date(instant);
+}
+
 /** The SQLSTATE of an error that PostgreSQL sent, and the constraint that it names. */
 export function serverError(error: unknown): { code: string; constraint: string | undefined } | undefined {
   return error instanceof pg.DatabaseError && error.code !== undefined

@@ -1,0 +1,113 @@
+/**
+ * Conversions: minting, redeeming and converting stablecoins at par. Creating one holds the source; settling or
+ * cancelling closes it, whichever comes first.
+ */
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { profileKey } from "../customers/profiles.ts";
+import { accountKey } from "../ledger/accounts.ts";
+import type { Command, Outcome } from "../ledger/decision.ts";
+import type { Lane } from "../ledger/lane.ts";
+import type { Database } from "../postgres/database.ts";
+import type { IdSource } from "../std/id.ts";
+import {
+  type ConversionNotCancellable,
+  type ConversionNotFound,
+  type ConversionRefusal,
+  type ConversionRequest,
+  closingKeys,
+  decideCancel,
+  decideConversion,
+  decideSettlement,
+  pairOf,
+} from "./rules.ts";
+import {
+  type Conversion,
+  type ConversionFilter,
+  type ConversionId,
+  conversionKey,
+  findConversion,
+  listConversions,
+} from "./store.ts";
+
+export type {
+  ConversionNotCancellable,
+  ConversionNotFound,
+  ConversionRefusal,
+  ConversionRequest,
+  UnknownPair,
+} from "./rules.ts";
+export type { Conversion, ConversionFilter, ConversionId, ConversionStatus } from "./store.ts";
+export { CONVERSION_STATUSES, conversionTable } from "./store.ts";
+
+export interface Conversions {
+  /** Answers the conversion as CREATED. `exists`: the ref_id was used before, for the conversion with this id. */
+  create(request: ConversionRequest): Promise<Outcome<Conversion, ConversionRefusal>>;
+  cancel(
+    customerId: CustomerId,
+    id: ConversionId,
+  ): Promise<Outcome<Conversion, ConversionNotFound | ConversionNotCancellable>>;
+  find(customerId: CustomerId, id: ConversionId): Promise<Conversion | undefined>;
+  list(filter: ConversionFilter): Promise<Conversion[]>;
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly lane: Lane;
+  readonly catalogue: Catalogue;
+  readonly ids: IdSource;
+  /** Told of every conversion that was created here, once it is durable. */
+  readonly onCreated: (conversion: Conversion) => void;
+}
+
+export function createConversions(parts: Parts): Conversions {
+  const { database, lane } = parts;
+  return {
+    create: (request) => create(parts, request),
+    cancel: async (customerId, id) => {
+      const conversion = await findConversion(database, customerId, id);
+      if (conversion === undefined) {
+        return { kind: "refused", refusal: { code: "conversion_not_found", conversionId: id } };
+      }
+      return lane.execute(closing(conversion, "cancel"));
+    },
+    find: (customerId, id) => findConversion(database, customerId, id),
+    list: (filter) => listConversions(database, filter),
+  };
+}
+
+async function create(
+  { lane, catalogue, ids, onCreated }: Parts,
+  request: ConversionRequest,
+): Promise<Outcome<Conversion, ConversionRefusal>> {
+  const { customerId, profileId, refId } = request;
+  const id = ids.next() as ConversionId;
+  const pair = pairOf(catalogue.findAsset(request.sourceAsset), catalogue.findAsset(request.targetAsset));
+  const recipientId = request.recipientProfileId ?? profileId;
+  const accounts = pair && [accountKey(profileId, pair.source.code), accountKey(recipientId, pair.target.code)];
+  const stablecoins = catalogue.listAssets().filter((asset) => asset.kind === "stablecoin");
+  const codes = stablecoins.map((asset) => asset.code);
+  const outcome = await lane.execute({
+    turn: customerId,
+    rests: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
+    ...(refId === undefined ? {} : { claim: { customerId, kind: "conversion", refId, id } }),
+    decide: (state) => decideConversion(request, id, pair, codes, state),
+  });
+  if (outcome.kind === "done") onCreated(outcome.value);
+  return outcome;
+}
+
+/** The command that closes a conversion. What it rests on never changes while the conversion is CREATED. */
+export function closing(
+  conversion: Conversion,
+  how: "settle" | "cancel",
+): Command<Conversion, ConversionNotFound | ConversionNotCancellable> {
+  const { id, profileId, recipientProfileId, customerId } = conversion;
+  const key = conversionKey(conversion);
+  const rule = how === "settle" ? decideSettlement : decideCancel;
+  return {
+    turn: how === "settle" ? "house" : customerId,
+    rests: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)],
+    decide: (state, now) => rule(key, id, state, now),
+  };
+}

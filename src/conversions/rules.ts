@@ -1,0 +1,203 @@
+/**
+ * Rules of conversions. Minting, redeeming and converting are at par and cost nothing: source and target move by the
+ * same number. What the coarser of the two assets cannot express stays in the source.
+ */
+import type { CustomerId } from "../customers/customer-id.ts";
+import {
+  activeProfile,
+  type Profile,
+  type ProfileNotFound,
+  profileNotFound,
+  profileTable,
+} from "../customers/profiles.ts";
+import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
+import { accept, type Decision, type Refusal, refuse, type State } from "../ledger/decision.ts";
+import {
+  checkFunds,
+  checkPrecision,
+  checkRoom,
+  type BalanceTooLarge,
+  type ExceedPrecision,
+  type InsufficientFunds,
+  type RequestedAmount,
+} from "../ledger/refusals.ts";
+import { change, type Key, type StateChange } from "../ledger/rows.ts";
+import { negative } from "../money/amount.ts";
+import { type Asset, type AssetCode, USD } from "../money/asset.ts";
+import { must } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
+import { instantOf, siblingId } from "../std/id.ts";
+import { type Conversion, type ConversionId, conversionTable } from "./store.ts";
+
+/** No conversion goes from this asset to that one. */
+export interface UnknownPair extends Refusal {
+  readonly code: "unknown_pair";
+  readonly sourceAsset: string;
+  readonly targetAsset: string;
+  readonly stablecoins: readonly AssetCode[];
+}
+
+export interface ConversionNotFound extends Refusal {
+  readonly code: "conversion_not_found";
+  readonly conversionId: ConversionId;
+}
+
+export interface ConversionNotCancellable extends Refusal {
+  readonly code: "conversion_not_cancellable";
+  readonly status: Conversion["status"];
+}
+
+export type ConversionRefusal = ProfileNotFound | UnknownPair | ExceedPrecision | InsufficientFunds | BalanceTooLarge;
+
+export interface ConversionRequest {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+  readonly amount: RequestedAmount;
+  readonly sourceAsset: string;
+  readonly targetAsset: string;
+  readonly recipientProfileId?: ProfileId | undefined;
+  readonly refId?: string | undefined;
+  readonly identityId?: string | undefined;
+  readonly accountId?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The two assets of a conversion, when it is one that exists: every stablecoin against USD and against the others. */
+export interface Pair {
+  readonly source: Asset;
+  readonly target: Asset;
+}
+
+export function pairOf(source: Asset | undefined, target: Asset | undefined): Pair | undefined {
+  if (source === undefined || target === undefined || source.code === target.code) return undefined;
+  const isMoney = (asset: Asset): boolean => asset.code === USD || asset.kind === "stablecoin";
+  return isMoney(source) && isMoney(target) ? { source, target } : undefined;
+}
+
+export function decideConversion(
+  request: ConversionRequest,
+  id: ConversionId,
+  pair: Pair | undefined,
+  stablecoins: readonly AssetCode[],
+  state: State,
+): Decision<Conversion, ConversionRefusal> {
+  const { customerId, profileId, sourceAsset, targetAsset } = request;
+  const profile = activeProfile(state, profileId, customerId);
+  if (profile === undefined) return refuse(profileNotFound(profileId));
+  const recipientId = request.recipientProfileId ?? profileId;
+  const recipient = activeProfile(state, recipientId, customerId);
+  if (recipient === undefined) return refuse(profileNotFound(recipientId));
+  if (pair === undefined) return refuse({ code: "unknown_pair", sourceAsset, targetAsset, stablecoins });
+  const coarser = pair.target.precision < pair.source.precision ? pair.target : pair.source;
+  const amount = checkPrecision(request.amount, coarser);
+  if (typeof amount === "object") return refuse(amount);
+  const short = checkFunds(state, profileId, pair.source.code, amount);
+  if (short !== undefined) return refuse(short);
+  const full = checkRoom(state, recipientId, pair.target.code, amount);
+  if (full !== undefined) return refuse(full);
+
+  // From here the conversion must be created.
+  const createdAt = instantOf(id);
+  const conversion: Conversion = {
+    id,
+    profileId,
+    customerId,
+    sourceAsset: pair.source.code,
+    targetAsset: pair.target.code,
+    amount,
+    recipientProfileId: request.recipientProfileId,
+    refId: request.refId,
+    identityId: request.identityId,
+    accountId: request.accountId,
+    metadata: request.metadata,
+    status: "CREATED",
+    createdAt,
+    updatedAt: createdAt,
+    settledAt: undefined,
+    cancelledAt: undefined,
+    seq: 0n,
+  };
+  return accept(conversion, {
+    states: [change(conversionTable, conversion), ...awaiting(recipient, conversion, 1)],
+    journals: [
+      journal(id, "conversion_created", [
+        entry(profileId, pair.source.code, negative(amount), "available"),
+        entry(profileId, pair.source.code, amount, "pending"),
+      ]),
+    ],
+  });
+}
+
+/** The one of two that comes first closes the conversion: `key` is that of its row. */
+export function decideSettlement(
+  key: Key,
+  id: ConversionId,
+  state: State,
+  now: Instant,
+): Decision<Conversion, ConversionNotFound | ConversionNotCancellable> {
+  const conversion = state.get(conversionTable, key.key);
+  if (conversion === undefined) return refuse({ code: "conversion_not_found", conversionId: id });
+  if (conversion.status !== "CREATED") return refuse({ code: "conversion_not_cancellable", status: conversion.status });
+  const at = Math.max(now, conversion.createdAt) as Instant;
+  const settled: Conversion = { ...conversion, status: "SETTLED", updatedAt: at, settledAt: at };
+  return accept(settled, {
+    states: [change(conversionTable, settled), ...noLongerAwaiting(conversion, state)],
+    journals: [journal(siblingId(id), "conversion_settled", settlementEntries(conversion))],
+  });
+}
+
+export function decideCancel(
+  key: Key,
+  id: ConversionId,
+  state: State,
+  now: Instant,
+): Decision<Conversion, ConversionNotFound | ConversionNotCancellable> {
+  const conversion = state.get(conversionTable, key.key);
+  if (conversion === undefined) return refuse({ code: "conversion_not_found", conversionId: id });
+  if (conversion.status !== "CREATED") return refuse({ code: "conversion_not_cancellable", status: conversion.status });
+  const at = Math.max(now, conversion.createdAt) as Instant;
+  const { profileId, sourceAsset, amount } = conversion;
+  const cancelled: Conversion = { ...conversion, status: "CANCELLED", updatedAt: at, cancelledAt: at };
+  return accept(cancelled, {
+    states: [change(conversionTable, cancelled), ...noLongerAwaiting(conversion, state)],
+    journals: [
+      journal(siblingId(id), "conversion_cancelled", [
+        entry(profileId, sourceAsset, negative(amount), "pending"),
+        entry(profileId, sourceAsset, amount, "available"),
+      ]),
+    ],
+  });
+}
+
+/** A coin that leaves is burnt and its USD leave the reserve; a coin that comes is issued against USD that join it. */
+function settlementEntries({ profileId, recipientProfileId, sourceAsset, targetAsset, amount }: Conversion): Entry[] {
+  const entries = [
+    entry(profileId, sourceAsset, negative(amount), "pending"),
+    entry(recipientProfileId ?? profileId, targetAsset, amount),
+  ];
+  if (sourceAsset !== USD) entries.push(entry("issuance", sourceAsset, amount));
+  if (targetAsset !== USD) entries.push(entry("issuance", targetAsset, negative(amount)));
+  if (sourceAsset === USD) entries.push(entry("reserve", USD, amount));
+  if (targetAsset === USD) entries.push(entry("reserve", USD, negative(amount)));
+  return entries;
+}
+
+/** The rows that closing a conversion rests on, the conversion's own aside. */
+export function closingKeys({ profileId, recipientProfileId, sourceAsset, targetAsset }: Conversion): Key[] {
+  const house = [sourceAsset, targetAsset].map((asset) => accountKey(asset === USD ? "reserve" : "issuance", asset));
+  const recipient = recipientProfileId ?? profileId;
+  return [accountKey(profileId, sourceAsset), accountKey(recipient, targetAsset), ...house];
+}
+
+/** A profile that another one's conversion will pay into counts it, so that it cannot be taken out of use before. */
+function awaiting(recipient: Profile, { profileId }: Conversion, step: 1 | -1): StateChange[] {
+  if (recipient.id === profileId) return [];
+  return [change(profileTable, { ...recipient, awaited: recipient.awaited + step })];
+}
+
+function noLongerAwaiting(conversion: Conversion, state: State): StateChange[] {
+  const { recipientProfileId, profileId } = conversion;
+  if (recipientProfileId === undefined || recipientProfileId === profileId) return [];
+  const recipient = must(state.get(profileTable, recipientProfileId), "a recipient is there while it is awaited");
+  return awaiting(recipient, conversion, -1);
+}

@@ -1,0 +1,102 @@
+/**
+ * Settles conversions in the background. What was created here is settled as soon as its delay is over; a search of the
+ * database every second finds what other nodes, or this one before it was killed, have left behind. Settling twice is
+ * harmless: the second finds the conversion closed.
+ */
+import type { Lane } from "../ledger/lane.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import { closing } from "./conversions.ts";
+import { type Conversion, type ConversionId, listDueConversions } from "./store.ts";
+
+export interface SettlementOptions {
+  readonly database: Queryable;
+  readonly lane: Pick<Lane, "execute">;
+  readonly clock: Clock;
+  /** How long a conversion stays CREATED at least. */
+  readonly delayMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Settlements under way at once, and conversions remembered as coming due: what is beyond, the search finds. */
+const MOST_AT_ONCE = 500;
+const MOST_REMEMBERED = 10_000;
+const SEARCH_MS = 1_000;
+
+export class Settlement {
+  readonly #options: SettlementOptions;
+  /** In the order in which they come due: the delay is the same for all. */
+  readonly #due: Conversion[] = [];
+  readonly #underWay = new Set<ConversionId>();
+  #timer: NodeJS.Timeout | undefined;
+  #search: NodeJS.Timeout | undefined;
+  #stopped = false;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(options: SettlementOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#search = setInterval(() => void this.#findLeftBehind(), SEARCH_MS);
+    void this.#findLeftBehind();
+  }
+
+  /** Told of a conversion that was created on this node. */
+  created(conversion: Conversion): void {
+    if (this.#stopped || this.#due.length >= MOST_REMEMBERED) return;
+    this.#due.push(conversion);
+    this.#settleDue();
+  }
+
+  /** Waits for the settlements that are under way. What is not yet due is left to the next start. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#search);
+    clearTimeout(this.#timer);
+    if (this.#underWay.size > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #settleDue(): void {
+    clearTimeout(this.#timer);
+    while (!this.#stopped && this.#underWay.size < MOST_AT_ONCE) {
+      const [next] = this.#due;
+      if (next === undefined) return;
+      const waitMs = next.createdAt + this.#options.delayMs - this.#options.clock.now();
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => this.#settleDue(), waitMs);
+        return;
+      }
+      this.#due.shift();
+      void this.#settle(next);
+    }
+  }
+
+  async #settle(conversion: Conversion): Promise<void> {
+    if (this.#underWay.has(conversion.id)) return;
+    this.#underWay.add(conversion.id);
+    try {
+      await this.#options.lane.execute(closing(conversion, "settle"));
+    } catch (error) {
+      // It stays CREATED, and the search finds it again.
+      this.#options.onError(error);
+    } finally {
+      this.#underWay.delete(conversion.id);
+      if (this.#underWay.size === 0) for (const tell of this.#whenIdle.splice(0)) tell();
+      this.#settleDue();
+    }
+  }
+
+  /** Looks for what has been due for longer than the node that created it should need. */
+  async #findLeftBehind(): Promise<void> {
+    const room = MOST_AT_ONCE - this.#underWay.size;
+    if (room <= 0 || this.#stopped) return;
+    const { clock, delayMs, database, onError } = this.#options;
+    try {
+      const before = (clock.now() - delayMs - SEARCH_MS) as Instant;
+      for (const conversion of await listDueConversions(database, before, room)) void this.#settle(conversion);
+    } catch (error) {
+      onError(error);
+    }
+  }
+}

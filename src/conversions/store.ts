@@ -1,0 +1,172 @@
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import {
+  amountColumn,
+  jsonColumn,
+  type Key,
+  keyOf,
+  type SqlRecord,
+  type StateRow,
+  type StateTable,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+} from "../ledger/rows.ts";
+import { type Amount, amountOf } from "../money/amount.ts";
+import type { AssetCode } from "../money/asset.ts";
+import { type Queryable, sqlTime } from "../postgres/database.ts";
+import type { Brand } from "../std/brand.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+
+export type ConversionId = Brand<Uuid, "ConversionId">;
+
+export const CONVERSION_STATUSES = ["CREATED", "SETTLED", "CANCELLED"] as const;
+export type ConversionStatus = (typeof CONVERSION_STATUSES)[number];
+
+/** CREATED -> SETTLED or CANCELLED. A closed conversion never changes again. */
+export interface Conversion extends StateRow {
+  readonly id: ConversionId;
+  readonly profileId: ProfileId;
+  readonly customerId: CustomerId;
+  readonly sourceAsset: AssetCode;
+  readonly targetAsset: AssetCode;
+  readonly amount: Amount;
+  readonly recipientProfileId: ProfileId | undefined;
+  readonly refId: string | undefined;
+  readonly identityId: string | undefined;
+  readonly accountId: string | undefined;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly status: ConversionStatus;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly settledAt: Instant | undefined;
+  readonly cancelledAt: Instant | undefined;
+}
+
+export const conversionTable: StateTable<Conversion> = {
+  name: "conversion",
+  keys: [uuidColumn("profile_id", (row) => row.profileId), uuidColumn("id", (row) => row.id)],
+  fixed: [
+    uuidColumn("customer_id", (row) => row.customerId),
+    textColumn("source_asset", "text", (row) => row.sourceAsset),
+    textColumn("target_asset", "text", (row) => row.targetAsset),
+    amountColumn("amount", (row) => row.amount),
+    uuidColumn("recipient_profile_id", (row) => row.recipientProfileId),
+    textColumn("ref_id", "text", (row) => row.refId),
+    textColumn("identity_id", "text", (row) => row.identityId),
+    textColumn("account_id", "text", (row) => row.accountId),
+    jsonColumn("metadata", (row) => row.metadata),
+    timeColumn("created_at", (row) => row.createdAt),
+  ],
+  changing: [
+    textColumn("status", "conversion_status", (row) => row.status),
+    timeColumn("updated_at", (row) => row.updatedAt),
+    timeColumn("settled_at", (row) => row.settledAt),
+    timeColumn("cancelled_at", (row) => row.cancelledAt),
+  ],
+  digested: true,
+  keyOf: (row) => `${row.profileId}/${row.id}`,
+  keyValues: (key) => key.split("/"),
+  read: readConversion,
+};
+
+export function conversionKey({ profileId, id }: Pick<Conversion, "profileId" | "id">): Key {
+  return keyOf(conversionTable, `${profileId}/${id}`);
+}
+
+const COLUMNS = [...conversionTable.keys, ...conversionTable.fixed, ...conversionTable.changing]
+  .map((column) => column.name)
+  .concat("seq")
+  .join(", ");
+
+function readConversion(record: SqlRecord): Conversion {
+  const maybe = <Value>(name: string): Value | undefined => (record[name] as Value | null) ?? undefined;
+  return {
+    id: record.id as ConversionId,
+    profileId: record.profile_id as ProfileId,
+    customerId: record.customer_id as CustomerId,
+    sourceAsset: record.source_asset as AssetCode,
+    targetAsset: record.target_asset as AssetCode,
+    amount: amountOf(record.amount as string),
+    recipientProfileId: maybe("recipient_profile_id"),
+    refId: maybe("ref_id"),
+    identityId: maybe("identity_id"),
+    accountId: maybe("account_id"),
+    metadata: maybe("metadata"),
+    status: record.status as ConversionStatus,
+    createdAt: record.created_at as Instant,
+    updatedAt: record.updated_at as Instant,
+    settledAt: maybe("settled_at"),
+    cancelledAt: maybe("cancelled_at"),
+    seq: BigInt(record.seq as string),
+  };
+}
+
+export async function findConversion(
+  database: Queryable,
+  customerId: CustomerId,
+  id: ConversionId,
+): Promise<Conversion | undefined> {
+  const [row] = await database.rows<SqlRecord>(`select ${COLUMNS} from conversion where customer_id = $1 and id = $2`, [
+    customerId,
+    id,
+  ]);
+  return row && readConversion(row);
+}
+
+/** Filters combine with AND; what is undefined does not filter. */
+export interface ConversionFilter {
+  readonly customerId: CustomerId;
+  readonly profileId?: string | undefined;
+  readonly refId?: string | undefined;
+  readonly status?: ConversionStatus | undefined;
+  readonly updatedFrom?: Instant | undefined;
+  readonly updatedBefore?: Instant | undefined;
+  readonly order: "ASC" | "DESC";
+  /** Bounds on the id, which are bounds on the creation time and the page's beginning: from, inclusive, and before. */
+  readonly from?: Uuid | undefined;
+  readonly before?: Uuid | undefined;
+  readonly limit: number;
+}
+
+/** In the order of the ids, which is that of creation. */
+export async function listConversions(database: Queryable, filter: ConversionFilter): Promise<Conversion[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${COLUMNS} from conversion
+      where customer_id = $1
+        and ($2::uuid is null or profile_id = $2)
+        and ($3::text is null or ref_id = $3)
+        and ($4::conversion_status is null or status = $4)
+        and ($5::timestamptz is null or updated_at >= $5)
+        and ($6::timestamptz is null or updated_at < $6)
+        and ($7::uuid is null or id >= $7)
+        and ($8::uuid is null or id < $8)
+      order by id ${filter.order === "ASC" ? "asc" : "desc"} limit $9`,
+    [
+      filter.customerId,
+      filter.profileId ?? null,
+      filter.refId ?? null,
+      filter.status ?? null,
+      sqlTime(filter.updatedFrom),
+      sqlTime(filter.updatedBefore),
+      filter.from ?? null,
+      filter.before ?? null,
+      filter.limit,
+    ],
+  );
+  return rows.map(readConversion);
+}
+
+/** The oldest conversions that were CREATED before a time and are still that. */
+export async function listDueConversions(
+  database: Queryable,
+  createdBefore: Instant,
+  limit: number,
+): Promise<Conversion[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${COLUMNS} from conversion where status = 'CREATED' and created_at <= $1 order by created_at limit $2`,
+    [sqlTime(createdBefore), limit],
+  );
+  return rows.map(readConversion);
+}
