@@ -27,6 +27,8 @@ const price = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 97, max: 103 }) },
   { weight: 3, arbitrary: fc.integer({ min: 80, max: 120 }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 200 }) },
+  // Exactly the collar, when mid is 100.
+  { weight: 1, arbitrary: fc.constantFrom(85, 115) },
 ) as fc.Arbitrary<Price>;
 
 const lots = fc.oneof(

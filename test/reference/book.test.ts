@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Book } from "../../src/exchange/book/book.ts";
 import type { BookState } from "../../src/exchange/book/book-state.ts";
+import type { Effect } from "../../src/exchange/book/effect.ts";
 import { type Command, commands, orderId, orderOf } from "./book-commands.ts";
 import { NaiveBook } from "./naive-book.ts";
 import { OrderFollower } from "./order-follower.ts";
@@ -11,17 +12,38 @@ import { OrderFollower } from "./order-follower.ts";
 const WANTED = Number(process.env.BOOK_COMMANDS ?? 20_000);
 const SEED = process.env.BOOK_SEED === undefined ? {} : { seed: Number(process.env.BOOK_SEED) };
 
+/** What has to happen at least once, or chance does not test what it should. */
+const EVERYTHING = [
+  "CANCELLED expired",
+  "CANCELLED fill_or_kill",
+  "CANCELLED immediate_or_cancel",
+  "CANCELLED requested",
+  "CANCELLED self_trade",
+  "FILLED",
+  "REJECTED below_one_lot",
+  "REJECTED no_liquidity",
+  "REJECTED post_only_would_cross",
+  "REJECTED price_collar",
+  "cascade",
+  "filled",
+  "rested",
+  "triggered",
+  "waiting",
+];
+
 test(
   "the book does what its slow twin does, and every effect obeys its laws",
   () => {
     let tried = 0;
+    const seen = new Set<string>();
     const run = (script: Command[]) => {
-      const pair = new BookAndTwin();
+      const pair = new BookAndTwin(seen);
       for (const [number, command] of script.entries()) pair.run(command, number);
       tried += script.length;
     };
     fc.assert(fc.property(commands, run), { ...SEED, numRuns: Math.ceil(WANTED / 100) });
     expect(tried).toBeGreaterThanOrEqual(WANTED);
+    expect([...seen].sort()).toEqual(EVERYTHING);
   },
   60_000 + WANTED * 5,
 );
@@ -30,6 +52,11 @@ class BookAndTwin {
   #book = new Book();
   readonly #twin = new NaiveBook();
   readonly #follower = new OrderFollower();
+  readonly #seen: Set<string>;
+
+  constructor(seen: Set<string>) {
+    this.#seen = seen;
+  }
 
   run(command: Command, number: number): void {
     if (command.kind === "rebuild") this.#rebuild();
@@ -43,6 +70,7 @@ class BookAndTwin {
     const effects = this.#book.place(order);
     deepStrictEqual(effects, this.#twin.place(order));
     this.#follower.placed(order, effects);
+    this.#see(effects);
   }
 
   #takeOut({ kind, back }: Command & { kind: "cancel" | "expire" }, number: number): void {
@@ -51,6 +79,12 @@ class BookAndTwin {
     const effects = kind === "cancel" ? this.#book.cancel(id) : this.#book.expire(id);
     deepStrictEqual(effects, kind === "cancel" ? this.#twin.cancel(id) : this.#twin.expire(id));
     this.#follower.follow(effects);
+    this.#see(effects);
+  }
+
+  #see(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#seen.add(nameOf(effect));
+    if (effects.filter((effect) => effect.kind === "triggered").length > 2) this.#seen.add("cascade");
   }
 
   #rebuild(): void {
@@ -71,6 +105,11 @@ class BookAndTwin {
     for (const { price, lots } of book.levels("SELL")) deepStrictEqual(book.totalAt("SELL", price), lots);
     this.#follower.expectSameOrders(book);
   }
+}
+
+function nameOf(effect: Effect): string {
+  if (effect.kind !== "closed") return effect.kind;
+  return effect.reason === undefined ? effect.status : `${effect.status} ${effect.reason}`;
 }
 
 /** Sides and stops in any order; only within a level the order counts. */

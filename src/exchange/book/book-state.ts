@@ -10,7 +10,7 @@ export interface BookState {
   readonly stops: readonly StopOrder[];
 }
 
-/** Sixteen hexadecimal digits that tell two states apart. They find accidents, not forgeries: that is the ledger's. */
+/** Sixteen hexadecimal digits that find out when two books have gone different ways. Against forgery they do nothing. */
 export function hashState(state: BookState): string {
   const content = [
     state.last ?? null,

@@ -32,6 +32,8 @@ import {
 } from "./order.ts";
 import { isThrough, WaitingStops } from "./waiting-stops.ts";
 
+const ONE_LOT = 1 as Lots;
+
 export class Book {
   readonly #bids = new BookSide("BUY");
   readonly #asks = new BookSide("SELL");
@@ -295,14 +297,12 @@ export class Book {
     this.#resting.delete(order.id);
   }
 
-  /** Whether a limit order is refused for its price: beyond the collar, and it would trade with somebody at once. */
+  /** Whether a limit order is refused for its price: it would trade with somebody at once, beyond the collar. */
   #isCollared(order: LimitOrder | StopLimitOrder): boolean {
+    if (!this.#opposite(order.side).othersOffer(ONE_LOT, order.price, order.customer)) return false;
     const bid = this.bestBid();
     const ask = this.bestAsk();
-    if (bid === undefined || ask === undefined || !isBeyondCollar(order, bid, ask)) return false;
-    const opposite = this.#opposite(order.side);
-    const price = opposite.bestPriceOfOthers(order.customer);
-    return price !== undefined && opposite.isWithin(order.price, price);
+    return bid !== undefined && ask !== undefined && isBeyondCollar(order, bid, ask);
   }
 
   #wouldCross(side: Side, price: Price): boolean {
