@@ -176,7 +176,8 @@ create table batch (
   predecessor integer not null,
   in_time boolean not null,
   -- Digests of the state rows other than accounts as this batch left them: {"table": {"key": "seq digest"}}.
-  changes jsonb,
+  -- `json`, not `jsonb`: the text is part of what is hashed, and `json` keeps it as it was written.
+  changes json,
   primary key (slot, n),
   constraint states_moved check (states = states_expected),
   constraint refs_taken check (refs = refs_expected),

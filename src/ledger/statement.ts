@@ -44,7 +44,7 @@ insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_
 select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("timestamptz", formatInstant(content.at))}, false,
        ${count(counted)}, ${value("integer", String(expected))},
        ${count(claimed)}, ${value("integer", String(content.claims.length))},
-       (select count(*) from predecessor), ${value("jsonb", content.changes ?? null)},
+       (select count(*) from predecessor), ${value("json", content.changes ?? null)},
        clock_timestamp() <= ${value("timestamptz", formatInstant(deadline))}`;
     return { name: this.#nameOf(text), text, values: writing.values };
   }
