@@ -7,7 +7,7 @@ import { accept, type Command, type Outcome, refuse, type Refusal, type State } 
 import type { Lane } from "../ledger/lane.ts";
 import { change, type Key, keyOf } from "../ledger/rows.ts";
 import type { Database } from "../postgres/database.ts";
-import type { Instant } from "../std/clock.ts";
+import type { Clock, Instant } from "../std/clock.ts";
 import { type IdSource, instantOf } from "../std/id.ts";
 import type { CustomerId } from "./customer-id.ts";
 import {
@@ -48,6 +48,8 @@ export interface NewProfile {
 export interface Profiles {
   /** `exists`: the nickname was used before by this customer, by the profile with this id. */
   create(request: NewProfile): Promise<Outcome<Profile, never>>;
+  /** The same with an id that the operator chose. Done again it answers `exists`, and the id of the profile. */
+  ensure(request: NewProfile, id: ProfileId): Promise<Outcome<Profile, never>>;
   /** Absent fields stay as they are. */
   update(customerId: CustomerId, id: ProfileId, fields: ProfileFields): Promise<Outcome<Profile, ProfileNotFound>>;
   find(customerId: CustomerId, id: ProfileId): Promise<Profile | undefined>;
@@ -60,11 +62,23 @@ export interface ProfileFields {
   readonly description?: string | undefined;
 }
 
-export function createProfiles({ database, lane, ids }: { database: Database; lane: Lane; ids: IdSource }): Profiles {
+interface Parts {
+  readonly database: Database;
+  readonly lane: Lane;
+  readonly ids: IdSource;
+  readonly clock: Clock;
+}
+
+export function createProfiles({ database, lane, ids, clock }: Parts): Profiles {
   return {
     create: (request) => {
       const id = ids.next();
       return lane.execute(openProfile(id as ProfileId, "NORMAL", instantOf(id), request));
+    },
+    ensure: async (request, id) => {
+      // An id that is there with another nickname was renamed since: it is the profile that is meant.
+      if ((await findProfile(database, request.customerId, id)) !== undefined) return { kind: "exists", id };
+      return lane.execute(openProfile(id, "NORMAL", clock.now(), request, "again"));
     },
     update: async (customerId, id, fields) => {
       // The name that a profile has already is not claimed again.
@@ -84,11 +98,12 @@ export function openProfile(
   kind: Profile["kind"],
   createdAt: Instant,
   { customerId, nickname, description }: NewProfile,
+  again?: "again",
 ): Command<Profile, never> {
   return {
     turn: customerId,
     rests: [],
-    claim: { customerId, kind: "nickname", refId: nickname, id },
+    claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { again: true }) },
     decide: () => {
       const profile: Profile = {
         id,

@@ -51,6 +51,11 @@ export interface Claim {
   readonly refId: string;
   /** What the ref_id will lead to. */
   readonly id: Uuid;
+  /**
+   * It has probably been taken before, as everything that is done again at every start: it is looked up first. Without
+   * this a ref_id counts as free until the database says otherwise, which costs a failed batch.
+   */
+  readonly again?: true;
   /** Whether the record that holds the ref_id has let go of it by now (orders, 24 h after closing). */
   readonly released?: (holder: Uuid) => Promise<boolean>;
 }

@@ -150,6 +150,7 @@ export class Lane {
     const { waiting, outcome } = this.#inside.enter(command, deadline);
     if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
     else if (this.#away) waiting.unavailable("the database is away");
+    else if (command.claim?.again === true) void this.#lookUpFirst(waiting);
     else if (!waiting.answered) this.#admit(waiting);
     return outcome;
   }
@@ -280,6 +281,14 @@ export class Lane {
       }
     } catch (error) {
       for (const { waiting } of decided) this.#fail(waiting, error);
+    }
+  }
+
+  async #lookUpFirst(waiting: Waiting): Promise<void> {
+    try {
+      for (const free of await this.#lookUp([waiting])) this.#admit(free);
+    } catch (error) {
+      this.#fail(waiting, error);
     }
   }
 

@@ -103,6 +103,8 @@ export interface CrossingRequest {
   /** What is known of the crossing outside: addresses, hashes, the operator's memo. */
   readonly crossing: Crossing;
   readonly refId?: string | undefined;
+  /** An opening balance: made once per profile and asset. Without a ref_id of its own. */
+  readonly opening?: true;
 }
 
 /** A deposit takes an inactive profile back into use; a withdrawal needs an active one. */

@@ -78,11 +78,15 @@ function cross({ lane, catalogue, ids }: Parts, request: CrossingRequest): Promi
   return lane.execute({
     turn: customerId,
     rests: [profileKey(profileId), ...(asset === undefined ? [] : crossingKeys(profileId, asset))],
-    ...claimOf(customerId, request.refId, id),
+    ...(request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id)),
     decide: (state, now) => decideCrossing(request, id, asset, state, now),
   });
 }
 
 function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): { claim?: Claim } {
   return refId === undefined ? {} : { claim: { customerId, kind: "transfer", refId, id } };
+}
+
+function openingOf({ customerId, profileId, asset }: CrossingRequest, id: Uuid): { claim: Claim } {
+  return { claim: { customerId, kind: "opening", refId: `${profileId}/${asset}`, id, again: true } };
 }

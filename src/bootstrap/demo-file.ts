@@ -1,0 +1,50 @@
+/**
+ * The demo of sandbox mode: two customers, so that there is somebody to trade with. Made once, with secrets of its own,
+ * and kept in the data directory as a bootstrap file like any other.
+ */
+import { randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { IdSource } from "../std/id.ts";
+import type { BootstrapFile } from "./bootstrap-file.ts";
+
+export function demoFile(dataDir: string): string {
+  return join(dataDir, "demo.json");
+}
+
+/** Makes the file if there is none. Readable by its owner alone: it holds secrets. */
+export async function ensureDemoFile(dataDir: string, ids: IdSource): Promise<string> {
+  const path = demoFile(dataDir);
+  try {
+    await readFile(path);
+  } catch {
+    const draft = `${path}.${process.pid}`;
+    await writeFile(draft, `${JSON.stringify(makeDemo(ids), undefined, 2)}\n`, { mode: 0o600 });
+    await rename(draft, path);
+  }
+  return path;
+}
+
+function makeDemo(ids: IdSource): BootstrapFile {
+  const secret = (): string => randomBytes(32).toString("base64url");
+  const tag = randomBytes(3).toString("hex");
+  return {
+    customers: [
+      {
+        id: ids.next(),
+        name: "Acme",
+        clients: [{ client_id: `acme-${tag}`, client_secret: secret(), scopes: ["*"] }],
+        profiles: [
+          { id: ids.next(), nickname: "treasury", balances: { USD: "1000000", PYUSD: "1000", BTC: "10" } },
+          { id: ids.next(), nickname: "payouts" },
+        ],
+      },
+      {
+        id: ids.next(),
+        name: "Borealis",
+        clients: [{ client_id: `borealis-${tag}`, client_secret: secret(), scopes: ["*"] }],
+        profiles: [{ id: ids.next(), nickname: "desk", balances: { USD: "1000000", BTC: "10", ETH: "100" } }],
+      },
+    ],
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * Settings, from the environment into one frozen, checked object. Nothing else reads `process.env`. Everything that is
+ * wrong is reported at once, before anything is started.
+ */
+import { resolve } from "node:path";
+
+export const ROLES = ["api", "auth", "engine", "worker"] as const;
+/** What a process does: answer the API, issue tokens, match orders, settle. */
+export type Role = (typeof ROLES)[number];
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+export interface Config {
+  readonly mode: "sandbox" | "production";
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly authPort: number;
+  /** The public addresses, when they are not those that the service listens on. No slash at the end. */
+  readonly baseUrl: string | undefined;
+  readonly authUrl: string | undefined;
+  readonly dataDir: string;
+  /** As the service's role. Undefined: the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+  /** As the owner of the tables. */
+  readonly migrateUrl: string | undefined;
+  /** A file. Undefined in sandbox mode: a demo one that is made in the data directory. */
+  readonly bootstrap: string | undefined;
+  readonly roles: ReadonlySet<Role>;
+  readonly settlementDelayMs: number;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+/** Every setting with its rule: reads its text, or says what is wrong with it. */
+interface Setting<Value> {
+  readonly absent: Value;
+  readonly read: (text: string) => Value | Wrong;
+}
+
+/** What a setting has to be, as the end of a sentence. */
+class Wrong {
+  readonly rule: string;
+  constructor(rule: string) {
+    this.rule = rule;
+  }
+}
+
+/** All that is wrong with the environment, one line per setting. */
+export class WrongSettings extends Error {
+  override readonly name = "WrongSettings";
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(["These settings are wrong, and nothing was started:", ...lines.map((line) => `  ${line}`)].join("\n"));
+    this.lines = lines;
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the settings, or throws `WrongSettings`. An empty value counts as none. */
+export function readConfig(environment: Environment): Config {
+  const lines: string[] = [];
+  const known = new Set<string>();
+  const get = <Value>(name: string, setting: Setting<Value>): Value => {
+    known.add(name);
+    const text = environment[name];
+    if (text === undefined || text === "") return setting.absent;
+    const value = setting.read(text);
+    if (!(value instanceof Wrong)) return value;
+    lines.push(`${name} ${shown(name, text)} ${value.rule}`);
+    return setting.absent;
+  };
+  const config: Config = {
+    mode: get("PARBOOK_MODE", oneOf(["sandbox", "production"], "sandbox")),
+    host: get("PARBOOK_HOST", { absent: "127.0.0.1", read: (text) => text }),
+    port: get("PARBOOK_PORT", wholeNumber(8080, 0, 65_535)),
+    authPort: get("PARBOOK_AUTH_PORT", wholeNumber(8081, 0, 65_535)),
+    baseUrl: get("PARBOOK_BASE_URL", url(["http:", "https:"])),
+    authUrl: get("PARBOOK_AUTH_URL", url(["http:", "https:"])),
+    dataDir: get("PARBOOK_DATA_DIR", { absent: resolve("data"), read: (text) => resolve(text) }),
+    databaseUrl: get("PARBOOK_DATABASE_URL", url(["postgres:", "postgresql:"])),
+    migrateUrl: get("PARBOOK_MIGRATE_URL", url(["postgres:", "postgresql:"])),
+    bootstrap: get("PARBOOK_BOOTSTRAP", { absent: undefined, read: (text) => resolve(text) }),
+    roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
+    settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
+    logLevel: get("PARBOOK_LOG_LEVEL", oneOf(LOG_LEVELS, "info")),
+  };
+  lines.push(...contradictions(config), ...misspelt(environment, known));
+  if (lines.length > 0) throw new WrongSettings(lines);
+  return Object.freeze(config);
+}
+
+function contradictions(config: Config): string[] {
+  const lines: string[] = [];
+  if (config.migrateUrl !== undefined && config.databaseUrl === undefined) {
+    lines.push("PARBOOK_MIGRATE_URL is set without PARBOOK_DATABASE_URL: the embedded database migrates itself");
+  }
+  if (config.port !== 0 && config.port === config.authPort) {
+    lines.push(`PARBOOK_PORT and PARBOOK_AUTH_PORT are both ${config.port}: they are two servers`);
+  }
+  return lines;
+}
+
+/** A setting that nobody reads is a typing error, and its absence may be worse than the trouble of correcting it. */
+function misspelt(environment: Environment, known: ReadonlySet<string>): string[] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("PARBOOK_") && !known.has(name))
+    .map((name) => `${name} is not a setting of Parbook`);
+}
+
+/** What was given, unless it may hold a password. */
+function shown(name: string, text: string): string {
+  return /DATABASE|MIGRATE/.test(name) ? "" : JSON.stringify(text.slice(0, 100));
+}
+
+function oneOf<const Value extends string>(values: readonly Value[], absent: Value): Setting<Value> {
+  const read = (text: string): Value | Wrong =>
+    values.find((value) => value === text) ?? new Wrong(`is not one of ${values.join(", ")}`);
+  return { absent, read };
+}
+
+function wholeNumber(absent: number, least: number, most: number): Setting<number> {
+  const read = (text: string): number | Wrong => {
+    const number = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    return number >= least && number <= most ? number : new Wrong(`is not a whole number from ${least} to ${most}`);
+  };
+  return { absent, read };
+}
+
+function url(protocols: readonly string[]): Setting<string | undefined> {
+  const read = (text: string): string | Wrong =>
+    URL.canParse(text) && protocols.includes(new URL(text).protocol)
+      ? text.replace(/\/+$/, "")
+      : new Wrong(`is not an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
+  return { absent: undefined, read };
+}
+
+function readRoles(text: string): ReadonlySet<Role> | Wrong {
+  const names = text.split(",").map((name) => name.trim());
+  const unknown = names.find((name) => !ROLES.includes(name as Role));
+  return unknown === undefined ? new Set(names as Role[]) : new Wrong(`is not a list of ${ROLES.join(", ")}`);
+}
