@@ -1,0 +1,95 @@
+/**
+ * From whatever was thrown to the answer. What the framework throws for a request's sake is mapped here one by one; a
+ * code that is not in the table is a bug of ours, and its caller learns nothing but the id to ask about.
+ */
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { Unavailable } from "../ledger/decision.ts";
+import { DatabaseAway } from "../postgres/database.ts";
+import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
+import { freshRequestId } from "./request-id.ts";
+import { shapeProblem } from "./validation.ts";
+
+export const BODY_LIMIT_BYTES = 65_536;
+
+/** Every error code with which Fastify refuses a request, except FST_ERR_VALIDATION, which needs the request. */
+const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => Problem>> = {
+  FST_ERR_BAD_URL: () => badRequest("the path is not a valid URL: a % is not followed by two hexadecimal digits"),
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new Problem(413, `the body has more than ${BODY_LIMIT_BYTES} bytes`),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => badRequest("the body does not have the length that Content-Length says"),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) => {
+    const sent = request.headers["content-type"];
+    const said = sent === undefined ? "there is no content type" : `the content type is ${JSON.stringify(sent)}`;
+    return new Problem(415, `${said}, but a body is application/json`);
+  },
+  FST_ERR_HANDLER_TIMEOUT: () => unavailable("the request took too long"),
+  FST_ERR_INVALID_URL: () => badRequest("the path is not a valid URL"),
+  FST_ERR_MAX_PARAM_LENGTH: () => new Problem(414, "a part of the path is longer than any identifier"),
+};
+
+/** The problem that something thrown is told as. `undefined` stands for a bug. */
+function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
+  if (thrown instanceof Problem) return thrown;
+  if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
+  if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
+  const { code, statusCode } = thrown as Partial<FastifyError>;
+  if (code === "FST_ERR_VALIDATION") return shapeProblem(request);
+  // The connection broke while the body was read: nobody hears this, and nothing was done.
+  if (code === "ECONNRESET" && statusCode === 400) return badRequest("the body ended early");
+  return FRAMEWORK_PROBLEMS[code ?? ""]?.(request);
+}
+
+/** Makes the error handler: the one way out for everything that is not a success. */
+export function createErrorHandler(baseUrl: () => string) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const problem =
+      knownProblem(thrown, request) ??
+      new Problem(500, "something went wrong on our side; the request_id leads to what the log knows of it", {
+        cause: thrown,
+      });
+    if (problem.status === 500) request.log.error({ err: thrown }, "a request met a bug");
+    else if (problem.cause !== undefined) request.log.warn({ err: problem.cause }, "a request met a fault");
+    const body = problemBody(problem, { baseUrl: baseUrl(), requestId: request.id });
+    // As bytes: to a text Fastify would add a charset, which this media type does not have.
+    const bytes = Buffer.from(JSON.stringify(body));
+    void reply
+      .code(problem.status)
+      .headers({ ...problem.headers, "x-request-id": request.id })
+      .type(PROBLEM_JSON)
+      .send(bytes);
+  };
+}
+
+/** What Node itself refuses before there is a request: the bytes were not HTTP, too many, or too slow. */
+export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const requestId = freshRequestId();
+  const problem = connectionProblem(error.code);
+  const body = JSON.stringify(problemBody(problem, { baseUrl: "", requestId }));
+  socket.end(
+    [
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
+      `Content-Type: ${PROBLEM_JSON}`,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
+      "Connection: close",
+      "",
+      body,
+    ].join("\r\n"),
+  );
+}
+
+function connectionProblem(code: string | undefined): Problem {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Problem(408, "the request did not arrive in time");
+    case "HPE_HEADER_OVERFLOW":
+      return new Problem(431, "the request line and the headers are too long together");
+    default:
+      return badRequest("the request is not HTTP");
+  }
+}

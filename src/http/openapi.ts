@@ -1,0 +1,69 @@
+/**
+ * The OpenAPI 3.1 document, made from the schemas that validate and serialise, so that it cannot say anything else.
+ * What an operation asks of its caller is read from its `config`.
+ */
+import { createRequire } from "node:module";
+import swagger from "@fastify/swagger";
+import type { FastifySchema } from "fastify";
+import { SCOPES } from "../oauth/scopes.ts";
+import type { Access } from "./guard.ts";
+import { finishedDocument, type Json } from "./openapi-document.ts";
+import type { ObjectSchema } from "./reading.ts";
+import type { Api } from "./server.ts";
+
+interface Addresses {
+  readonly baseUrl: () => string;
+  readonly authUrl: () => string;
+}
+
+const INTRODUCTION = `Move assets between profiles, mint, redeem and convert stablecoins at par, and trade on an order book.
+
+Amounts are decimal strings, times are RFC 3339. Every answer that says that something happened is given after it is durable: after a time-out, send the request again with the same \`ref_id\` and learn the truth.
+
+Until identities and accounts are resources of their own, any identity of a customer may trade for any of its accounts.`;
+
+/** Collects the routes that are added after it, and serves the document at /openapi.json. */
+export async function documentRoutes(api: Api, addresses: Addresses): Promise<void> {
+  const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string };
+  await api.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Parbook",
+        version,
+        description: INTRODUCTION,
+        license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
+      },
+      components: {
+        securitySchemes: {
+          // The address of the token endpoint is filled in when the document is finished.
+          oauth2: { type: "oauth2", flows: { clientCredentials: { tokenUrl: "", scopes: SCOPES } } },
+        },
+      },
+    },
+    transform: ({ schema, url, route }) => ({
+      schema: describedOperation(schema ?? {}, (route.config as { scope?: Access } | undefined)?.scope ?? "public"),
+      url,
+    }),
+  });
+  let text: string | undefined;
+  api.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) => {
+    const addressed = { baseUrl: addresses.baseUrl(), authUrl: addresses.authUrl() };
+    text ??= JSON.stringify(finishedDocument(api.swagger() as unknown as Json, addressed));
+    return reply.type("application/json").send(text);
+  });
+}
+
+function describedOperation(schema: FastifySchema, access: Access): FastifySchema {
+  const scopes = access === "public" ? [] : [access].flat();
+  const described = { ...schema, security: scopes.map((scope) => ({ oauth2: [scope] })) };
+  return schema.querystring === undefined
+    ? described
+    : { ...described, querystring: withoutRequiredDefaults(schema.querystring as ObjectSchema) };
+}
+
+/** A parameter with a default is always there for the handler, but nobody has to send it. */
+function withoutRequiredDefaults(query: ObjectSchema): ObjectSchema {
+  const { required = [], properties = {} } = query;
+  return { ...query, required: required.filter((name) => properties[name]?.default === undefined) };
+}

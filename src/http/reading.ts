@@ -1,0 +1,118 @@
+/**
+ * Makes a request readable before its shape is judged: bytes become JSON, query texts become what their schema asks
+ * for, null in an optional field becomes its absence. What cannot be read in a safe way is found here.
+ */
+import { isUtf8 } from "node:buffer";
+import { type FailingField, fieldName, invalid } from "./failing-fields.ts";
+
+/** The part of an object schema that reading needs. */
+export interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, FieldSchema>>;
+  readonly required?: readonly string[];
+}
+
+interface FieldSchema {
+  readonly type?: string;
+  readonly default?: unknown;
+  readonly items?: FieldSchema;
+  readonly minLength?: number;
+}
+
+/** Longer strings than any field has. It also bounds what a pattern may be tried on: patterns can take quadratic time. */
+const LONGEST_STRING = 1_024;
+/** Deeper than any body of ours, and no danger to the stack. */
+const DEEPEST = 8;
+
+/** Reads a body. Undefined when it is empty: whether one is needed is the route's to say. */
+export function readJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  // JSON is UTF-8 (RFC 8259, section 8.1). Decoding would replace what is not in silence.
+  if (!isUtf8(bytes)) throw invalid([{ field: "the body", rule: "is not UTF-8 text" }]);
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    // The parser's own words quote the body, which may hold a secret.
+    throw invalid([{ field: "the body", rule: "is not JSON" }]);
+  }
+}
+
+/** Takes null in an optional field for its absence (behaviour.md, section 3). Changes the body itself. */
+export function dropOptionalNulls(body: Record<string, unknown>, schema: ObjectSchema): void {
+  for (const field of Object.keys(schema.properties ?? {})) {
+    if (body[field] === null && !schema.required?.includes(field)) delete body[field];
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Finds what no field may hold, wherever it stands: strings that PostgreSQL cannot store (NUL) or that are not text
+ * (half a surrogate pair), strings longer than any field, names that JavaScript gives a meaning, too deep nesting.
+ * The values are not shown: they are not fit to be.
+ */
+export function* unsoundFields(value: unknown, path: readonly string[] = []): Generator<FailingField> {
+  if (typeof value === "string") {
+    const rule = unsoundTextRule(value);
+    if (rule !== undefined) yield { field: fieldName(path), rule };
+  } else if (typeof value === "object" && value !== null) {
+    if (path.length === DEEPEST) {
+      yield { field: fieldName(path), rule: `is nested more than ${DEEPEST} levels deep` };
+      return;
+    }
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === "__proto__" || unsoundTextRule(name) !== undefined) {
+        yield { field: fieldName([...path, name]), rule: "is not a name that a field can have" };
+      } else {
+        yield* unsoundFields(inner, [...path, name]);
+      }
+    }
+  }
+}
+
+function unsoundTextRule(text: string): string | undefined {
+  if (text.length > LONGEST_STRING) return `has more than ${LONGEST_STRING} characters`;
+  if (text.includes("\0")) return "contains the character NUL";
+  // With the flag `u` a surrogate is only found when its other half is missing.
+  if (/\p{Surrogate}/u.test(text)) return "contains half of a surrogate pair, which is not text";
+  return undefined;
+}
+
+export interface ReadQuery {
+  readonly query: Record<string, unknown>;
+  readonly failing: readonly FailingField[];
+}
+
+/**
+ * Reads a query string: unknown parameters are left out, repeatable ones become lists, numbers and booleans are
+ * converted, defaults filled in. A text that cannot be converted stays as it is, for the validator to refuse.
+ */
+export function readQuery(sent: Readonly<Record<string, unknown>>, schema: ObjectSchema): ReadQuery {
+  const query: Record<string, unknown> = {};
+  const failing: FailingField[] = [];
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    const value = sent[name];
+    if (value === undefined) {
+      if (field.default !== undefined) query[name] = field.default;
+      continue;
+    }
+    const texts = (Array.isArray(value) ? value : [value]) as readonly string[];
+    if (field.type !== "array" && texts.length > 1) {
+      failing.push({ field: name, rule: "is given more than once" });
+    } else if (texts.some((text) => text === "") && field.minLength !== 0) {
+      failing.push({ field: name, rule: "is empty" });
+    } else {
+      query[name] =
+        field.type === "array" ? texts.map((text) => converted(text, field.items)) : converted(texts[0], field);
+    }
+  }
+  return { query, failing };
+}
+
+function converted(text: string | undefined, field: FieldSchema | undefined): unknown {
+  if (text === undefined) return undefined;
+  if (field?.type === "integer" && /^-?[0-9]{1,15}$/.test(text)) return Number(text);
+  if (field?.type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}

@@ -1,0 +1,160 @@
+/**
+ * The HTTP API: one Fastify server with everything in it that is the same for all routes. A request passes, in this
+ * order: its id, 404 and 405, shutting down, load, token, scope, body, shape; then the handler. Whatever is thrown on
+ * the way leaves as a problem (`faults.ts`).
+ *
+ * A file in routes/ looks like this. The schema is validator, serialiser and document at once; the handler returns
+ * the body or throws a problem; `request.grant` says who calls.
+ *
+ *     export function transferRoutes(api: Api, transfers: Transfers): void {
+ *       api.get("/v2/transfer/transfers/:id", {
+ *         config: { scope: "transfer:read_transfer" },
+ *         schema: {
+ *           operationId: "getTransfer",
+ *           tags: ["Transfers"],
+ *           summary: "Read a transfer",
+ *           params: Type.Object({ id: UuidText }),
+ *           response: { 200: TransferBody, ...errors(400, 401, 403, 404, 503) },
+ *         },
+ *       }, async (request) => {
+ *         const transfer = await transfers.find(request.grant.customerId, uuidOf(request.params.id));
+ *         if (transfer === undefined) throw notFound(`transfer not found: ${request.params.id}`);
+ *         return transferBody(transfer);
+ *       });
+ *     }
+ */
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  fastify,
+  LogController,
+  type onRequestHookHandler,
+  type RawServerDefault,
+  type RouteOptions,
+} from "fastify";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { assert } from "../std/assert.ts";
+import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
+import { type Access, grantOf, guard, type Verify } from "./guard.ts";
+import { KnownRoutes } from "./known-routes.ts";
+import { documentRoutes } from "./openapi.ts";
+import { problemPages } from "./problem-pages.ts";
+import { notFound, Problem, unavailable } from "./problems.ts";
+import { readJson } from "./reading.ts";
+import { referencePage } from "./reference-page.ts";
+import { requestIdOf } from "./request-id.ts";
+import { AJV, readByTheSchemas } from "./validation.ts";
+
+export type Api = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+export interface ApiOptions {
+  /** The public addresses. Asked when they are needed: with port 0 they are known once the server listens. */
+  readonly baseUrl: () => string;
+  readonly authUrl: () => string;
+  readonly log: FastifyBaseLogger;
+  readonly verify: Verify;
+  /** Whether there is no room for more work. Then a write is refused before its token and body are read. */
+  readonly full: () => boolean;
+}
+
+/** Builds the API without its resources: routes are added to it, then it listens. */
+export async function createApi(options: ApiOptions): Promise<Api> {
+  const handleError = createErrorHandler(options.baseUrl);
+  const api: Api = fastify({
+    loggerInstance: options.log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+    trustProxy: false,
+    ajv: AJV,
+    bodyLimit: BODY_LIMIT_BYTES,
+    // Room for a hundred values in each of several repeatable filters.
+    http: { maxHeaderSize: 65_536, headersTimeout: 20_000 },
+    routerOptions: { maxParamLength: 1_024 },
+    requestTimeout: 30_000,
+    connectionTimeout: 60_000,
+    keepAliveTimeout: 65_000,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => handleError(error, request as FastifyRequest, reply as never),
+    clientErrorHandler: refuseConnection,
+  });
+  api.setErrorHandler(handleError);
+  api.removeAllContentTypeParsers();
+  api.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, bytes: Buffer) =>
+    readJson(bytes),
+  );
+  api.decorateRequest("grant", {
+    getter(this: FastifyRequest) {
+      return grantOf(this);
+    },
+  });
+  refuseUnknownRoutes(api);
+  refuseWhileClosing(api);
+  api.addHook("onRoute", (route) => prepareRoute(route, options));
+  await documentRoutes(api, options);
+  problemPages(api, options.baseUrl);
+  await referencePage(api);
+  return api;
+}
+
+/** Gives every answer its id, then refuses paths and methods that are not there before their bodies are read. */
+function refuseUnknownRoutes(api: Api): void {
+  const routes = new KnownRoutes();
+  api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
+  api.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id);
+    if (request.is404) done(notThere(request, routes.methodsOf(request.url)));
+    else done();
+  });
+}
+
+function notThere(request: FastifyRequest, methods: readonly string[]): Problem {
+  if (methods.length === 0) return notFound("Not Found");
+  const allow = methods.join(", ");
+  return new Problem(405, `${request.method} is not a method of this path: it has ${allow}`, { headers: { allow } });
+}
+
+/** On the way out requests under way are finished, new ones on open connections are sent elsewhere. */
+function refuseWhileClosing(api: Api): void {
+  let closing = false;
+  api.addHook("preClose", async () => {
+    closing = true;
+  });
+  api.addHook("onRequest", (_request, _reply, done) => {
+    if (closing) done(unavailable("the service is shutting down"));
+    else done();
+  });
+  api.addHook("onSend", (_request, reply, _payload, done) => {
+    if (closing) reply.header("connection", "close");
+    done();
+  });
+}
+
+/** Puts before each route what its configuration and its schemas ask for. */
+function prepareRoute(route: RouteOptions, { verify, full }: ApiOptions): void {
+  const access: Access | undefined = route.config?.scope;
+  assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
+  const before: onRequestHookHandler[] = [];
+  if ([route.method].flat().some((method) => WRITES.has(method))) before.push(refuseWhenFull(full));
+  const hooks = [...before, ...(access === "public" ? [] : [guard([access].flat(), verify)])];
+  route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
+  route.preValidation = [readByTheSchemas(route.schema ?? {}), ...[route.preValidation ?? []].flat()];
+}
+
+const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
+
+function refuseWhenFull(full: () => boolean): onRequestHookHandler {
+  return (_request, _reply, done) => {
+    if (full()) done(unavailable("there is more work waiting than can be taken on"));
+    else done();
+  };
+}
