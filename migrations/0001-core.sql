@@ -53,6 +53,8 @@ create table asset (
 
 create table market (
   code code primary key,
+  -- Part of every execution id, so never another one's and never changed: 8 bits.
+  number smallint not null unique check (number between 1 and 255),
   base code not null references asset,
   quote code not null references asset,
   price_decimals smallint not null check (price_decimals >= 0),
@@ -335,7 +337,9 @@ create table orders (
   check ((status = 'REJECTED') = (reject_reason is not null))
 ) with (fillfactor = 80);
 create index orders_customer on orders (customer_id, id);
-create index orders_open on orders (market, status) where status in ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN');
+-- What an engine has yet to take, the oldest first; and what it reads when it builds its book anew.
+create index orders_pending on orders (market, created_at, id) where status = 'PENDING_SUBMISSION';
+create index orders_open on orders (market, status) where status in ('SUBMITTED', 'OPEN');
 
 -- A cancel that was asked for, until the market's engine has dealt with it.
 create table order_cancel (
@@ -345,6 +349,7 @@ create table order_cancel (
   requested_at timestamptz not null,
   primary key (profile_id, order_id)
 );
+create index order_cancel_market on order_cancel (market, requested_at);
 
 -- One row per party of a match. The maker's id is even, the taker's the odd one beside it.
 create table execution (

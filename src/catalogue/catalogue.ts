@@ -46,9 +46,13 @@ interface CatalogueFile {
   readonly markets: readonly Readonly<Record<string, string | number>>[];
 }
 
-/** Fills the empty tables from the file, as their owner. What is there already stays as the operator has it. */
+/**
+ * Fills the empty tables from the file, as their owner. What is there already stays as the operator has it. Markets are
+ * numbered in the order of the file, for good: a new one goes to its end.
+ */
 export async function fillCatalogue(owner: Queryable): Promise<void> {
   const text = await readFile(new URL("../../catalogue.json", import.meta.url), "utf8");
   const file = JSON.parse(text) as CatalogueFile;
-  await writeCatalogue(owner, file.assets, file.markets.map(marketOf));
+  const markets = file.markets.map((market, i) => marketOf({ ...market, number: i + 1 }));
+  await writeCatalogue(owner, file.assets, markets);
 }

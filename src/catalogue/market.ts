@@ -7,6 +7,8 @@ export type MarketCode = Brand<string, "MarketCode">;
 /** What a market trades, and within which bounds. Whether it is open is its state, which the engine guards. */
 export interface Market {
   readonly code: MarketCode;
+  /** 1 to 255, never changed: it is part of every execution id. */
+  readonly number: number;
   readonly base: AssetCode;
   readonly quote: AssetCode;
   readonly priceDecimals: number;
@@ -28,6 +30,7 @@ export function marketOf(row: Readonly<Record<string, string | number>>): Market
   const amount = (name: string): Amount => amountOf(String(row[name]));
   return {
     code: row.code as MarketCode,
+    number: Number(row.number),
     base: row.base as AssetCode,
     quote: row.quote as AssetCode,
     priceDecimals: Number(row.price_decimals),

@@ -9,8 +9,8 @@ export function readAssets(database: Queryable): Promise<Asset[]> {
 
 export async function readMarkets(database: Queryable): Promise<Market[]> {
   const rows = await database.rows<Readonly<Record<string, string | number>>>(
-    `select code, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount, min_quote_amount,
-            max_quote_amount, max_notional_value, taker_rate, maker_rebate
+    `select code, number, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount,
+            min_quote_amount, max_quote_amount, max_notional_value, taker_rate, maker_rebate
        from market order by code`,
   );
   return rows.map(marketOf);
@@ -37,14 +37,17 @@ export async function writeCatalogue(
     "makerRebate",
   ] as const;
   await database.rows(
-    `insert into market (code, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount,
-                         min_quote_amount, max_quote_amount, max_notional_value, taker_rate, maker_rebate, status, seq)
+    `insert into market (code, number, base, quote, price_decimals, base_decimals, tick, min_base_amount,
+                         max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, taker_rate,
+                         maker_rebate, status, seq)
      select k.*, 'OPEN', 1
-       from unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::smallint[], $6::numeric[], $7::numeric[],
-                   $8::numeric[], $9::numeric[], $10::numeric[], $11::numeric[], $12::numeric[], $13::numeric[]) as k
+       from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::smallint[], $6::smallint[], $7::numeric[],
+                   $8::numeric[], $9::numeric[], $10::numeric[], $11::numeric[], $12::numeric[], $13::numeric[],
+                   $14::numeric[]) as k
          on conflict do nothing`,
     [
       markets.map((market) => market.code),
+      markets.map((market) => market.number),
       markets.map((market) => market.base),
       markets.map((market) => market.quote),
       markets.map((market) => market.priceDecimals),

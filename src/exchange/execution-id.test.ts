@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import type { Instant } from "../std/clock.ts";
+import { parseUuid } from "../std/id.ts";
+import type { ExecutionId } from "./execution.ts";
+import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "./execution-id.ts";
+
+const NOW = Date.parse("2026-11-21T09:30:00.123Z") as Instant;
+const later = (instant: Instant, ms: number): Instant => (instant + ms) as Instant;
+
+/** The taker's id of the next match, which the one after it goes on from. */
+const nextTakerId = (last: ExecutionId, market: number, now: Instant): ExecutionId =>
+  takerId(nextMatchId(last, market, now));
+
+test("an id tells its time, and the maker's is even", () => {
+  const id = nextMatchId(NO_EXECUTION, 7, NOW);
+  expect(executedAtOf(id)).toBe(NOW);
+  expect(id).toBe((BigInt(NOW - Date.UTC(2020, 0, 1)) << 22n) | (7n << 14n));
+  expect(takerId(id)).toBe(id + 1n);
+});
+
+test("ids rise by two within a millisecond, and start anew in the next", () => {
+  const first = nextMatchId(NO_EXECUTION, 7, NOW);
+  const second = nextMatchId(takerId(first), 7, NOW);
+  expect(second).toBe(first + 2n);
+  expect(nextMatchId(takerId(second), 7, later(NOW, 1))).toBe(first + (1n << 22n));
+});
+
+test("a clock that steps back does not take ids back", () => {
+  const first = nextTakerId(NO_EXECUTION, 7, NOW);
+  const second = nextMatchId(first, 7, later(NOW, -5_000));
+  expect(second).toBe(first + 1n);
+  expect(executedAtOf(second)).toBe(NOW);
+});
+
+test("when a millisecond has no more ids the next one begins early, and no market's number is touched", () => {
+  const taken: ExecutionId[] = [NO_EXECUTION];
+  for (let match = 0; match < 8_193; match += 1) taken.push(nextTakerId(taken.at(-1) as ExecutionId, 255, NOW));
+  const given = taken.slice(1);
+  expect(given.every((id, i) => id > (taken[i] as ExecutionId))).toBe(true);
+  expect(given.every((id) => ((id >> 14n) & 255n) === 255n)).toBe(true);
+  expect(executedAtOf(given.at(-2) as ExecutionId)).toBe(NOW);
+  expect(executedAtOf(given.at(-1) as ExecutionId)).toBe(later(NOW, 1));
+});
+
+test("ids of all markets are in the order of their times", () => {
+  const early = nextTakerId(NO_EXECUTION, 255, NOW);
+  const late = nextMatchId(NO_EXECUTION, 1, later(NOW, 1));
+  expect(early < late).toBe(true);
+});
+
+test("the last id there can be has 63 bits", () => {
+  const end = (Date.UTC(2020, 0, 1) + 2 ** 41 - 1) as Instant;
+  expect(nextTakerId(NO_EXECUTION, 255, end) < 2n ** 63n).toBe(true);
+  expect(() => nextMatchId(NO_EXECUTION, 255, later(end, 1))).toThrow("2089");
+});
+
+test("a match's journal is a version 8 UUID that the maker's id is written into", () => {
+  const id = 0x7edcba9876543210n as ExecutionId;
+  expect(matchJournalId(id)).toBe("7edcba98-7654-8321-8000-000000000000");
+  expect(matchJournalId(0x7edcba987654321en as ExecutionId)).toBe("7edcba98-7654-8321-8000-00000000000e");
+  expect(parseUuid(matchJournalId(id))).toBe(matchJournalId(id));
+});
