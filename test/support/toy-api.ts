@@ -55,6 +55,55 @@ export async function startToyApi(
   return { api, url, logged, close: () => api.close() };
 }
 
+export interface Answer {
+  readonly status: number;
+  /** Without those that only the connection is about. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+interface Question {
+  readonly method?: string;
+  /** "good" unless said otherwise; null sends none. */
+  readonly token?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON, a string as it is. */
+  readonly json?: unknown;
+}
+
+/** Asks with the request id "r-1", so that whole answers can be compared. */
+export async function ask(toy: ToyApi, path: string, question: Question = {}): Promise<Answer> {
+  const { method = "GET", token = "good", headers = {}, json } = question;
+  const response = await fetch(toy.url + path, {
+    method,
+    headers: {
+      "x-request-id": "r-1",
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(json === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(json === undefined ? {} : { body: typeof json === "string" ? json : JSON.stringify(json) }),
+  });
+  const text = await response.text();
+  const { connection, date, "keep-alive": _, "content-length": __, ...told } = Object.fromEntries(response.headers);
+  const isJson = text !== "" && told["content-type"]?.includes("json") === true;
+  return { status: response.status, headers: told, body: isJson ? JSON.parse(text) : text };
+}
+
+/** The whole answer that a problem is. */
+export function problem(
+  status: number,
+  title: string,
+  detail: string,
+  { type = "about:blank", meta = {}, headers = {} }: { type?: string; meta?: object; headers?: object } = {},
+): Answer {
+  return {
+    status,
+    headers: { "content-type": "application/problem+json", "x-request-id": "r-1", ...headers },
+    body: { type, title, status, detail, meta, request_id: "r-1" },
+  };
+}
+
 function toyRoutes(api: Api): void {
   api.post(
     "/v2/toys/:profile_id",

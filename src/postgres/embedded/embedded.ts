@@ -73,6 +73,22 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   }
 }
 
+/**
+ * The way to a server that another process runs on this directory; undefined when none answers. For the operator's
+ * commands, which work beside the service. `close` when it is not needed any more.
+ */
+export async function reachEmbedded(
+  directory: string,
+): Promise<(Pick<EmbeddedServer, "connection"> & { close(): void }) | undefined> {
+  if (!(await hasCluster(resolve(directory)))) return undefined;
+  const short = shortPath(resolve(directory));
+  if ((await knock(`${clusterPath(short.path)}/${SOCKET_NAME}`)) === undefined) {
+    short.close();
+    return undefined;
+  }
+  return { connection: connector(short.path), close: () => short.close() };
+}
+
 /** The data directory, ours until it is released. */
 interface Hold {
   /** The directory by a name that fits into a socket's address. */

@@ -1,0 +1,153 @@
+/**
+ * What every program of ours needs, whether it serves or runs one command: the database, migrated, and the ledger's
+ * lane with the domain on top. Built by hand, in order, and closed in the reverse one.
+ */
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Logger } from "pino";
+import { type Catalogue, fillCatalogue, loadCatalogue } from "./catalogue/catalogue.ts";
+import type { Config } from "./config/config.ts";
+import { Clients } from "./customers/clients.ts";
+import { createCustomers, type Customers } from "./customers/customers.ts";
+import { createProfiles, type Profiles } from "./customers/profiles.ts";
+import { Lane, type LaneEvent } from "./ledger/lane.ts";
+import { Database } from "./postgres/database.ts";
+import { findExcessPrivileges, findWeakSettings } from "./postgres/durability.ts";
+import { migrate, pendingMigrations, SchemaRefusal } from "./postgres/migrations.ts";
+import { type Provided, provideDatabase } from "./provide-database.ts";
+import { type Clock, systemClock } from "./std/clock.ts";
+import { IdSource } from "./std/id.ts";
+
+/** One or more lines for the operator: why nothing was started. */
+export class StartRefusal extends Error {
+  override readonly name = "StartRefusal";
+}
+
+export interface Foundation {
+  readonly database: Database;
+  readonly catalogue: Catalogue;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly log: Logger;
+  /** Names this process among those that share the database. */
+  readonly holder: string;
+  close(): Promise<void>;
+}
+
+export interface Core extends Foundation {
+  readonly lane: Lane;
+  readonly customers: Customers;
+  readonly clients: Clients;
+  readonly profiles: Profiles;
+}
+
+/** The database, reached, migrated where that is ours to do, and found to be safe. */
+export async function openFoundation(config: Config, purpose: "serve" | "command", log: Logger): Promise<Foundation> {
+  const provided = await provideDatabase(config, purpose, (line) => log.info(line));
+  const closing: (() => Promise<void> | void)[] = [() => provided.close()];
+  try {
+    await migrateOwn(provided, log);
+    const database = new Database({
+      connection: provided.service,
+      maxConnections: 20,
+      onIdleError: (error) => log.warn({ error }, "an idle connection to the database was lost"),
+    });
+    closing.unshift(() => database.close());
+    await check(database, config, log);
+    const catalogue = await loadCatalogue(database);
+    closing.unshift(() => catalogue.close());
+    return {
+      database,
+      catalogue,
+      clock: systemClock,
+      ids: new IdSource(),
+      log,
+      holder: provided.exclusive ? "embedded" : `${hostname()}/${process.pid}/${randomBytes(6).toString("hex")}`,
+      close: () => closeAll(closing),
+    };
+  } catch (error) {
+    await closeAll(closing);
+    throw error;
+  }
+}
+
+/** The foundation with its lane running. */
+export async function openCore(config: Config, purpose: "serve" | "command", log: Logger): Promise<Core> {
+  const foundation = await openFoundation(config, purpose, log);
+  const { database, clock, ids, holder } = foundation;
+  const lane = new Lane({ database, clock, holder, log: (event) => logLane(log, event) });
+  try {
+    await lane.start();
+  } catch (error) {
+    await foundation.close();
+    throw error;
+  }
+  return {
+    ...foundation,
+    lane,
+    customers: createCustomers({ database, lane, ids, clock }),
+    clients: new Clients({
+      database,
+      clock,
+      ids,
+      onUnrecordedUse: (clientId, error) =>
+        log.warn({ client_id: clientId, error }, "the use of a secret was not recorded"),
+    }),
+    profiles: createProfiles({ database, lane, ids, clock }),
+    close: async () => {
+      await lane.stop();
+      await foundation.close();
+    },
+  };
+}
+
+/** Closes one after the other, each whatever became of the one before. */
+export async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closing) {
+    try {
+      await close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed in order");
+}
+
+async function migrateOwn({ owner, service }: Provided, log: Logger): Promise<void> {
+  if (owner === undefined) return;
+  const database = new Database({ connection: owner, maxConnections: 1, onIdleError: () => undefined });
+  try {
+    await migrateAs(database, service.user ?? "", log);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Brings the schema up to date and fills an empty catalogue, as the owner of the tables. */
+export async function migrateAs(owner: Database, serviceRole: string, log: Logger): Promise<string[]> {
+  const done = await migrate(owner, serviceRole);
+  await fillCatalogue(owner);
+  for (const name of done) log.info(`applied migration ${name}`);
+  return done;
+}
+
+async function check(database: Database, { mode }: Config, log: Logger): Promise<void> {
+  const pending = await pendingMigrations(database);
+  if (pending.length > 0) {
+    throw new SchemaRefusal(
+      `the database lacks ${pending.join(", ")}: run parbook migrate with PARBOOK_MIGRATE_URL first`,
+    );
+  }
+  const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database))];
+  if (mode === "production" && findings.length > 0) throw new StartRefusal(findings.join("\n"));
+  for (const finding of findings) log.warn(finding);
+}
+
+function logLane(log: Logger, event: LaneEvent): void {
+  const { kind } = event;
+  const error = "error" in event ? { error: event.error } : {};
+  if (kind === "recovered") log.info({ ...event }, "the lane has recovered");
+  else if (kind === "command_failed") log.error(error, "a command failed: this is a bug");
+  else log.warn({ kind, ...error }, kind === "database_away" ? "the database is away" : "a batch failed");
+}

@@ -1,0 +1,159 @@
+/**
+ * The service, built by hand: the core, and on it whatever this process's roles ask for. Nothing listens before
+ * everything behind it works; stopping goes the other way round.
+ */
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
+import { applyBootstrap } from "./bootstrap/bootstrap.ts";
+import { type BootstrapFile, readBootstrapFile } from "./bootstrap/bootstrap-file.ts";
+import { ensureDemoFile } from "./bootstrap/demo-file.ts";
+import type { Config } from "./config/config.ts";
+import { type Conversions, createConversions } from "./conversions/conversions.ts";
+import { Settlement } from "./conversions/settlement.ts";
+import { type Core, closeAll, openCore, StartRefusal } from "./core.ts";
+import { healthRoutes } from "./http/routes/health.ts";
+import { type Api, createApi } from "./http/server.ts";
+import { createOauth, type Oauth } from "./oauth/oauth.ts";
+import { pendingMigrations } from "./postgres/migrations.ts";
+import { createTransfers, type Transfers } from "./transfers/transfers.ts";
+
+export interface Service {
+  readonly baseUrl: string;
+  readonly authUrl: string;
+  /** What was applied at the start, when there was anything. */
+  readonly bootstrap: BootstrapFile | undefined;
+  readonly core: Core;
+  readonly transfers: Transfers;
+  readonly conversions: Conversions;
+  /** Stops accepting, finishes what is queued, and closes everything. */
+  stop(): Promise<void>;
+}
+
+interface Addresses {
+  baseUrl: string;
+  authUrl: string;
+}
+
+/** Everything that is started is on `closing`, in the order in which it is to be closed. */
+export async function startService(config: Config, log: Logger): Promise<Service> {
+  const closing: (() => Promise<void> | void)[] = [];
+  try {
+    return await start(config, log, closing);
+  } catch (error) {
+    await closeAll(closing).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function start(config: Config, log: Logger, closing: (() => Promise<void> | void)[]): Promise<Service> {
+  const core = await openCore(config, "serve", log);
+  closing.unshift(() => core.close());
+  const settlement = new Settlement({
+    ...core,
+    delayMs: config.settlementDelayMs,
+    onError: (error) => log.warn({ error }, "a settlement was put off"),
+  });
+  const parts = createDomain(core, config, settlement);
+  const bootstrap = await bootstrapFrom(config, core);
+  if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
+  if (config.roles.has("worker")) {
+    settlement.start();
+    closing.unshift(() => settlement.stop());
+  }
+  const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
+  const oauth = createOauth({
+    ...core,
+    baseUrl: () => addresses.baseUrl,
+    authUrl: () => addresses.authUrl,
+  });
+  await oauth.start();
+  closing.unshift(() => oauth.stop());
+  const api = await buildApi(config, core, parts, oauth, addresses);
+  if (config.roles.has("auth")) {
+    const port = await listen(oauth.authServer, config.host, config.authPort, "PARBOOK_AUTH_PORT");
+    closing.unshift(() => oauth.authServer.close());
+    addresses.authUrl = config.authUrl ?? `http://${hostInUrl(config.host)}:${port}`;
+  }
+  const port = await listen(api, config.host, config.port, "PARBOOK_PORT");
+  closing.unshift(() => api.close());
+  addresses.baseUrl = config.baseUrl ?? `http://${hostInUrl(config.host)}:${port}`;
+  const ready = await announce(config.dataDir, addresses);
+  closing.unshift(ready.withdraw);
+  return { ...addresses, ...parts, bootstrap, core, stop: () => closeAll(closing) };
+}
+
+interface Domain {
+  readonly transfers: Transfers;
+  readonly conversions: Conversions;
+}
+
+function createDomain(core: Core, config: Config, settlement: Settlement): Domain {
+  const settles = config.roles.has("worker");
+  return {
+    transfers: createTransfers(core),
+    conversions: createConversions({
+      ...core,
+      // Another node's worker finds what this one leaves.
+      onCreated: (conversion) => (settles ? settlement.created(conversion) : undefined),
+    }),
+  };
+}
+
+async function buildApi(config: Config, core: Core, _domain: Domain, oauth: Oauth, addresses: Addresses): Promise<Api> {
+  const api = await createApi({
+    baseUrl: () => addresses.baseUrl,
+    authUrl: () => addresses.authUrl,
+    log: core.log,
+    verify: (token) => oauth.verify(token),
+    full: () => core.lane.full,
+  });
+  healthRoutes(api, {
+    database: async () => (await core.database.rows("select 1")).length === 1,
+    migrations: async () => (await pendingMigrations(core.database)).length === 0,
+  });
+  if (!config.roles.has("api")) return api;
+  return api;
+}
+
+/** The operator's file; in sandbox mode without one, the demo's. */
+async function bootstrapFrom(config: Config, { ids }: Core): Promise<BootstrapFile | undefined> {
+  if (config.bootstrap !== undefined) return readBootstrapFile(config.bootstrap);
+  if (config.mode === "production") return undefined;
+  await mkdir(config.dataDir, { recursive: true });
+  return readBootstrapFile(await ensureDemoFile(config.dataDir, ids));
+}
+
+/** Listens, and answers the port. The usual mishaps are told in a line. */
+async function listen(server: FastifyInstance | Api, host: string, port: number, setting: string): Promise<number> {
+  try {
+    await server.listen({ host, port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE") {
+      throw new StartRefusal(`port ${port} on ${host} is in use: stop what uses it, or set ${setting} to another one`);
+    }
+    if (code === "EACCES")
+      throw new StartRefusal(`port ${port} on ${host} may not be used: set ${setting} to another one`);
+    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+      throw new StartRefusal(`PARBOOK_HOST ${host} is not an address of this machine`);
+    }
+    throw error;
+  }
+  const address = server.server.address();
+  return typeof address === "object" && address !== null ? address.port : port;
+}
+
+const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
+
+/** Writes `ready.json`, whole or not at all, for whoever waits for the service. */
+async function announce(dataDir: string, { baseUrl, authUrl }: Addresses): Promise<{ withdraw: () => Promise<void> }> {
+  await mkdir(dataDir, { recursive: true });
+  const path = join(dataDir, "ready.json");
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, `${JSON.stringify({ base_url: baseUrl, auth_url: authUrl, pid: process.pid })}\n`);
+  await chmod(draft, 0o644);
+  await rename(draft, path);
+  return { withdraw: () => rm(path, { force: true }) };
+}

@@ -1,0 +1,30 @@
+/** What the database must be for its commits to be worth an answer, and what the service's role must not be able to do. */
+import type { Queryable } from "./database.ts";
+
+/** Sentences that name each setting under which something that was answered could be lost. Empty when all is well. */
+export async function findWeakSettings(database: Queryable): Promise<string[]> {
+  const rows = await database.rows<{ name: string; setting: string }>(
+    "select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') order by name",
+  );
+  return rows
+    .filter(({ setting }) => setting === "off")
+    .map(({ name }) => `the database runs with ${name}=off: what was answered can be lost when it crashes`);
+}
+
+/** Sentences that name each way in which the service's role could change what must only ever be added to. */
+export async function findExcessPrivileges(database: Queryable): Promise<string[]> {
+  const rows = await database.rows<{ name: string; owned: boolean; superuser: boolean }>(
+    `select c.relname as name, pg_has_role(current_user, c.relowner, 'member') as owned,
+            (select rolsuper from pg_roles where rolname = current_user) as superuser
+       from pg_class c
+      where c.relnamespace = 'public'::regnamespace and c.relname in ('posting', 'transfer', 'execution', 'batch')
+        and (pg_has_role(current_user, c.relowner, 'member')
+             or has_table_privilege(c.oid, 'update') or has_table_privilege(c.oid, 'delete')
+             or has_table_privilege(c.oid, 'truncate'))
+      order by c.relname`,
+  );
+  return rows.map(({ name, owned, superuser }) => {
+    const how = superuser ? "is a superuser" : owned ? "owns the table or can become its owner" : "was granted it";
+    return `the service's role can change or remove rows of ${name}: it ${how}`;
+  });
+}

@@ -1,0 +1,150 @@
+/** The service as it runs in earnest, on a database of the test's own, with everything that a test of the wire needs. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import type { Config } from "../../src/config/config.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { type Service, startService } from "../../src/main.ts";
+import { amountOf } from "../../src/money/amount.ts";
+import { IdSource } from "../../src/std/id.ts";
+import { testDatabase, type TestDatabase } from "./database.ts";
+
+export interface TestCustomer {
+  readonly id: CustomerId;
+  readonly clientId: string;
+  readonly secret: string;
+  readonly defaultProfile: ProfileId;
+  /** With all scopes. */
+  readonly token: string;
+}
+
+export interface TestService {
+  readonly baseUrl: string;
+  readonly authUrl: string;
+  readonly db: TestDatabase;
+  readonly service: Service;
+  /** A new customer with a client that holds all scopes. */
+  customer(name?: string): Promise<TestCustomer>;
+  /** A token of the customer with some scopes only, separated by blanks. */
+  token(customer: Pick<TestCustomer, "clientId" | "secret">, scopes?: string): Promise<string>;
+  /** A new profile, with money in it: { USD: "100" }. */
+  profile(customer: Pick<TestCustomer, "id">, balances?: Readonly<Record<string, string>>): Promise<ProfileId>;
+  /** A request with a body in JSON; `as` is a token. */
+  call(
+    method: string,
+    path: string,
+    options?: { as?: string; body?: unknown; headers?: Record<string, string> },
+  ): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, which the test is about to judge
+  readonly body: any;
+}
+
+const ids = new IdSource();
+
+export async function startTestService(settings: Partial<Config> = {}): Promise<TestService> {
+  const db = await testDatabase();
+  const dataDir = await mkdtemp(join(tmpdir(), "parbook-service-"));
+  const bootstrap = join(dataDir, "empty.json");
+  await writeFile(bootstrap, '{"customers":[]}');
+  const config: Config = {
+    mode: "sandbox",
+    host: "127.0.0.1",
+    port: 0,
+    authPort: 0,
+    baseUrl: undefined,
+    authUrl: undefined,
+    dataDir,
+    databaseUrl: urlOf(db),
+    migrateUrl: urlOf(db, "owner"),
+    bootstrap,
+    roles: new Set(["api", "auth", "engine", "worker"]),
+    settlementDelayMs: 0,
+    logLevel: "silent",
+    ...settings,
+  };
+  const service = await startService(config, pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }));
+  const { baseUrl, authUrl, core } = service;
+
+  const token: TestService["token"] = async ({ clientId, secret }, scope) => {
+    const form = new URLSearchParams({ grant_type: "client_credentials", client_id: clientId, client_secret: secret });
+    if (scope !== undefined) form.set("scope", scope);
+    const answer = await fetch(`${authUrl}/oauth2/token`, { method: "POST", body: form });
+    const body = (await answer.json()) as { access_token?: string };
+    if (body.access_token === undefined) throw new Error(`no token: ${JSON.stringify(body)}`);
+    return body.access_token;
+  };
+
+  const profile: TestService["profile"] = async ({ id }, balances = {}) => {
+    const made = await core.profiles.create({ customerId: id, nickname: ids.next(), description: undefined });
+    if (made.kind !== "done") throw new Error(`no profile: ${JSON.stringify(made)}`);
+    for (const [asset, amount] of Object.entries(balances)) {
+      const outcome = await service.transfers.cross({
+        customerId: id,
+        profileId: made.value.id,
+        asset,
+        amount: amountOf(amount),
+        direction: "CREDIT",
+        type: "WIRE_DEPOSIT",
+        crossing: {},
+      });
+      if (outcome.kind !== "done") throw new Error(`no deposit: ${JSON.stringify(outcome)}`);
+    }
+    return made.value.id;
+  };
+
+  return {
+    baseUrl,
+    authUrl,
+    db,
+    service,
+    token,
+    profile,
+    customer: async (name = "Test") => {
+      const id = ids.next() as CustomerId;
+      await core.customers.ensure(id, name);
+      const shown = await core.clients.create({ customerId: id, scopes: ["*"] });
+      if (typeof shown === "string") throw new Error(shown);
+      const defaultProfile = (await core.profiles.getDefault(id)).id;
+      return { id, ...shown, defaultProfile, token: await token(shown) };
+    },
+    call: async (method, path, { as, body, headers = {} } = {}) => {
+      const answer = await fetch(`${baseUrl}${path}`, {
+        method,
+        headers: {
+          ...(as === undefined ? {} : { authorization: `Bearer ${as}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    close: async () => {
+      await service.stop();
+      await db.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A connection as an address: the settings speak in those. */
+function urlOf({ connection, ownerConnection }: TestDatabase, as: "service" | "owner" = "service"): string {
+  const { host, port, user, password, database } = as === "service" ? connection : ownerConnection;
+  const url = new URL("postgres://localhost");
+  url.pathname = `/${database}`;
+  url.username = encodeURIComponent(user ?? "");
+  if (typeof password === "string") url.password = encodeURIComponent(password);
+  if (host?.startsWith("/")) url.searchParams.set("host", host);
+  else url.hostname = host ?? "localhost";
+  if (port !== undefined) url.port = String(port);
+  return url.href;
+}
