@@ -33,7 +33,7 @@ function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undef
   if (thrown instanceof Problem) return thrown;
   if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
   if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
-  const { code, statusCode } = thrown as Partial<FastifyError>;
+  const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_VALIDATION") return shapeProblem(request);
   // The connection broke while the body was read: nobody hears this, and nothing was done.
   if (code === "ECONNRESET" && statusCode === 400) return badRequest("the body ended early");

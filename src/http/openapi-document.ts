@@ -28,7 +28,7 @@ export function finishedDocument(made: Json, addresses: { readonly baseUrl: stri
   const operations = Object.values(made.paths as Record<string, Json>).flatMap((path) => Object.values(path) as Json[]);
   for (const operation of operations) describeResponses(operation);
   const used = new Set(operations.flatMap((operation) => operation.tags as string[]));
-  const schemas: Record<string, unknown> = {};
+  const schemas: Record<string, Json> = {};
   const paths = withNamedSchemas(made.paths, schemas);
   return {
     ...made,
@@ -58,9 +58,10 @@ function withTokenUrl(components: Json, tokenUrl: string): Json {
 
 /**
  * Puts each schema that has a title into `schemas` under that name, and a reference in its place. Two schemas of one
- * name are the same, or somebody forgot that the name was taken.
+ * name are the same, or somebody forgot that the name was taken. Their examples may stand beside one use and not beside
+ * another: those of a body or an answer are moved to it.
  */
-function withNamedSchemas(value: unknown, schemas: Record<string, unknown>): unknown {
+function withNamedSchemas(value: unknown, schemas: Record<string, Json>): unknown {
   if (Array.isArray(value)) return value.map((inner) => withNamedSchemas(inner, schemas));
   if (typeof value !== "object" || value === null) return value;
   const replaced = Object.fromEntries(
@@ -70,7 +71,7 @@ function withNamedSchemas(value: unknown, schemas: Record<string, unknown>): unk
       name === "example" || name === "examples" ? inner : withNamedSchemas(inner, schemas),
     ]),
   );
-  const { title, ...schema } = replaced;
+  const { title, examples: _moved, ...schema } = replaced;
   if (typeof title !== "string" || typeof schema.type !== "string") return replaced;
   assert(schemas[title] === undefined || isDeepStrictEqual(schemas[title], schema), `one schema has the name ${title}`);
   schemas[title] = schema;

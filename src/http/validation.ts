@@ -19,7 +19,6 @@ export const AJV: FastifyServerOptions["ajv"] = {
     // `format` is for readers of the document; the rule itself is an `x-check`.
     validateFormats: false,
     keywords: [
-      "example",
       {
         keyword: "x-check",
         type: "string",
