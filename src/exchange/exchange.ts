@@ -1,0 +1,110 @@
+/**
+ * The exchange as the rest of the program knows it: orders are placed, cancelled and read here. Matching them is the
+ * engines' work, which are told of every order and cancel request once that is durable.
+ */
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { MarketCode } from "../catalogue/market.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import type { Outcome } from "../ledger/decision.ts";
+import type { Lane } from "../ledger/lane.ts";
+import type { Amount } from "../money/amount.ts";
+import type { Database } from "../postgres/database.ts";
+import type { Clock } from "../std/clock.ts";
+import type { IdSource } from "../std/id.ts";
+import { FillWaits } from "./await-fill.ts";
+import type { Execution } from "./execution.ts";
+import { type ExecutionQuery, readExecutions } from "./executions.ts";
+import { haltMarket, type MarketNotFound, resumeMarket } from "./halt.ts";
+import type { MarketState } from "./market-state.ts";
+import { findLastPrice, listMarkets, type MarketListing } from "./markets.ts";
+import type { Order, OrderId } from "./order.ts";
+import { averagePrice, cancel, type OrderNotCancellable, type OrderNotFound, place } from "./orders.ts";
+import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./orders-store.ts";
+import type { OrderRefusal, OrderRequest } from "./place-order.ts";
+
+export type { Execution, ExecutionId } from "./execution.ts";
+export { executionTable } from "./execution.ts";
+export type { ExecutionQuery } from "./executions.ts";
+export type { MarketNotFound } from "./halt.ts";
+export type { MarketListing } from "./markets.ts";
+export type { Order, OrderId, OrderSide, OrderStatus, OrderTimeInForce, OrderType } from "./order.ts";
+export { ORDER_STATUSES, ORDER_TYPES, orderTable } from "./order.ts";
+export { type Misfit, misfitsOf, TIMES_IN_FORCE, timeInForceOf } from "./order-kinds.ts";
+export type { OrderNotCancellable, OrderNotFound } from "./orders.ts";
+export type { OrderFilter } from "./orders-store.ts";
+export type { OrderRefusal, OrderRequest, RequestedPrice } from "./place-order.ts";
+
+/** What placing and cancelling need of the engines. A node that runs none has others run them. */
+export interface EngineSignals {
+  /** There is something to do on this market. */
+  wake(market: MarketCode): void;
+  /** Tells of the orders that a round has changed, once that is durable. */
+  onCommitted(listener: (round: { readonly orders: readonly Order[] }) => void): void;
+}
+
+export interface Exchange {
+  /** `exists`: the ref_id was used before, for the order with this id. A REJECTED order is done, not refused. */
+  place(request: OrderRequest): Promise<Outcome<Order, OrderRefusal>>;
+  /** The order as it is when it has closed, when the time is up, or when the signal says that nobody waits any more. */
+  untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order>;
+  /** Done means asked for: a fill may still win. */
+  cancel(
+    customerId: CustomerId,
+    profileId: ProfileId,
+    id: OrderId,
+  ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>>;
+  findOrder(customerId: CustomerId, profileId: ProfileId, id: OrderId): Promise<Order | undefined>;
+  findOrderOfCustomer(customerId: CustomerId, id: OrderId): Promise<Order | undefined>;
+  /** Newest first. */
+  listOrders(filter: OrderFilter): Promise<Order[]>;
+  /** What a unit of the base asset came to on average; zero before the first fill. */
+  averagePrice(order: Order): Amount;
+  /** Newest first. */
+  listExecutions(query: ExecutionQuery): Promise<Execution[]>;
+  listMarkets(): Promise<MarketListing[]>;
+  /** The price of the market's last execution; undefined before the first. */
+  lastPrice(market: MarketCode): Promise<Amount | undefined>;
+  haltMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
+  resumeMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
+  /** Answers everybody who waits for an order to close. */
+  stop(): void;
+}
+
+export interface ExchangeParts {
+  readonly database: Database;
+  readonly lane: Lane;
+  readonly catalogue: Catalogue;
+  readonly ids: IdSource;
+  readonly clock: Clock;
+  readonly engines: EngineSignals;
+}
+
+export function createExchange(parts: ExchangeParts): Exchange {
+  const { database, lane, catalogue, engines } = parts;
+  const waits = new FillWaits(database);
+  engines.onCommitted(({ orders }) => waits.changed(orders));
+  return {
+    place: async (request) => {
+      const outcome = await place(parts, request);
+      if (outcome.kind === "done" && outcome.value.closedAt === undefined) engines.wake(outcome.value.market);
+      return outcome;
+    },
+    untilClosed: (order, millis, signal) => waits.untilClosed(order, millis, signal),
+    cancel: async (customerId, profileId, id) => {
+      const outcome = await cancel(parts, customerId, profileId, id);
+      if (outcome.kind === "done") engines.wake(outcome.value);
+      return outcome;
+    },
+    findOrder: (customerId, profileId, id) => findOrder(database, customerId, profileId, id),
+    findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database, customerId, id),
+    listOrders: (filter) => listOrders(database, filter),
+    averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
+    listExecutions: (query) => readExecutions(database, query),
+    listMarkets: () => listMarkets(database, catalogue),
+    lastPrice: (market) => findLastPrice(database, market),
+    haltMarket: (market) => lane.execute(haltMarket(market)),
+    resumeMarket: (market) => lane.execute(resumeMarket(market)),
+    stop: () => waits.stop(),
+  };
+}

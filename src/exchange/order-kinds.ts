@@ -1,0 +1,69 @@
+/**
+ * Which fields each kind of order has, and how long it may be in force (interface.md, "Time in force validity per order
+ * type"; behaviour.md, section 8). This is the shape of an order: it needs neither a market nor a clock.
+ */
+import type { OrderSide, OrderTimeInForce, OrderType } from "./order.ts";
+
+/** The times in force that a type may have; the first is the one that it has when none is asked for. */
+export const TIMES_IN_FORCE = {
+  MARKET: ["IOC"],
+  LIMIT: ["GTC", "IOC", "GTT", "FOK"],
+  POST_ONLY_LIMIT: ["GTC", "IOC", "GTT", "FOK"],
+  STOP_MARKET: ["GTC", "GTT"],
+  STOP_LIMIT: ["GTC", "GTT"],
+} as const satisfies Readonly<Record<OrderType, readonly [OrderTimeInForce, ...OrderTimeInForce[]]>>;
+
+/** What of an order its kind decides on. Only whether a field is there matters here, not what it holds. */
+export interface OrderDraft {
+  readonly side: OrderSide;
+  readonly type: OrderType;
+  readonly timeInForce?: OrderTimeInForce | undefined;
+  readonly baseAmount?: unknown;
+  readonly quoteAmount?: unknown;
+  readonly price?: unknown;
+  readonly stopPrice?: unknown;
+  readonly expirationDate?: unknown;
+}
+
+/** A field that does not fit the order's kind. */
+export interface Misfit {
+  readonly field: Exclude<keyof OrderDraft, "side">;
+  readonly why: "missing" | "out_of_place" | "invalid_for_the_type" | "not_supported_yet";
+}
+
+export function timeInForceOf({ type, timeInForce }: OrderDraft): OrderTimeInForce {
+  return timeInForce ?? TIMES_IN_FORCE[type][0];
+}
+
+/** All that does not fit; none when the order has the shape of its kind. */
+export function misfitsOf(draft: OrderDraft): Misfit[] {
+  const misfits = notSupportedYet(draft);
+  const { type, timeInForce } = draft;
+  const valid: readonly OrderTimeInForce[] = TIMES_IN_FORCE[type];
+  if (timeInForce !== undefined && !valid.includes(timeInForce)) {
+    misfits.push({ field: "timeInForce", why: "invalid_for_the_type" });
+  }
+  for (const [field, belongs] of Object.entries(fieldsOf(draft)) as [Misfit["field"], boolean][]) {
+    const isThere = draft[field] !== undefined;
+    if (belongs !== isThere) misfits.push({ field, why: belongs ? "missing" : "out_of_place" });
+  }
+  return misfits;
+}
+
+/** Which of the fields that depend on the kind the order has: these and no others. */
+function fieldsOf(draft: OrderDraft): Readonly<Partial<Record<Misfit["field"], boolean>>> {
+  const { side, type } = draft;
+  const spendsQuote = side === "BUY" && (type === "MARKET" || type === "STOP_MARKET");
+  return {
+    baseAmount: !spendsQuote,
+    quoteAmount: spendsQuote,
+    price: type !== "MARKET" && type !== "STOP_MARKET",
+    stopPrice: type === "STOP_MARKET" || type === "STOP_LIMIT",
+    expirationDate: draft.timeInForce === "GTT",
+  };
+}
+
+function notSupportedYet({ type, timeInForce }: OrderDraft): Misfit[] {
+  if (type !== "LIMIT" && type !== "MARKET") return [{ field: "type", why: "not_supported_yet" }];
+  return type === "LIMIT" && timeInForce === "GTT" ? [{ field: "timeInForce", why: "not_supported_yet" }] : [];
+}

@@ -1,0 +1,119 @@
+import type { MarketCode } from "../catalogue/market.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import type { SqlRecord } from "../ledger/rows.ts";
+import { type Queryable, sqlTime } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import { ORDER_COLUMNS, type Order, type OrderId, type OrderStatus, readOrder } from "./order.ts";
+
+export async function findOrder(
+  database: Queryable,
+  customerId: CustomerId,
+  profileId: ProfileId,
+  id: OrderId,
+): Promise<Order | undefined> {
+  const [row] = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS} from orders where profile_id = $1 and id = $2 and customer_id = $3`,
+    [profileId, id, customerId],
+  );
+  return row && readOrder(row);
+}
+
+/** For who knows an order by its ref_id, and so not its profile. */
+export async function findOrderOfCustomer(
+  database: Queryable,
+  customerId: CustomerId,
+  id: OrderId,
+): Promise<Order | undefined> {
+  const [row] = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS} from orders where customer_id = $1 and id = $2`,
+    [customerId, id],
+  );
+  return row && readOrder(row);
+}
+
+/** Those of these orders that are closed, as they are. */
+export async function listClosed(
+  database: Queryable,
+  orders: readonly Pick<Order, "profileId" | "id">[],
+): Promise<Order[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS} from orders
+      where (profile_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) and closed_at is not null`,
+    [orders.map((order) => order.profileId), orders.map((order) => order.id)],
+  );
+  return rows.map(readOrder);
+}
+
+/** Filters combine with AND; what is undefined does not filter. */
+export interface OrderFilter {
+  readonly customerId: CustomerId;
+  readonly profileId?: string | undefined;
+  readonly accountId?: string | undefined;
+  readonly market?: string | undefined;
+  readonly status?: OrderStatus | undefined;
+  readonly refIds?: readonly string[] | undefined;
+  /** Bounds on the id, which are bounds on the creation time and the page's beginning: from, inclusive, and before. */
+  readonly from?: Uuid | undefined;
+  readonly before?: Uuid | undefined;
+  readonly limit: number;
+}
+
+/** Newest first: in the order of the ids, which is that of creation. */
+export async function listOrders(database: Queryable, filter: OrderFilter): Promise<Order[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS} from orders
+      where customer_id = $1
+        and ($2::uuid is null or profile_id = $2)
+        and ($3::text is null or identity_account_id = $3)
+        and ($4::text is null or market = $4)
+        and ($5::order_status is null or status = $5)
+        and ($6::text[] is null or ref_id = any($6))
+        and ($7::uuid is null or id >= $7)
+        and ($8::uuid is null or id < $8)
+      order by id desc limit $9`,
+    [
+      filter.customerId,
+      filter.profileId ?? null,
+      filter.accountId ?? null,
+      filter.market ?? null,
+      filter.status ?? null,
+      filter.refIds ?? null,
+      filter.from ?? null,
+      filter.before ?? null,
+      filter.limit,
+    ],
+  );
+  return rows.map(readOrder);
+}
+
+/** What became of asking for a cancel. `market` is there when the request was stored: its engine is to be woken. */
+export interface CancelAsked {
+  readonly status: OrderStatus;
+  readonly market: MarketCode | undefined;
+}
+
+/**
+ * Stores the request to cancel an order that is not closed; undefined when there is no such order. Whether the order
+ * is open and the request are one statement. A fill that commits meanwhile wins: the engine finds the order closed.
+ */
+export async function askToCancel(
+  database: Queryable,
+  customerId: CustomerId,
+  profileId: ProfileId,
+  id: OrderId,
+  now: Instant,
+): Promise<CancelAsked | undefined> {
+  const [row] = await database.rows<{ status: OrderStatus; market: MarketCode | null }>(
+    `with found as (
+       select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),
+     asked as (
+       insert into order_cancel (profile_id, order_id, market, requested_at)
+       select $1, $2, market, $4 from found where closed_at is null
+           on conflict do nothing)
+     select status, case when closed_at is null then market end as market from found`,
+    [profileId, id, customerId, sqlTime(now)],
+  );
+  return row && { status: row.status, market: row.market ?? undefined };
+}
