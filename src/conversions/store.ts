@@ -124,14 +124,17 @@ export interface ConversionFilter {
   readonly updatedFrom?: Instant | undefined;
   readonly updatedBefore?: Instant | undefined;
   readonly order: "ASC" | "DESC";
-  /** Bounds on the id, which are bounds on the creation time and the page's beginning: from, inclusive, and before. */
+  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
+  /** Where the page before ended. */
+  readonly after?: Uuid | undefined;
   readonly limit: number;
 }
 
 /** In the order of the ids, which is that of creation. */
 export async function listConversions(database: Queryable, filter: ConversionFilter): Promise<Conversion[]> {
+  const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(
     `select ${COLUMNS} from conversion
       where customer_id = $1
@@ -142,7 +145,8 @@ export async function listConversions(database: Queryable, filter: ConversionFil
         and ($6::timestamptz is null or updated_at < $6)
         and ($7::uuid is null or id >= $7)
         and ($8::uuid is null or id < $8)
-      order by id ${filter.order === "ASC" ? "asc" : "desc"} limit $9`,
+        and ($9::uuid is null or id ${ascending ? ">" : "<"} $9)
+      order by id ${ascending ? "asc" : "desc"} limit $10`,
     [
       filter.customerId,
       filter.profileId ?? null,
@@ -152,6 +156,7 @@ export async function listConversions(database: Queryable, filter: ConversionFil
       sqlTime(filter.updatedBefore),
       filter.from ?? null,
       filter.before ?? null,
+      filter.after ?? null,
       filter.limit,
     ],
   );

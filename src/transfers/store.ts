@@ -158,14 +158,17 @@ export interface TransferFilter {
   readonly identityIds?: readonly string[] | undefined;
   readonly types?: readonly TransferType[] | undefined;
   readonly order: "ASC" | "DESC";
-  /** Bounds on the id, which are bounds on the creation time and the page's beginning: from, inclusive, and before. */
+  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
+  /** Where the page before ended. */
+  readonly after?: Uuid | undefined;
   readonly limit: number;
 }
 
 /** In the order of the ids, which is that of creation. */
 export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<Transfer[]> {
+  const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(
     `select ${COLUMNS} from transfer
       where customer_id = $1
@@ -177,7 +180,8 @@ export async function listTransfers(database: Queryable, filter: TransferFilter)
         and ($7::transfer_type[] is null or type = any($7))
         and ($8::uuid is null or id >= $8)
         and ($9::uuid is null or id < $9)
-      order by id ${filter.order === "ASC" ? "asc" : "desc"} limit $10`,
+        and ($10::uuid is null or id ${ascending ? ">" : "<"} $10)
+      order by id ${ascending ? "asc" : "desc"} limit $11`,
     [
       filter.customerId,
       filter.profileIds ?? null,
@@ -188,6 +192,7 @@ export async function listTransfers(database: Queryable, filter: TransferFilter)
       filter.types ?? null,
       filter.from ?? null,
       filter.before ?? null,
+      filter.after ?? null,
       filter.limit,
     ],
   );
