@@ -1,0 +1,62 @@
+import type { JWK } from "jose";
+import type { Queryable } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
+import { formatInstant, type Instant } from "../std/clock.ts";
+
+/** A signing key as it is kept. Retired keys only verify. */
+export interface StoredKey {
+  readonly kid: string;
+  readonly privateJwk: JWK;
+  readonly publicJwk: JWK;
+  readonly createdAt: Instant;
+  readonly retiredAt: Instant | undefined;
+}
+
+export type NewKey = Omit<StoredKey, "createdAt" | "retiredAt">;
+
+/** All keys of an algorithm, oldest first. */
+export async function listKeys(database: Queryable, algorithm: string): Promise<StoredKey[]> {
+  const rows = await database.rows<KeyRow>(
+    `select kid, private_jwk, public_jwk, created_at, retired_at
+       from signing_key where algorithm = $1 order by created_at, kid`,
+    [algorithm],
+  );
+  return rows.map((row) => ({
+    kid: row.kid,
+    privateJwk: row.private_jwk,
+    publicJwk: row.public_jwk,
+    createdAt: row.created_at,
+    retiredAt: row.retired_at ?? undefined,
+  }));
+}
+
+/** Makes a key the current one, unless there is a current one already: of several nodes that try, one succeeds. */
+export async function insertKey(database: Queryable, algorithm: string, key: NewKey, now: Instant): Promise<void> {
+  await database.rows(
+    `insert into signing_key (kid, algorithm, private_jwk, public_jwk, created_at)
+     values ($1, $2, $3, $4, $5)
+     on conflict do nothing`,
+    [key.kid, algorithm, key.privateJwk, key.publicJwk, formatInstant(now)],
+  );
+}
+
+export async function retireKeys(transaction: Queryable, now: Instant): Promise<void> {
+  await transaction.rows("update signing_key set retired_at = $1 where retired_at is null", [formatInstant(now)]);
+}
+
+export async function deleteKeysRetiredBefore(transaction: Queryable, bound: Instant): Promise<void> {
+  await transaction.rows("delete from signing_key where retired_at < $1", [formatInstant(bound)]);
+}
+
+export async function getCurrentKid(transaction: Queryable): Promise<string> {
+  const [row] = await transaction.rows<{ kid: string }>("select kid from signing_key where retired_at is null");
+  return must(row, "a key that was made, or that another made first, is the current one").kid;
+}
+
+interface KeyRow {
+  readonly kid: string;
+  readonly private_jwk: JWK;
+  readonly public_jwk: JWK;
+  readonly created_at: Instant;
+  readonly retired_at: Instant | null;
+}

@@ -1,0 +1,39 @@
+import { hash } from "node:crypto";
+import type { Instant } from "../std/clock.ts";
+import type { Grant } from "./grant.ts";
+
+/** What is known of a token whose signature was found good. */
+export interface VerifiedToken {
+  readonly grant: Grant;
+  readonly kid: string;
+  readonly expiresAt: Instant;
+}
+
+/** A fingerprint instead of the token, so that no live tokens lie about in memory and a key is short. */
+export function fingerprint(token: string): string {
+  return hash("sha256", token, "base64");
+}
+
+/**
+ * Tokens that were verified before, up to a bound; past it the one that came first goes, and is verified again when it
+ * is next seen. Only good tokens come in, so strangers cannot fill it. Whether what is found still holds (expiry, key,
+ * disabled client) is judged by whoever asks, each time.
+ */
+export class TokenCache {
+  readonly #capacity: number;
+  readonly #tokens = new Map<string, VerifiedToken>();
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get(key: string): VerifiedToken | undefined {
+    return this.#tokens.get(key);
+  }
+
+  add(key: string, token: VerifiedToken): void {
+    this.#tokens.set(key, token);
+    const [first] = this.#tokens.keys();
+    if (this.#tokens.size > this.#capacity && first !== undefined) this.#tokens.delete(first);
+  }
+}

@@ -1,0 +1,263 @@
+/** Which tokens are believed, and for how long. */
+import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign as signBytes } from "node:crypto";
+import { decodeJwt, decodeProtectedHeader } from "jose";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { Clients } from "../customers/clients.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { type Database, DatabaseAway } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import { IdSource } from "../std/id.ts";
+import { DisabledClients } from "./disabled-clients.ts";
+import { SigningKeys } from "./signing-keys.ts";
+import { Tokens } from "./tokens.ts";
+
+const SECOND = 1_000;
+const AUTH_URL = "https://auth.example";
+const BASE_URL = "https://api.example";
+const ids = new IdSource();
+const customerId = ids.next() as CustomerId;
+const ACME = { clientId: "acme", customerId, scopes: ["*"] };
+
+let testing: TestDatabase;
+let now = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+let elapsed = 0;
+let node: Node;
+
+interface Node {
+  readonly tokens: Tokens;
+  readonly keys: SigningKeys;
+  readonly disabled: DisabledClients;
+  readonly clients: Clients;
+}
+
+/** One process of the service, as far as tokens go. It follows the database when the test says so. */
+function startNode(database: Database): Node {
+  const clock = { now: () => now };
+  const clients = new Clients({ database, clock, ids, onUnrecordedUse: () => undefined });
+  const keys = new SigningKeys({ database, clock });
+  const disabled = new DisabledClients({ clients, clock, elapsed: () => elapsed });
+  const tokens = new Tokens({ keys, disabled, clock, ids, authUrl: () => AUTH_URL, baseUrl: () => BASE_URL });
+  return { tokens, keys, disabled, clients };
+}
+
+beforeAll(async () => {
+  testing = await testDatabase();
+  await testing.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
+});
+
+afterAll(() => testing.close());
+
+beforeEach(async () => {
+  await testing.owner.rows("delete from signing_key");
+  node = startNode(testing.database);
+  await node.keys.follow();
+});
+
+const issue = async (from = node): Promise<string> =>
+  (await from.tokens.issue(ACME, ["exchange:read_order", "funding:read_profile"])).accessToken;
+
+function passTime(ms: number): void {
+  now = (now + ms) as Instant;
+  elapsed += ms;
+}
+
+test("a token is a JWT after RFC 9068", async () => {
+  const { accessToken, tokenId } = await node.tokens.issue(ACME, ["exchange:read_order", "funding:read_profile"]);
+  const issuedAt = Math.floor(now / SECOND);
+  expect(decodeProtectedHeader(accessToken)).toEqual({ alg: "ES256", typ: "at+jwt", kid: node.keys.signing().kid });
+  expect(decodeJwt(accessToken)).toEqual({
+    iss: AUTH_URL,
+    sub: "acme",
+    aud: BASE_URL,
+    client_id: "acme",
+    customer_id: customerId,
+    scope: "exchange:read_order funding:read_profile",
+    jti: tokenId,
+    iat: issuedAt,
+    exp: issuedAt + 3599,
+  });
+});
+
+test("a token grants what it was issued for, the first time and from memory, on every node", async () => {
+  const { accessToken, tokenId } = await node.tokens.issue(ACME, ["exchange:read_order"]);
+  const other = startNode(testing.database);
+  await other.keys.follow();
+  const grant = { customerId, clientId: "acme", scopes: new Set(["exchange:read_order"]), tokenId };
+  expect(await node.tokens.verify(accessToken)).toEqual(grant);
+  expect(await node.tokens.verify(accessToken)).toEqual(grant);
+  expect(await other.tokens.verify(accessToken)).toEqual(grant);
+});
+
+test("a token lives 3599 seconds and not a millisecond longer, also in memory", async () => {
+  now = (Math.floor(now / SECOND) * SECOND) as Instant;
+  const remembered = await issue();
+  const fresh = await issue();
+  expect(await node.tokens.verify(remembered)).toBeDefined();
+  now = (now + 3599 * SECOND - 1) as Instant;
+  expect(await node.tokens.verify(remembered)).toBeDefined();
+  now = (now + 1) as Instant;
+  expect(await node.tokens.verify(remembered)).toBeUndefined();
+  expect(await node.tokens.verify(fresh)).toBeUndefined();
+});
+
+/** Writes a JWT that may be wrong in any way, signed by whoever has the key. */
+interface Forgery {
+  readonly header?: Record<string, unknown>;
+  readonly payload?: Record<string, unknown>;
+  readonly signature?: (input: string) => Buffer;
+}
+
+async function forge({ header = {}, payload = {}, signature }: Forgery): Promise<string> {
+  const good = await issue();
+  const sign = signature ?? signWith(await privateKey());
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
+  const input = `${encode({ ...decodeProtectedHeader(good), ...header })}.${encode({ ...decodeJwt(good), ...payload })}`;
+  return `${input}.${sign(input).toString("base64url")}`;
+}
+
+async function privateKey(): Promise<JsonWebKey> {
+  const [row] = await testing.database.rows<{ key: JsonWebKey }>("select private_jwk as key from signing_key");
+  return row?.key as JsonWebKey;
+}
+
+function signWith(key: JsonWebKey): (input: string) => Buffer {
+  return (input) => signBytes("sha256", Buffer.from(input), { key, format: "jwk", dsaEncoding: "ieee-p1363" });
+}
+
+test("a token that somebody wrote with our key and our words is believed, so the forgeries below fail for one reason", async () => {
+  expect(await node.tokens.verify(await forge({}))).toMatchObject({ clientId: "acme" });
+});
+
+const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const strangersJwk = stranger.publicKey.export({ format: "jwk" });
+const inSeconds = (seconds: number): number => Math.floor(now / SECOND) + seconds;
+
+test.each<[string, () => Forgery | Promise<Forgery>]>([
+  ["no algorithm", () => ({ header: { alg: "none" }, signature: () => Buffer.alloc(0) })],
+  ["no algorithm and a signature", () => ({ header: { alg: "none" } })],
+  [
+    "HS256 under the public key as PEM",
+    async () => {
+      const { d: _, ...jwk } = await privateKey();
+      const pem = createPublicKey({ key: jwk, format: "jwk" }).export({ type: "spki", format: "pem" });
+      return { header: { alg: "HS256" }, signature: (input) => createHmac("sha256", pem).update(input).digest() };
+    },
+  ],
+  [
+    "HS256 under the public key as JWK",
+    async () => {
+      const { d: _, ...jwk } = await privateKey();
+      const key = JSON.stringify(jwk);
+      return { header: { alg: "HS256" }, signature: (input) => createHmac("sha256", key).update(input).digest() };
+    },
+  ],
+  ["another key under our kid", () => ({ signature: signWith(stranger.privateKey.export({ format: "jwk" })) })],
+  [
+    "a key of its own",
+    () => ({
+      header: { jwk: strangersJwk },
+      signature: signWith(stranger.privateKey.export({ format: "jwk" })),
+    }),
+  ],
+  ["an unknown kid", () => ({ header: { kid: "unknown" } })],
+  ["no kid", () => ({ header: { kid: undefined } })],
+  ["a kid that is no text", () => ({ header: { kid: 1 } })],
+  ["a kid that every object has", () => ({ header: { kid: "__proto__" } })],
+  ["a critical extension", () => ({ header: { crit: ["b64"], b64: false } })],
+  ["the type of an identity token", () => ({ header: { typ: "JWT" } })],
+  ["no type", () => ({ header: { typ: undefined } })],
+  ["another issuer", () => ({ payload: { iss: BASE_URL } })],
+  ["no issuer", () => ({ payload: { iss: undefined } })],
+  ["another audience", () => ({ payload: { aud: `${BASE_URL}/` } })],
+  ["no audience", () => ({ payload: { aud: undefined } })],
+  ["an end that has come", () => ({ payload: { exp: inSeconds(0) } })],
+  ["no end", () => ({ payload: { exp: undefined } })],
+  ["an end that is text", () => ({ payload: { exp: String(inSeconds(100)) } })],
+  ["a begin that is to come", () => ({ payload: { nbf: inSeconds(2) } })],
+  ["no issue time", () => ({ payload: { iat: undefined } })],
+  ["no customer", () => ({ payload: { customer_id: undefined } })],
+  ["a customer that is no id", () => ({ payload: { customer_id: "acme" } })],
+  ["no client", () => ({ payload: { client_id: undefined } })],
+  ["scopes as a list", () => ({ payload: { scope: ["exchange:read_order"] } })],
+  ["no id", () => ({ payload: { jti: undefined } })],
+])("a token with %s grants nothing", async (_, forgery) => {
+  expect(await node.tokens.verify(await forge(await forgery()))).toBeUndefined();
+});
+
+test("a token of which any part is missing, changed or too much grants nothing, and never fails", async () => {
+  const token = await issue();
+  const [header = "", payload = "", signature = ""] = token.split(".");
+  const broken = [
+    "",
+    ".",
+    "..",
+    "...",
+    "x",
+    "\0",
+    "ünïcode.ünïcode.ünïcode",
+    "a".repeat(100_000),
+    `${header}.${payload}`,
+    `${header}.${payload}.`,
+    `${header}..${signature}`,
+    `.${payload}.${signature}`,
+    `${token}.`,
+    `${token}A`,
+    ` ${token}`,
+    `${header}.${payload}.${signature.slice(0, -4)}`,
+    `${payload}.${payload}.${signature}`,
+    `bnVsbA.${payload}.${signature}`,
+    `W10.${payload}.${signature}`,
+    `IiI.${payload}.${signature}`,
+  ];
+  for (const each of broken) expect(await node.tokens.verify(each), each.slice(0, 60)).toBeUndefined();
+  for (let at = 0; at < token.length; at += 7) {
+    expect(
+      await node.tokens.verify(`${token.slice(0, at)}${token[at] === "A" ? "B" : "A"}${token.slice(at + 1)}`),
+    ).toBeUndefined();
+    expect(await node.tokens.verify(token.slice(0, at))).toBeUndefined();
+  }
+});
+
+test("a disabled client's live tokens are refused on every node once it has read the list, remembered or not", async () => {
+  const { clients } = node;
+  await clients.create({ customerId, clientId: "acme", scopes: ["*"] });
+  const other = startNode(testing.database);
+  await other.keys.follow();
+  const [remembered, unseen] = [await issue(), await issue()];
+  for (const each of [node, other]) expect(await each.tokens.verify(remembered)).toBeDefined();
+  await clients.disable("acme");
+  for (const each of [node, other]) {
+    await each.disabled.follow();
+    expect(await each.tokens.verify(remembered)).toBeUndefined();
+    expect(await each.tokens.verify(unseen)).toBeUndefined();
+  }
+  await testing.owner.rows("update client set disabled_at = null");
+});
+
+test("a list of disabled clients that has become old is read again before a token is believed", async () => {
+  const token = await issue();
+  expect(await node.tokens.verify(token)).toBeDefined();
+  await testing.owner.rows("update client set disabled_at = to_timestamp($1)", [now / SECOND]);
+  passTime(4 * SECOND - 1);
+  expect(await node.tokens.verify(token)).toBeDefined();
+  passTime(1);
+  expect(await node.tokens.verify(token)).toBeUndefined();
+  await testing.owner.rows("update client set disabled_at = null");
+});
+
+test("once the database has been away for four seconds nobody is believed, and forgeries are refused as ever", async () => {
+  const database = testing.another();
+  const cutOff = startNode(database);
+  await cutOff.keys.follow();
+  const [token, forgery] = [await issue(cutOff), await forge({ header: { alg: "none" } })];
+  expect(await cutOff.tokens.verify(token)).toBeDefined();
+  const away = vi.spyOn(database, "rows").mockRejectedValue(new DatabaseAway("the database cannot be reached"));
+  passTime(4 * SECOND - 1);
+  expect(await cutOff.tokens.verify(token)).toBeDefined();
+  passTime(1);
+  await expect(cutOff.tokens.verify(token)).rejects.toThrow("the database cannot be reached");
+  expect(await cutOff.tokens.verify(forgery)).toBeUndefined();
+  away.mockRestore();
+  expect(await cutOff.tokens.verify(token)).toBeDefined();
+});

@@ -1,0 +1,140 @@
+/**
+ * Access tokens: JWTs after RFC 9068. They are issued at the token endpoint and verified with every call of the API,
+ * on any node, without asking the database for a token that was seen before.
+ */
+import { type CryptoKey, errors, type JWTPayload, type JWTVerifyResult, jwtVerify, SignJWT } from "jose";
+import type { AuthenticatedClient } from "../customers/clients.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import { type IdSource, parseUuid } from "../std/id.ts";
+import type { DisabledClients } from "./disabled-clients.ts";
+import type { Grant } from "./grant.ts";
+import type { Scope } from "./scopes.ts";
+import { ALGORITHM, type SigningKeys } from "./signing-keys.ts";
+import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
+import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
+
+/** RFC 9068, section 2.1: keeps access tokens apart from every other kind of JWT. */
+const TYPE = "at+jwt";
+
+/** Longer than any token that we issue, so longer ones need not be looked at. */
+const LONGEST_TOKEN = 4_096;
+const CACHED_TOKENS = 10_000;
+
+export interface TokensOptions {
+  readonly keys: SigningKeys;
+  readonly disabled: DisabledClients;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  /** Who issues: the public address of the token endpoint's host. */
+  readonly authUrl: () => string;
+  /** Whom tokens are for: the public address of the API. */
+  readonly baseUrl: () => string;
+}
+
+export interface IssuedToken {
+  readonly accessToken: string;
+  readonly tokenId: string;
+}
+
+export class Tokens {
+  readonly #options: TokensOptions;
+  readonly #cache = new TokenCache(CACHED_TOKENS);
+
+  constructor(options: TokensOptions) {
+    this.#options = options;
+  }
+
+  async issue({ clientId, customerId }: AuthenticatedClient, scopes: readonly Scope[]): Promise<IssuedToken> {
+    const { keys, clock, ids, authUrl, baseUrl } = this.#options;
+    const { kid, signs } = keys.signing();
+    const tokenId = ids.next();
+    const issuedAt = Math.floor(clock.now() / 1_000);
+    const accessToken = await new SignJWT({ client_id: clientId, customer_id: customerId, scope: scopes.join(" ") })
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+      .setIssuer(authUrl())
+      // RFC 9068, section 2.2: where no resource owner is involved, the subject is the client.
+      .setSubject(clientId)
+      .setAudience(baseUrl())
+      .setJti(tokenId)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
+      .sign(signs);
+    return { accessToken, tokenId };
+  }
+
+  /**
+   * What a token grants; undefined when it is not ours, expired, or its client is disabled. Throws `DatabaseAway` when
+   * that cannot be known. A token that was seen before costs one hash and a look-up, without waiting for anything.
+   */
+  verify(token: string): Promise<Grant | undefined> {
+    if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
+    const key = fingerprint(token);
+    const known = this.#cache.get(key);
+    if (known !== undefined && this.#options.disabled.isFresh()) return Promise.resolve(this.#grantOf(known));
+    return this.#verifyAfresh(token, key, known);
+  }
+
+  async #verifyAfresh(token: string, key: string, known: VerifiedToken | undefined): Promise<Grant | undefined> {
+    const verified = known ?? (await this.#checkSignature(token));
+    if (verified === undefined) return undefined;
+    await this.#options.disabled.freshen();
+    this.#cache.add(key, verified);
+    return this.#grantOf(verified);
+  }
+
+  /** What can change while a token lives: the time, the key and the client. */
+  #grantOf({ grant, kid, expiresAt }: VerifiedToken): Grant | undefined {
+    const { clock, keys, disabled } = this.#options;
+    const holds = clock.now() < expiresAt && keys.has(kid) && !disabled.has(grant.clientId);
+    return holds ? grant : undefined;
+  }
+
+  /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and each claim as we would have written it. */
+  async #checkSignature(token: string): Promise<VerifiedToken | undefined> {
+    const { clock, authUrl, baseUrl } = this.#options;
+    try {
+      const result = await jwtVerify(token, ({ kid }) => this.#verifyingKey(kid), {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer: authUrl(),
+        audience: baseUrl(),
+        requiredClaims: ["exp", "iat"],
+        clockTolerance: 0,
+        currentDate: new Date(clock.now()),
+      });
+      return readToken(result);
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined;
+      throw error;
+    }
+  }
+
+  async #verifyingKey(kid: string | undefined): Promise<CryptoKey> {
+    const key = typeof kid === "string" ? await this.#options.keys.find(kid) : undefined;
+    if (key === undefined) throw new errors.JWKSNoMatchingKey();
+    return key.verifies;
+  }
+}
+
+function readToken({ payload, protectedHeader }: JWTVerifyResult): VerifiedToken | undefined {
+  const customerId = parseUuid(textOf(payload, "customer_id") ?? "");
+  const clientId = textOf(payload, "client_id");
+  const scope = textOf(payload, "scope");
+  const { jti: tokenId, exp } = payload;
+  const { kid } = protectedHeader;
+  if (customerId === undefined || clientId === undefined || scope === undefined) return undefined;
+  if (tokenId === undefined || exp === undefined || kid === undefined) return undefined;
+  const grant: Grant = {
+    customerId: customerId as CustomerId,
+    clientId,
+    scopes: new Set(scope.split(" ")),
+    tokenId,
+  };
+  return { grant, kid, expiresAt: (exp * 1_000) as Instant };
+}
+
+function textOf(payload: JWTPayload, claim: string): string | undefined {
+  const value = payload[claim];
+  return typeof value === "string" ? value : undefined;
+}
