@@ -52,11 +52,18 @@ export class Deciding {
     );
   }
 
-  /** Takes in rows that were read for these commands; keys without a row are noted as absent, for them alone. */
-  learn(rows: readonly (Key & { readonly row: StateRow })[], readFor: readonly Waiting[]): void {
+  /**
+   * Takes in the rows that were read for these commands; keys without a row are noted as absent, for them alone. A row
+   * that memory has no room for is not absent: its command finds it unknown, and it is read again.
+   */
+  learn(keys: readonly Key[], rows: readonly (Key & { readonly row: StateRow })[], readFor: readonly Waiting[]): void {
     // A row that came into memory meanwhile is newer than what was read.
     for (const { table, key, row } of rows) if (!this.#memory.has(table, key)) this.#memory.set(table, key, row);
-    for (const waiting of readFor) for (const key of this.unknown(waiting)) waiting.absent.add(keyName(key));
+    const missing = new Set(keys.map(keyName));
+    for (const key of rows) missing.delete(keyName(key));
+    for (const waiting of readFor) {
+      for (const key of this.unknown(waiting)) if (missing.has(keyName(key))) waiting.absent.add(keyName(key));
+    }
   }
 
   startAnew(): void {

@@ -12,7 +12,7 @@
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */
 import type pg from "pg";
-import { asFault, type Database, DatabaseAway } from "../postgres/database.ts";
+import { asFault, type Database, DatabaseAway, serverError } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { pause } from "../std/pause.ts";
@@ -81,6 +81,14 @@ const CONTESTED_MS = 10_000;
 /** A batch that the database has not answered by then is treated as lost. */
 const FLIGHT_MS = 9_000;
 const SWEEP_MS = 100;
+/** For a transaction of the pool that writes a batch: as durable, and as impatient, as the lane's own connection. */
+const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', true), set_config('lock_timeout', '3s', true),
+                                 set_config('statement_timeout', '8s', true)`;
+
+/** Breaks off what a lane that was stopped still wanted to know. */
+class LaneClosed extends Error {
+  override readonly name = "LaneClosed";
+}
 
 export class Lane {
   readonly #database: Database;
@@ -108,6 +116,8 @@ export class Lane {
   #flights: Flight[] = [];
   #pumpSet = false;
   #timers: NodeJS.Timeout[] = [];
+  /** The locking or recovering that is going on, or was the last. */
+  #aside: Promise<void> = Promise.resolve();
 
   constructor(options: LaneOptions) {
     this.#database = options.database;
@@ -162,6 +172,7 @@ export class Lane {
     await this.#inside.empty();
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
+    await this.#aside;
     await this.#connection?.end().catch(() => undefined);
     await this.#slot.release().catch(() => undefined);
   }
@@ -189,7 +200,7 @@ export class Lane {
         const epoch = this.#deciding.epoch;
         const keys = some.flatMap((waiting) => this.#deciding.unknown(waiting));
         const rows = await readKeys(this.#database, keys, this.#slot.number, "none");
-        if (epoch === this.#deciding.epoch) this.#deciding.learn(rows, some);
+        if (epoch === this.#deciding.epoch) this.#deciding.learn(keys, rows, some);
         for (const waiting of some) this.#admit(waiting);
       } catch (error) {
         for (const waiting of some) this.#fail(waiting, error);
@@ -217,7 +228,7 @@ export class Lane {
       this.#toLock.push(...taken.filter((waiting) => this.#mustLock(waiting)));
       this.#fly(taken.filter((waiting) => !this.#mustLock(waiting)));
     }
-    if (this.#toLock.length > 0 && this.#flights.length === 0) void this.#lockSome();
+    if (this.#toLock.length > 0 && this.#flights.length === 0) this.#lockSome();
   }
 
   #mustLock({ command }: Waiting): boolean {
@@ -249,7 +260,6 @@ export class Lane {
   #landed(flight: Flight): void {
     if (this.#flights[0] !== flight) return;
     this.#flights.shift();
-    this.#slot.landed(flight.link);
     this.#answer(flight.decided);
     this.#pump();
   }
@@ -300,10 +310,13 @@ export class Lane {
     for (const waiting of some) {
       const { claim } = waiting.command;
       const holder = claim && holders.get(claimKey(claim));
-      waiting.rounds += 1;
       waiting.holder = undefined;
+      if (claim === undefined || holder === undefined) {
+        free.add(waiting);
+        continue;
+      }
+      waiting.rounds += 1;
       if (waiting.rounds > MOST_ROUNDS) waiting.unavailable("its ref_id is changing hands");
-      else if (claim === undefined || holder === undefined) free.add(waiting);
       else {
         this.#deciding.rememberClaim(claimKey(claim), holder);
         const released = holder !== claim.id && (await claim.released?.(holder)) === true;
@@ -317,10 +330,10 @@ export class Lane {
 
   // Under lock: for what cannot be decided on memory -----------------------------------------------------------------
 
-  async #lockSome(): Promise<void> {
+  #lockSome(): void {
     this.#state = "locking";
-    await this.#decideUnderLock(this.#toLock.splice(0));
-    this.#resume("locking");
+    const work = this.#decideUnderLock(this.#toLock.splice(0));
+    this.#aside = unlessClosed(work.then(() => this.#resume("locking")));
   }
 
   /** All together; and where that fails one command per batch, so that a poisonous one falls alone. */
@@ -344,27 +357,29 @@ export class Lane {
   /** One batch in a transaction that locks its rows first. Answers the error when nothing of it was committed. */
   async #saveUnderLock(group: readonly Waiting[]): Promise<Error | undefined> {
     let flight: Flight | undefined;
-    this.#deciding.startAnew();
     try {
       const some = [...(await this.#lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
       if (some.length === 0) return undefined;
       await this.#database.transaction(async (transaction) => {
+        await transaction.rows(LOCKING_SETTINGS);
         const keys: Key[] = some.flatMap(({ command }) => command.rests);
+        const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
+        // What was read without a lock meanwhile may be older than what is locked now.
+        this.#deciding.startAnew();
         for (const waiting of some) waiting.absent.clear();
-        this.#deciding.learn(await readKeys(transaction, keys, this.#slot.number, "for update"), some);
+        this.#deciding.learn(keys, rows, some);
         const batch = this.#decide(some);
         if (batch === undefined) return;
         flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
         const statement = this.#statements.batch(batch.content, flight.link, this.#databaseTime(batch.deadline));
         await transaction.rows(statement.text, statement.values);
       });
-      if (flight !== undefined) this.#slot.landed(flight.link);
     } catch (error) {
-      this.#deciding.startAnew();
       const lost: Flight | undefined = flight;
-      if (lost === undefined || !(await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)))) {
-        return asFault(error);
-      }
+      const committed = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
+      // Only now: the slot may be another one, and with it the house's accounts.
+      this.#deciding.startAnew();
+      if (!committed) return asFault(error);
     }
     if (flight !== undefined) this.#answer(flight.decided);
     return undefined;
@@ -375,23 +390,28 @@ export class Lane {
   #crashed(flight: Flight, error: Error): void {
     if (!this.#flights.includes(flight)) return;
     this.#log({ kind: "batch_failed", slot: flight.link.slot, n: flight.link.n, error });
-    void this.#recover();
+    this.#recover();
   }
 
   /** The one way back, whatever has failed: find out, forget everything, decide again under lock. */
-  async #recover(): Promise<void> {
-    if (this.#state === "recovering") return;
+  #recover(): void {
+    if (this.#state === "recovering" || this.#state === "closed") return;
     this.#state = "recovering";
+    this.#aside = unlessClosed(this.#recoverAll());
+  }
+
+  async #recoverAll(): Promise<void> {
     const flights = this.#flights;
     this.#flights = [];
     this.#dropConnection();
     const lost = await this.#resolve(flights);
-    this.#deciding.startAnew();
     const again = lost.flatMap(({ decided }) => decided.map(({ waiting }) => waiting));
     await this.#untilAnswered(async () => {
+      await this.#slot.keep();
       if (lost[0] !== undefined) await this.#noteContested(lost[0]);
       await this.#connect();
     });
+    this.#deciding.startAnew();
     await this.#decideUnderLock(again);
     const all = flights.reduce((sum, { decided }) => sum + decided.length, 0);
     this.#log({ kind: "recovered", slot: this.#slot.number, committed: all - again.length, again: again.length });
@@ -399,9 +419,11 @@ export class Lane {
   }
 
   #resume(from: "locking" | "recovering"): void {
-    if (this.#state === from) this.#state = "running";
+    if (this.#state === "closed") return;
+    assert(this.#state === from, `a lane that is ${this.#state} does not end ${from}`);
+    this.#state = "running";
     // A lost connection was noticed meanwhile: there is nothing under way, so going on means starting over.
-    if (this.#connection === undefined) void this.#recover();
+    if (this.#connection === undefined) this.#recover();
     else this.#pump();
   }
 
@@ -430,12 +452,15 @@ export class Lane {
   /** Asks the database until it answers. Meanwhile whoever waits in line is told at once that nothing was done. */
   async #untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
     for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
+      if (this.#state === "closed") throw new LaneClosed("nobody waits for the answer any more");
       try {
         const value = await ask();
         this.#away = false;
         return value;
       } catch (error) {
         const fault = asFault(error);
+        // A bug of ours would only be met again.
+        if (!(fault instanceof DatabaseAway) && serverError(fault) === undefined) throw fault;
         if (!this.#away) this.#log({ kind: "database_away", error: fault });
         this.#away = true;
         for (const waiting of this.#turns.take(this.#turns.size)) waiting.unavailable("the database is away");
@@ -448,17 +473,22 @@ export class Lane {
 
   async #connect(): Promise<void> {
     const connection = await connectLane(this.#database);
-    this.#skewMs = await skewOf(connection, this.#clock);
     connection.on("error", () => this.#connectionLost(connection));
     connection.on("end", () => this.#connectionLost(connection));
     this.#connection = connection;
+    try {
+      this.#skewMs = await skewOf(connection, this.#clock);
+    } catch (error) {
+      this.#dropConnection();
+      throw error;
+    }
   }
 
   #connectionLost(connection: pg.Client): void {
     if (this.#connection !== connection || this.#state === "closed") return;
     this.#dropConnection();
     // While locking, nothing is under way on it; `#resume` will find it gone.
-    if (this.#state === "running") void this.#recover();
+    if (this.#state === "running") this.#recover();
   }
 
   /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
@@ -471,8 +501,8 @@ export class Lane {
   async #renew(): Promise<void> {
     try {
       const held = await this.#slot.renew();
-      // Whoever took the slot has voided our next number: the next batch will fail and find out. No need to wait.
-      if (!held && this.#state === "running") await this.#recover();
+      // Whoever took the slot has voided our next number, and nothing of ours can commit on it any more.
+      if (!held && this.#state === "running") this.#recover();
     } catch {
       // The database is away: the next batch, or the next renewal, finds out.
     }
@@ -484,7 +514,7 @@ export class Lane {
     for (const [key, until] of this.#contested) if (until <= now) this.#contested.delete(key);
     const [oldest] = this.#flights;
     if (oldest !== undefined && oldest.sentAt + FLIGHT_MS < now) this.#dropConnection();
-    if (this.#state === "running" && this.#connection === undefined) void this.#recover();
+    if (this.#state === "running" && this.#connection === undefined) this.#recover();
   }
 
   #isInTime(waiting: Waiting): boolean {
@@ -498,8 +528,20 @@ export class Lane {
 
   #fail(waiting: Waiting, error: unknown): void {
     const fault = asFault(error);
-    if (fault instanceof DatabaseAway || isContention(fault)) return waiting.unavailable(fault.message);
+    if (fault instanceof DatabaseAway || isContention(fault)) {
+      waiting.unavailable(fault.message);
+      return;
+    }
     this.#log({ kind: "command_failed", error: fault });
     waiting.fail(fault);
+  }
+}
+
+/** Everybody inside a closed lane has been answered; whoever takes the slot next finds out about the rest. */
+async function unlessClosed(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof LaneClosed)) throw error;
   }
 }

@@ -28,9 +28,8 @@ export class Slot {
   readonly #leaseMs: number;
   #lease: Lease | undefined;
   #number = 0;
-  /** The last link that is known to be committed, and the last one that was sent. */
-  #settled: Head = { n: -1n, hash: NO_HASH };
-  #sent: Head = this.#settled;
+  /** The last link that was sent. */
+  #sent: Head = { n: -1n, hash: NO_HASH };
 
   constructor(database: Database, clock: Clock, holder: string, leaseMs: number) {
     this.#database = database;
@@ -48,7 +47,7 @@ export class Slot {
     const { number, lease } = await takeFreeSlot(this.#database, this.#holder, this.#leaseMs);
     this.#lease = lease;
     this.#number = number;
-    this.#settled = this.#sent = await this.#openChain();
+    this.#sent = await this.#openChain();
   }
 
   /** The link of the next batch, which is sent behind all that were sent. */
@@ -64,23 +63,29 @@ export class Slot {
     return link;
   }
 
-  landed(link: Link): void {
-    this.#settled = link;
-  }
-
   /**
    * Whether a batch of ours has committed, for good: if not, its number is now void and it never can. The next batch
    * goes behind what is found. When the number is somebody else's, so is the slot, and another one is taken.
    */
   async hasCommitted(link: Link): Promise<boolean> {
+    // Asked before: the slot was found to be somebody else's, and the database went away while another was taken.
+    if (link.slot !== this.#number) {
+      await this.take();
+      return false;
+    }
     const outcome = await this.#voidNext({ n: link.n - 1n, hash: link.previous });
     if (outcome.kind === "taken" && outcome.hash.equals(link.hash)) {
-      this.#settled = this.#sent = link;
+      this.#sent = link;
       return true;
     }
-    if (outcome.kind === "voided") this.#settled = this.#sent = outcome.head;
+    if (outcome.kind === "voided") this.#sent = outcome.head;
     else await this.take();
     return false;
+  }
+
+  /** Holds the slot for longer, or takes another one when it is somebody else's by now. */
+  async keep(): Promise<void> {
+    if (!(await this.renew())) await this.take();
   }
 
   /** False when somebody else holds the slot by now. */

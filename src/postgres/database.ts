@@ -50,6 +50,8 @@ export class Database implements Queryable {
       statement_timeout: 15_000,
       lock_timeout: 10_000,
       idle_in_transaction_session_timeout: 10_000,
+      // A network that swallows everything sends no error: past this the server would have spoken.
+      query_timeout: 20_000,
     });
     this.#pool.on("error", options.onIdleError);
   }
@@ -75,6 +77,10 @@ export class Database implements Queryable {
       throw asFault(error);
     }
     let broken: Error | undefined;
+    // A connection that breaks between two statements says so by an event, which would end the process if nobody
+    // listened. The next statement finds out.
+    const ignore = (): void => undefined;
+    client.on("error", ignore);
     try {
       await client.query("begin");
       const value = await work({
@@ -89,6 +95,7 @@ export class Database implements Queryable {
       broken = asFault(error);
       throw broken;
     } finally {
+      client.off("error", ignore);
       client.release(broken);
     }
   }

@@ -1,0 +1,115 @@
+/** A ref_id has one effect, whoever sends it, however often and at once. */
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Outcome } from "../../src/ledger/decision.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import {
+  availableUsd,
+  type InsufficientFunds,
+  movement,
+  newId,
+  newProfiles,
+  startLane,
+  type TestLane,
+} from "../support/movements.ts";
+
+let db: TestDatabase;
+let first: TestLane;
+let second: TestLane;
+beforeAll(async () => {
+  db = await testDatabase();
+  first = await startLane(db.database);
+  second = await startLane(db.another());
+});
+afterEach(() => expectBooksBalance(db.owner));
+afterAll(async () => {
+  await first.lane.stop();
+  await second.lane.stop();
+  await db.close();
+});
+
+function idsOf(outcomes: readonly Outcome<Uuid, InsufficientFunds>[], kind: "done" | "exists"): Uuid[] {
+  return outcomes.flatMap((outcome) => {
+    if (outcome.kind === "done" && kind === "done") return [outcome.value];
+    return outcome.kind === "exists" && kind === "exists" ? [outcome.id] : [];
+  });
+}
+
+test("one ref_id fifty times at once has one effect, and the others hear whose it is", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await first.fund([from], "1000");
+  const claim = { customerId: newId(), refId: "invoice 1" };
+  const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
+    first.lane.execute(movement({ from, to, amount: "1", claim }));
+  const outcomes = await Promise.all(Array.from({ length: 50 }, send));
+  const [id, ...more] = idsOf(outcomes, "done");
+  expect(more).toEqual([]);
+  expect(idsOf(outcomes, "exists")).toEqual(Array(49).fill(id));
+  expect(await availableUsd(db.database, [from, to])).toEqual(["999", "1"]);
+});
+
+test("one ref_id with fifty different bodies through two lanes has one effect", async () => {
+  const [from, ...others] = newProfiles(51) as [never, ...never[]];
+  await first.fund([from], "1000");
+  const claim = { customerId: newId(), refId: "invoice 1" };
+  const outcomes = await Promise.all(
+    others.map((to, i) =>
+      (i % 2 === 0 ? first : second).lane.execute(movement({ from, to, amount: `${i + 1}`, claim })),
+    ),
+  );
+  const [id, ...more] = idsOf(outcomes, "done");
+  expect(more).toEqual([]);
+  expect(idsOf(outcomes, "exists")).toEqual(Array(49).fill(id));
+  const received = (await availableUsd(db.database, others)).filter((amount) => amount !== "0");
+  expect(received).toEqual([`${outcomes.findIndex(({ kind }) => kind === "done") + 1}`]);
+});
+
+test("the same ref_id of another customer is another one", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await first.fund([from], "1000");
+  const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
+    first.lane.execute(movement({ from, to, amount: "1", claim: { customerId: newId(), refId: "invoice 1" } }));
+  expect((await Promise.all([send(), send()])).map(({ kind }) => kind)).toEqual(["done", "done"]);
+});
+
+test("the retry of what succeeded hears so, though there is nothing left to pay it with", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await first.fund([from], "5");
+  const send = movement({ from, to, amount: "5", claim: { customerId: newId(), refId: "all of it" } });
+  const done = await first.lane.execute(send);
+  const retry = { ...send, claim: { ...send.claim, id: newId() } } as typeof send;
+  expect(done.kind).toBe("done");
+  // Once by the lane that remembers the ref_id, once by one that never saw it.
+  const exists = { kind: "exists", id: send.claim?.id };
+  expect(await first.lane.execute(retry)).toEqual(exists);
+  expect(await second.lane.execute(retry)).toEqual(exists);
+});
+
+test("a refusal does not use the ref_id up", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  const claim = { customerId: newId(), refId: "when there is money" };
+  const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
+    first.lane.execute(movement({ from, to, amount: "5", claim }));
+  expect(await send()).toEqual({ kind: "refused", refusal: { code: "insufficient_funds" } });
+  await first.fund([from], "5");
+  expect((await send()).kind).toBe("done");
+});
+
+test("a ref_id that its holder let go of is taken over exactly once by fifty at once", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await first.fund([from], "1000");
+  const claim = { customerId: newId(), refId: "order 7" };
+  const before = await first.lane.execute(movement({ from, to, amount: "1", claim }));
+  const released = async (holder: Uuid): Promise<boolean> => before.kind === "done" && holder === before.value;
+  const outcomes = await Promise.all(
+    Array.from({ length: 50 }, (_, i) =>
+      (i % 2 === 0 ? first : second).lane.execute(movement({ from, to, amount: "1", claim: { ...claim, released } })),
+    ),
+  );
+  const [id, ...more] = idsOf(outcomes, "done");
+  expect(more).toEqual([]);
+  expect(idsOf(outcomes, "exists")).toEqual(Array(49).fill(id));
+  expect(await availableUsd(db.database, [from, to])).toEqual(["998", "2"]);
+  expect(await db.database.rows("select id from claim where customer_id = $1", [claim.customerId])).toEqual([{ id }]);
+});

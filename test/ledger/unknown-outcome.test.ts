@@ -1,0 +1,130 @@
+/** When the connection is lost, a batch may still commit later. Only its number, taken by it or by nobody, decides. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { USD } from "../../src/money/asset.ts";
+import { Database } from "../../src/postgres/database.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { availableUsd, movement, newId, newProfiles, startLane, type TestLane } from "../support/movements.ts";
+import { type Relay, startRelay } from "../support/relay.ts";
+import { openTransaction, terminate, untilBlocked } from "../support/rows-in-the-way.ts";
+import { until } from "../support/until.ts";
+
+let db: TestDatabase;
+let relay: Relay;
+let throughRelay: Database;
+let ours: TestLane;
+beforeEach(async () => {
+  db = await testDatabase();
+  relay = await startRelay(db.connection);
+  throughRelay = new Database({ connection: relay.connection, maxConnections: 5, onIdleError: () => undefined });
+  ours = await startLane(throughRelay);
+});
+afterEach(async () => {
+  await ours.lane.stop();
+  await throughRelay.close();
+  await relay.close();
+  await expectBooksBalance(db.owner);
+  await db.close();
+});
+
+/*
+ * Taken out to see it fail: `hasCommitted` looked for the row of the batch instead of taking its number. It found
+ * none, the command was decided again, and both took effect.
+ */
+test("a batch that commits after its connection was lost is answered as done, and done once", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await ours.fund([from, to], "10");
+  // The batch has written its own row when it comes to the postings, and waits there for ours.
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query(
+    `insert into posting select owner_id, asset, seq + 1, journal_id, cause, part, amount, available, trading, pending,
+            at, slot, batch from posting where owner_id = $1 and asset = $2`,
+    [to, USD],
+  );
+  const outcome = ours.lane.execute(
+    movement({ from, to, amount: "4", claim: { customerId: newId(), refId: "lost answer" } }),
+  );
+  await untilBlocked(db);
+  relay.cut();
+  // Whoever wants to know waits for the old transaction, too.
+  await untilBlocked(db, 2);
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect((await outcome).kind).toBe("done");
+  expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
+  await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"));
+  expect(ours.events.at(-1)).toMatchObject({ kind: "recovered", committed: 1, again: 0 });
+});
+
+test("a batch whose number was taken while it waited never commits, and is done again once", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await ours.fund([from, to], "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
+  const outcome = ours.lane.execute(movement({ from, to, amount: "4" }));
+  await untilBlocked(db);
+  relay.cut();
+  await until("the number of the batch is void", async () => {
+    const [row] = await db.owner.rows<{ n: string }>("select count(*) as n from batch where void");
+    return row?.n === "2";
+  });
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect((await outcome).kind).toBe("done");
+  expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
+});
+
+test("while the outcome is unknown nobody is told that it is done or that it is not", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await ours.fund([from, to], "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
+  let answered = false;
+  const outcome = ours.lane.execute(movement({ from, to, amount: "4" })).finally(() => {
+    answered = true;
+  });
+  await untilBlocked(db);
+  relay.refuse(true);
+  relay.cut();
+  await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
+  expect(answered).toBe(false);
+  expect(ours.lane.full).toBe(true);
+  await expect(ours.lane.execute(movement({ from, to, amount: "1" }))).rejects.toThrow("the database is away");
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  relay.refuse(false);
+  expect((await outcome).kind).toBe("done");
+  expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
+});
+
+test("connections that are ended over and over lose nothing and double nothing", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await ours.fund([from, to], "1000");
+  const customerId = newId();
+  let done = 0;
+  const send = async (i: number): Promise<void> => {
+    const claim = { customerId, refId: `${i}` };
+    for (;;) {
+      try {
+        const outcome = await ours.lane.execute(movement({ from, to, amount: "1", claim }));
+        expect(["done", "exists"]).toContain(outcome.kind);
+        done += 1;
+        return;
+      } catch (error) {
+        // 503: the client repeats with the same ref_id.
+        expect(error).toMatchObject({ name: "Unavailable" });
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
+  };
+  const sends = (async () => {
+    for (let i = 0; i < 300; i += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => send(i + k)));
+  })();
+  while (done < 300) {
+    const seen = done;
+    await until("some more are done", () => done > seen);
+    if (done < 300) await terminate(db);
+  }
+  await sends;
+  expect(await availableUsd(db.database, [from, to])).toEqual(["700", "1300"]);
+});

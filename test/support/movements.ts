@@ -1,0 +1,101 @@
+/** Commands as small as they can be, for tests of the ledger that need no customers and no transfers. */
+import {
+  accountKey,
+  accountTable,
+  entry,
+  HOUSES,
+  journal,
+  type Owner,
+  type ProfileId,
+} from "../../src/ledger/accounts.ts";
+import { accept, type Claim, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
+import { Lane, type LaneBounds, type LaneEvent } from "../../src/ledger/lane.ts";
+import type { Key } from "../../src/ledger/rows.ts";
+import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
+import { USD } from "../../src/money/asset.ts";
+import type { Database, Queryable } from "../../src/postgres/database.ts";
+import { type Clock, systemClock } from "../../src/std/clock.ts";
+import { IdSource, type Uuid } from "../../src/std/id.ts";
+
+const ids = new IdSource();
+
+export const newId = (): Uuid => ids.next();
+export const newProfile = (): ProfileId => ids.next() as Uuid as ProfileId;
+export const newProfiles = (count: number): ProfileId[] => Array.from({ length: count }, newProfile);
+
+export interface InsufficientFunds extends Refusal {
+  readonly code: "insufficient_funds";
+}
+
+export interface Movement {
+  readonly from: Owner;
+  readonly to: Owner;
+  /** In USD. */
+  readonly amount: string;
+  readonly turn?: Uuid | "house";
+  readonly claim?: Omit<Claim, "kind" | "id"> & { readonly id?: Uuid };
+  /** Further rows that it rests on. */
+  readonly rests?: readonly Key[];
+  readonly lock?: true;
+}
+
+/** Moves USD, and answers the id of its journal. Profiles cannot go below zero. */
+export function movement(asked: Movement): Command<Uuid, InsufficientFunds> {
+  const amount = amountOf(asked.amount);
+  const id = asked.claim?.id ?? newId();
+  const [from, to] = [accountKey(asked.from, USD), accountKey(asked.to, USD)];
+  return {
+    turn: asked.turn ?? newId(),
+    rests: [from, to, ...(asked.rests ?? [])],
+    ...(asked.claim && { claim: { ...asked.claim, kind: "transfer", id } }),
+    ...(asked.lock && { lock: asked.lock }),
+    decide: (state) => {
+      const account = state.get(accountTable, from.key);
+      const isHouse = HOUSES.some((house) => house === asked.from);
+      if (!isHouse && (account?.available ?? 0n) < amount) return refuse({ code: "insufficient_funds" });
+      const entries = [entry(asked.from, USD, negative(amount)), entry(asked.to, USD, amount)];
+      return accept(id, { journals: [journal(id, "transfer", entries)] });
+    },
+  };
+}
+
+export interface TestLane {
+  readonly lane: Lane;
+  /** What the lane said, in order. */
+  readonly events: LaneEvent[];
+  /** Deposits USD into each profile. */
+  fund(profiles: readonly ProfileId[], amount: string): Promise<void>;
+}
+
+export interface TestLaneOptions {
+  readonly holder?: string;
+  readonly clock?: Clock;
+  readonly bounds?: Partial<LaneBounds>;
+}
+
+export async function startLane(database: Database, options: TestLaneOptions = {}): Promise<TestLane> {
+  const events: LaneEvent[] = [];
+  const lane = new Lane({
+    database,
+    clock: options.clock ?? systemClock,
+    holder: options.holder ?? newId(),
+    log: (event) => events.push(event),
+    ...(options.bounds && { bounds: options.bounds }),
+  });
+  await lane.start();
+  const fund = async (profiles: readonly ProfileId[], amount: string): Promise<void> => {
+    const deposits = profiles.map((to) => lane.execute(movement({ from: "world", to, amount, turn: "house" })));
+    await Promise.all(deposits);
+  };
+  return { lane, events, fund };
+}
+
+/** What is available to each profile in USD, as the database has it; "0" without an account. */
+export async function availableUsd(database: Queryable, profiles: readonly ProfileId[]): Promise<string[]> {
+  const rows = await database.rows<{ owner_id: string; available: string }>(
+    "select owner_id, available from account where owner_id = any($1) and asset = 'USD'",
+    [profiles],
+  );
+  const found = new Map(rows.map((row) => [row.owner_id, formatAmount(amountOf(row.available))]));
+  return profiles.map((profile) => found.get(profile) ?? "0");
+}

@@ -1,0 +1,47 @@
+/** What another session does to the lane's rows: holds them, changes them, and sees who waits for it. */
+import type { Client } from "pg";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import type { Database, Queryable } from "../../src/postgres/database.ts";
+import type { TestDatabase } from "./database.ts";
+import { newId } from "./movements.ts";
+import { until } from "./until.ts";
+
+/** Puts a profile's row there, as the owner of the database. */
+export async function insertProfile(owner: Queryable, id: ProfileId): Promise<void> {
+  const customer = newId();
+  await owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customer]);
+  await owner.rows(
+    `insert into profile (id, customer_id, kind, nickname, status, awaited, created_at, updated_at, seq)
+     values ($1, $2, 'NORMAL', 'treasury', 'ACTIVE', 0, now(), now(), 1)`,
+    [id, customer],
+  );
+}
+
+/** A session of its own in a transaction that stays open until it is ended. */
+export async function openTransaction(database: Database): Promise<Client> {
+  const session = await database.connect({ application_name: "in the way" });
+  // A test that fails drops its database under the open session.
+  session.on("error", () => undefined);
+  await session.query("begin");
+  return session;
+}
+
+/** Waits until so many sessions of the service wait for a lock. */
+export function untilBlocked({ owner, ownerConnection }: TestDatabase, sessions = 1): Promise<void> {
+  return until(`${sessions} sessions wait for a lock`, async () => {
+    const [row] = await owner.rows<{ count: string }>(
+      "select count(*) from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'",
+      [ownerConnection.database],
+    );
+    return Number(row?.count) >= sessions;
+  });
+}
+
+/** Ends the lane's connections from the server's side. */
+export async function terminate({ owner, ownerConnection }: TestDatabase, application = "%"): Promise<void> {
+  await owner.rows(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = $1 and application_name like $2 and pid <> pg_backend_pid()`,
+    [ownerConnection.database, application],
+  );
+}
