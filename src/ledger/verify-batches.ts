@@ -1,0 +1,165 @@
+/**
+ * Walks the batches of each slot in their order, each with all that it wrote. A batch and its rows are committed by one
+ * statement and never change, so whoever sees a batch sees its rows, now and later: pages need no common snapshot.
+ */
+import type { Database, Queryable } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import { postingTable, type Posting } from "./accounts.ts";
+import type { AnyRecordTable, AnyStateTable, SqlRecord } from "./rows.ts";
+import { PAGE } from "./verify.ts";
+
+/** Every table that lanes write, but for accounts and postings, which the ledger knows itself. */
+export interface LaneTables {
+  readonly records: readonly AnyRecordTable[];
+  readonly states: readonly AnyStateTable[];
+  /** Those of the states whose rows the catalogue opens, outside of any batch. */
+  readonly opened: readonly AnyStateTable[];
+}
+
+/** Where a slot's chain has come to. */
+export interface ChainHead {
+  readonly slot: number;
+  readonly n: bigint;
+  readonly hash: Buffer;
+}
+
+/** A batch as it is stored. */
+export interface StoredBatch {
+  readonly slot: number;
+  readonly n: bigint;
+  readonly hash: Buffer;
+  readonly at: Instant;
+  readonly void: boolean;
+  /** The text as it was hashed. */
+  readonly changes: string | undefined;
+  /** What `changes` says: the numbers of the state rows that it wrote, by table and key. */
+  readonly written: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+  /** The rows that it added, by table, as SQL gives them. */
+  readonly records: ReadonlyMap<string, readonly SqlRecord[]>;
+  readonly journals: ReadonlyMap<Uuid, readonly Posting[]>;
+}
+
+export const batchName = ({ slot, n }: { readonly slot: number; readonly n: bigint }): string => `batch ${slot}/${n}`;
+
+/** The last batch of every slot that has one. Looks into the index once per slot. */
+export async function readHeads(database: Queryable): Promise<ChainHead[]> {
+  const rows = await database.rows<{ slot: number; n: string; hash: Buffer }>(
+    `with recursive slots(slot) as (
+       select min(slot) from batch
+       union all
+       select (select min(batch.slot) from batch where batch.slot > slots.slot) from slots where slots.slot is not null)
+     select slots.slot, head.n, head.hash
+       from slots cross join lateral (select n, hash from batch where batch.slot = slots.slot order by n desc limit 1) head
+      order by slots.slot`,
+  );
+  return rows.map(({ slot, n, hash }) => ({ slot, n: BigInt(n), hash }));
+}
+
+/** The batches of a slot up to its head, in pages that hold about `PAGE` rows whatever the size of the batches. */
+export async function* walkBatches(
+  database: Database,
+  records: readonly AnyRecordTable[],
+  head: ChainHead,
+): AsyncGenerator<StoredBatch[]> {
+  const tables = [postingTable, ...records];
+  let next = 0n;
+  let limit = 16;
+  for (;;) {
+    const headers = await readHeaders(database, head, next, limit);
+    const [first, last] = [headers[0], headers.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const added = await Promise.all(tables.map((table) => readAdded(database, table, head.slot, first.n, last.n)));
+    yield headers.map((header) => withRows(header, tables, added));
+    next = last.n + 1n;
+    limit = nextLimit(limit, weightOf(headers) + added.reduce((sum, rows) => sum + rows.count, 0));
+  }
+}
+
+type Header = Omit<StoredBatch, "records" | "journals" | "written">;
+
+async function readHeaders(database: Queryable, head: ChainHead, from: bigint, limit: number): Promise<Header[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select slot, n, hash, at, void, changes::text as changes from batch
+      where slot = $1 and n between $2 and $3 order by n limit $4`,
+    [head.slot, from, head.n, limit],
+  );
+  return rows.map((row) => ({
+    slot: head.slot,
+    n: BigInt(row.n as string),
+    hash: row.hash as Buffer,
+    at: row.at as Instant,
+    void: row.void as boolean,
+    changes: (row.changes as string | null) ?? undefined,
+  }));
+}
+
+interface Added {
+  readonly count: number;
+  readonly byBatch: ReadonlyMap<string, readonly SqlRecord[]>;
+}
+
+async function readAdded(
+  database: Queryable,
+  table: AnyRecordTable,
+  slot: number,
+  first: bigint,
+  last: bigint,
+): Promise<Added> {
+  const columns = table.columns.map((column) => column.name).join(", ");
+  const rows = await database.rows<SqlRecord>(
+    `select ${columns}, batch from ${table.name} where slot = $1 and batch between $2 and $3`,
+    [slot, first, last],
+  );
+  return { count: rows.length, byBatch: groupBy(rows, (row) => row.batch as string) };
+}
+
+function withRows(header: Header, tables: readonly AnyRecordTable[], added: readonly Added[]): StoredBatch {
+  const records = new Map<string, readonly SqlRecord[]>();
+  for (const [i, table] of tables.entries()) {
+    const rows = added[i]?.byBatch.get(header.n.toString());
+    if (rows !== undefined) records.set(table.name, rows);
+  }
+  const postings = (records.get(postingTable.name) ?? []).map(postingTable.read);
+  return {
+    ...header,
+    written: writtenRows(header.changes),
+    records,
+    journals: groupBy(postings, (posting) => posting.journalId),
+  };
+}
+
+/** Text that was tampered with is JSON, because of the column's type, and need not be more. */
+function writtenRows(changes: string | undefined): Map<string, Map<string, bigint>> {
+  const tables = Object.entries((JSON.parse(changes ?? "{}") ?? {}) as Readonly<Record<string, unknown>>);
+  return new Map(tables.map(([table, rows]) => [table, numbersOf(Object.entries(rows ?? {}))]));
+}
+
+function numbersOf(entries: readonly (readonly [key: string, entry: unknown])[]): Map<string, bigint> {
+  const numbers = new Map<string, bigint>();
+  for (const [key, entry] of entries) {
+    const seq = /^([0-9]{1,18}) /.exec(String(entry))?.[1];
+    if (seq !== undefined) numbers.set(key, BigInt(seq));
+  }
+  return numbers;
+}
+
+/** A changed row's digest takes some 120 characters, as much memory as a small row. */
+function weightOf(headers: readonly Header[]): number {
+  return headers.reduce((sum, { changes }) => sum + 1 + (changes?.length ?? 0) / 120, 0);
+}
+
+/** So many batches that a page has about `PAGE` rows, growing slowly because the batches ahead may be larger. */
+function nextLimit(limit: number, rows: number): number {
+  return Math.max(1, Math.min(limit * 2, Math.floor((limit * PAGE) / rows)));
+}
+
+function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}

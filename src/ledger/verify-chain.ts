@@ -1,0 +1,101 @@
+/**
+ * The chain: in every slot the batches are numbered from 0 without gaps, and the hash of each is that of its content,
+ * made again from the rows that it added, and of the batch before it. What else can be seen in one batch alone is
+ * looked at in the same walk.
+ */
+import type { Database } from "../postgres/database.ts";
+import { postingTable } from "./accounts.ts";
+import { contentDigest, linkHash, NO_HASH, voidHash } from "./batch.ts";
+import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "./verify-batches.ts";
+import type { AnyRecordTable } from "./rows.ts";
+import type { Examination, Tally } from "./verify.ts";
+
+/** A check of batches, one page after the other. */
+export interface BatchCheck {
+  readonly check: string;
+  look(batches: readonly StoredBatch[], database: Database, tally: Tally): Promise<void> | void;
+}
+
+export const CHAIN = "chain";
+
+/**
+ * `checkpoint`: heads that were noted outside the database at some time. A chain that was made again as a whole, or
+ * cut off at its end, is sound in itself: only they tell.
+ */
+export function chainExamination(
+  records: readonly AnyRecordTable[],
+  batchChecks: readonly BatchCheck[],
+  checkpoint: readonly ChainHead[] = [],
+): Examination {
+  const tables = [postingTable, ...records].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    checks: [CHAIN, ...batchChecks.map(({ check }) => check)],
+    run: async (database, tally) => {
+      const heads = await readHeads(database);
+      for (const noted of checkpoint) {
+        const head = heads.find(({ slot }) => slot === noted.slot);
+        if (head === undefined || head.n < noted.n)
+          tally(CHAIN).broken(batchName(noted), "is missing: the checkpoint has it");
+      }
+      for (const head of heads) {
+        const chain = new Chain(
+          tables,
+          checkpoint.find(({ slot }) => slot === head.slot),
+          tally(CHAIN),
+        );
+        for await (const batches of walkBatches(database, records, head)) {
+          for (const batch of batches) chain.follow(batch);
+          for (const { check, look } of batchChecks) await look(batches, database, tally(check));
+        }
+      }
+    },
+  };
+}
+
+/** One slot's chain, as far as it was followed. */
+class Chain {
+  readonly #tables: readonly AnyRecordTable[];
+  readonly #noted: ChainHead | undefined;
+  readonly #tally: Tally;
+  #n = -1n;
+  #hash: Buffer = NO_HASH;
+
+  constructor(tables: readonly AnyRecordTable[], noted: ChainHead | undefined, tally: Tally) {
+    this.#tables = tables;
+    this.#noted = noted;
+    this.#tally = tally;
+  }
+
+  follow(batch: StoredBatch): void {
+    this.#tally.examined(1);
+    const name = batchName(batch);
+    if (batch.n !== this.#n + 1n) {
+      // What stands behind a gap cannot be hashed again; it is taken as it is, to follow the chain from there.
+      const missing = batchName({ slot: batch.slot, n: this.#n + 1n });
+      this.#tally.broken(missing, `is missing: the next one is ${name}`);
+    } else if (!batch.hash.equals(this.#hashOf(batch))) {
+      this.#tally.broken(name, "does not hash to its hash: it, its rows or the batch before it were changed");
+    }
+    if (batch.n === this.#noted?.n && !batch.hash.equals(this.#noted.hash))
+      this.#tally.broken(name, "is not the batch that the checkpoint has");
+    this.#n = batch.n;
+    this.#hash = batch.hash;
+  }
+
+  #hashOf(batch: StoredBatch): Buffer {
+    const { slot, n, at, changes } = batch;
+    if (batch.void) return voidHash(this.#hash, slot, n);
+    const records = this.#tables
+      .filter((table) => batch.records.has(table.name))
+      .map((table) => ({ table, rows: sortedRows(table, batch) }));
+    return linkHash(this.#hash, slot, n, contentDigest(at, records, changes));
+  }
+}
+
+/** The rows in the order in which the lane hashed them. */
+function sortedRows(table: AnyRecordTable, batch: StoredBatch): object[] {
+  const rows: object[] = (batch.records.get(table.name) ?? []).map(table.read);
+  const keyed = rows.map((row): [string, object] => [table.orderBy(row), row]);
+  keyed.sort(([a], [b]) => (a < b ? -1 : 1));
+  return keyed.map(([, row]) => row);
+}

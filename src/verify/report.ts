@@ -1,0 +1,23 @@
+import type { CheckResult } from "../ledger/verify.ts";
+
+/** The results as a table: check, records examined, result. Findings follow, the first one of each check. */
+export function formatReport(checks: readonly CheckResult[]): string {
+  const rows = checks.map(({ check, examined, broken }) => [
+    check,
+    examined.toString(),
+    broken === 0 ? "sound" : `${broken} broken`,
+  ]);
+  const lines = table([["check", "examined", "result"], ...rows]);
+  const findings = checks.flatMap(({ first }) => first ?? []);
+  const broken = findings.map(({ check, record, message }) => `${check}: ${record} ${message}`);
+  return [...lines, ...(broken.length === 0 ? [] : ["", ...broken])].join("\n");
+}
+
+/** Columns as wide as their widest cell: words to the left, the numbers in the middle to the right. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const width = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const [first, second] = [width(0), width(1)];
+  return rows.map(([check = "", examined = "", result = ""]) =>
+    [check.padEnd(first), examined.padStart(second), result].join("  "),
+  );
+}

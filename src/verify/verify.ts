@@ -1,0 +1,86 @@
+/**
+ * Verifies everything: computes what the books say again from what they are made of, and names what does not fit. It
+ * may run while money moves, on the primary or on a replica. What each check says, its file tells:
+ *
+ *   chain        the batches of each slot are numbered without gaps and hash to their hashes
+ *   journals     each sums to zero per asset
+ *   transfers    both sides are there and fit their journal
+ *   matches      each one's journal moved what its executions and orders ask for
+ *   conversions  each one's journals fit it
+ *   states       what changes is as the batch left it that it names
+ *   records      what never changes belongs to a batch
+ *   accounts     each is what its postings make of it
+ *   reserve      the reserve backs what is issued, and that is what profiles hold
+ *   pending, trading   what is kept aside is what conversions and orders hold
+ *   orders       each holds what is left of it, and filled what its executions say
+ *   executions   both sides are there, at their orders' rates
+ *   awaited      profiles count what will pay into them
+ *   claims       every ref_id leads to its record
+ */
+import { conversionTable } from "../conversions/store.ts";
+import { conversionCheck, pendingExamination } from "../conversions/verify-conversions.ts";
+import { profileTable } from "../customers/profiles.ts";
+import { executionTable } from "../exchange/execution.ts";
+import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
+import { orderTable } from "../exchange/order.ts";
+import { executionsExamination } from "../exchange/verify-executions.ts";
+import { matchCheck } from "../exchange/verify-matches.ts";
+import { ordersExamination, tradingExamination } from "../exchange/verify-orders.ts";
+import { type CheckResult, type Examination, examine, type Watcher } from "../ledger/verify.ts";
+import { accountsExamination } from "../ledger/verify-accounts.ts";
+import { type ChainHead, type LaneTables, readHeads } from "../ledger/verify-batches.ts";
+import { chainExamination } from "../ledger/verify-chain.ts";
+import { journalCheck } from "../ledger/verify-journals.ts";
+import { recordsExamination } from "../ledger/verify-records.ts";
+import { reserveExamination } from "../ledger/verify-reserve.ts";
+import { goneCheck, statesExamination } from "../ledger/verify-states.ts";
+import type { Database } from "../postgres/database.ts";
+import { transferTable } from "../transfers/store.ts";
+import { transferCheck } from "../transfers/verify-transfers.ts";
+import { awaitedExamination } from "./verify-awaited.ts";
+import { claimsExamination } from "./verify-claims.ts";
+
+export interface VerifyReport {
+  readonly checks: readonly CheckResult[];
+  /** Where the chains stood before: kept outside the database, the next time's checkpoint. */
+  readonly heads: readonly ChainHead[];
+  /** Whether there was a checkpoint: without one, a chain that was made again as a whole looks sound. */
+  readonly hadCheckpoint: boolean;
+  readonly sound: boolean;
+}
+
+export interface VerifyOptions {
+  /** Heads that an earlier report had. */
+  readonly checkpoint?: readonly ChainHead[];
+  readonly watcher?: Watcher;
+}
+
+const TABLES: LaneTables = {
+  records: [executionTable, transferTable],
+  states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable],
+  opened: [marketTable],
+};
+
+export async function verifyAll(database: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
+  const heads = await readHeads(database);
+  const checks = await examine(database, examinations(options.checkpoint), options.watcher);
+  const sound = checks.every(({ broken }) => broken === 0);
+  return { checks, heads, hadCheckpoint: options.checkpoint !== undefined, sound };
+}
+
+function examinations(checkpoint: readonly ChainHead[] | undefined): Examination[] {
+  const batchChecks = [journalCheck, transferCheck, matchCheck, conversionCheck, goneCheck(TABLES)];
+  return [
+    chainExamination(TABLES.records, batchChecks, checkpoint),
+    statesExamination(TABLES),
+    recordsExamination(TABLES.records),
+    accountsExamination,
+    reserveExamination,
+    pendingExamination,
+    tradingExamination,
+    ordersExamination,
+    executionsExamination,
+    awaitedExamination,
+    claimsExamination,
+  ];
+}

@@ -1,0 +1,219 @@
+/**
+ * A small set of books that has one of everything, made by the real lane: deposits, a withdrawal, a transfer,
+ * conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
+ */
+import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import { closing, createConversions } from "../../src/conversions/conversions.ts";
+import type { ConversionRequest } from "../../src/conversions/rules.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { createCustomers } from "../../src/customers/customers.ts";
+import { createProfiles } from "../../src/customers/profiles.ts";
+import { createExchange } from "../../src/exchange/exchange.ts";
+import { type Execution, executionTable } from "../../src/exchange/execution.ts";
+import { matchJournalId, nextMatchId, NO_EXECUTION, takerId } from "../../src/exchange/execution-id.ts";
+import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
+import type { OrderRequest } from "../../src/exchange/place-order.ts";
+import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
+import { accept, type Command, type Outcome, type Refusal } from "../../src/ledger/decision.ts";
+import { Lane } from "../../src/ledger/lane.ts";
+import { addition, change } from "../../src/ledger/rows.ts";
+import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { assert, must } from "../../src/std/assert.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import { IdSource, siblingId, type Uuid } from "../../src/std/id.ts";
+import { createTransfers } from "../../src/transfers/transfers.ts";
+
+export interface SmallBooks {
+  /** Names of ids, by id: what is beside a name is the odd id of a pair. */
+  readonly names: ReadonlyMap<string, string>;
+  /** A platform transfer of so many USD from `treasury` to `shop`. */
+  transfer(amount: string): Promise<void>;
+  convert(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Orders stay as they are placed: the match is made here, by hand. */
+const NO_ENGINES = { wake: () => undefined, onCommitted: () => undefined };
+
+export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
+  const catalogue = await loadCatalogue(database);
+  const lane = new Lane({ database, clock: systemClock, holder: "small-books", log: () => undefined });
+  await lane.start();
+  const making = new Making(database, lane, catalogue);
+  await making.all();
+  return {
+    names: making.names,
+    transfer: (amount) => making.transfer("", amount),
+    convert: () => making.convert("", { sourceAsset: "USD", targetAsset: "PYUSD", amount: amountOf("1") }, "settle"),
+    close: async () => {
+      await lane.stop();
+      catalogue.close();
+    },
+  };
+}
+
+class Making {
+  readonly names = new Map<string, string>();
+  readonly #lane: Lane;
+  readonly #catalogue: Catalogue;
+  readonly #ids = new IdSource();
+  readonly #parts;
+  #customerId = "" as CustomerId;
+  readonly #profiles = new Map<string, ProfileId>();
+
+  constructor(database: Database, lane: Lane, catalogue: Catalogue) {
+    this.#lane = lane;
+    this.#catalogue = catalogue;
+    const parts = { database, lane, catalogue, ids: this.#ids, clock: systemClock };
+    this.#parts = {
+      customers: createCustomers(parts),
+      profiles: createProfiles(parts),
+      transfers: createTransfers(parts),
+      conversions: createConversions({ ...parts, onCreated: () => undefined }),
+      exchange: createExchange({ ...parts, engines: NO_ENGINES }),
+    };
+  }
+
+  async all(): Promise<void> {
+    this.#customerId = this.#named("acme", this.#ids.next()) as CustomerId;
+    await this.#parts.customers.ensure(this.#customerId, "Acme");
+    for (const nickname of ["treasury", "shop", "desk", "vault"]) await this.#profile(nickname);
+    await this.#cross("wire", "treasury", "USD", "100000");
+    await this.#cross("coins", "treasury", "PYUSD", "500");
+    await this.#cross("bitcoin", "desk", "BTC", "10");
+    await this.#cross("payout", "treasury", "USD", "10", "DEBIT");
+    await this.transfer("rent", "25", "rent");
+    const mint = { sourceAsset: "USD", targetAsset: "USDP", amount: amountOf("100") };
+    await this.convert("mint", mint, "settle");
+    await this.convert("undone", { ...mint, sourceAsset: "PYUSD" }, "cancel");
+    const redeem = { sourceAsset: "PYUSD", targetAsset: "USD", amount: amountOf("50"), refId: "redeem" };
+    await this.convert("redeem", { ...redeem, recipientProfileId: this.#profileId("vault") });
+    const maker = await this.#place("offer", "desk", { side: "SELL", price: "20000", amount: "2", to: "vault" });
+    const taker = await this.#place("bid", "treasury", { side: "BUY", price: "21000", amount: "1", refId: "bid" });
+    await this.#lane.execute(this.#match(maker, taker, "1", "20000"));
+    await this.#place("low", "treasury", { side: "BUY", price: "15000", amount: "0.5" });
+  }
+
+  async transfer(name: string, amount: string, refId?: string): Promise<void> {
+    const [from, to] = [{ profileId: this.#profileId("treasury") }, { profileId: this.#profileId("shop") }];
+    const request = { customerId: this.#customerId, kind: "platform", from, to, asset: "USD", refId } as const;
+    const { id } = done(await this.#parts.transfers.move({ ...request, amount: amountOf(amount) }));
+    this.#named(name, id);
+  }
+
+  async convert(name: string, request: Partial<ConversionRequest>, end?: "settle" | "cancel"): Promise<void> {
+    const profileId = this.#profileId("treasury");
+    const asked = { customerId: this.#customerId, profileId, ...request } as ConversionRequest;
+    const conversion = done(await this.#parts.conversions.create(asked));
+    this.#named(name, conversion.id);
+    if (end !== undefined) done(await this.#lane.execute(closing(conversion, end)));
+  }
+
+  async #profile(nickname: string): Promise<void> {
+    const request = { customerId: this.#customerId, nickname, description: undefined };
+    const { id } = done(await this.#parts.profiles.create(request));
+    this.#profiles.set(nickname, id);
+    this.#named(nickname, id);
+  }
+
+  async #cross(name: string, profile: string, asset: string, amount: string, direction: "CREDIT" | "DEBIT" = "CREDIT") {
+    const type = direction === "CREDIT" ? "WIRE_DEPOSIT" : "WIRE_WITHDRAWAL";
+    const owner = { customerId: this.#customerId, profileId: this.#profileId(profile) };
+    const request = { ...owner, asset, amount: amountOf(amount), direction, type, crossing: {} } as const;
+    this.#named(name, done(await this.#parts.transfers.cross(request)).id);
+  }
+
+  async #place(
+    name: string,
+    profile: string,
+    asked: { side: "BUY" | "SELL"; price: string; amount: string; to?: string; refId?: string },
+  ): Promise<Order> {
+    const request: OrderRequest = {
+      customerId: this.#customerId,
+      profileId: this.#profileId(profile),
+      market: "BTCUSD",
+      side: asked.side,
+      type: "LIMIT",
+      timeInForce: "GTC",
+      price: { amount: amountOf(asked.price), isExact: true },
+      baseAmount: amountOf(asked.amount),
+      refId: asked.refId,
+      recipientProfileId: asked.to === undefined ? undefined : this.#profileId(asked.to),
+    };
+    const order = done(await this.#parts.exchange.place(request));
+    this.#named(name, order.id);
+    return order;
+  }
+
+  /** What an engine does with a match that fills the taker, a limit buy. */
+  #match(maker: Order, taker: Order, amountText: string, priceText: string): Command<undefined, never> {
+    const [amount, price] = [amountOf(amountText), amountOf(priceText)];
+    const gross = multiplyExact(amount, price);
+    const commission = multiplyExact(gross, taker.takerRate);
+    const rebate = multiplyExact(gross, maker.makerRebate);
+    const market = must(this.#catalogue.findMarket(maker.market), "the market is there");
+    const { base, quote } = market;
+    const makerId = nextMatchId(NO_EXECUTION, market.number, systemClock.now());
+    const journalId = matchJournalId(makerId);
+    this.names.set(makerId.toString(), "match").set(takerId(makerId).toString(), "match+1").set(journalId, "match");
+    const recipient = must(maker.recipientProfileId, "the maker has a recipient");
+    const cost = plus(gross, commission);
+    const both = { market: market.code, amount, price, accountId: undefined, executedAt: systemClock.now() };
+    const executions: Execution[] = [
+      { ...both, ...orderOf(maker), id: makerId, commission: ZERO, rebate },
+      { ...both, ...orderOf(taker), id: takerId(makerId), commission, rebate: ZERO },
+    ];
+    const entries = [
+      entry(maker.profileId, base, negative(amount), "trading"),
+      entry(taker.profileId, base, amount),
+      entry(taker.profileId, quote, negative(taker.held), "trading"),
+      entry(taker.profileId, quote, minus(taker.held, cost)),
+      entry(recipient, quote, plus(gross, rebate)),
+      entry("fees", quote, minus(commission, rebate)),
+    ];
+    return {
+      turn: "house",
+      rests: [
+        ...[maker, taker].map((order) => orderKey(order.profileId, order.id)),
+        ...entries.map(({ owner, asset }) => accountKey(owner, asset)),
+      ],
+      decide: (state, now) => {
+        const [resting, coming] = [maker, taker].map((order) =>
+          must(state.get(orderTable, orderKey(order.profileId, order.id).key), "the order is there"),
+        ) as [Order, Order];
+        const closed = { status: "FILLED", closedAt: now, held: ZERO } as const;
+        const left = { status: "OPEN", held: minus(resting.held, amount) } as const;
+        return accept(undefined, {
+          states: [
+            change(orderTable, { ...resting, ...left, ...filled(resting, amount, gross) }),
+            change(orderTable, { ...coming, ...closed, ...filled(coming, amount, gross) }),
+          ],
+          records: executions.map((execution) => addition(executionTable, execution)),
+          journals: [journal(journalId, "order_filled", entries)],
+        });
+      },
+    };
+  }
+
+  #profileId(nickname: string): ProfileId {
+    return must(this.#profiles.get(nickname), `there is a profile ${nickname}`);
+  }
+
+  #named(name: string, id: Uuid): Uuid {
+    if (name !== "") this.names.set(id, name).set(siblingId(id), `${name}+1`);
+    return id;
+  }
+}
+
+const orderOf = ({ profileId, customerId, id, side }: Order) => ({ profileId, customerId, orderId: id, side });
+
+const filled = (order: Order, amount: Amount, gross: Amount) => ({
+  filled: plus(order.filled, amount),
+  filledGross: plus(order.filledGross, gross),
+});
+
+function done<Value>(outcome: Outcome<Value, Refusal>): Value {
+  assert(outcome.kind === "done", `the command is carried out, but it is ${JSON.stringify(outcome.kind)}`);
+  return outcome.value;
+}
