@@ -1,8 +1,8 @@
+import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { decodeCursor, encodeCursor, page, pageRequest } from "./paging.ts";
 import { ListOf, ListQuery } from "./schemas.ts";
-import { Type } from "typebox";
 
 const NUMBERS = [1, 2, 3, 4, 5];
 const LIST = { customerId: "c-1", path: "/v2/toys", query: { nickname: "a", limit: 2, page_cursor: "" } };

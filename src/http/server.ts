@@ -23,6 +23,7 @@
  *       });
  *     }
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import {
   type FastifyBaseLogger,
@@ -34,7 +35,6 @@ import {
   type RawServerDefault,
   type RouteOptions,
 } from "fastify";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { assert } from "../std/assert.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
 import { type Access, grantOf, guard, type Verify } from "./guard.ts";
