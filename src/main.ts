@@ -37,17 +37,27 @@ interface Addresses {
 }
 
 /** Everything that is started is on `closing`, in the order in which it is to be closed. */
-export async function startService(config: Config, log: Logger): Promise<Service> {
+export async function startService(
+  config: Config,
+  log: Logger,
+  /** Routes of the caller's own beside ours: what a benchmark compares them with. */
+  addRoutes: (api: Api) => void = () => undefined,
+): Promise<Service> {
   const closing: (() => Promise<void> | void)[] = [];
   try {
-    return await start(config, log, closing);
+    return await start(config, log, closing, addRoutes);
   } catch (error) {
     await closeAll(closing).catch(() => undefined);
     throw error;
   }
 }
 
-async function start(config: Config, log: Logger, closing: (() => Promise<void> | void)[]): Promise<Service> {
+async function start(
+  config: Config,
+  log: Logger,
+  closing: (() => Promise<void> | void)[],
+  addRoutes: (api: Api) => void,
+): Promise<Service> {
   const core = await openCore(config, "serve", log);
   closing.unshift(() => core.close());
   const settlement = new Settlement({
@@ -71,6 +81,7 @@ async function start(config: Config, log: Logger, closing: (() => Promise<void> 
   await oauth.start();
   closing.unshift(() => oauth.stop());
   const api = await buildApi(config, core, parts, oauth, addresses);
+  addRoutes(api);
   if (config.roles.has("auth")) {
     const port = await listen(oauth.authServer, config.host, config.authPort, "PARBOOK_AUTH_PORT");
     closing.unshift(() => oauth.authServer.close());
