@@ -1,0 +1,246 @@
+/** Transfers: moving assets between profiles, and reading what was moved. */
+import { type Static, Type } from "typebox";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { siblingId, type Uuid } from "../../std/id.ts";
+import {
+  TRANSFER_TYPES,
+  type TransferFilter,
+  type TransferRequest,
+  type Transfers,
+} from "../../transfers/transfers.ts";
+import { invalid } from "../failing-fields.ts";
+import { page, pageRequest } from "../paging.ts";
+import { errors } from "../problem-responses.ts";
+import { notFound } from "../problems.ts";
+import {
+  AccountId,
+  Amount,
+  AssetCode,
+  Body,
+  IdentityId,
+  ListOf,
+  ListQuery,
+  Metadata,
+  RefId,
+  Repeatable,
+  ShortText,
+  UuidText,
+  uuidOf,
+} from "../schemas.ts";
+import type { Api } from "../server.ts";
+import { comparisons, idsWithin, intersection, readComparisons } from "../time-range.ts";
+import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "../transfer-record.ts";
+import { doneValue, idPosition, nameTaken, profileIdOf, requestedAmount } from "../wire.ts";
+
+const MoveBody = Body(
+  {
+    from_profile_id: Type.String({ ...UuidText, description: "Who sends. A profile of the caller's." }),
+    to_profile_id: Type.String({ ...UuidText, description: "Who receives." }),
+    amount: Amount,
+    asset: AssetCode,
+    ref_id: Type.Optional(RefId),
+    metadata: Type.Optional(Metadata),
+    recipient_metadata: Type.Optional(Metadata),
+    from_identity_id: Type.Optional(IdentityId),
+    from_account_id: Type.Optional(AccountId),
+    to_identity_id: Type.Optional(IdentityId),
+    to_account_id: Type.Optional(AccountId),
+  },
+  {
+    examples: [
+      {
+        from_profile_id: "0190d5a4-1111-7000-8000-000000000004",
+        to_profile_id: "0190d5a4-2222-7000-8000-000000000006",
+        amount: "10.5",
+        asset: "USDG",
+        ref_id: "payout-2026-11-21-0042",
+        metadata: { invoice: "2026-0042" },
+      },
+    ],
+  },
+);
+
+const ListTransfersQuery = ListQuery(
+  {
+    profile_ids: Repeatable(UuidText, "Records of these profiles."),
+    ids: Repeatable(UuidText, "These records."),
+    group_ids: Repeatable(UuidText, "The records of these internal and platform transfers."),
+    ref_ids: Repeatable(ShortText("A ref_id.", "payout-0042"), "Records with these ref_ids."),
+    account_ids: Repeatable(AccountId, "Records of these accounts."),
+    identity_ids: Repeatable(IdentityId, "Records of these identities."),
+    type: Repeatable(Type.Enum([...TRANSFER_TYPES]), "Records of these types."),
+    statuses: Repeatable(Type.Enum([...TRANSFER_STATUSES]), "Records with these statuses. For now all are COMPLETED."),
+    ...comparisons("created_at"),
+    ...comparisons("updated_at"),
+    order_by: Type.Enum(["CREATED_AT", "UPDATED_AT"], { description: "What to order by.", default: "CREATED_AT" }),
+    order: Type.Optional(
+      Type.Enum(["ASC", "DESC"], {
+        description: "Oldest first or newest first: DESC unless said, but ASC when ordered by UPDATED_AT.",
+      }),
+    ),
+  },
+  { standard: 100, maximum: 1000 },
+);
+
+export function transferRoutes(api: Api, transfers: Transfers): void {
+  moveRoute(api, transfers, "platform");
+  moveRoute(api, transfers, "internal");
+  findRoute(api, transfers);
+  listRoute(api, transfers);
+}
+
+const MOVES = {
+  platform: {
+    scope: "transfer:write_platform_transfer",
+    operationId: "createPlatformTransfer",
+    summary: "Move an asset to any profile of the platform",
+    description:
+      "Debits a profile of the caller's and credits any active profile. The answer is the debit record; the credit record belongs to the receiving profile's customer, and neither side sees the other's.",
+  },
+  internal: {
+    scope: "transfer:write_internal_transfer",
+    operationId: "createInternalTransfer",
+    summary: "Move an asset between two profiles of the caller's",
+    description: "Debits one profile of the caller's and credits another. The answer is the debit record.",
+  },
+} as const;
+
+const MOVE_PROBLEMS = [
+  ...([400, "exceed-precision", 401, 403, "insufficient-funds", 404, "already-exists"] as const),
+  ...([413, 415, 429, 500, 503] as const),
+];
+
+function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"): void {
+  const { scope, ...texts } = MOVES[kind];
+  api.post(
+    `/v2/transfer/${kind}`,
+    {
+      config: { scope },
+      schema: {
+        tags: ["Transfers"],
+        ...texts,
+        body: MoveBody,
+        response: { 200: TransferBody, ...errors(...MOVE_PROBLEMS) },
+      },
+    },
+    async ({ grant: { customerId }, body }) => {
+      const outcome = await transfers.move(moveOf(kind, customerId, body));
+      const debit = await doneValue(outcome, body, async (id) => {
+        const existing = await transfers.find(customerId, id);
+        return nameTaken("ref_id", body, existing && transferBody(existing));
+      });
+      return transferBody(debit);
+    },
+  );
+}
+
+function moveOf(kind: "internal" | "platform", customerId: CustomerId, body: Static<typeof MoveBody>): TransferRequest {
+  const [from, to] = [profileIdOf(body.from_profile_id), profileIdOf(body.to_profile_id)];
+  if (from === to) {
+    throw invalid([
+      { field: "to_profile_id", value: body.to_profile_id, rule: "is the same profile as from_profile_id" },
+    ]);
+  }
+  return {
+    customerId,
+    kind,
+    from: {
+      profileId: from,
+      metadata: body.metadata,
+      identityId: body.from_identity_id,
+      accountId: body.from_account_id,
+    },
+    to: {
+      profileId: to,
+      metadata: body.recipient_metadata,
+      identityId: body.to_identity_id,
+      accountId: body.to_account_id,
+    },
+    amount: requestedAmount(body.amount),
+    asset: body.asset,
+    refId: body.ref_id,
+  };
+}
+
+function findRoute(api: Api, transfers: Transfers): void {
+  api.get(
+    "/v2/transfer/transfers/:id",
+    {
+      config: { scope: "transfer:read_transfer" },
+      schema: {
+        operationId: "getTransfer",
+        tags: ["Transfers"],
+        summary: "Read a transfer",
+        description: "A transfer, deposit or withdrawal as the caller's side of it.",
+        params: Type.Object({ id: UuidText }),
+        response: { 200: TransferBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params }) => {
+      const id = uuidOf(params.id);
+      const transfer = await transfers.find(customerId, id);
+      if (transfer === undefined) throw notFound(`transfer not found: ${id}`);
+      return transferBody(transfer);
+    },
+  );
+}
+
+function listRoute(api: Api, transfers: Transfers): void {
+  api.get(
+    "/v2/transfer/transfers",
+    {
+      config: { scope: "transfer:read_transfer" },
+      schema: {
+        operationId: "listTransfers",
+        tags: ["Transfers"],
+        summary: "List transfers",
+        description: "The caller's records. Filters combine with AND, the values of one filter with OR.",
+        querystring: ListTransfersQuery,
+        response: { 200: ListOf(TransferBody), ...errors(400, 401, 403, 429, 500, 503) },
+      },
+    },
+    async (request) => {
+      const { order_by, order = order_by === "UPDATED_AT" ? "ASC" : "DESC" } = request.query;
+      const query = { ...request.query, order };
+      const asked = pageRequest(request, query, idPosition);
+      const filter = filterOf(request.grant.customerId, query);
+      const rows =
+        filter === "matches_nothing"
+          ? []
+          : await transfers.list({ ...filter, order, after: asked.after, limit: asked.limit + 1 });
+      return page(rows, asked, ({ id }) => [id], transferBody);
+    },
+  );
+}
+
+type Filter = Omit<TransferFilter, "order" | "after" | "limit">;
+
+function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuery>): Filter | "matches_nothing" {
+  if (query.statuses?.includes("COMPLETED") === false) return "matches_nothing";
+  const groups = query.group_ids?.map(uuidOf);
+  // Both times of a record are the same: it never changes.
+  const times = intersection([readComparisons(query, "created_at"), readComparisons(query, "updated_at")]);
+  return {
+    customerId,
+    profileIds: query.profile_ids?.map(uuidOf),
+    ids: both(query.ids?.map(uuidOf), groups?.flatMap(recordsOf)),
+    refIds: query.ref_ids,
+    accountIds: query.account_ids,
+    identityIds: query.identity_ids,
+    // A deposit has an id that could be a group's, but no group.
+    types: both(query.type, groups && PAIRED_TYPES),
+    ...idsWithin(times),
+  };
+}
+
+/** What is in both of two filters on the same thing; an absent one filters nothing. */
+function both<Item>(one: readonly Item[] | undefined, other: readonly Item[] | undefined): readonly Item[] | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one.filter((item) => other.includes(item));
+}
+
+/** The two records of a group, whose id is that of the debit record and even. An odd id is no group's. */
+function recordsOf(groupId: Uuid): Uuid[] {
+  const isEven = siblingId(groupId) > groupId;
+  return isEven ? [groupId, siblingId(groupId)] : [];
+}
