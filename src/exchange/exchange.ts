@@ -9,7 +9,9 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import type { Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Amount } from "../money/amount.ts";
+import type { AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
 import type { Clock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import { FillWaits } from "./await-fill.ts";
@@ -63,6 +65,10 @@ export interface Exchange {
   /** Newest first. */
   listExecutions(query: ExecutionQuery): Promise<Execution[]>;
   listMarkets(): Promise<MarketListing[]>;
+  /** What prices and commissions of the market are in. */
+  quoteAssetOf(market: MarketCode): AssetCode;
+  /** The markets that there are, in the order of their codes. */
+  marketCodes(): readonly MarketCode[];
   /** The price of the market's last execution; undefined before the first. */
   lastPrice(market: MarketCode): Promise<Amount | undefined>;
   haltMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
@@ -102,6 +108,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
     averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
     listExecutions: (query) => readExecutions(database, query),
     listMarkets: () => listMarkets(database, catalogue),
+    quoteAssetOf: (market) => must(catalogue.findMarket(market), "an execution is of a market of the catalogue").quote,
+    marketCodes: () => catalogue.listMarkets().map(({ code }) => code),
     lastPrice: (market) => findLastPrice(database, market),
     haltMarket: (market) => lane.execute(haltMarket(market)),
     resumeMarket: (market) => lane.execute(resumeMarket(market)),

@@ -54,9 +54,11 @@ export interface OrderFilter {
   readonly market?: string | undefined;
   readonly status?: OrderStatus | undefined;
   readonly refIds?: readonly string[] | undefined;
-  /** Bounds on the id, which are bounds on the creation time and the page's beginning: from, inclusive, and before. */
+  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
+  /** The last one of the page before: the next page begins behind it. */
+  readonly after?: Uuid | undefined;
   readonly limit: number;
 }
 
@@ -72,7 +74,8 @@ export async function listOrders(database: Queryable, filter: OrderFilter): Prom
         and ($6::text[] is null or ref_id = any($6))
         and ($7::uuid is null or id >= $7)
         and ($8::uuid is null or id < $8)
-      order by id desc limit $9`,
+        and ($9::uuid is null or id < $9)
+      order by id desc limit $10`,
     [
       filter.customerId,
       filter.profileId ?? null,
@@ -82,6 +85,7 @@ export async function listOrders(database: Queryable, filter: OrderFilter): Prom
       filter.refIds ?? null,
       filter.from ?? null,
       filter.before ?? null,
+      filter.after ?? null,
       filter.limit,
     ],
   );
