@@ -1,5 +1,7 @@
 /** From what the schemas have let pass to what the domain folders take, and back. */
 
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Profiles } from "../customers/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Outcome } from "../ledger/decision.ts";
 import type { RequestedAmount } from "../ledger/refusals.ts";
@@ -18,6 +20,15 @@ export function requestedAmount(checked: string): RequestedAmount {
 }
 
 export const profileIdOf = (checked: string): ProfileId => uuidOf(checked) as ProfileId;
+
+/** The profile that a path names: `default` is the caller's DEFAULT one. Whether there is such a profile is not asked. */
+export async function profileInPath(
+  profiles: Pick<Profiles, "getDefault">,
+  customerId: CustomerId,
+  checked: string,
+): Promise<ProfileId> {
+  return checked === "default" ? (await profiles.getDefault(customerId)).id : profileIdOf(checked);
+}
 
 /** Reads the position in a cursor of a list that is ordered by id. */
 export function idPosition(position: readonly string[]): Uuid | undefined {
