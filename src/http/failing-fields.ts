@@ -51,7 +51,7 @@ export function shownValue(value: unknown): string | number | boolean | null {
   return shortened(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 }
 
-export function shortened(text: string): string {
+function shortened(text: string): string {
   if (text.length <= SHOWN_CHARACTERS) return text;
   // Cut between code points: half of one is not text.
   const start = Array.from(text.slice(0, 2 * SHOWN_CHARACTERS)).slice(0, SHOWN_CHARACTERS);

@@ -9,7 +9,7 @@ import { SCOPES } from "../oauth/scopes.ts";
 import type { Access } from "./guard.ts";
 import { finishedDocument, type Json } from "./openapi-document.ts";
 import type { ObjectSchema } from "./reading.ts";
-import type { Api } from "./server.ts";
+import type { Api } from "./api.ts";
 
 interface Addresses {
   readonly baseUrl: () => string;

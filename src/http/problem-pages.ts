@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { PROBLEM_EXAMPLES, PROBLEM_PAGES } from "./problem-texts.ts";
 import { notFound, PROBLEM_KINDS, Problem, type ProblemSlug, problemBody } from "./problems.ts";
-import type { Api } from "./server.ts";
+import type { Api } from "./api.ts";
 
 export function problemPages(api: Api, baseUrl: () => string): void {
   api.get(

@@ -96,6 +96,6 @@ export function problemBody(problem: Problem, { baseUrl, requestId }: ProblemCon
   };
 }
 
-export function problemType(kind: ProblemKind, baseUrl: string): string {
+function problemType(kind: ProblemKind, baseUrl: string): string {
   return typeof kind === "string" ? `${baseUrl}/problems/${kind}` : "about:blank";
 }

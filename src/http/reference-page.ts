@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { Api } from "./server.ts";
+import type { Api } from "./api.ts";
 
 /** The style sheet draws its icons from `data:` addresses; the page itself has no style or script inline. */
 const HEADERS = {

@@ -23,19 +23,16 @@
  *       });
  *     }
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import {
   type FastifyBaseLogger,
-  type FastifyInstance,
   type FastifyRequest,
   fastify,
   LogController,
   type onRequestHookHandler,
-  type RawServerDefault,
   type RouteOptions,
 } from "fastify";
 import { assert } from "../std/assert.ts";
+import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
 import { type Access, grantOf, guard, type Verify } from "./guard.ts";
 import { KnownRoutes } from "./known-routes.ts";
@@ -47,13 +44,7 @@ import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
 import { AJV, readByTheSchemas } from "./validation.ts";
 
-export type Api = FastifyInstance<
-  RawServerDefault,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
+export type { Api } from "./api.ts";
 
 export interface ApiOptions {
   /** The public addresses. Asked when they are needed: with port 0 they are known once the server listens. */
