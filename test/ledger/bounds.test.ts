@@ -1,0 +1,151 @@
+/** How long a command may take, how many may wait, and what an amount may be. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Clock, Instant } from "../../src/std/clock.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import {
+  availableUsd,
+  movement,
+  newId,
+  newProfile,
+  newProfiles,
+  startLane,
+  type TestLane,
+  type TestLaneOptions,
+} from "../support/movements.ts";
+import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
+
+let db: TestDatabase;
+let ours: TestLane;
+beforeEach(async () => {
+  db = await testDatabase();
+});
+afterEach(async () => {
+  await ours.lane.stop();
+  await expectBooksBalance(db.owner);
+  await db.close();
+});
+
+async function start(options: TestLaneOptions): Promise<TestLane> {
+  ours = await startLane(db.database, options);
+  return ours;
+}
+
+/** A clock that a test moves on. */
+class TestClock implements Clock {
+  ahead = 0;
+  /** Asked so often it answers as before, and only then moves on. */
+  now(): Instant {
+    return (Date.now() + this.ahead) as Instant;
+  }
+}
+
+async function untilTold(outcome: Promise<unknown>): Promise<string> {
+  return outcome.then(
+    () => "done",
+    (error: Error) => `${error.name}: ${error.message}`,
+  );
+}
+
+/*
+ * Taken out to see it fail: commands were not looked at for their deadline before they were decided (`#isInTime`). The
+ * caller was told 503 by the sweep, and the money moved.
+ */
+test("a command whose time is over by the process's clock is not decided any more", async () => {
+  const clock = new TestClock();
+  const { lane, fund } = await start({ clock });
+  const [a, b] = newProfiles(2) as [never, never];
+  await fund([a], "10");
+  const outcome = untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })));
+  // The process sleeps: nothing has run between the arrival and the end of its time.
+  clock.ahead = 10_000;
+  expect(await outcome).toBe("Unavailable: not in time");
+  clock.ahead = 0;
+  expect(await availableUsd(db.database, [a, b])).toEqual(["10", "0"]);
+});
+
+/*
+ * Taken out to see it fail: the batch said `true` for `in_time`. The money moved 0.3 s after the caller had been told
+ * that it was too late.
+ */
+test("a batch that comes to its end after the deadline by the database's clock does nothing", async () => {
+  const { lane, fund } = await start({ bounds: { deadlineMs: 300 } });
+  const [a, b] = newProfiles(2) as [never, never];
+  await fund([a, b], "10");
+  const other = await openTransaction(db.owner);
+  await other.query("select 1 from account where owner_id = $1 for update", [b]);
+  const outcome = untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })));
+  await untilBlocked(db);
+  expect(await outcome).toBe("Unavailable: not in time");
+  await other.query("commit");
+  await other.end();
+  // The next one is behind it in line, and its answer says that the first one is over.
+  expect(await lane.execute(movement({ from: a, to: b, amount: "2" }))).toMatchObject({ kind: "done" });
+  expect(await availableUsd(db.database, [a, b])).toEqual(["8", "12"]);
+  expect(ours.events).toMatchObject([{ kind: "batch_failed", error: { constraint: "too_late" } }, {}]);
+});
+
+test("a process whose clock is an hour behind the database's has the same deadlines", async () => {
+  const clock = new TestClock();
+  clock.ahead = -3_600_000;
+  const { fund } = await start({ clock });
+  await fund([newProfile()], "10");
+  expect(ours.events).toEqual([]);
+});
+
+/*
+ * Taken out to see it fail: the bounds of `Inside`. Everybody was let in.
+ */
+test("past its bound the lane answers 503 at once, the house excepted", async () => {
+  const { lane } = await start({ bounds: { inside: 20, insidePerCustomer: 10 } });
+  const send = (turn: Parameters<typeof movement>[0]["turn"]): Promise<string> =>
+    untilTold(lane.execute(movement({ from: "world", to: newProfile(), amount: "1", ...(turn && { turn }) })));
+  const flooding = newId();
+  const flood = Array.from({ length: 15 }, () => send(flooding));
+  const others = Array.from({ length: 15 }, () => send(newId()));
+  expect(lane.full).toBe(true);
+  const house = Array.from({ length: 15 }, () => send("house"));
+  const count = async (outcomes: Promise<string>[]): Promise<number> =>
+    (await Promise.all(outcomes)).filter((told) => told === "done").length;
+  expect([await count(flood), await count(others), await count(house)]).toEqual([10, 10, 15]);
+  expect(await flood[14]).toBe("Unavailable: too much is waiting");
+  expect(lane.full).toBe(false);
+});
+
+/*
+ * Taken out to see it fail: one queue for all. The single command came after the whole flood.
+ */
+test("a customer who floods the lane does not keep another one waiting", async () => {
+  const { lane, fund } = await start({ bounds: { batch: 10 } });
+  const [a, b, c] = newProfiles(3) as [never, never, never];
+  await fund([a, b, c], "1000");
+  const flooding = newId();
+  const order: string[] = [];
+  const flood = Array.from({ length: 500 }, () =>
+    lane.execute(movement({ from: a, to: b, amount: "1", turn: flooding })).then(() => order.push("flood")),
+  );
+  const single = lane.execute(movement({ from: c, to: b, amount: "1" })).then(() => order.push("single"));
+  await Promise.all([...flood, single]);
+  expect(order.indexOf("single")).toBeLessThan(40);
+});
+
+test("the database refuses an amount that it would have to round", async () => {
+  ours = await startLane(db.database);
+  const profile = newProfile();
+  await ours.fund([profile], "1");
+  const finer = "0.0000000000000000001";
+  await expect(
+    db.owner.rows("update account set available = available + $2::numeric where owner_id = $1", [profile, finer]),
+  ).rejects.toMatchObject({ code: "23514" });
+  await expect(
+    db.owner.rows("update account set available = 1e29 where owner_id = $1", [profile]),
+  ).rejects.toMatchObject({ code: "23514" });
+});
+
+test("an amount of 47 digits comes back as it was sent", async () => {
+  const { fund } = await start({});
+  const profile = newProfile();
+  const amount = "99999999999999999999999999999.999999999999999999";
+  await fund([profile], amount);
+  expect(await availableUsd(db.database, [profile])).toEqual([amount]);
+});

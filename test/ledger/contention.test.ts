@@ -1,0 +1,102 @@
+/** Many at once on the same accounts: through one lane and through two. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { formatAmount } from "../../src/money/amount.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { availableUsd, movement, newId, newProfiles, startLane, type TestLane } from "../support/movements.ts";
+
+let db: TestDatabase;
+let ours: TestLane;
+let theirs: TestLane;
+beforeAll(async () => {
+  db = await testDatabase();
+});
+afterAll(() => db.close());
+beforeEach(async () => {
+  ours = await startLane(db.database, { holder: "ours" });
+  theirs = await startLane(db.another(), { holder: "theirs" });
+});
+afterEach(async () => {
+  await ours.lane.stop();
+  await theirs.lane.stop();
+  await expectBooksBalance(db.owner);
+});
+
+test("of two commands that each would empty an account, one takes effect", async () => {
+  for (const lanes of [
+    [ours, ours],
+    [ours, theirs],
+  ]) {
+    const [from, one, other] = newProfiles(3) as [never, never, never];
+    await ours.fund([from], "10");
+    const outcomes = await Promise.all(
+      [one, other].map((to, i) => lanes[i]?.lane.execute(movement({ from, to, amount: "10" }))),
+    );
+    expect(outcomes.map((outcome) => outcome?.kind).sort()).toEqual(["done", "refused"]);
+    expect((await availableUsd(db.database, [from, one, other])).sort()).toEqual(["0", "0", "10"]);
+  }
+});
+
+test("an account is emptied to exactly zero, and one unit more is refused", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await ours.fund([from], "0.000000000000000003");
+  const unit = formatAmount(1n as never);
+  const send = (): Promise<{ kind: string }> => ours.lane.execute(movement({ from, to, amount: unit }));
+  const outcomes = await Promise.all([send(), send(), send(), send()]);
+  expect(outcomes.map(({ kind }) => kind)).toEqual(["done", "done", "done", "refused"]);
+  expect(await availableUsd(db.database, [from, to])).toEqual(["0", "0.000000000000000003"]);
+});
+
+test("A to B and B to A at full speed through one lane fails nobody", async () => {
+  const [a, b] = newProfiles(2) as [never, never];
+  await ours.fund([a, b], "1000");
+  const outcomes = await Promise.all(
+    Array.from({ length: 2_000 }, (_, i) =>
+      ours.lane.execute(movement({ from: i % 2 === 0 ? a : b, to: i % 2 === 0 ? b : a, amount: "1" })),
+    ),
+  );
+  expect(outcomes.filter(({ kind }) => kind !== "done")).toEqual([]);
+  expect(await availableUsd(db.database, [a, b])).toEqual(["1000", "1000"]);
+  expect(ours.events).toEqual([]);
+});
+
+test("two lanes over the same accounts at once get in each other's way and fail nobody", async () => {
+  const profiles = newProfiles(6);
+  await ours.fund(profiles, "1000");
+  /** Each client sends one after the other, as clients do. */
+  const client = async (number: number): Promise<string[]> => {
+    const kinds: string[] = [];
+    for (let i = 0; i < 20; i += 1) {
+      const from = profiles[(number + i) % 6] as never;
+      const to = profiles[(number + 3 * i + 1 + (i % 2)) % 6] as never;
+      if (from === to) continue;
+      const { lane } = number % 2 === 0 ? ours : theirs;
+      kinds.push((await lane.execute(movement({ from, to, amount: "1" }))).kind);
+    }
+    return kinds;
+  };
+  const kinds = (await Promise.all(Array.from({ length: 20 }, (_, number) => client(number)))).flat();
+  expect(new Set(kinds)).toEqual(new Set(["done"]));
+  const sum = (await availableUsd(db.database, profiles)).reduce((total, amount) => total + Number(amount), 0);
+  expect(sum).toBe(6_000);
+  expect([...ours.events, ...theirs.events].some(({ kind }) => kind === "command_failed")).toBe(false);
+});
+
+/*
+ * Taken out to see it fail: a row that memory had no room for was noted as missing. Transfers from accounts with money
+ * were refused for want of it.
+ */
+test("a lane that remembers fifty rows serves a thousand accounts", async () => {
+  await ours.lane.stop();
+  const small = await startLane(db.database, { holder: "ours", bounds: { remembered: 50 } });
+  const profiles = newProfiles(1_000);
+  await small.fund(profiles, "10");
+  const sends = profiles.map((from, i) => {
+    const to = profiles[(i + 1) % profiles.length] as never;
+    return small.lane.execute(movement({ from, to, amount: "4", claim: { customerId: newId(), refId: "once" } }));
+  });
+  const outcomes = await Promise.all(sends);
+  expect(outcomes.filter(({ kind }) => kind !== "done")).toEqual([]);
+  expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["10"]));
+  await small.lane.stop();
+});

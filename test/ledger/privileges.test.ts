@@ -1,0 +1,59 @@
+/** What the service's own role cannot do, whatever bug the service has. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const DENIED = { code: "42501" };
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+});
+afterAll(() => db.close());
+
+test.each(["posting", "transfer", "execution", "batch"])(
+  "the service adds to %s and changes nothing in it",
+  async (name) => {
+    await expect(db.database.rows(`update ${name} set slot = slot`)).rejects.toMatchObject(DENIED);
+    await expect(db.database.rows(`delete from ${name}`)).rejects.toMatchObject(DENIED);
+    await expect(db.database.rows(`truncate ${name}`)).rejects.toMatchObject(DENIED);
+  },
+);
+
+test.each(["account", "claim", "conversion", "orders", "profile", "customer", "lease"])(
+  "the service cannot remove from %s",
+  async (name) => {
+    await expect(db.database.rows(`delete from ${name}`)).rejects.toMatchObject(DENIED);
+    await expect(db.database.rows(`truncate ${name}`)).rejects.toMatchObject(DENIED);
+  },
+);
+
+test("the service cannot change the tables, their constraints, triggers or owners", async () => {
+  for (const statement of [
+    "alter table posting add column more text",
+    "alter table batch drop constraint states_moved",
+    "alter table account disable trigger all",
+    "drop table posting",
+    "create trigger mine before update on posting execute function suppress_redundant_updates_trigger()",
+    "create table mine (id integer)",
+    "alter table posting owner to current_user",
+    "update market set tick = 1",
+    "insert into asset (code, kind, precision) values ('MINE', 'fiat', 2)",
+  ]) {
+    await expect(db.database.rows(statement), statement).rejects.toMatchObject(DENIED);
+  }
+});
+
+test("the service is neither a superuser nor a member of the owner's role", async () => {
+  const [role] = await db.database.rows(
+    `select rolsuper, rolcreaterole, rolbypassrls, rolreplication,
+            pg_has_role(current_user, (select tableowner from pg_tables where tablename = 'posting'), 'member') as member
+       from pg_roles where rolname = current_user`,
+  );
+  expect(role).toEqual({
+    rolsuper: false,
+    rolcreaterole: false,
+    rolbypassrls: false,
+    rolreplication: false,
+    member: false,
+  });
+});
