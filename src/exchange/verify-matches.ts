@@ -68,21 +68,22 @@ async function readEffects(database: Database, matches: readonly Match[]): Promi
        select k.match, e.side, e.profile_id, coalesce(o.recipient_profile_id, e.profile_id) as recipient,
               m.base, m.quote, e.amount, e.amount * e.price as gross, e.commission, e.rebate,
               case when o.price is null then e.amount * e.price + e.commission
-                   else e.amount * o.price * (1 + o.taker_rate) end as share
+                   else e.amount * o.price * (1 + o.taker_rate) end as share,
+              count(*) over (partition by k.match) as parties
          from unnest($1::bigint[], $2::uuid[], $3::bigint[]) as k(match, profile_id, id)
          join execution e on e.profile_id = k.profile_id and e.id = k.id
          join orders o on o.profile_id = e.profile_id and o.id = e.order_id
          join market m on m.code = e.market),
      entry(match, owner, asset, part, amount) as (
-       select match, profile_id, base, 'trading', -amount from party where side = 'SELL'
+       select match, profile_id, base, 'trading', -amount from party where parties = 2 and side = 'SELL'
        union all
-       select match, recipient, quote, 'available', gross - commission + rebate from party where side = 'SELL'
+       select match, recipient, quote, 'available', gross - commission + rebate from party where parties = 2 and side = 'SELL'
        union all
-       select match, recipient, base, 'available', amount from party where side = 'BUY'
+       select match, recipient, base, 'available', amount from party where parties = 2 and side = 'BUY'
        union all
-       select match, profile_id, quote, 'trading', -share from party where side = 'BUY'
+       select match, profile_id, quote, 'trading', -share from party where parties = 2 and side = 'BUY'
        union all
-       select match, profile_id, quote, 'available', share - gross - commission + rebate from party where side = 'BUY')
+       select match, profile_id, quote, 'available', share - gross - commission + rebate from party where parties = 2 and side = 'BUY')
      select match as id, owner, asset, part, trim_scale(sum(amount))::text as amount
        from entry group by match, owner, asset, part having sum(amount) <> 0`,
     [

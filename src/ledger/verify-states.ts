@@ -68,8 +68,9 @@ async function comparePage(
   );
   for (const [i, { record, row }] of written.entries()) {
     if (noted[i]?.entry === `${row.seq} ${digestOf(table, row)}`) continue;
-    const batch = record.batch === null ? "no batch" : `batch ${record.slot}/${record.batch}`;
-    tally.broken(`${table.name} ${table.keyOf(row)}`, `is not as ${batch} left it, which it names`);
+    const batch = `batch ${record.slot}/${record.batch}`;
+    const wrong = record.batch === null ? "names no batch" : `is not as ${batch} left it, which it names`;
+    tally.broken(`${table.name} ${table.keyOf(row)}`, wrong);
   }
 }
 

@@ -156,7 +156,7 @@ class Making {
     const { base, quote } = market;
     const makerId = nextMatchId(NO_EXECUTION, market.number, systemClock.now());
     const journalId = matchJournalId(makerId);
-    this.names.set(makerId.toString(), "match").set(takerId(makerId).toString(), "match+1").set(journalId, "match");
+    this.names.set(makerId.toString(), "match").set(takerId(makerId).toString(), "match+1").set(journalId, "matched");
     const recipient = must(maker.recipientProfileId, "the maker has a recipient");
     const cost = plus(gross, commission);
     const both = { market: market.code, amount, price, accountId: undefined, executedAt: systemClock.now() };

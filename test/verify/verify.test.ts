@@ -23,3 +23,27 @@ test("books that nobody touched are sound in every check", async () => {
   expect(report.checks.filter(({ examined }) => examined === 0)).toEqual([]);
   await expectBooksBalance(db.database);
 });
+
+test("verifying is sound while money moves at full speed", async () => {
+  let moving = true;
+  let moved = 0;
+  const move = async (step: () => Promise<void>): Promise<void> => {
+    while (moving) {
+      await step();
+      moved += 1;
+    }
+  };
+  const movers = [
+    ...Array.from({ length: 40 }, () => move(() => books.transfer("0.01"))),
+    ...Array.from({ length: 20 }, () => move(() => books.convert())),
+  ];
+  for (let round = 0; round < 5; round += 1) {
+    const before = moved;
+    const { checks } = await verifyAll(db.database);
+    expect(checks.flatMap(({ first }) => first ?? [])).toEqual([]);
+    expect(moved - before).toBeGreaterThan(10);
+  }
+  moving = false;
+  await Promise.all(movers);
+  await expectBooksBalance(db.database);
+});

@@ -1,0 +1,229 @@
+/** What can be done to the ledger's own tables: postings, accounts, batches. */
+import type { Tampering } from "./tampering.ts";
+
+export const LEDGER_TAMPERINGS: readonly Tampering[] = [
+  {
+    title: "an amount of a posting is changed",
+    sql: "update posting set amount = -26 where journal_id = :rent and amount < 0",
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "journals: journal rent of batch 1/10 sums to -1 USD, not to zero",
+      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -26 USD to available of treasury, 25 USD to available of shop",
+      "accounts: posting treasury/USD/3 leaves available at 99965, but it was 99990 and is changed by -26",
+    ],
+  },
+  {
+    title: "a posting and what it left are changed together",
+    sql: `update posting set amount = amount + 5, available = available + 5 where journal_id = :rent and owner_id = :shop;
+          update account set available = available + 5 where owner_id = :shop`,
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "journals: journal rent of batch 1/10 sums to 5 USD, not to zero",
+      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury, 30 USD to available of shop",
+      "reserve: asset USD sums to 5 over all accounts, not to zero",
+    ],
+  },
+  {
+    title: "a journal is made larger on both of its sides, and its transfer too",
+    sql: `update posting set amount = amount + sign(amount) * 5, available = available + sign(amount) * 5 where journal_id = :rent;
+          update posting set available = available - 5 where owner_id = :treasury and asset = 'USD'
+             and seq > (select seq from posting where journal_id = :rent and owner_id = :treasury);
+          update account set available = available + 5 where owner_id = :shop and asset = 'USD';
+          update account set available = available - 5 where owner_id = :treasury and asset = 'USD';
+          update transfer set amount = 30 where id in (:rent, :rent+1)`,
+    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "two postings of an account are swapped",
+    sql: `update posting set seq = 100 where owner_id = :treasury and asset = 'USD' and seq = 2;
+          update posting set seq = 2 where owner_id = :treasury and asset = 'USD' and seq = 3;
+          update posting set seq = 3 where owner_id = :treasury and asset = 'USD' and seq = 100`,
+    findings: [
+      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "accounts: posting treasury/USD/2 leaves available at 99965, but it was 100000 and is changed by -25",
+    ],
+  },
+  {
+    title: "a posting is removed from the middle of an account",
+    sql: "delete from posting where owner_id = :treasury and asset = 'USD' and seq = 2",
+    findings: [
+      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "journals: journal payout of batch 1/9 sums to 10 USD, not to zero",
+      "transfers: transfer treasury/payout asks for -10 USD to available of treasury, but its journal posts nothing",
+      "accounts: posting treasury/USD/3 stands where 2 is missing",
+    ],
+  },
+  {
+    title: "the last posting of an account is removed, and the account set back",
+    sql: `delete from posting where owner_id = :shop;
+          delete from account where owner_id = :shop`,
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "journals: journal rent of batch 1/10 sums to -25 USD, not to zero",
+      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
+      "reserve: asset USD sums to -25 over all accounts, not to zero",
+    ],
+  },
+  {
+    title: "a posting is added beside all batches",
+    sql: `insert into posting select owner_id, asset, 2, journal_id, cause, part, 7, available + 7, trading, pending, at, slot, 999
+            from posting where owner_id = :shop;
+          update account set available = available + 7, seq = 2 where owner_id = :shop`,
+    findings: [
+      "records: posting has 1 row of batch 1/999, which is not there",
+      "reserve: asset USD sums to 7 over all accounts, not to zero",
+    ],
+  },
+  {
+    title: "a posting is moved to a void batch",
+    sql: "update posting set batch = 0 where journal_id = :rent",
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "transfers: journal rent of batch 1/0 is a transfer's, which is missing",
+      "records: posting has 2 rows of batch 1/0, which is void",
+    ],
+  },
+  {
+    title: "a posting is moved to another journal",
+    sql: "update posting set journal_id = :mint where journal_id = :rent and owner_id = :shop",
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "journals: journal rent of batch 1/10 sums to -25 USD, not to zero",
+      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
+    ],
+  },
+  {
+    title: "the time of a posting is set back",
+    sql: "update posting set at = at - interval '1 day' where journal_id = :payout and owner_id = :treasury",
+    findings: [
+      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "accounts: posting treasury/USD/2 is earlier than the posting before it",
+    ],
+  },
+  {
+    title: "a balance is raised",
+    sql: "update account set available = available + 1 where owner_id = :shop",
+    findings: [
+      "accounts: account shop/USD has 26 available, but its last posting leaves 25",
+      "reserve: asset USD sums to 1 over all accounts, not to zero",
+    ],
+  },
+  {
+    title: "a balance is moved from one part to another",
+    sql: "update account set available = available - 1, trading = trading + 1 where owner_id = :shop",
+    findings: [
+      "accounts: account shop/USD has 24 available, but its last posting leaves 25",
+      "trading: account shop/USD has 1 trading, but 0 is held",
+    ],
+  },
+  {
+    title: "a balance is moved from one profile to another",
+    sql: `update account set available = available - 1 where owner_id = :treasury and asset = 'USD';
+          update account set available = available + 1 where owner_id = :shop`,
+    findings: ["accounts: account treasury/USD has 72267.75 available, but its last posting leaves 72268.75"],
+  },
+  {
+    title: "the number of an account is changed",
+    sql: "update account set seq = seq + 1 where owner_id = :shop",
+    findings: ["accounts: account shop/USD has the number 2, but its last posting has 1"],
+  },
+  {
+    title: "an account is removed",
+    sql: "delete from account where owner_id = :desk",
+    findings: [
+      "accounts: account desk/BTC is missing, but it has postings",
+      "reserve: asset BTC sums to -9 over all accounts, not to zero",
+      "trading: account desk/BTC is missing, but has something trading",
+    ],
+  },
+  {
+    title: "an account without postings is added",
+    sql: "insert into account select owner_id, 'EUR', null, 5, 0, 0, at, 1 from account where owner_id = :shop",
+    findings: [
+      "accounts: account shop/EUR has no postings",
+      "reserve: asset EUR sums to 5 over all accounts, not to zero",
+    ],
+  },
+  {
+    title: "a profile's account is marked as the house's",
+    sql: "update account set house = 'reserve' where owner_id = :shop",
+    findings: [
+      "accounts: account shop/USD is marked as reserve's, but its owner is a profile",
+      "reserve: reserve USD holds 625, but 600 of stablecoins are out",
+    ],
+  },
+  {
+    title: "a batch is removed",
+    sql: "delete from batch where n = 9",
+    findings: [
+      "chain: batch 1/9 is missing: the next one is batch 1/10",
+      "records: posting has 2 rows of batch 1/9, which is not there",
+    ],
+  },
+  {
+    title: "the first batch is removed",
+    sql: "delete from batch where n = 0",
+    findings: ["chain: batch 1/0 is missing: the next one is batch 1/1"],
+  },
+  {
+    title: "the hash of a batch is changed",
+    sql: "update batch set hash = sha256('x') where n = 9",
+    findings: ["chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "the time of a batch is changed",
+    sql: "update batch set at = at + interval '1 second' where n = 9",
+    findings: ["chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "a batch is declared void",
+    sql: "update batch set void = true where n = 9",
+    findings: [
+      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "records: posting has 2 rows of batch 1/9, which is void",
+    ],
+  },
+  {
+    title: "what a batch says about its rows is emptied",
+    sql: "update batch set changes = '{}' where n = (select batch from conversion where id = :mint)",
+    findings: [
+      "chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed",
+      "conversions: journal mint+1 of batch 1/12 is of a conversion that the batch did not write",
+      "states: conversion treasury/mint is not as batch 1/12 left it, which it names",
+    ],
+  },
+  {
+    title: "what a batch says about its rows is made nonsense",
+    sql: `update batch set changes = '{"conversion": {"x/y": "1 z", "z": null}, "orders": 7, "profile": null}'
+           where n = (select batch from conversion where id = :mint)`,
+    findings: [
+      "chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed",
+      "conversions: journal mint+1 of batch 1/12 is of a conversion that the batch did not write",
+      "states: conversion treasury/mint is not as batch 1/12 left it, which it names",
+    ],
+  },
+  {
+    title: "a batch is added behind the last one",
+    sql: `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+          select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true from batch group by slot`,
+    findings: ["chain: batch 1/20 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "the reserve is emptied into the world",
+    sql: `update account set available = available - 1 where house = 'reserve';
+          update account set available = available + 1 where house = 'world' and asset = 'USD'`,
+    findings: [
+      "accounts: account 00000000-0000-8000-8000-000000000101/USD has -100489 available, but its last posting leaves -100490",
+      "reserve: reserve USD holds 599, but 600 of stablecoins are out",
+    ],
+  },
+  {
+    title: "coins are issued to the world",
+    sql: `insert into account select '00000000-0000-8000-8000-000000000107', 'PYUSD', 'world', 5, 0, 0, at, 1
+            from account where owner_id = :shop`,
+    findings: [
+      "accounts: account 00000000-0000-8000-8000-000000000107/PYUSD has no postings",
+      "reserve: asset PYUSD sums to 5 over all accounts, not to zero",
+    ],
+  },
+];

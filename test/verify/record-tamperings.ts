@@ -1,0 +1,271 @@
+/** What can be done to records, to what changes, and to the claims that lead to them. */
+import type { Tampering } from "./tampering.ts";
+
+export const RECORD_TAMPERINGS: readonly Tampering[] = [
+  {
+    title: "the amount of a transfer is changed on one side",
+    sql: "update transfer set amount = 26 where id = :rent",
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "transfers: transfer shop/rent+1 differs from rent beside it in its amount, 25",
+    ],
+  },
+  {
+    title: "a fee is written onto a transfer",
+    sql: "update transfer set fee = 1 where id = :payout",
+    findings: [
+      "transfers: transfer treasury/payout asks for -11 USD to available of treasury, but its journal posts -10 USD to available of treasury",
+    ],
+  },
+  {
+    title: "the credit record of a transfer is removed",
+    sql: "delete from transfer where id = :rent+1",
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "transfers: transfer treasury/rent has no credit beside it",
+    ],
+  },
+  {
+    title: "both records of a transfer are removed",
+    sql: "delete from transfer where id in (:rent, :rent+1)",
+    findings: [
+      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "transfers: journal rent of batch 1/10 is a transfer's, which is missing",
+      'claims: claim acme/transfer/"rent" leads to a record that is missing',
+    ],
+  },
+  {
+    title: "a deposit is added that was never made",
+    sql: `insert into transfer (profile_id, id, customer_id, type, direction, asset, amount, fee, created_at, slot, batch)
+          select profile_id, :acme+1, customer_id, type, direction, asset, amount, fee, created_at, slot, batch
+            from transfer where id = :wire`,
+    findings: [
+      "chain: batch 1/6 does not hash to its hash: it, its rows or the batch before it were changed",
+      "transfers: transfer treasury/acme+1 asks for 100000 USD to available of treasury, but its journal posts nothing",
+    ],
+  },
+  {
+    title: "the metadata of a transfer is changed",
+    sql: `update transfer set metadata = '{"a": "b"}' where id = :rent`,
+    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "a settled conversion is declared cancelled",
+    sql: "update conversion set status = 'CANCELLED', cancelled_at = settled_at, settled_at = null where id = :mint",
+    findings: [
+      "conversions: conversion treasury/mint is CANCELLED, but its journal is conversion_settled",
+      "states: conversion treasury/mint is not as batch 1/12 left it, which it names",
+    ],
+  },
+  {
+    title: "the amount of an open conversion is changed",
+    sql: "update conversion set amount = 60 where id = :redeem",
+    findings: [
+      "conversions: conversion treasury/redeem asks for -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury",
+      "states: conversion treasury/redeem is not as batch 1/15 left it, which it names",
+      "pending: account treasury/PYUSD has 50 pending, but 60 is held",
+    ],
+  },
+  {
+    title: "the amount of a closed conversion is changed",
+    sql: "update conversion set amount = 60 where id = :undone",
+    findings: [
+      "conversions: conversion treasury/undone asks for -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -100 PYUSD to available of treasury, 100 PYUSD to pending of treasury",
+      "states: conversion treasury/undone is not as batch 1/14 left it, which it names",
+    ],
+  },
+  {
+    title: "an open conversion is removed",
+    sql: "delete from conversion where id = :redeem",
+    findings: [
+      "conversions: journal redeem of batch 1/15 is of a conversion that the batch did not write",
+      "states: conversion treasury/redeem is missing, but a batch wrote it",
+      "pending: account treasury/PYUSD has 50 pending, but 0 is held",
+      "awaited: profile vault awaits 2, but is named by 1",
+      'claims: claim acme/conversion/"redeem" leads to a record that is missing',
+    ],
+  },
+  {
+    title: "a closed conversion is removed",
+    sql: "delete from conversion where id = :mint",
+    findings: [
+      "conversions: journal mint of batch 1/11 is of a conversion that the batch did not write",
+      "states: conversion treasury/mint is missing, but a batch wrote it",
+    ],
+  },
+  {
+    title: "a conversion is added beside all batches",
+    sql: `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at,
+                                  updated_at, settled_at, seq)
+          select profile_id, :acme, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
+                 settled_at, 1 from conversion where id = :mint`,
+    findings: ["states: conversion treasury/acme names no batch"],
+  },
+  {
+    title: "a conversion is set back to an earlier number",
+    sql: "update conversion set seq = 1 where id = :mint",
+    findings: ["states: conversion treasury/mint has gone back to the number 1"],
+  },
+  {
+    title: "the hold of an open order is lowered",
+    sql: "update orders set held = held - 0.000000000000000001 where id = :low",
+    findings: [
+      "states: orders treasury/low is not as batch 1/19 left it, which it names",
+      "trading: account treasury/USD has 7526.25 trading, but 7526.249999999999999999 is held",
+      "orders: order treasury/low is PENDING_SUBMISSION and holds 7526.249999999999999999, but needs 7526.25",
+    ],
+  },
+  {
+    title: "the filled amount of an order is changed",
+    sql: "update orders set filled = 0.5 where id = :offer",
+    findings: [
+      "states: orders desk/offer is not as batch 1/18 left it, which it names",
+      "orders: order desk/offer is OPEN and holds 1, but needs 1.5",
+    ],
+  },
+  {
+    title: "the gross of an order is changed",
+    sql: "update orders set filled_gross = filled_gross + 1 where id = :bid",
+    findings: [
+      "states: orders treasury/bid is not as batch 1/18 left it, which it names",
+      "orders: order treasury/bid filled 20001 gross, but its executions 20000",
+    ],
+  },
+  {
+    title: "the rate of an order is changed",
+    sql: "update orders set taker_rate = 0.001 where id = :bid",
+    findings: [
+      "matches: match match asks for -1 BTC to trading of desk, -21021 USD to trading of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, 951 USD to available of treasury, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "states: orders treasury/bid is not as batch 1/18 left it, which it names",
+      "executions: execution treasury/match+1 has a commission of 70, but 20 is due",
+    ],
+  },
+  {
+    title: "an open order is removed",
+    sql: "delete from orders where id = :low",
+    findings: [
+      "states: orders treasury/low is missing, but a batch wrote it",
+      "trading: account treasury/USD has 7526.25 trading, but 0 is held",
+    ],
+  },
+  {
+    title: "a closed order is removed",
+    sql: "delete from orders where id = :bid",
+    findings: [
+      "states: orders treasury/bid is missing, but a batch wrote it",
+      "executions: execution treasury/match+1 is of no order",
+      'claims: claim acme/order/"bid" leads to a record that is missing',
+    ],
+  },
+  {
+    title: "an execution is removed",
+    sql: "delete from execution where id = :match",
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "matches: journal matched of batch 1/18 is a match's whose executions are missing",
+      "orders: order desk/offer filled 1, but its executions 0",
+      "executions: execution treasury/match+1 has no counterpart",
+    ],
+  },
+  {
+    title: "both executions of a match are removed",
+    sql: "delete from execution",
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "matches: journal matched of batch 1/18 is a match's whose executions are missing",
+      "orders: order treasury/bid filled 1, but its executions 0",
+    ],
+  },
+  {
+    title: "the price of a match is changed on both sides",
+    sql: "update execution set price = 20001",
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "matches: match match asks for -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1002.5 USD to available of treasury, 20007 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "orders: order treasury/bid filled 20000 gross, but its executions 20001",
+      "executions: execution treasury/match+1 has a commission of 70, but 70.0035 is due",
+    ],
+  },
+  {
+    title: "a commission is changed",
+    sql: "update execution set commission = 1 where id = :match+1",
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "matches: match match asks for -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1072.5 USD to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "executions: execution treasury/match+1 has a commission of 1, but 70 is due",
+    ],
+  },
+  {
+    title: "an execution is given to another order",
+    sql: "update execution set order_id = :low where id = :match+1",
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "matches: match match asks for -1 BTC to trading of desk, -15052.5 USD to trading of treasury, -5017.5 USD to available of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "orders: order treasury/bid filled 1, but its executions 0",
+    ],
+  },
+  {
+    title: "an execution is added",
+    sql: `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                                 executed_at, slot, batch)
+          select profile_id, 2, customer_id, order_id, market, side, 1, 1, 0, 0, executed_at, slot, batch
+            from execution where id = :match`,
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "orders: order desk/offer filled 1, but its executions 2",
+      "executions: execution desk/2 has no counterpart",
+    ],
+  },
+  {
+    title: "an order is added that holds nothing",
+    sql: `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
+          select profile_id, :acme, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                 maker_rebate, created_at, 'OPEN', 0, 0, 0, false, modified_at, 1 from orders where id = :low`,
+    findings: [
+      "states: orders treasury/acme names no batch",
+      "orders: order treasury/acme is OPEN and holds 0, but needs 7526.25",
+    ],
+  },
+  {
+    title: "a profile is declared inactive",
+    sql: "update profile set status = 'INACTIVE' where id = :shop",
+    findings: ["states: profile shop is not as batch 1/3 left it, which it names"],
+  },
+  {
+    title: "a profile is removed",
+    sql: "delete from profile where id = :shop",
+    findings: [
+      "states: profile shop is missing, but a batch wrote it",
+      'claims: claim acme/nickname/"shop" leads to a record that is missing',
+    ],
+  },
+  {
+    title: "a profile's count of what it awaits is changed",
+    sql: "update profile set awaited = 0 where id = :vault",
+    findings: [
+      "states: profile vault is not as batch 1/16 left it, which it names",
+      "awaited: profile vault awaits 0, but is named by 2",
+    ],
+  },
+  {
+    title: "a market is halted beside the lane",
+    sql: "update market set status = 'HALTED', seq = 2 where code = 'BTCUSD'",
+    findings: ["states: market BTCUSD names no batch"],
+  },
+  {
+    title: "a claim is removed",
+    sql: "delete from claim where ref_id = 'rent'",
+    findings: ['claims: transfer treasury/rent has the ref_id "rent", which nobody claimed'],
+  },
+  {
+    title: "a claim is given to another record",
+    sql: "update claim set id = :mint where ref_id = 'redeem'",
+    findings: ['claims: conversion treasury/redeem has the ref_id "redeem", which another record has'],
+  },
+  {
+    title: "a claim is added that leads nowhere",
+    sql: "insert into claim select customer_id, 'order', 'nothing', :acme from claim where ref_id = 'rent'",
+    findings: ['claims: claim acme/order/"nothing" leads to a record that is missing'],
+  },
+];
