@@ -9,6 +9,7 @@ import {
   textColumn,
 } from "../ledger/rows.ts";
 import { type Amount, amountOf } from "../money/amount.ts";
+import type { ExecutionId } from "./execution.ts";
 
 /** Whether a market takes orders. Every placement and every match checks it. */
 export interface MarketState extends StateRow {
@@ -39,7 +40,8 @@ export interface MarketHead extends StateRow {
   readonly market: MarketCode;
   readonly fence: bigint;
   readonly lastPrice: Amount | undefined;
-  readonly lastExecutionId: bigint;
+  /** The taker's id of the last match, 0 before the first. */
+  readonly lastExecutionId: ExecutionId;
   readonly lastSequence: bigint;
 }
 
@@ -60,7 +62,7 @@ export const marketHeadTable: StateTable<MarketHead> = {
     market: record.market as MarketCode,
     fence: BigInt(record.fence as string),
     lastPrice: record.last_price === null ? undefined : amountOf(record.last_price as string),
-    lastExecutionId: BigInt(record.last_execution_id as string),
+    lastExecutionId: BigInt(record.last_execution_id as string) as ExecutionId,
     lastSequence: BigInt(record.last_sequence as string),
     seq: BigInt(record.seq as string),
   }),

@@ -1,0 +1,169 @@
+/**
+ * The two commands of an engine. Each numbers the market's head on, so the commands of a market are one chain, whoever
+ * sends them: what was decided on an older head can never be committed any more.
+ */
+import type { Market, MarketCode } from "../catalogue/market.ts";
+import { type Profile, profileKey, profileTable } from "../customers/profiles.ts";
+import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import { accept, type Command, type Refusal, refuse, type State } from "../ledger/decision.ts";
+import { addition, change, type Key } from "../ledger/rows.ts";
+import { must } from "../std/assert.ts";
+import type { OrderId as BookOrderId } from "./book/order.ts";
+import { type Execution, executionTable } from "./execution.ts";
+import { NO_EXECUTION } from "./execution-id.ts";
+import {
+  type MarketHead,
+  type MarketState,
+  marketHeadKey,
+  marketHeadTable,
+  marketKey,
+  marketTable,
+} from "./market-state.ts";
+import { awaitedIn, type RoundEffects, settle } from "./matching.ts";
+import { heldAsset, receivedAsset, recipientOf } from "./matching-money.ts";
+import { type Order, orderKey, orderTable } from "./order.ts";
+
+/** Another engine has the market: its fence is higher. */
+export interface Fenced extends Refusal {
+  readonly code: "fenced";
+}
+
+/** Something is not as the book believes. The book is of no use any more. */
+export interface Stale extends Refusal {
+  readonly code: "stale";
+  readonly what: "head" | "market" | "order";
+}
+
+/** An order as the book believes that it is stored. */
+export interface BookedOrder extends Pick<Order, "id" | "profileId" | "recipientProfileId" | "side"> {
+  readonly seq: bigint;
+}
+
+/** A round that the book has done, and what it believes about the rows that it rests on. */
+export interface Round extends RoundEffects {
+  readonly head: Pick<MarketHead, "fence" | "seq">;
+  /** Undefined: no order was taken or turned away, so it makes no difference. */
+  readonly status: MarketState["status"] | undefined;
+  readonly orders: ReadonlyMap<BookOrderId, BookedOrder>;
+}
+
+/** What a round came to, as it is stored: with the running numbers that the rows have by now. */
+export interface Committed {
+  readonly head: MarketHead;
+  readonly orders: readonly Order[];
+  readonly executions: readonly Execution[];
+}
+
+/**
+ * Takes a market's row for the holder of its lease. Once it has committed, no engine that had the market before can
+ * commit anything, this one's own commands of unknown outcome included: so what is read afterwards stays true.
+ */
+export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead, Fenced> {
+  return {
+    turn: "house",
+    rests: [marketHeadKey(market)],
+    decide: (state) => {
+      const head = state.get(marketHeadTable, market) ?? unopened(market);
+      if (head.fence > fence) return refuse({ code: "fenced" });
+      const taken: MarketHead = { ...head, fence };
+      return accept(numbered(taken), { states: [change(marketHeadTable, taken)] });
+    },
+  };
+}
+
+/** Carries out what the book has done, if everything is still as the book believed. */
+export function commitRound(market: Market, round: Round): Command<Committed, Stale> {
+  return {
+    turn: "house",
+    rests: restsOf(market, round),
+    decide: (state, now) => {
+      const head = state.get(marketHeadTable, market.code);
+      if (head === undefined || head.seq !== round.head.seq || head.fence !== round.head.fence) return stale("head");
+      const status = state.get(marketTable, market.code)?.status;
+      if (round.status !== undefined && round.status !== status) return stale("market");
+      const orders = storedOrders(state, round);
+      if (orders === undefined) return stale("order");
+
+      // From here the round must succeed: every order holds what its fills ask for.
+      const settlement = settle(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
+      const committed: Committed = {
+        head: numbered(settlement.head),
+        orders: settlement.orders.map(numbered),
+        executions: settlement.executions,
+      };
+      return accept(committed, {
+        states: [
+          change(marketHeadTable, settlement.head),
+          ...settlement.orders.map((order) => change(orderTable, order)),
+          ...settlement.recipients.map((profile) => change(profileTable, profile)),
+        ],
+        records: settlement.executions.map((execution) => addition(executionTable, execution)),
+        journals: settlement.journals,
+      });
+    },
+  };
+}
+
+const stale = (what: Stale["what"]) => refuse<Stale>({ code: "stale", what });
+
+/** The row as it is stored: the lane numbers on what it writes. */
+const numbered = <Row extends { readonly seq: bigint }>(row: Row): Row => ({ ...row, seq: row.seq + 1n });
+
+function unopened(market: MarketCode): MarketHead {
+  return {
+    market,
+    fence: 0n,
+    lastPrice: undefined,
+    lastExecutionId: NO_EXECUTION,
+    lastSequence: 0n,
+    seq: 0n,
+  };
+}
+
+/** The round's orders as they are stored; undefined when one is not as the book believes. */
+function storedOrders(state: State, round: Round): Map<BookOrderId, Order> | undefined {
+  const orders = new Map<BookOrderId, Order>();
+  for (const [id, booked] of round.orders) {
+    const order = state.get(orderTable, orderKey(booked.profileId, booked.id).key);
+    if (order === undefined || order.seq !== booked.seq) return undefined;
+    orders.set(id, order);
+  }
+  return orders;
+}
+
+function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {
+  const ids = closedOrders(round).flatMap((order) => awaitedIn(order) ?? []);
+  return new Map(ids.map((id) => [id, must(state.get(profileTable, id), "an order's recipient is there")]));
+}
+
+/**
+ * Only what the effects touch, so that an order that merely rests meets no other command on its accounts. A profile
+ * that is paid is among the rows because an account may be opened for it: see `readKeys`.
+ */
+function restsOf(market: Market, round: Round): Key[] {
+  const keys = [marketHeadKey(market.code), marketKey(market.code)];
+  for (const { profileId, id } of round.orders.values()) keys.push(orderKey(profileId, id));
+  for (const order of closedOrders(round)) {
+    keys.push(accountKey(order.profileId, heldAsset(market, order)), profileKey(recipientOf(order)));
+  }
+  const filled = filledOrders(round);
+  for (const order of filled) {
+    const recipient = recipientOf(order);
+    keys.push(accountKey(order.profileId, heldAsset(market, order)), profileKey(recipient));
+    keys.push(accountKey(recipient, receivedAsset(market, order)));
+  }
+  return filled.length === 0 ? keys : [...keys, accountKey("fees", market.quote)];
+}
+
+function closedOrders({ effects, orders }: Round): BookedOrder[] {
+  return effects.flatMap((effect) => (effect.kind === "closed" ? bookedOrder(orders, effect.order) : []));
+}
+
+function filledOrders({ effects, orders }: Round): BookedOrder[] {
+  const ids = effects.flatMap((effect) => (effect.kind === "filled" ? [effect.taker, effect.maker] : []));
+  return [...new Set(ids)].map((id) => bookedOrder(orders, id));
+}
+
+function bookedOrder(orders: Round["orders"], id: BookOrderId): BookedOrder {
+  return must(orders.get(id), `order ${id} is among those of its round`);
+}

@@ -1,0 +1,141 @@
+/**
+ * What waits for a market's engine, and what its book is built of: by status and never behind a cursor, because
+ * neither ids nor times are the order of commits.
+ */
+import type { MarketCode } from "../catalogue/market.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import type { SqlRecord } from "../ledger/rows.ts";
+import { type Amount, amountOf } from "../money/amount.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import type { MarketState } from "./market-state.ts";
+import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "./order.ts";
+
+/** A cancel that was asked for, and what has become of its order by now. */
+export interface CancelRequest {
+  readonly profileId: ProfileId;
+  readonly orderId: OrderId;
+  readonly requestedAt: Instant;
+  readonly orderStatus: OrderStatus | undefined;
+}
+
+/** An order as it rests on the book, in the ledger's terms. */
+export interface OpenOrder
+  extends Pick<Order, "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "seq"> {
+  readonly price: Amount;
+  /** What is left of it, in the base asset. */
+  readonly remaining: Amount;
+  readonly priority: number;
+}
+
+/** Rows fetched at once while a book is rebuilt. */
+const PAGE = 5_000;
+
+/** The oldest orders that no engine has taken yet, and whether their market takes them. */
+export async function readPending(
+  database: Queryable,
+  market: MarketCode,
+  limit: number,
+): Promise<{ status: MarketState["status"] | undefined; orders: Order[] }> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS}, (select m.status from market m where m.code = $1) as market_status
+       from orders where market = $1 and status = 'PENDING_SUBMISSION'
+      order by created_at, id limit $2`,
+    [market, limit],
+  );
+  return { status: rows[0]?.market_status as MarketState["status"] | undefined, orders: rows.map(readOrder) };
+}
+
+export async function readCancels(database: Queryable, market: MarketCode, limit: number): Promise<CancelRequest[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select c.profile_id, c.order_id, c.requested_at, o.status
+       from order_cancel c left join orders o on o.profile_id = c.profile_id and o.id = c.order_id
+      where c.market = $1
+      order by c.requested_at, c.order_id limit $2`,
+    [market, limit],
+  );
+  return rows.map((row) => ({
+    profileId: row.profile_id as ProfileId,
+    orderId: row.order_id as OrderId,
+    requestedAt: row.requested_at as Instant,
+    orderStatus: (row.status as OrderStatus | null) ?? undefined,
+  }));
+}
+
+/** Strikes out cancels that were dealt with. One that is left by a crash finds its order closed the next time. */
+export async function strikeOut(database: Queryable, cancels: readonly CancelRequest[]): Promise<void> {
+  await database.rows(
+    `delete from order_cancel c using unnest($1::uuid[], $2::uuid[]) as k(profile_id, order_id)
+      where c.profile_id = k.profile_id and c.order_id = k.order_id`,
+    [cancels.map((cancel) => cancel.profileId), cancels.map((cancel) => cancel.orderId)],
+  );
+}
+
+/** For each of these markets that has orders or cancels waiting, since when. */
+export async function findOldestWork(
+  database: Queryable,
+  markets: readonly MarketCode[],
+): Promise<Map<MarketCode, Instant>> {
+  const rows = await database.rows<{ market: MarketCode; since: Instant }>(
+    `select k.market, least(o.created_at, c.requested_at) as since
+       from unnest($1::text[]) as k(market)
+       left join lateral (select created_at from orders
+                           where market = k.market and status = 'PENDING_SUBMISSION'
+                           order by created_at, id limit 1) o on true
+       left join lateral (select requested_at from order_cancel
+                           where market = k.market order by requested_at limit 1) c on true
+      where o.created_at is not null or c.requested_at is not null`,
+    [markets],
+  );
+  return new Map(rows.map((row) => [row.market, row.since]));
+}
+
+/**
+ * Reads the orders that rest on a market's book; those of a price level come in rising priority. Only what the book
+ * needs is read, so that a long one is back within seconds.
+ */
+export function eachOpenOrder(database: Database, market: MarketCode, tell: (order: OpenOrder) => void): Promise<void> {
+  const query = `
+    select id, profile_id, customer_id, side, price, base_amount - filled as remaining, priority,
+           recipient_profile_id, expiration_date, seq
+      from orders where market = $1 and status = 'OPEN' order by priority`;
+  return eachRow(database, query, market, (row) => tell(readOpenOrder(row)));
+}
+
+/** Reads the stops that wait for their trigger. */
+export function eachWaitingStop(database: Database, market: MarketCode, tell: (stop: Order) => void): Promise<void> {
+  const query = `select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`;
+  return eachRow(database, query, market, (row) => tell(readOrder(row)));
+}
+
+/** In one snapshot, and in pages: however many rows there are, few of them are in memory at a time. */
+async function eachRow(
+  database: Database,
+  query: string,
+  market: MarketCode,
+  tell: (row: SqlRecord) => void,
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await transaction.rows(`declare pages no scroll cursor for ${query}`, [market]);
+    for (;;) {
+      const rows = await transaction.rows<SqlRecord>(`fetch ${PAGE} from pages`);
+      for (const row of rows) tell(row);
+      if (rows.length < PAGE) return;
+    }
+  });
+}
+
+function readOpenOrder(row: SqlRecord): OpenOrder {
+  return {
+    id: row.id as OrderId,
+    profileId: row.profile_id as ProfileId,
+    customerId: row.customer_id as Order["customerId"],
+    side: row.side as OrderSide,
+    price: amountOf(row.price as string),
+    remaining: amountOf(row.remaining as string),
+    priority: Number(row.priority),
+    recipientProfileId: (row.recipient_profile_id as ProfileId | null) ?? undefined,
+    expirationDate: (row.expiration_date as Instant | null) ?? undefined,
+    seq: BigInt(row.seq as string),
+  };
+}

@@ -1,0 +1,265 @@
+/** A small exchange for tests of the engine: markets, traders with money, and orders of every kind, placed directly. */
+import { expect } from "vitest";
+import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import type { Market, MarketCode } from "../../src/catalogue/market.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { openProfile, profileKey, profileTable } from "../../src/customers/profiles.ts";
+import { readExecution, EXECUTION_COLUMNS, type Execution } from "../../src/exchange/execution.ts";
+import type { MarketState } from "../../src/exchange/market-state.ts";
+import { marketKey, marketTable } from "../../src/exchange/market-state.ts";
+import { ORDER_COLUMNS, type Order, type OrderId, orderTable, readOrder } from "../../src/exchange/order.ts";
+import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
+import { entering } from "../../src/ledger/crossings.ts";
+import { accept, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
+import type { Lane } from "../../src/ledger/lane.ts";
+import { crossingKeys } from "../../src/ledger/crossings.ts";
+import { accountOf } from "../../src/ledger/refusals.ts";
+import { change, type SqlRecord } from "../../src/ledger/rows.ts";
+import { type Amount, amountOf, formatAmount, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
+import type { AssetCode } from "../../src/money/asset.ts";
+import { must } from "../../src/std/assert.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { IdSource, instantOf } from "../../src/std/id.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
+import { startLane } from "./movements.ts";
+import { until } from "./until.ts";
+
+const ids = new IdSource();
+const ONE = amountOf("1");
+
+export interface Trader {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+}
+
+/** An order as a test asks for it: amounts as text, the rest as the market and the trader have it. */
+export interface OrderAsked
+  extends Partial<Pick<Order, "type" | "timeInForce" | "recipientProfileId" | "expirationDate" | "identityAccountId">> {
+  readonly market: string;
+  readonly side: Order["side"];
+  readonly base?: string;
+  readonly quote?: string;
+  readonly price?: string;
+  readonly stopPrice?: string;
+  readonly takerRate?: string;
+  readonly makerRebate?: string;
+}
+
+export class TestExchange {
+  readonly db: TestDatabase;
+  readonly lane: Lane;
+  readonly catalogue: Catalogue;
+
+  constructor(db: TestDatabase, lane: Lane, catalogue: Catalogue) {
+    this.db = db;
+    this.lane = lane;
+    this.catalogue = catalogue;
+  }
+
+  static async open(): Promise<TestExchange> {
+    const db = await testDatabase();
+    const { lane } = await startLane(db.database);
+    return new TestExchange(db, lane, await loadCatalogue(db.database));
+  }
+
+  async close(): Promise<void> {
+    this.catalogue.close();
+    await this.lane.stop();
+    await this.db.close();
+  }
+
+  market(code: string): Market {
+    return must(this.catalogue.findMarket(code), `there is a market ${code}`);
+  }
+
+  /** A customer with one profile that has this money: "10000 USD, 3 BTC". */
+  async trader(name: string, money: string): Promise<Trader> {
+    const customerId = ids.next() as string as CustomerId;
+    await this.db.database.rows("insert into customer (id, name, created_at) values ($1, $2, now())", [
+      customerId,
+      name,
+    ]);
+    return { customerId, profileId: await this.profile(customerId, "DEFAULT", money) };
+  }
+
+  async profile(customerId: CustomerId, kind: "DEFAULT" | "NORMAL", money = ""): Promise<ProfileId> {
+    const id = ids.next();
+    const profileId = id as string as ProfileId;
+    const opening = { customerId, nickname: id as string, description: undefined };
+    await this.lane.execute(openProfile(profileId, kind, instantOf(id), opening));
+    for (const part of money === "" ? [] : money.split(", ")) {
+      const [amount, asset] = part.split(" ") as [string, string];
+      await this.#deposit(profileId, amountOf(amount), asset);
+    }
+    return profileId;
+  }
+
+  async #deposit(profileId: ProfileId, amount: Amount, code: string): Promise<void> {
+    const asset = must(this.catalogue.findAsset(code), `there is an asset ${code}`);
+    await this.lane.execute({
+      turn: "house",
+      rests: crossingKeys(profileId, asset),
+      decide: () =>
+        accept(undefined, { journals: [journal(ids.next(), "deposit", entering(profileId, asset, amount))] }),
+    });
+  }
+
+  /** Places an order as intake does: held and stored as PENDING_SUBMISSION. Throws when the funds do not suffice. */
+  async place(trader: Trader, asked: OrderAsked): Promise<OrderId> {
+    const order = pendingOrder(trader, asked, this.market(asked.market));
+    const outcome = await this.lane.execute(placing(order, this.market(asked.market)));
+    if (outcome.kind !== "done") throw new Error(`order not placed: ${JSON.stringify(outcome)}`);
+    return order.id;
+  }
+
+  async askToCancel(id: OrderId): Promise<void> {
+    await this.db.database.rows(
+      `insert into order_cancel (profile_id, order_id, market, requested_at)
+       select profile_id, id, market, now() from orders where id = $1 on conflict do nothing`,
+      [id],
+    );
+  }
+
+  /** Halts or opens a market. */
+  async setStatus(code: string, status: MarketState["status"]): Promise<void> {
+    const market = code as MarketCode;
+    await this.lane.execute({
+      turn: "house",
+      rests: [marketKey(market)],
+      decide: (state) => {
+        const row = must(state.get(marketTable, market), "a market has its row");
+        return accept(undefined, { states: [change(marketTable, { ...row, status })] });
+      },
+    });
+  }
+
+  /** Waits until the engines have taken every order and dealt with every cancel. */
+  async untilDone(): Promise<void> {
+    await until("no order and no cancel waits for an engine", async () => {
+      const [row] = await this.db.database.rows<{ waiting: string }>(
+        `select (select count(*) from orders where status = 'PENDING_SUBMISSION')
+              + (select count(*) from order_cancel) as waiting`,
+      );
+      return row?.waiting === "0";
+    });
+  }
+
+  async order(id: OrderId): Promise<Order> {
+    const rows = await this.db.database.rows<SqlRecord>(`select ${ORDER_COLUMNS} from orders where id = $1`, [id]);
+    return readOrder(must(rows[0], `there is an order ${id}`));
+  }
+
+  /** "FILLED 2 for 200.5, holds 0", and why it was rejected. */
+  async told(id: OrderId): Promise<string> {
+    const { status, filled, filledGross, held, rejectReason } = await this.order(id);
+    const [f, g, h] = [filled, filledGross, held].map(formatAmount);
+    return `${status}${rejectReason === undefined ? "" : ` ${rejectReason}`} ${f} for ${g}, holds ${h}`;
+  }
+
+  async executions(id: OrderId): Promise<Execution[]> {
+    const rows = await this.db.database.rows<SqlRecord>(
+      `select ${EXECUTION_COLUMNS} from execution where order_id = $1 order by id`,
+      [id],
+    );
+    return rows.map(readExecution);
+  }
+
+  /** The execution of an order that matched once. */
+  async execution(id: OrderId): Promise<Execution> {
+    const [execution, ...others] = await this.executions(id);
+    expect(others).toEqual([]);
+    return must(execution, `order ${id} has an execution`);
+  }
+
+  /** What a profile has, available and held by orders: { USD: "90 + 10" }. */
+  async balances(profileId: ProfileId): Promise<Record<string, string>> {
+    const rows = await this.db.database.rows<{ asset: string; available: string; trading: string }>(
+      "select asset, available, trading from account where owner_id = $1",
+      [profileId],
+    );
+    const text = (amount: string): string => formatAmount(amountOf(amount));
+    return Object.fromEntries(rows.map((row) => [row.asset, `${text(row.available)} + ${text(row.trading)}`]));
+  }
+
+  /** What the house has earned in an asset. */
+  async fees(asset: string): Promise<Amount> {
+    const [row] = await this.db.database.rows<{ sum: string }>(
+      "select coalesce(sum(available), 0) as sum from account where house = 'fees' and asset = $1",
+      [asset],
+    );
+    return amountOf(must(row, "an aggregate has a row").sum);
+  }
+
+  async expectAwaited(profileId: ProfileId, awaited: number): Promise<void> {
+    const rows = await this.db.database.rows("select awaited from profile where id = $1", [profileId]);
+    expect(rows).toEqual([{ awaited }]);
+  }
+}
+
+export function pendingOrder(trader: Trader, asked: OrderAsked, market: Market): Order {
+  const id = ids.next();
+  const amount = (text: string | undefined): Amount | undefined => (text === undefined ? undefined : amountOf(text));
+  const order: Omit<Order, "held"> = {
+    id: id as string as OrderId,
+    ...trader,
+    market: market.code,
+    side: asked.side,
+    type: asked.type ?? "LIMIT",
+    timeInForce: asked.timeInForce ?? "GTC",
+    baseAmount: amount(asked.base),
+    quoteAmount: amount(asked.quote),
+    price: amount(asked.price),
+    stopPrice: amount(asked.stopPrice),
+    expirationDate: asked.expirationDate,
+    takerRate: amountOf(asked.takerRate ?? "0.0035"),
+    makerRebate: amountOf(asked.makerRebate ?? "0.0003"),
+    recipientProfileId: asked.recipientProfileId,
+    refId: undefined,
+    identityId: asked.identityAccountId,
+    identityAccountId: asked.identityAccountId,
+    metadata: undefined,
+    createdAt: instantOf(id),
+    status: "PENDING_SUBMISSION",
+    sequence: undefined,
+    priority: undefined,
+    filled: ZERO,
+    filledGross: ZERO,
+    isTriggered: false,
+    rejectReason: undefined,
+    modifiedAt: instantOf(id),
+    closedAt: undefined,
+    seq: 0n,
+  };
+  return { ...order, held: holdOf(order) };
+}
+
+function holdOf({ side, baseAmount, quoteAmount, price, takerRate }: Omit<Order, "held">): Amount {
+  if (side === "SELL") return must(baseAmount, "a sell names its base amount");
+  const gross = quoteAmount ?? multiplyExact(must(baseAmount, "no quote amount"), must(price, "a limit has a price"));
+  return multiplyExact(gross, plus(ONE, takerRate));
+}
+
+function placing(order: Order, market: Market): Command<undefined, Refusal> {
+  const { profileId, recipientProfileId, customerId, held, side, id } = order;
+  const asset: AssetCode = side === "BUY" ? market.quote : market.base;
+  const awaiting = recipientProfileId === undefined || recipientProfileId === profileId ? [] : [recipientProfileId];
+  return {
+    turn: customerId,
+    rests: [accountKey(profileId, asset), ...awaiting.map(profileKey)],
+    decide: (state) => {
+      if ((accountOf(state, profileId, asset)?.available ?? ZERO) < held) return refuse({ code: "insufficient_funds" });
+      const entries = [entry(profileId, asset, negative(held)), entry(profileId, asset, held, "trading")];
+      const recipients = awaiting.map((recipient) => must(state.get(profileTable, recipient), "a recipient is there"));
+      return accept(undefined, {
+        states: [
+          change(orderTable, order),
+          ...recipients.map((profile) => change(profileTable, { ...profile, awaited: profile.awaited + 1 })),
+        ],
+        journals: [journal(id, "order_held", entries)],
+      });
+    },
+  };
+}
+
+/** So many milliseconds from now. */
+export const ahead = (ms: number): Instant => (Date.now() + ms) as Instant;
