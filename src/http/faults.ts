@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway } from "../postgres/database.ts";
+import { shownValue } from "./failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
 import { freshRequestId } from "./request-id.ts";
 import { shapeProblem } from "./validation.ts";
@@ -20,7 +21,8 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => badRequest("the body does not have the length that Content-Length says"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) => {
     const sent = request.headers["content-type"];
-    const said = sent === undefined ? "there is no content type" : `the content type is ${JSON.stringify(sent)}`;
+    const said =
+      sent === undefined ? "there is no content type" : `the content type is ${JSON.stringify(shownValue(sent))}`;
     return new Problem(415, `${said}, but a body is application/json`);
   },
   FST_ERR_HANDLER_TIMEOUT: () => unavailable("the request took too long"),

@@ -179,7 +179,9 @@ test("a time is RFC 3339 with up to nine decimals", async () => {
   }
 });
 
-test("failures of reading and of shape are told together", async () => {
+test("failures of reading and of shape are told together, each field once", async () => {
+  const empty = { errors: [{ field: "limit", rule: "is empty" }] };
+  expect(await ask(toy, "/v2/toys?limit=")).toEqual(problem(400, "Bad Request", "limit is empty", { meta: empty }));
   expect((await ask(toy, "/v2/toys?nickname=&limit=0")).body).toMatchObject({
     meta: {
       errors: [
