@@ -13,8 +13,14 @@ import type { Config } from "./config/config.ts";
 import { type Conversions, createConversions } from "./conversions/conversions.ts";
 import { Settlement } from "./conversions/settlement.ts";
 import { type Core, closeAll, openCore, StartRefusal } from "./core.ts";
+import { balanceRoutes } from "./http/routes/balances.ts";
+import { conversionRoutes } from "./http/routes/conversions.ts";
 import { healthRoutes } from "./http/routes/health.ts";
+import { profileRoutes } from "./http/routes/profiles.ts";
+import { sandboxRoutes } from "./http/routes/sandbox.ts";
+import { transferRoutes } from "./http/routes/transfers.ts";
 import { type Api, createApi } from "./http/server.ts";
+import { readBalances } from "./ledger/balances.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
 import { createTransfers, type Transfers } from "./transfers/transfers.ts";
@@ -112,7 +118,7 @@ function createDomain(core: Core, config: Config, settlement: Settlement): Domai
   };
 }
 
-async function buildApi(config: Config, core: Core, _domain: Domain, oauth: Oauth, addresses: Addresses): Promise<Api> {
+async function buildApi(config: Config, core: Core, domain: Domain, oauth: Oauth, addresses: Addresses): Promise<Api> {
   const api = await createApi({
     baseUrl: () => addresses.baseUrl,
     authUrl: () => addresses.authUrl,
@@ -124,8 +130,24 @@ async function buildApi(config: Config, core: Core, _domain: Domain, oauth: Oaut
     database: async () => (await core.database.rows("select 1")).length === 1,
     migrations: async () => (await pendingMigrations(core.database)).length === 0,
   });
-  if (!config.roles.has("api")) return api;
+  if (config.roles.has("api")) addResources(api, config, core, domain);
   return api;
+}
+
+function addResources(api: Api, config: Config, core: Core, { transfers, conversions }: Domain): void {
+  const { database, profiles, catalogue } = core;
+  profileRoutes(api, profiles, transfers);
+  balanceRoutes(api, {
+    profiles,
+    catalogue,
+    readBalances: (profileId, assets, at) => readBalances(database, profileId, assets, at),
+  });
+  transferRoutes(api, transfers);
+  conversionRoutes(api, conversions);
+  if (config.mode === "sandbox") {
+    // Nothing is traded yet, so nothing has a price.
+    sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice: async () => undefined });
+  }
 }
 
 /** The operator's file; in sandbox mode without one, the demo's. */

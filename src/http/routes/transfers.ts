@@ -8,6 +8,7 @@ import {
   type TransferRequest,
   type Transfers,
 } from "../../transfers/transfers.ts";
+import type { Api } from "../api.ts";
 import { invalid } from "../failing-fields.ts";
 import { page, pageRequest } from "../paging.ts";
 import { errors } from "../problem-responses.ts";
@@ -27,7 +28,6 @@ import {
   UuidText,
   uuidOf,
 } from "../schemas.ts";
-import type { Api } from "../server.ts";
 import { comparisons, idsWithin, intersection, readComparisons } from "../time-range.ts";
 import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "../transfer-record.ts";
 import { doneValue, idPosition, nameTaken, profileIdOf, requestedAmount } from "../wire.ts";

@@ -1,0 +1,116 @@
+/** Balances: what a profile holds, now or at a time. */
+import { type Static, Type } from "typebox";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { Profiles } from "../../customers/profiles.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { Balance } from "../../ledger/balances.ts";
+import { formatAmount } from "../../money/amount.ts";
+import type { AssetCode as Code } from "../../money/asset.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Api } from "../api.ts";
+import { errors } from "../problem-responses.ts";
+import { notFound } from "../problems.ts";
+import { problemOf } from "../refusals.ts";
+import { AssetCode, Decimal, ProfileIdParam, Repeatable } from "../schemas.ts";
+import { lastUntil } from "../time-range.ts";
+import { ownProfile } from "./path-profile.ts";
+
+const BalanceBody = Type.Object(
+  {
+    asset: AssetCode,
+    available: Type.String({ ...Decimal, description: "What can be moved, converted or ordered with." }),
+    trading: Type.String({ ...Decimal, description: "What open orders hold." }),
+  },
+  {
+    title: "Balance",
+    description: "What a CREATED conversion holds is in neither sum until the conversion is settled or cancelled.",
+    examples: [{ asset: "USDG", available: "100.25", trading: "0" }],
+  },
+);
+
+const AtTime = Type.Optional(
+  Type.String({
+    description: "The balance as it was at this time, what was booked at that very moment included. Absent: now.",
+    format: "date-time",
+    "x-check": "date_time",
+    examples: ["2026-11-21T09:30:00.000Z"],
+  }),
+);
+
+interface Parts {
+  readonly profiles: Pick<Profiles, "find" | "getDefault">;
+  readonly catalogue: Pick<Catalogue, "findAsset" | "listAssets">;
+  /** The balances of these assets, in their order. */
+  readonly readBalances: (profileId: ProfileId, assets: readonly Code[], at?: Instant) => Promise<Balance[]>;
+}
+
+export function balanceRoutes(api: Api, parts: Parts): void {
+  listRoute(api, parts);
+  findRoute(api, parts);
+}
+
+function listRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void {
+  api.get(
+    "/v2/profiles/:id/balances",
+    {
+      config: { scope: "funding:read_profile" },
+      schema: {
+        operationId: "listBalances",
+        tags: ["Balances"],
+        summary: "List the balances of a profile",
+        description: "All assets that there are, or those that are named, in the order of their codes.",
+        params: Type.Object({ id: ProfileIdParam }),
+        querystring: Type.Object({ assets: Repeatable(AssetCode, "These assets."), at: AtTime }),
+        response: {
+          200: Type.Object({ items: Type.Array(BalanceBody) }),
+          ...errors(400, 401, 403, 404, 429, 500, 503),
+        },
+      },
+    },
+    async ({ grant: { customerId }, params, query }) => {
+      const profileId = await ownProfile(profiles, customerId, params.id);
+      const assets = assetsOf(catalogue, query.assets);
+      const balances = await readBalances(profileId, assets, query.at === undefined ? undefined : lastUntil(query.at));
+      return { items: balances.map(balanceBody) };
+    },
+  );
+}
+
+/** In the order of the catalogue, each once. */
+function assetsOf(catalogue: Pick<Catalogue, "listAssets">, named: readonly string[] | undefined): Code[] {
+  const codes = catalogue.listAssets().map(({ code }) => code);
+  const unknown = named?.find((name) => !codes.some((code) => code === name));
+  if (unknown !== undefined) throw problemOf({ code: "unknown_asset", field: "assets", asset: unknown });
+  return codes.filter((code) => named === undefined || named.includes(code));
+}
+
+function findRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void {
+  api.get(
+    "/v2/profiles/:id/balances/:asset",
+    {
+      config: { scope: "funding:read_profile" },
+      schema: {
+        operationId: "getBalance",
+        tags: ["Balances"],
+        summary: "Read one balance of a profile",
+        description: "The balance of one asset; zero when the profile never had any of it.",
+        params: Type.Object({ id: ProfileIdParam, asset: AssetCode }),
+        querystring: Type.Object({ at: AtTime }),
+        response: { 200: BalanceBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params, query }) => {
+      const profileId = await ownProfile(profiles, customerId, params.id);
+      const asset = catalogue.findAsset(params.asset);
+      if (asset === undefined) throw notFound(`asset not found: ${params.asset}`);
+      const at = query.at === undefined ? undefined : lastUntil(query.at);
+      const [balance] = await readBalances(profileId, [asset.code], at);
+      return balanceBody(must(balance, "every asset that is asked for has a balance"));
+    },
+  );
+}
+
+function balanceBody({ asset, available, trading }: Balance): Static<typeof BalanceBody> {
+  return { asset, available: formatAmount(available), trading: formatAmount(trading) };
+}

@@ -1,0 +1,262 @@
+/** Conversions: minting, redeeming and converting stablecoins at par. */
+import { type Static, Type } from "typebox";
+import {
+  CONVERSION_STATUSES,
+  type Conversion,
+  type ConversionId,
+  type Conversions,
+} from "../../conversions/conversions.ts";
+import { formatAmount } from "../../money/amount.ts";
+import { formatInstant, type Instant } from "../../std/clock.ts";
+import type { Api } from "../api.ts";
+import { page, pageRequest } from "../paging.ts";
+import { errors } from "../problem-responses.ts";
+import { problemOf } from "../refusals.ts";
+import {
+  AccountId,
+  Amount,
+  AssetCode,
+  Body,
+  Decimal,
+  IdentityId,
+  ListOf,
+  ListQuery,
+  Metadata,
+  Order,
+  RefId,
+  Timestamp,
+  UuidText,
+  uuidOf,
+} from "../schemas.ts";
+import { idsWithin, interval, readInterval } from "../time-range.ts";
+import { doneValue, idPosition, nameTaken, present, profileIdOf, requestedAmount } from "../wire.ts";
+
+const Status = Type.Enum([...CONVERSION_STATUSES], {
+  description: "CREATED holds the source. SETTLED has paid the target, CANCELLED has given the source back.",
+});
+
+const EXAMPLE_REQUEST = {
+  profile_id: "0190d5a4-1111-7000-8000-000000000004",
+  amount: "250",
+  source_asset: "USD",
+  target_asset: "PYUSD",
+  ref_id: "mint-2026-11-21-0007",
+};
+
+const ConversionBody = Type.Object(
+  {
+    id: UuidText,
+    profile_id: Type.String({
+      ...UuidText,
+      description: "Who pays the source, and gets the target unless another does.",
+    }),
+    amount: Type.String({ ...Decimal, description: "How much of the source becomes as much of the target." }),
+    source_asset: AssetCode,
+    target_asset: AssetCode,
+    status: Status,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(IdentityId),
+    account_id: Type.Optional(AccountId),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    settled_at: Type.Optional(Timestamp),
+    cancelled_at: Type.Optional(Timestamp),
+    metadata: Type.Optional(Metadata),
+    recipient_profile_id: Type.Optional(Type.String({ ...UuidText, description: "Who gets the target." })),
+  },
+  {
+    title: "Conversion",
+    examples: [
+      {
+        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+        ...EXAMPLE_REQUEST,
+        status: "CREATED",
+        created_at: "2026-11-21T09:30:00.000Z",
+        updated_at: "2026-11-21T09:30:00.000Z",
+      },
+    ],
+  },
+);
+
+const NewConversionBody = Body(
+  {
+    profile_id: Type.String({ ...UuidText, description: "Who pays the source. A profile of the caller's." }),
+    amount: Amount,
+    source_asset: AssetCode,
+    target_asset: AssetCode,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(IdentityId),
+    account_id: Type.Optional(AccountId),
+    metadata: Type.Optional(Metadata),
+    recipient_profile_id: Type.Optional(
+      Type.String({ ...UuidText, description: "Who gets the target: another profile of the caller's." }),
+    ),
+  },
+  { examples: [EXAMPLE_REQUEST] },
+);
+
+const ListConversionsQuery = ListQuery(
+  {
+    profile_id: Type.Optional(Type.String({ ...UuidText, description: "Conversions of this profile." })),
+    ref_id: Type.Optional(Type.String({ ...RefId, description: "The conversion with this ref_id." })),
+    status: Type.Optional(Status),
+    ...interval("created_at"),
+    ...interval("updated_at"),
+    order: Order("DESC"),
+  },
+  { standard: 100, maximum: 1000 },
+);
+
+const OneConversion = Type.Object({ id: UuidText });
+
+export function conversionRoutes(api: Api, conversions: Conversions): void {
+  createRoute(api, conversions);
+  listRoute(api, conversions);
+  findRoute(api, conversions);
+  cancelRoute(api, conversions);
+}
+
+const CREATE_PROBLEMS = [
+  ...([400, "exceed-precision", 401, 403, "insufficient-funds", 404, "already-exists"] as const),
+  ...([413, 415, 429, 500, 503] as const),
+];
+
+function createRoute(api: Api, conversions: Conversions): void {
+  api.post(
+    "/v2/conversion/stablecoins",
+    {
+      config: { scope: "conversion:write_conversion_stablecoin" },
+      schema: {
+        operationId: "createStablecoinConversion",
+        tags: ["Conversions"],
+        summary: "Mint, redeem or convert a stablecoin",
+        description:
+          "USD to a stablecoin mints, a stablecoin to USD redeems, one stablecoin to another converts; always at par, without a fee. The amount may have as many decimals as the coarser of the two assets. The source is held at once, and the conversion settles in the background.",
+        body: NewConversionBody,
+        response: { 200: ConversionBody, ...errors(...CREATE_PROBLEMS) },
+      },
+    },
+    async ({ grant: { customerId }, body }) => {
+      const { recipient_profile_id: recipient } = body;
+      const outcome = await conversions.create({
+        customerId,
+        profileId: profileIdOf(body.profile_id),
+        amount: requestedAmount(body.amount),
+        sourceAsset: body.source_asset,
+        targetAsset: body.target_asset,
+        recipientProfileId: recipient === undefined ? undefined : profileIdOf(recipient),
+        refId: body.ref_id,
+        identityId: body.identity_id,
+        accountId: body.account_id,
+        metadata: body.metadata,
+      });
+      const conversion = await doneValue(outcome, body, async (id) => {
+        const existing = await conversions.find(customerId, id as ConversionId);
+        return nameTaken("ref_id", body, existing && conversionBody(existing));
+      });
+      return conversionBody(conversion);
+    },
+  );
+}
+
+function listRoute(api: Api, conversions: Conversions): void {
+  api.get(
+    "/v2/conversion/stablecoins",
+    {
+      config: { scope: "conversion:read_conversion_stablecoin" },
+      schema: {
+        operationId: "listStablecoinConversions",
+        tags: ["Conversions"],
+        summary: "List conversions",
+        description: "The caller's conversions in the order of their creation. Filters combine with AND.",
+        querystring: ListConversionsQuery,
+        response: { 200: ListOf(ConversionBody), ...errors(400, 401, 403, 429, 500, 503) },
+      },
+    },
+    async (request) => {
+      const { query, grant } = request;
+      const asked = pageRequest(request, query, idPosition);
+      const updated = readInterval(query, "updated_at");
+      const rows = await conversions.list({
+        customerId: grant.customerId,
+        profileId: query.profile_id === undefined ? undefined : uuidOf(query.profile_id),
+        refId: query.ref_id,
+        status: query.status,
+        ...idsWithin(readInterval(query, "created_at")),
+        updatedFrom: updated.from,
+        updatedBefore: updated.before,
+        order: query.order,
+        after: asked.after,
+        limit: asked.limit + 1,
+      });
+      return page(rows, asked, ({ id }) => [id], conversionBody);
+    },
+  );
+}
+
+function findRoute(api: Api, conversions: Conversions): void {
+  api.get(
+    "/v2/conversion/stablecoins/:id",
+    {
+      config: { scope: "conversion:read_conversion_stablecoin" },
+      schema: {
+        operationId: "getStablecoinConversion",
+        tags: ["Conversions"],
+        summary: "Read a conversion",
+        description: "A conversion of the caller's as it is now.",
+        params: OneConversion,
+        response: { 200: ConversionBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params }) => {
+      const id = uuidOf(params.id) as ConversionId;
+      const conversion = await conversions.find(customerId, id);
+      if (conversion === undefined) throw problemOf({ code: "conversion_not_found", conversionId: id });
+      return conversionBody(conversion);
+    },
+  );
+}
+
+function cancelRoute(api: Api, conversions: Conversions): void {
+  api.delete(
+    "/v2/conversion/stablecoins/:id",
+    {
+      config: { scope: "conversion:write_conversion_stablecoin" },
+      schema: {
+        operationId: "cancelStablecoinConversion",
+        tags: ["Conversions"],
+        summary: "Cancel a conversion",
+        description:
+          "Gives the source back, as long as the conversion is CREATED. Of a cancel and a settlement that meet, exactly one wins. The answer is the cancelled conversion.",
+        params: OneConversion,
+        response: { 200: ConversionBody, ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params }) => {
+      const outcome = await conversions.cancel(customerId, uuidOf(params.id) as ConversionId);
+      return conversionBody(await doneValue(outcome, {}));
+    },
+  );
+}
+
+function conversionBody(conversion: Conversion): Static<typeof ConversionBody> {
+  const timeOf = (instant: Instant | undefined): string | undefined =>
+    instant === undefined ? undefined : formatInstant(instant);
+  return present({
+    id: conversion.id,
+    profile_id: conversion.profileId,
+    amount: formatAmount(conversion.amount),
+    source_asset: conversion.sourceAsset,
+    target_asset: conversion.targetAsset,
+    status: conversion.status,
+    ref_id: conversion.refId,
+    identity_id: conversion.identityId,
+    account_id: conversion.accountId,
+    created_at: formatInstant(conversion.createdAt),
+    updated_at: formatInstant(conversion.updatedAt),
+    settled_at: timeOf(conversion.settledAt),
+    cancelled_at: timeOf(conversion.cancelledAt),
+    metadata: conversion.metadata,
+    recipient_profile_id: conversion.recipientProfileId,
+  });
+}

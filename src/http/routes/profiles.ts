@@ -1,0 +1,227 @@
+/** Profiles: who holds balances. */
+import { type Static, Type } from "typebox";
+import { type Profile, type Profiles, profileNotFound } from "../../customers/profiles.ts";
+import { formatInstant, type Instant, parseInstant } from "../../std/clock.ts";
+import { parseUuid, type Uuid } from "../../std/id.ts";
+import type { Transfers } from "../../transfers/transfers.ts";
+import type { Api } from "../api.ts";
+import { page, pageRequest } from "../paging.ts";
+import { errors } from "../problem-responses.ts";
+import { problemOf, type Sent } from "../refusals.ts";
+import { Body, ListOf, ListQuery, Order, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../schemas.ts";
+import { comparisons, readComparisons } from "../time-range.ts";
+import { doneValue, nameTaken, present, profileInPath } from "../wire.ts";
+
+const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };
+const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };
+
+const NewNickname = Type.String({
+  ...NICKNAME,
+  description: "The customer's name for the profile. One that was used before is taken, also after a change.",
+});
+const NewDescription = Type.Optional(
+  Type.String({ ...DESCRIPTION, description: "Whatever else is to be said of it." }),
+);
+
+const ProfileBody = Type.Object(
+  {
+    id: UuidText,
+    nickname: Type.String(NICKNAME),
+    description: Type.Optional(Type.String(DESCRIPTION)),
+    type: Type.Enum(["DEFAULT", "NORMAL"], { description: "Every customer has exactly one DEFAULT profile." }),
+    status: Type.Enum(["ACTIVE", "INACTIVE"], {
+      description: "An inactive profile is as good as not there, but for a deposit, which makes it active again.",
+    }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  {
+    title: "Profile",
+    examples: [
+      {
+        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+        nickname: "payouts",
+        description: "Pays our suppliers.",
+        type: "NORMAL",
+        status: "ACTIVE",
+        created_at: "2026-11-21T09:30:00.000Z",
+        updated_at: "2026-11-21T09:30:00.000Z",
+      },
+    ],
+  },
+);
+
+const EXAMPLE_BODY = { examples: [{ nickname: "payouts", description: "Pays our suppliers." }] };
+const NewProfileBody = Body({ nickname: NewNickname, description: NewDescription }, EXAMPLE_BODY);
+const ChangeProfileBody = Body({ nickname: Type.Optional(NewNickname), description: NewDescription }, EXAMPLE_BODY);
+
+const ListProfilesQuery = ListQuery(
+  {
+    ids: Repeatable(UuidText, "These profiles."),
+    nickname: Type.Optional(
+      Type.String({ description: "Profiles whose nickname begins like this.", minLength: 1, maxLength: 100 }),
+    ),
+    ...comparisons("created_at"),
+    order: Order("ASC"),
+  },
+  { standard: 1000, maximum: 1000 },
+);
+
+const OneProfile = Type.Object({ id: ProfileIdParam });
+
+export function profileRoutes(api: Api, profiles: Profiles, transfers: Pick<Transfers, "deactivate">): void {
+  createRoute(api, profiles);
+  listRoute(api, profiles);
+  findRoute(api, profiles);
+  changeRoute(api, profiles);
+  deactivateRoute(api, profiles, transfers);
+}
+
+function createRoute(api: Api, profiles: Profiles): void {
+  api.post(
+    "/v2/profiles",
+    {
+      config: { scope: "funding:write_profile" },
+      schema: {
+        operationId: "createProfile",
+        tags: ["Profiles"],
+        summary: "Create a profile",
+        description: "Makes a NORMAL profile. Its balances are zero.",
+        body: NewProfileBody,
+        response: { 200: ProfileBody, ...errors(400, 401, 403, "already-exists", 413, 415, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, body: { nickname, description } }) => {
+      const outcome = await profiles.create({ customerId, nickname, description });
+      const taken = takenIn(profiles, { customerId, sent: { nickname } });
+      return profileBody(await doneValue(outcome, {}, taken));
+    },
+  );
+}
+
+/** Says who has the nickname that was sent. */
+function takenIn(profiles: Profiles, { customerId, sent }: { customerId: Profile["customerId"]; sent: Sent }) {
+  return async (id: Uuid) => {
+    const existing = await profiles.find(customerId, id as Profile["id"]);
+    return nameTaken("nickname", sent, existing && profileBody(existing));
+  };
+}
+
+function listRoute(api: Api, profiles: Profiles): void {
+  api.get(
+    "/v2/profiles",
+    {
+      config: { scope: "funding:read_profile" },
+      schema: {
+        operationId: "listProfiles",
+        tags: ["Profiles"],
+        summary: "List profiles",
+        description: "The caller's profiles, inactive ones included, in the order in which they were made.",
+        querystring: ListProfilesQuery,
+        response: { 200: ListOf(ProfileBody), ...errors(400, 401, 403, 429, 500, 503) },
+      },
+    },
+    async (request) => {
+      const { query, grant } = request;
+      const asked = pageRequest(request, query, positionIn);
+      const { from, before } = readComparisons(query, "created_at");
+      const rows = await profiles.list({
+        customerId: grant.customerId,
+        ids: query.ids?.map(uuidOf),
+        nicknamePrefix: query.nickname,
+        createdFrom: from,
+        createdBefore: before,
+        order: query.order,
+        after: asked.after,
+        limit: asked.limit + 1,
+      });
+      return page(rows, asked, ({ createdAt, id }) => [formatInstant(createdAt), id], profileBody);
+    },
+  );
+}
+
+function positionIn([time = "", text = "", ...more]: readonly string[]): { createdAt: Instant; id: Uuid } | undefined {
+  const [createdAt, id] = [parseInstant(time, "down"), parseUuid(text)];
+  return createdAt === undefined || id === undefined || more.length > 0 ? undefined : { createdAt, id };
+}
+
+function findRoute(api: Api, profiles: Profiles): void {
+  api.get(
+    "/v2/profiles/:id",
+    {
+      config: { scope: "funding:read_profile" },
+      schema: {
+        operationId: "getProfile",
+        tags: ["Profiles"],
+        summary: "Read a profile",
+        description: "A profile of the caller's, whether active or not.",
+        params: OneProfile,
+        response: { 200: ProfileBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params }) => {
+      const id = await profileInPath(profiles, customerId, params.id);
+      const profile = await profiles.find(customerId, id);
+      if (profile === undefined) throw problemOf(profileNotFound(id));
+      return profileBody(profile);
+    },
+  );
+}
+
+function changeRoute(api: Api, profiles: Profiles): void {
+  api.put(
+    "/v2/profiles/:id",
+    {
+      config: { scope: "funding:write_profile" },
+      schema: {
+        operationId: "updateProfile",
+        tags: ["Profiles"],
+        summary: "Change a profile",
+        description: "Changes its nickname, its description, or both; a field that is not sent stays as it is.",
+        params: OneProfile,
+        body: ChangeProfileBody,
+        response: { 200: ProfileBody, ...errors(400, 401, 403, 404, "already-exists", 413, 415, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params, body: { nickname, description } }) => {
+      const id = await profileInPath(profiles, customerId, params.id);
+      const outcome = await profiles.update(customerId, id, { nickname, description });
+      const taken = takenIn(profiles, { customerId, sent: { nickname } });
+      return profileBody(await doneValue(outcome, {}, taken));
+    },
+  );
+}
+
+function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers, "deactivate">): void {
+  api.put(
+    "/v2/profiles/:id/deactivate",
+    {
+      config: { scope: "funding:write_profile" },
+      schema: {
+        operationId: "deactivateProfile",
+        tags: ["Profiles"],
+        summary: "Take a profile out of use",
+        description:
+          "The profile must be empty, and nothing may be about to be paid into it. What is too small for its asset's precision is moved to the DEFAULT profile first. A deposit makes the profile active again.",
+        params: OneProfile,
+        response: { 200: ProfileBody, ...errors(400, 401, 403, "profile-not-empty", 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant: { customerId }, params }) => {
+      const id = await profileInPath(profiles, customerId, params.id);
+      return profileBody(await doneValue(await transfers.deactivate(customerId, id), {}));
+    },
+  );
+}
+
+function profileBody(profile: Profile): Static<typeof ProfileBody> {
+  return present({
+    id: profile.id,
+    nickname: profile.nickname,
+    description: profile.description,
+    type: profile.kind,
+    status: profile.status,
+    created_at: formatInstant(profile.createdAt),
+    updated_at: formatInstant(profile.updatedAt),
+  });
+}

@@ -1,0 +1,117 @@
+/** Deposits out of nothing. These routes are added in sandbox mode only: elsewhere there is no such path. */
+import { createHash, randomBytes } from "node:crypto";
+import { type Static, Type } from "typebox";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { Profiles } from "../../customers/profiles.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { RequestedAmount } from "../../ledger/refusals.ts";
+import { BALANCE_LIMIT, mulDiv, type Amount as Quantity, SCALE, unitOf } from "../../money/amount.ts";
+import type { Asset, AssetCode as Code } from "../../money/asset.ts";
+import { CRYPTO_NETWORKS, type CrossingRequest, type Transfers } from "../../transfers/transfers.ts";
+import type { Api } from "../api.ts";
+import { invalid } from "../failing-fields.ts";
+import { errors } from "../problem-responses.ts";
+import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../schemas.ts";
+import { doneValue, present, requestedAmount } from "../wire.ts";
+import { ownProfile } from "./path-profile.ts";
+
+const DepositBody = Body(
+  {
+    asset: AssetCode,
+    amount: Amount,
+    crypto_network: Type.Optional(
+      Type.Enum([...CRYPTO_NETWORKS], { description: "Not for fiat. ETHEREUM unless said." }),
+    ),
+    crypto_address: Type.Optional(
+      ShortText(
+        "The address that the deposit is said to have come in by. Not for fiat. Made up unless said: always the same for a profile and a network.",
+        "0x52908400098527886E0F7030069857D2E4169EE7",
+      ),
+    ),
+  },
+  { examples: [{ asset: "USDG", amount: "1000", crypto_network: "SOLANA" }] },
+);
+
+interface Parts {
+  readonly profiles: Pick<Profiles, "find" | "getDefault">;
+  readonly transfers: Pick<Transfers, "cross">;
+  readonly catalogue: Pick<Catalogue, "findAsset">;
+  /** In USD; undefined when the asset was never traded against it. */
+  readonly lastPrice: (asset: Code) => Promise<Quantity | undefined>;
+}
+
+export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPrice }: Parts): void {
+  api.post(
+    "/v2/sandbox/profiles/:id/deposit",
+    {
+      config: { scope: "funding:read_profile" },
+      schema: {
+        operationId: "createSandboxDeposit",
+        tags: ["Sandbox"],
+        summary: "Deposit into a profile",
+        description:
+          "Credits a profile, as if the amount had come in by wire (fiat) or on a chain (everything else). An inactive profile becomes active again.",
+        params: Type.Object({ id: ProfileIdParam }),
+        body: DepositBody,
+        response: {
+          200: Type.Object({ activity_id: Type.String({ ...UuidText, description: "The id of the transfer." }) }),
+          ...errors(400, "exceed-precision", 401, 403, 404, 413, 415, 429, 500, 503),
+        },
+      },
+    },
+    async ({ grant: { customerId }, params, body }) => {
+      const profileId = await ownProfile(profiles, customerId, params.id);
+      const asset = catalogue.findAsset(body.asset);
+      if (asset?.kind === "fiat") refuseCryptoFields(body);
+      const amount = requestedAmount(body.amount);
+      const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
+      const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
+      const outcome = await transfers.cross({ ...deposit, ...cameBy(body, asset, { profileId, amount, price }) });
+      const { id } = await doneValue(outcome, body);
+      return { activity_id: id };
+    },
+  );
+}
+
+type DepositBody = Static<typeof DepositBody>;
+
+function refuseCryptoFields(body: DepositBody): void {
+  const failing = (["crypto_network", "crypto_address"] as const)
+    .filter((field) => body[field] !== undefined)
+    .map((field) => ({ field, value: body[field] as string, rule: `is not for ${body.asset}, which is fiat` }));
+  if (failing.length > 0) throw invalid(failing);
+}
+
+function cameBy(
+  { crypto_network: cryptoNetwork = "ETHEREUM", crypto_address }: DepositBody,
+  asset: Asset | undefined,
+  deposit: { readonly profileId: ProfileId; readonly amount: RequestedAmount; readonly price: Quantity | undefined },
+): Pick<CrossingRequest, "type" | "crossing"> {
+  if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", crossing: {} };
+  return {
+    type: "CRYPTO_DEPOSIT",
+    crossing: present({
+      cryptoNetwork,
+      destinationAddress: crypto_address ?? addressOf(deposit.profileId, cryptoNetwork),
+      cryptoTxHash: randomBytes(32).toString("hex"),
+      cryptoTxIndex: "0",
+      notionalValue: notionalValue(asset, deposit.amount, deposit.price),
+    }),
+  };
+}
+
+/** Looks like an address of an EVM chain, and is nobody's. */
+function addressOf(profileId: ProfileId, network: string): string {
+  return `0x${createHash("sha256").update(`${profileId}/${network}`).digest("hex").slice(0, 40)}`;
+}
+
+/** A coin is worth its number; a crypto asset what it traded at last, in whole cents, half up. */
+function notionalValue(asset: Asset, amount: RequestedAmount, price: Quantity | undefined): Quantity | undefined {
+  if (amount === "too_precise") return undefined;
+  if (asset.kind === "stablecoin") return amount;
+  if (price === undefined) return undefined;
+  const cent = unitOf(2);
+  const value = (mulDiv(amount, price, 10n ** BigInt(SCALE) * cent, "half_up") * cent) as Quantity;
+  // Only a price that nobody has seen yet leads there, and the deposit is not to fail on it.
+  return value < BALANCE_LIMIT ? value : undefined;
+}
