@@ -18,6 +18,8 @@ export class DatabaseAway extends Error {
 }
 
 const TIMESTAMPTZ = 1184;
+/** The longest that a timer of Node can wait. */
+const FOREVER_MS = 2 ** 31 - 1;
 
 /** Timestamps as milliseconds: every one that we store has exactly three decimals. */
 export const TYPES: pg.CustomTypesConfig = {
@@ -67,9 +69,12 @@ export class Database implements Queryable {
 
   /**
    * Runs `work` in one READ COMMITTED transaction on a connection of its own. When this answers, the commit is
-   * durable. A COMMIT that PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
+   * durable. `any time`: its statements are not broken off for taking long, as a migration's may. A COMMIT that PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
    */
-  async transaction<Value>(work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
+  async transaction<Value>(
+    work: (transaction: Queryable) => Promise<Value>,
+    takes: "seconds" | "any time" = "seconds",
+  ): Promise<Value> {
     let client: pg.PoolClient;
     try {
       client = await this.#pool.connect();
@@ -83,9 +88,11 @@ export class Database implements Queryable {
     client.on("error", ignore);
     try {
       await client.query("begin");
+      if (takes === "any time") await client.query("set local statement_timeout = 0");
+      const timeout = takes === "any time" ? { query_timeout: FOREVER_MS } : {};
       const value = await work({
         rows: async <Row>(text: string, values: readonly unknown[] = []) =>
-          (await client.query(text, values as unknown[])).rows as Row[],
+          (await client.query({ text, values: values as unknown[], ...timeout })).rows as Row[],
       });
       const ended = await client.query("commit");
       assert(ended.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended.command}`);

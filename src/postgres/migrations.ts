@@ -35,15 +35,15 @@ interface Applied {
  */
 export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
   const migrations = await readMigrations();
-  await owner.rows(
-    `create table if not exists migration (
-       number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)`,
+  await inTurn(owner, (transaction) =>
+    transaction.rows(
+      `create table if not exists migration (
+         number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)`,
+    ),
   );
   const done: string[] = [];
   for (const migration of migrations) {
-    const applied = await owner.transaction(async (transaction) => {
-      // Two programs that migrate at once take turns; the second finds everything done.
-      await transaction.rows("lock table migration in share row exclusive mode");
+    const applied = await inTurn(owner, async (transaction) => {
       if (check(migrations, await readApplied(transaction)).every(({ number }) => number !== migration.number))
         return false;
       await transaction.rows(migration.text);
@@ -59,6 +59,20 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
   return done;
 }
 
+/**
+ * A transaction of one program at a time: two that migrate at once take turns, and the second finds everything done.
+ * `create table if not exists` and `grant` fail when they meet themselves, and there is no table yet to lock. A
+ * migration may take as long as it needs, but waits for the service's locks no longer than for a while.
+ */
+function inTurn<Value>(owner: Database, work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
+  return owner.transaction(async (transaction) => {
+    await transaction.rows("set local lock_timeout = 0");
+    await transaction.rows("select pg_advisory_xact_lock(hashtext('parbook migrations'))");
+    await transaction.rows("set local lock_timeout = '10s'");
+    return work(transaction);
+  }, "any time");
+}
+
 /** The migrations that are still to be applied; throws `SchemaRefusal` when schema and program do not fit. */
 export async function pendingMigrations(database: Queryable): Promise<string[]> {
   try {
@@ -72,7 +86,7 @@ export async function pendingMigrations(database: Queryable): Promise<string[]> 
 
 async function grant(owner: Database, serviceRole: string): Promise<void> {
   const privileges = await readFile(new URL("privileges.sql", FOLDER), "utf8");
-  await owner.transaction(async (transaction) => {
+  await inTurn(owner, async (transaction) => {
     const [own] = await transaction.rows("select 1 where current_user = $1", [serviceRole]);
     // A service that connects as the owner can grant itself whatever it likes. It is told so when it starts.
     if (own !== undefined) return;

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { must } from "../std/assert.ts";
+import { releaseLease, renewLease, takeLease } from "./leases.ts";
+
+const LONG = 600_000;
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+});
+afterAll(() => db.close());
+
+/** Ends a lease by the database's clock, which alone decides. */
+async function end(name: string): Promise<void> {
+  await db.owner.rows("update lease set expires_at = clock_timestamp() - interval '1 millisecond' where name = $1", [
+    name,
+  ]);
+}
+
+test("of fifty who want a lease at once, one has it", async () => {
+  const taken = await Promise.all(
+    Array.from({ length: 50 }, (_, i) => takeLease(db.database, "wanted", `holder ${i}`, LONG)),
+  );
+  expect(taken.filter((lease) => lease !== undefined)).toHaveLength(1);
+});
+
+test("a lease that has ended is taken by the next one, with a higher fence", async () => {
+  const first = await takeLease(db.database, "ends", "first", LONG);
+  expect(first).toEqual({ name: "ends", holder: "first", fence: 1n });
+  expect(await takeLease(db.database, "ends", "second", LONG)).toBeUndefined();
+  await end("ends");
+  expect(await takeLease(db.database, "ends", "second", LONG)).toEqual({ name: "ends", holder: "second", fence: 2n });
+});
+
+test("a holder takes its own lease back at once, and what it held before is over", async () => {
+  const before = must(await takeLease(db.database, "own", "me", LONG), "a free lease is taken");
+  const again = await takeLease(db.database, "own", "me", LONG);
+  expect(again?.fence).toBe(2n);
+  expect(await renewLease(db.database, before, LONG)).toBe(false);
+});
+
+test("a lease that has ended is renewed while nobody else has taken it, and not after", async () => {
+  const lease = must(await takeLease(db.database, "renewed", "me", LONG), "a free lease is taken");
+  await end("renewed");
+  expect(await renewLease(db.database, lease, LONG)).toBe(true);
+  expect(await takeLease(db.database, "renewed", "other", LONG)).toBeUndefined();
+  await end("renewed");
+  await takeLease(db.database, "renewed", "other", LONG);
+  expect(await renewLease(db.database, lease, LONG)).toBe(false);
+});
+
+test("a lease that was let go of is free at once, and only its holder can let go of it", async () => {
+  const first = must(await takeLease(db.database, "released", "first", LONG), "a free lease is taken");
+  await releaseLease(db.database, first);
+  const second = must(await takeLease(db.database, "released", "second", LONG), "a released lease is taken");
+  await releaseLease(db.database, first);
+  expect(await takeLease(db.database, "released", "third", LONG)).toBeUndefined();
+  expect(await renewLease(db.database, second, LONG)).toBe(true);
+});
+
+test("a fence counts past 2^31 and 2^53", async () => {
+  const lease = must(await takeLease(db.database, "far", "me", LONG), "a free lease is taken");
+  await db.owner.rows("update lease set fence = 9007199254740993 where name = $1", [lease.name]);
+  expect((await takeLease(db.database, "far", "me", LONG))?.fence).toBe(9_007_199_254_740_994n);
+});
