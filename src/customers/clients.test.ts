@@ -148,6 +148,16 @@ test("the last use of a secret is recorded at most once a minute, and a wrong se
   await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(first + MINUTE));
 });
 
+test("an authentication costs one statement while the last use need not be recorded", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.authenticate(clientId, secret);
+  await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(now));
+  const rows = vi.spyOn(testing.database, "rows");
+  await clients.authenticate(clientId, secret);
+  expect(rows).toHaveBeenCalledTimes(1);
+  rows.mockRestore();
+});
+
 test("the secret itself is nowhere in the database", async () => {
   const { clientId, secret } = await newClient();
   const kept = JSON.stringify(await secretsOf(clientId));

@@ -48,8 +48,8 @@ export function createOauth({ database, clock, authUrl, baseUrl, log }: OauthOpt
   const disabled = new DisabledClients({ clients, clock });
   const tokens = new Tokens({ keys, disabled, clock, ids, authUrl, baseUrl });
   const follow = async (): Promise<void> => {
-    await keys.follow();
     await disabled.follow();
+    await keys.follow();
   };
   let poll: Poll | undefined;
   return {

@@ -27,7 +27,7 @@ export const SCOPES = {
 export type Scope = keyof typeof SCOPES;
 
 /** On a client this stands for every scope that there is, also for those to come. It cannot be asked for in a token. */
-export const EVERY_SCOPE = "*";
+const EVERY_SCOPE = "*";
 
 export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);

@@ -67,6 +67,15 @@ test("a new key is published first, signs after ten seconds, and the old one ver
   expect(kidsOf(keys)).toEqual([fresh]);
 });
 
+test("a rotation in the first seconds leaves the first key signing until the new one is known", async () => {
+  const keys = await startedNode();
+  const first = keys.signing().kid;
+  const second = await keys.rotate();
+  expect(keys.signing().kid).toBe(first);
+  passTime(10 * SECOND);
+  expect(keys.signing().kid).toBe(second);
+});
+
 test("a rotation removes the keys whose last token is gone from the database", async () => {
   const keys = await startedNode();
   const second = await keys.rotate();
@@ -76,12 +85,25 @@ test("a rotation removes the keys whose last token is gone from the database", a
   expect(rows.map((row) => row.kid)).toEqual([second, third]);
 });
 
-test("rotations at the same time make one new key, and both say which", async () => {
+test("rotations that meet make one new key together, and both say which", async () => {
   const [one, another] = [await startedNode(), await startedNode()];
-  const kids = await Promise.all([one.rotate(), another.rotate()]);
-  expect(kids[0]).toBe(kids[1]);
+  const { rotations } = await testing.owner.transaction(async (transaction) => {
+    await transaction.rows("select 1 from signing_key for update");
+    const rotations = Promise.all([one.rotate(), another.rotate()]);
+    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(2), { timeout: 10_000 });
+    return { rotations };
+  });
+  const [first, second] = await rotations;
+  expect(first).toBe(second);
   expect(await testing.database.rows("select 1 from signing_key")).toHaveLength(2);
 });
+
+async function waitingForLocks(): Promise<number> {
+  const rows = await testing.owner.rows(
+    "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+  return rows.length;
+}
 
 test("the service's own role may rotate", async () => {
   expect(await node(testing.another()).rotate()).toMatch(/^[\w-]{43}$/);

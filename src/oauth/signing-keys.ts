@@ -65,7 +65,7 @@ export class SigningKeys {
     await this.#read();
   }
 
-  /** Retires the current key for a new one. Answers the new one's kid; of two rotations at once, both answer the same. */
+  /** Retires the current key for a new one. Answers the new one's kid; rotations that meet make one key together. */
   async rotate(): Promise<string> {
     const key = await makeKey();
     const kid = await this.#database.transaction(async (transaction) => {

@@ -14,11 +14,11 @@ export interface StoredKey {
 
 export type NewKey = Omit<StoredKey, "createdAt" | "retiredAt">;
 
-/** All keys of an algorithm, oldest first. */
+/** All keys of an algorithm, oldest first; of two that were made in the same millisecond, the retired one is older. */
 export async function listKeys(database: Queryable, algorithm: string): Promise<StoredKey[]> {
   const rows = await database.rows<KeyRow>(
     `select kid, private_jwk, public_jwk, created_at, retired_at
-       from signing_key where algorithm = $1 order by created_at, kid`,
+       from signing_key where algorithm = $1 order by created_at, retired_at nulls last`,
     [algorithm],
   );
   return rows.map((row) => ({
