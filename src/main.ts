@@ -9,18 +9,25 @@ import type { Logger } from "pino";
 import { applyBootstrap } from "./bootstrap/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./bootstrap/bootstrap-file.ts";
 import { ensureDemoFile } from "./bootstrap/demo-file.ts";
+import type { MarketCode } from "./catalogue/market.ts";
 import type { Config } from "./config/config.ts";
 import { type Conversions, createConversions } from "./conversions/conversions.ts";
 import { Settlement } from "./conversions/settlement.ts";
 import { type Core, closeAll, openCore, StartRefusal } from "./core.ts";
+import { createEngines, type EngineEvent, type Engines } from "./exchange/engines.ts";
+import { createExchange, type Exchange } from "./exchange/exchange.ts";
 import { balanceRoutes } from "./http/routes/balances.ts";
 import { conversionRoutes } from "./http/routes/conversions.ts";
+import { executionRoutes } from "./http/routes/executions.ts";
 import { healthRoutes } from "./http/routes/health.ts";
+import { marketRoutes } from "./http/routes/markets.ts";
+import { orderRoutes } from "./http/routes/orders.ts";
 import { profileRoutes } from "./http/routes/profiles.ts";
 import { sandboxRoutes } from "./http/routes/sandbox.ts";
 import { transferRoutes } from "./http/routes/transfers.ts";
 import { type Api, createApi } from "./http/server.ts";
 import { readBalances } from "./ledger/balances.ts";
+import { type AssetCode, USD } from "./money/asset.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
 import { createTransfers, type Transfers } from "./transfers/transfers.ts";
@@ -33,6 +40,7 @@ export interface Service {
   readonly core: Core;
   readonly transfers: Transfers;
   readonly conversions: Conversions;
+  readonly exchange: Exchange;
   /** Stops accepting, finishes what is queued, and closes everything. */
   stop(): Promise<void>;
 }
@@ -71,12 +79,17 @@ async function start(
     delayMs: config.settlementDelayMs,
     onError: (error) => log.warn({ error }, "a settlement was put off"),
   });
-  const parts = createDomain(core, config, settlement);
+  const engines = createEngines({ ...core, log: (event) => logEngine(log, event) });
+  const parts = createDomain(core, config, settlement, engines);
   const bootstrap = await bootstrapFrom(config, core);
   if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
   if (config.roles.has("worker")) {
     settlement.start();
     closing.unshift(() => settlement.stop());
+  }
+  if (config.roles.has("engine")) {
+    engines.start();
+    closing.unshift(() => engines.stop());
   }
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
   const oauth = createOauth({
@@ -96,6 +109,8 @@ async function start(
   const port = await listen(api, config.host, config.port, "PARBOOK_PORT");
   closing.unshift(() => api.close());
   addresses.baseUrl = config.baseUrl ?? `http://${hostInUrl(config.host)}:${port}`;
+  // Whoever waits for an order to be filled is answered first, or closing would wait for them.
+  closing.unshift(() => parts.exchange.stop());
   const ready = await announce(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
   return { ...addresses, ...parts, bootstrap, core, stop: () => closeAll(closing) };
@@ -104,9 +119,10 @@ async function start(
 interface Domain {
   readonly transfers: Transfers;
   readonly conversions: Conversions;
+  readonly exchange: Exchange;
 }
 
-function createDomain(core: Core, config: Config, settlement: Settlement): Domain {
+function createDomain(core: Core, config: Config, settlement: Settlement, engines: Engines): Domain {
   const settles = config.roles.has("worker");
   return {
     transfers: createTransfers(core),
@@ -115,6 +131,7 @@ function createDomain(core: Core, config: Config, settlement: Settlement): Domai
       // Another node's worker finds what this one leaves.
       onCreated: (conversion) => (settles ? settlement.created(conversion) : undefined),
     }),
+    exchange: createExchange({ ...core, engines }),
   };
 }
 
@@ -134,7 +151,7 @@ async function buildApi(config: Config, core: Core, domain: Domain, oauth: Oauth
   return api;
 }
 
-function addResources(api: Api, config: Config, core: Core, { transfers, conversions }: Domain): void {
+function addResources(api: Api, config: Config, core: Core, { transfers, conversions, exchange }: Domain): void {
   const { database, profiles, catalogue } = core;
   profileRoutes(api, profiles, transfers);
   balanceRoutes(api, {
@@ -145,9 +162,18 @@ function addResources(api: Api, config: Config, core: Core, { transfers, convers
   transferRoutes(api, transfers);
   conversionRoutes(api, conversions);
   if (config.mode === "sandbox") {
-    // Nothing is traded yet, so nothing has a price.
-    sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice: async () => undefined });
+    const lastPrice = (asset: AssetCode) => exchange.lastPrice(`${asset}${USD}` as MarketCode);
+    sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
   }
+  orderRoutes(api, exchange, profiles);
+  executionRoutes(api, exchange, profiles);
+  marketRoutes(api, exchange);
+}
+
+function logEngine(log: Logger, event: EngineEvent): void {
+  const { kind, market } = event;
+  if ("error" in event) log.warn({ kind, market, error: event.error }, "an engine has stumbled");
+  else log.debug(event, `the engine of ${market}: ${kind.replaceAll("_", " ")}`);
 }
 
 /** The operator's file; in sandbox mode without one, the demo's. */

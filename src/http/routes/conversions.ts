@@ -92,7 +92,7 @@ const NewConversionBody = Body(
       Type.String({ ...UuidText, description: "Who gets the target: another profile of the caller's." }),
     ),
   },
-  { examples: [EXAMPLE_REQUEST] },
+  { title: "NewConversion", examples: [EXAMPLE_REQUEST] },
 );
 
 const ListConversionsQuery = ListQuery(

@@ -51,9 +51,15 @@ const ProfileBody = Type.Object(
   },
 );
 
-const EXAMPLE_BODY = { examples: [{ nickname: "payouts", description: "Pays our suppliers." }] };
-const NewProfileBody = Body({ nickname: NewNickname, description: NewDescription }, EXAMPLE_BODY);
-const ChangeProfileBody = Body({ nickname: Type.Optional(NewNickname), description: NewDescription }, EXAMPLE_BODY);
+const EXAMPLES = [{ nickname: "payouts", description: "Pays our suppliers." }];
+const NewProfileBody = Body(
+  { nickname: NewNickname, description: NewDescription },
+  { title: "NewProfile", examples: EXAMPLES },
+);
+const ChangeProfileBody = Body(
+  { nickname: Type.Optional(NewNickname), description: NewDescription },
+  { title: "ProfileChange", examples: EXAMPLES },
+);
 
 const ListProfilesQuery = ListQuery(
   {

@@ -29,7 +29,7 @@ const DepositBody = Body(
       ),
     ),
   },
-  { examples: [{ asset: "USDG", amount: "1000", crypto_network: "SOLANA" }] },
+  { title: "NewDeposit", examples: [{ asset: "USDG", amount: "1000", crypto_network: "SOLANA" }] },
 );
 
 interface Parts {

@@ -47,6 +47,7 @@ const MoveBody = Body(
     to_account_id: Type.Optional(AccountId),
   },
   {
+    title: "NewTransfer",
     examples: [
       {
         from_profile_id: "0190d5a4-1111-7000-8000-000000000004",

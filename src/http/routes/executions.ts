@@ -1,0 +1,154 @@
+import type { FastifyRequest } from "fastify";
+import { type Static, Type } from "typebox";
+import type { Profiles } from "../../customers/profiles.ts";
+import type { Exchange, Execution, ExecutionQuery } from "../../exchange/exchange.ts";
+import { formatAmount, multiplyExact } from "../../money/amount.ts";
+import { formatInstant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import { page, pageRequest } from "../paging.ts";
+import { errors } from "../problem-responses.ts";
+import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../schemas.ts";
+import type { Api } from "../api.ts";
+import { interval, readInterval } from "../time-range.ts";
+import { profileIdOf } from "../wire.ts";
+import { ownProfile } from "./path-profile.ts";
+
+const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` rises with \`executed_at\`.
+
+Within one market there are no late records: what was not there when a page was read is newer than all that was. Commits of different markets can land out of order by a little, so a poller over several markets overlaps its \`range.begin\` by 5 seconds and drops the ids that it knows.`;
+
+const ExecutionBody = Type.Object(
+  {
+    execution_id: Type.String({
+      description: "Decimal digits, unique over all markets.",
+      examples: ["911217432748032001"],
+    }),
+    order_id: UuidText,
+    executed_at: Timestamp,
+    market: Type.String({ examples: ["BTCUSD"] }),
+    side: Type.Enum(["BUY", "SELL"]),
+    amount: { ...Decimal, description: "In the base asset." },
+    price: Decimal,
+    commission: { ...Decimal, description: 'What the taker pays; "0" for the maker.' },
+    commission_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
+    rebate: { ...Decimal, description: 'What the maker is paid; "0" for the taker.' },
+    rebate_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
+    gross_trade_amount: { ...Decimal, description: "amount x price, exact." },
+    account_id: Type.Optional(Type.String({ description: "The order's identity_account_id, when it has one." })),
+  },
+  { title: "Execution" },
+);
+
+const FILTERS = {
+  account_id: Type.Optional({ ...AccountId, description: "Only executions of orders of this account." }),
+  order_id: Type.Optional({ ...UuidText, description: "Only executions of this order." }),
+  since_execution_id: Type.Optional(
+    Type.String({
+      description: "Leaves out executions after this one. It is compared as a number, so it need not be there.",
+      "x-check": "digits",
+      minLength: 1,
+      maxLength: 20,
+      examples: ["911217432748032001"],
+    }),
+  ),
+  ...interval("range"),
+};
+const ProfileQuery = ListQuery(FILTERS, { standard: 20, maximum: 500 });
+const CustomerQuery = ListQuery({ profile_id: Type.Optional(UuidText), ...FILTERS }, { standard: 100, maximum: 1_000 });
+
+export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
+  api.get(
+    "/v2/executions",
+    {
+      config: { scope: "exchange:read_order" },
+      schema: {
+        operationId: "listExecutions",
+        tags: ["Executions"],
+        summary: "List executions, newest first",
+        description: DESCRIPTION,
+        querystring: CustomerQuery,
+        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 503) },
+      },
+    },
+    async (request) => {
+      const { profile_id: profileId } = request.query;
+      return executionPage(
+        exchange,
+        request,
+        request.query,
+        profileId === undefined ? undefined : profileIdOf(profileId),
+      );
+    },
+  );
+  api.get(
+    "/v2/profiles/:profile_id/executions",
+    {
+      config: { scope: "exchange:read_order" },
+      schema: {
+        operationId: "listProfileExecutions",
+        tags: ["Executions"],
+        summary: "List the executions of a profile, newest first",
+        description: DESCRIPTION,
+        params: Type.Object({ profile_id: ProfileIdParam }),
+        querystring: ProfileQuery,
+        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 404, 503) },
+      },
+    },
+    async (request) => {
+      const profileId = await ownProfile(profiles, request.grant.customerId, request.params.profile_id);
+      return executionPage(exchange, request, request.query, profileId);
+    },
+  );
+}
+
+async function executionPage(
+  exchange: Exchange,
+  request: FastifyRequest,
+  query: Static<typeof ProfileQuery>,
+  profileId: Uuid | undefined,
+) {
+  const wanted = pageRequest(request, query, executionIdIn);
+  const { since_execution_id: since } = query;
+  const asked: ExecutionQuery = {
+    customerId: request.grant.customerId,
+    profileId,
+    accountId: query.account_id,
+    orderId: query.order_id,
+    since: since === undefined ? undefined : BigInt(since),
+    ...readInterval(query, "range"),
+    after: wanted.after,
+    limit: wanted.limit + 1,
+  };
+  const executions = await exchange.listExecutions(asked);
+  return page(
+    executions,
+    wanted,
+    ({ id }) => [id.toString()],
+    (execution) => executionBody(execution, exchange),
+  );
+}
+
+/** Where the page before ended. */
+function executionIdIn([id]: readonly string[]): bigint | undefined {
+  return id !== undefined && /^[0-9]{1,19}$/.test(id) ? BigInt(id) : undefined;
+}
+
+function executionBody(execution: Execution, exchange: Exchange): Static<typeof ExecutionBody> {
+  const { amount, price, accountId } = execution;
+  const quote = exchange.quoteAssetOf(execution.market);
+  return {
+    execution_id: execution.id.toString(),
+    order_id: execution.orderId,
+    executed_at: formatInstant(execution.executedAt),
+    market: execution.market,
+    side: execution.side,
+    amount: formatAmount(amount),
+    price: formatAmount(price),
+    commission: formatAmount(execution.commission),
+    commission_asset: quote,
+    rebate: formatAmount(execution.rebate),
+    rebate_asset: quote,
+    gross_trade_amount: formatAmount(multiplyExact(amount, price)),
+    ...(accountId === undefined ? {} : { account_id: accountId }),
+  };
+}
