@@ -3,7 +3,6 @@
  * ahead of what is stored by one round at most: a round that is not committed leaves it of no use, and it is built anew.
  */
 import type { Market } from "../catalogue/market.ts";
-import { priceUnits } from "./matching-units.ts";
 import { assert, must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { Book } from "./book/book.ts";
@@ -14,7 +13,7 @@ import { Expiries } from "./engine-expiries.ts";
 import type { MarketHead, MarketState } from "./market-state.ts";
 import type { RoundEffect, TurnedAway } from "./matching.ts";
 import type { BookedOrder, Committed, Round } from "./matching-command.ts";
-import { bookOrder, lotsIn } from "./matching-units.ts";
+import { bookOrder, priceUnits } from "./matching-units.ts";
 import type { Order, OrderId } from "./order.ts";
 import type { CancelRequest, OpenOrder } from "./orders-queue.ts";
 
@@ -58,9 +57,7 @@ export class EngineBook {
   /** Those of a price level come in rising priority. */
   restoreOpen(order: OpenOrder): void {
     const id = this.#enter(order);
-    const { side, priority, customerId: customer } = order;
-    const price = priceUnits(this.#market, order.price);
-    const lots = lotsIn(this.#market, order.remaining);
+    const { side, price, lots, priority, customerId: customer } = order;
     this.#book.restoreResting({ id, customer, side, price, lots, priority });
   }
 

@@ -162,7 +162,7 @@ export class Engine {
     const outcome = await lane.execute(takeOver(code, lease.fence));
     if (outcome.kind !== "done") return this.#lose();
     const book = new EngineBook(this.#market, outcome.value);
-    await eachOpenOrder(database, code, (order) => book.restoreOpen(order));
+    await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
     await eachWaitingStop(database, code, (stop) => book.restoreStop(stop));
     this.#book = book;
     log({ kind: "market_opened", market: code, orders: book.size, ms: clock.now() - startedAt });

@@ -2,12 +2,12 @@
  * What waits for a market's engine, and what its book is built of: by status and never behind a cursor, because
  * neither ids nor times are the order of commits.
  */
-import type { MarketCode } from "../catalogue/market.ts";
+import type { Market, MarketCode } from "../catalogue/market.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { SqlRecord } from "../ledger/rows.ts";
-import { type Amount, amountOf } from "../money/amount.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
+import type { Lots, Price } from "./book/order.ts";
 import type { MarketState } from "./market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "./order.ts";
 
@@ -19,12 +19,12 @@ export interface CancelRequest {
   readonly orderStatus: OrderStatus | undefined;
 }
 
-/** An order as it rests on the book, in the ledger's terms. */
+/** An order as it rests on the book, counted as the book counts. */
 export interface OpenOrder
   extends Pick<Order, "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "seq"> {
-  readonly price: Amount;
-  /** What is left of it, in the base asset. */
-  readonly remaining: Amount;
+  readonly price: Price;
+  /** What is left of it. */
+  readonly lots: Lots;
   readonly priority: number;
 }
 
@@ -92,31 +92,39 @@ export async function findOldestWork(
 
 /**
  * Reads the orders that rest on a market's book; those of a price level come in rising priority. Only what the book
- * needs is read, so that a long one is back within seconds.
+ * needs is read, and in the units that it counts in, so that a long one is back within seconds. Nothing is rounded: a
+ * fraction of a unit would be one here too, and the book refuses it.
  */
-export function eachOpenOrder(database: Database, market: MarketCode, tell: (order: OpenOrder) => void): Promise<void> {
+export function eachOpenOrder(
+  database: Database,
+  { code, priceDecimals, baseDecimals }: Market,
+  tell: (order: OpenOrder) => void,
+): Promise<void> {
   const query = `
-    select id, profile_id, customer_id, side, price, base_amount - filled as remaining, priority,
+    select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
+           trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
            recipient_profile_id, expiration_date, seq
       from orders where market = $1 and status = 'OPEN' order by priority`;
-  return eachRow(database, query, market, (row) => tell(readOpenOrder(row)));
+  return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => tell(readOpenOrder(row)));
 }
 
 /** Reads the stops that wait for their trigger. */
 export function eachWaitingStop(database: Database, market: MarketCode, tell: (stop: Order) => void): Promise<void> {
   const query = `select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`;
-  return eachRow(database, query, market, (row) => tell(readOrder(row)));
+  return eachRow(database, query, [market], (row) => tell(readOrder(row)));
 }
 
 /** In one snapshot, and in pages: however many rows there are, few of them are in memory at a time. */
 async function eachRow(
   database: Database,
   query: string,
-  market: MarketCode,
+  values: readonly unknown[],
   tell: (row: SqlRecord) => void,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    await transaction.rows(`declare pages no scroll cursor for ${query}`, [market]);
+    // The orders of a long book are sorted in the server's memory.
+    await transaction.rows("set local work_mem = '64MB'");
+    await transaction.rows(`declare pages no scroll cursor for ${query}`, values);
     for (;;) {
       const rows = await transaction.rows<SqlRecord>(`fetch ${PAGE} from pages`);
       for (const row of rows) tell(row);
@@ -131,8 +139,8 @@ function readOpenOrder(row: SqlRecord): OpenOrder {
     profileId: row.profile_id as ProfileId,
     customerId: row.customer_id as Order["customerId"],
     side: row.side as OrderSide,
-    price: amountOf(row.price as string),
-    remaining: amountOf(row.remaining as string),
+    price: Number(row.price) as Price,
+    lots: Number(row.lots) as Lots,
     priority: Number(row.priority),
     recipientProfileId: (row.recipient_profile_id as ProfileId | null) ?? undefined,
     expirationDate: (row.expiration_date as Instant | null) ?? undefined,

@@ -1,0 +1,274 @@
+/** What the engine does with orders and cancels, beside moving money. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { type CommittedRound, createEngines, type EngineEvent, type Engines } from "../../src/exchange/engines.ts";
+import type { OrderId } from "../../src/exchange/order.ts";
+import { Unavailable } from "../../src/ledger/decision.ts";
+import type { Lane } from "../../src/ledger/lane.ts";
+import { keyName } from "../../src/ledger/rows.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { ahead, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { until } from "../support/until.ts";
+
+type Execute = Lane["execute"];
+
+let exchange: TestExchange;
+let engines: Engines;
+let events: EngineEvent[];
+let rounds: CommittedRound[];
+/** What happens before a command goes to the lane. */
+let before: (command: Parameters<Execute>[0]) => Promise<void>;
+let ann: Trader;
+let bob: Trader;
+
+beforeAll(async () => {
+  exchange = await TestExchange.open();
+});
+
+beforeEach(async () => {
+  // Every test has a book of its own: what the one before left is cancelled.
+  await exchange.db.database.rows(
+    `insert into order_cancel (profile_id, order_id, market, requested_at)
+     select profile_id, id, market, now() from orders where closed_at is null`,
+  );
+  [ann, bob] = [await exchange.trader("Ann", "10000 USD, 10 ETH"), await exchange.trader("Bob", "10000 USD, 10 ETH")];
+  before = async () => undefined;
+  start();
+  await exchange.untilDone();
+});
+
+afterEach(async () => {
+  await engines.stop();
+  await expectBooksBalance(exchange.db.database);
+});
+
+afterAll(() => exchange.close());
+
+function start(): void {
+  const { db, lane, catalogue } = exchange;
+  const execute: Execute = async (command) => {
+    await before(command);
+    return lane.execute(command);
+  };
+  [events, rounds] = [[], []];
+  const log = (event: EngineEvent): void => void events.push(event);
+  const options = { database: db.database, clock: systemClock, catalogue, holder: "test", log };
+  engines = createEngines({ ...options, lane: { execute } });
+  engines.onCommitted((round) => rounds.push(round));
+  engines.start();
+}
+
+async function restart(): Promise<void> {
+  await engines.stop();
+  start();
+}
+
+const eth = (side: OrderAsked["side"], base: string, price: string, more: Partial<OrderAsked> = {}): OrderAsked => ({
+  market: "ETHUSD",
+  side,
+  base,
+  price,
+  ...more,
+});
+
+async function place(trader: Trader, asked: OrderAsked): Promise<OrderId> {
+  const id = await exchange.place(trader, asked);
+  await exchange.untilDone();
+  return id;
+}
+
+const isOf = (market: string) => (command: Parameters<Execute>[0]) =>
+  command.rests.some((key) => keyName(key) === `market_head/${market}`);
+
+test("orders are served by price, then by age, and the remainder rests", async () => {
+  const dear = await place(ann, eth("SELL", "1", "1010"));
+  const first = await place(ann, eth("SELL", "1", "1000"));
+  const second = await place(ann, eth("SELL", "1", "1000"));
+  const buy = await place(bob, eth("BUY", "2.5", "1005"));
+  expect(await exchange.told(first)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.told(second)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.told(dear)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.told(buy)).toBe("OPEN 2 for 2000, holds 504.25875");
+});
+
+test("orders that wait together are taken in the order in which they were placed", async () => {
+  await engines.stop();
+  const sell = await exchange.place(ann, eth("SELL", "1", "1000"));
+  const early = await exchange.place(bob, eth("BUY", "1", "1000"));
+  const late = await exchange.place(bob, eth("BUY", "1", "1000"));
+  start();
+  await exchange.untilDone();
+  expect(await exchange.told(sell)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.told(early)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.told(late)).toBe("OPEN 0 for 0, holds 1003.5");
+  expect(rounds.filter((round) => round.market.code === "ETHUSD")).toHaveLength(1);
+});
+
+test("a cancel that comes before the fill wins, and one that comes after it finds the order closed", async () => {
+  const sell = await place(ann, eth("SELL", "1", "1000"));
+  await engines.stop();
+  await exchange.askToCancel(sell);
+  const buy = await exchange.place(bob, eth("BUY", "1", "1000", { timeInForce: "IOC" }));
+  start();
+  await exchange.untilDone();
+  expect(await exchange.told(sell)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.told(buy)).toBe("CANCELLED 0 for 0, holds 0");
+
+  const again = await place(ann, eth("SELL", "1", "1000"));
+  await engines.stop();
+  const fill = await exchange.place(bob, eth("BUY", "1", "1000"));
+  await exchange.askToCancel(again);
+  start();
+  await exchange.untilDone();
+  expect(await exchange.told(again)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.told(fill)).toBe("FILLED 1 for 1000, holds 0");
+});
+
+test("an order that is cancelled before an engine has taken it is placed first, and then cancelled", async () => {
+  const sell = await place(ann, eth("SELL", "0.4", "1000"));
+  await engines.stop();
+  const buy = await exchange.place(bob, eth("BUY", "1", "1000"));
+  await exchange.askToCancel(buy);
+  start();
+  await exchange.untilDone();
+  expect(await exchange.told(sell)).toBe("FILLED 0.4 for 400, holds 0");
+  expect(await exchange.told(buy)).toBe("CANCELLED 0.4 for 400, holds 0");
+});
+
+test("a halted market rejects what was accepted, keeps what rests, and still cancels; opened again it matches", async () => {
+  const resting = await place(ann, eth("SELL", "1", "1000"));
+  const other = await place(ann, eth("SELL", "1", "1001"));
+  await exchange.setStatus("ETHUSD", "HALTED");
+  const buy = await place(bob, eth("BUY", "1", "1000"));
+  expect(await exchange.told(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
+  await exchange.askToCancel(other);
+  await exchange.untilDone();
+  expect(await exchange.told(other)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.told(resting)).toBe("OPEN 0 for 0, holds 1");
+  await exchange.setStatus("ETHUSD", "OPEN");
+  const next = await place(bob, eth("BUY", "1", "1000"));
+  expect(await exchange.told(next)).toBe("FILLED 1 for 1000, holds 0");
+});
+
+test("a halt that comes while a match is on its way wins: the book is built anew and the order rejected", async () => {
+  const sell = await place(ann, eth("SELL", "1", "1000"));
+  before = async (command) => {
+    if (!isOf("ETHUSD")(command)) return;
+    before = async () => undefined;
+    await exchange.setStatus("ETHUSD", "HALTED");
+  };
+  const buy = await place(bob, eth("BUY", "1", "1000"));
+  expect(await exchange.told(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
+  expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 1");
+  expect(events.filter((event) => event.kind === "market_failed").map(({ error }) => error.message)).toEqual([
+    "the market is not as the book believed",
+  ]);
+  await exchange.setStatus("ETHUSD", "OPEN");
+});
+
+test("a stop waits as SUBMITTED, also over a restart, and is triggered by the last execution price", async () => {
+  await place(ann, eth("SELL", "1", "1000"));
+  await place(bob, eth("BUY", "1", "1000"));
+  const stop = await place(ann, { ...eth("SELL", "1", "980"), type: "STOP_LIMIT", stopPrice: "990" });
+  expect(await exchange.told(stop)).toBe("SUBMITTED 0 for 0, holds 1");
+  await restart();
+  await place(bob, eth("BUY", "1", "985"));
+  await place(ann, eth("SELL", "0.5", "985"));
+  expect(await exchange.told(stop)).toBe("OPEN 0.5 for 492.5, holds 0.5");
+  expect((await exchange.order(stop)).isTriggered).toBe(true);
+});
+
+test("a post-only order that would cross is rejected, and an order beyond the collar too", async () => {
+  await place(ann, eth("SELL", "1", "1000"));
+  await place(ann, eth("BUY", "1", "990"));
+  const maker = await place(bob, { ...eth("BUY", "1", "1000"), type: "POST_ONLY_LIMIT" });
+  expect(await exchange.told(maker)).toBe("REJECTED post_only_would_cross 0 for 0, holds 0");
+  const slip = await place(bob, eth("BUY", "1", "5000"));
+  expect(await exchange.told(slip)).toBe("REJECTED price_collar 0 for 0, holds 0");
+});
+
+test("an order expires within a second of its time, also over a restart and while the market is halted", async () => {
+  const expirationDate = ahead(1_500);
+  const order = await place(ann, eth("SELL", "1", "1000", { timeInForce: "GTT", expirationDate }));
+  const stop = await place(ann, {
+    ...eth("SELL", "1", "900", { timeInForce: "GTT", expirationDate }),
+    type: "STOP_LIMIT",
+    stopPrice: "1",
+  });
+  await restart();
+  await exchange.setStatus("ETHUSD", "HALTED");
+  expect(await exchange.told(order)).toBe("OPEN 0 for 0, holds 1");
+  for (const id of [order, stop]) {
+    await until("the order has expired", async () => (await exchange.order(id)).status === "CANCELLED");
+    const { closedAt } = await exchange.order(id);
+    expect(closedAt).toBeGreaterThanOrEqual(expirationDate);
+    expect(closedAt).toBeLessThan(expirationDate + 1_000);
+  }
+  await exchange.setStatus("ETHUSD", "OPEN");
+});
+
+test("an order whose time was up before an engine took it trades nothing", async () => {
+  const sell = await place(ann, eth("SELL", "1", "1000"));
+  const late = await place(bob, eth("BUY", "1", "1000", { timeInForce: "GTT", expirationDate: ahead(-1) }));
+  expect(await exchange.told(late)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 1");
+});
+
+test("listeners are told of every round after its commit, and one that throws disturbs nobody", async () => {
+  const seen: string[] = [];
+  engines.onCommitted(() => {
+    throw new Error("no");
+  });
+  const silence = engines.onCommitted(({ orders }) => seen.push(...orders.map((order) => order.status)));
+  const sell = await place(ann, eth("SELL", "1", "1000"));
+  await until("the listeners are told", () => seen.length === 1);
+  expect(rounds.at(-1)?.orders).toEqual([await exchange.order(sell)]);
+  await place(bob, eth("BUY", "1", "1000"));
+  await until("the listeners are told", () => seen.length === 3);
+  expect(seen).toEqual(["OPEN", "FILLED", "FILLED"]);
+  const last = rounds.at(-1);
+  expect(last?.executions).toHaveLength(2);
+  expect(last?.effects.map((effect) => effect.kind)).toEqual(["filled", "closed", "closed"]);
+  expect(last?.head.seq).toBe((rounds.at(-2)?.head.seq ?? 0n) + 1n);
+  silence();
+  expect(events.filter((event) => event.kind === "listener_failed")).toHaveLength(2);
+});
+
+test("a market that fails stops no other, says how long its orders wait, and goes on when it can", async () => {
+  before = async (command) => {
+    if (isOf("ETHUSD")(command)) throw new Unavailable("not now");
+  };
+  const stuck = await exchange.place(ann, eth("SELL", "1", "1000"));
+  const other = await exchange.place(ann, { ...eth("BUY", "1", "100"), market: "LTCUSD" });
+  await until("the other market has taken its order", async () => (await exchange.order(other)).status === "OPEN");
+  const lag = (): number => engines.report().find(({ market }) => market === "ETHUSD")?.lagMs ?? 0;
+  await until("the market says that it lags", () => lag() > 200);
+  expect(await exchange.told(stuck)).toBe("PENDING_SUBMISSION 0 for 0, holds 1");
+  before = async () => undefined;
+  await exchange.untilDone();
+  expect(await exchange.told(stuck)).toBe("OPEN 0 for 0, holds 1");
+  await until("the market lags no more", () => lag() === 0);
+});
+
+test("a round whose outcome is not known is looked up: what was committed is not done again", async () => {
+  const { lane } = exchange;
+  await engines.stop();
+  const sell = await exchange.place(ann, eth("SELL", "1", "1000"));
+  const buy = await exchange.place(bob, eth("BUY", "1", "1000"));
+  let lost = 0;
+  const execute: Execute = async (command) => {
+    const outcome = await lane.execute(command);
+    // The first is the opening.
+    if (isOf("ETHUSD")(command) && ++lost === 2) throw new Unavailable("the answer is lost");
+    return outcome;
+  };
+  const { db, catalogue } = exchange;
+  const log = (event: EngineEvent): void => void events.push(event);
+  const options = { database: db.database, clock: systemClock, catalogue, holder: "test", log };
+  engines = createEngines({ ...options, lane: { execute } });
+  engines.start();
+  await exchange.untilDone();
+  await until("the market is open again", () => lost === 3);
+  expect(await exchange.told(sell)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.executions(buy)).toHaveLength(1);
+});
