@@ -36,9 +36,10 @@ export const TransferBody = Type.Object(
     profile_id: Type.String({ description: "The profile whose balance this record changed.", format: "uuid" }),
     amount: Decimal,
     total: Type.String({
+      ...Decimal,
       description: "By how much the balance changed, without a sign: a deposit less its fee, a withdrawal with it.",
     }),
-    fee: Type.String({ description: 'What was paid for it: "0".' }),
+    fee: Type.String({ ...Decimal, examples: ["0"], description: 'What was paid for it: "0".' }),
     asset: AssetCode,
     direction: Type.Enum(["CREDIT", "DEBIT"], { description: "Whether the balance rose or fell." }),
     type: Type.Enum([...TRANSFER_TYPES]),
@@ -66,7 +67,7 @@ export const TransferBody = Type.Object(
     ),
     fiat_account_id: Type.Optional(Type.String({ description: "Not used for now.", format: "uuid" })),
     notional_value: Type.Optional(
-      Type.String({ description: "What a crypto deposit or withdrawal was worth in USD at its time." }),
+      Type.String({ ...Decimal, description: "What a crypto deposit or withdrawal was worth in USD at its time." }),
     ),
     memo: Type.Optional(Type.String({ description: "The operator's note on a deposit." })),
   },

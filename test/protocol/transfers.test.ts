@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectBooksBalance } from "../support/books.ts";
+import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
+import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+
+const UNKNOWN = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+let service: TestService;
+let acme: TestCustomer;
+let other: TestCustomer;
+beforeAll(async () => {
+  service = await startTestService();
+  acme = await service.customer("Acme");
+  other = await service.customer("Other");
+});
+afterAll(async () => {
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+const move = (kind: "platform" | "internal", body: object, as = acme.token): Promise<Answer> =>
+  service.call("POST", `/v2/transfer/${kind}`, { as, body });
+const read = (id: string, as = acme.token): Promise<Answer> =>
+  service.call("GET", `/v2/transfer/transfers/${id}`, { as });
+
+/** A debit record as it has to be, but for what the service chose. */
+function debitRecord(type: string, answer: Answer, fields: { from: string; amount: string; asset: string }) {
+  const { id, created_at: createdAt } = answer.body;
+  expect(id).toMatch(UUID);
+  expect(createdAt).toMatch(TIME);
+  return {
+    id,
+    customer_id: acme.id,
+    profile_id: fields.from,
+    amount: fields.amount,
+    total: fields.amount,
+    fee: "0",
+    asset: fields.asset,
+    direction: "DEBIT",
+    type,
+    status: "COMPLETED",
+    created_at: createdAt,
+    updated_at: createdAt,
+    balance_asset: fields.asset,
+    auto_conversion: {},
+    group_id: id,
+  };
+}
+
+test("a platform transfer answers the sender's record, and GET shows the same", async () => {
+  const from = await service.profile(acme, { USD: "100" });
+  const to = await service.profile(other);
+  const answer = await move("platform", {
+    from_profile_id: from,
+    to_profile_id: to,
+    amount: "00.50",
+    asset: "USD",
+    ref_id: "whole-1",
+    metadata: { invoice: "1", empty: "" },
+    recipient_metadata: { note: "for you" },
+    from_identity_id: "identity-a",
+    from_account_id: "account-a",
+    to_identity_id: "identity-b",
+    to_account_id: "account-b",
+  });
+  expectSuccess(answer);
+  expect(answer.body).toEqual({
+    ...debitRecord("PLATFORM_TRANSFER_DEBIT", answer, { from, amount: "0.5", asset: "USD" }),
+    ref_id: "whole-1",
+    metadata: { invoice: "1", empty: "" },
+    identity_id: "identity-a",
+    account_id: "account-a",
+  });
+  const again = await read(answer.body.id);
+  expectSuccess(again);
+  expect(again.body).toEqual(answer.body);
+
+  const [credit] = (await service.call("GET", `/v2/transfer/transfers?profile_ids=${to}`, { as: other.token })).body
+    .items;
+  expect(credit).toEqual({
+    ...debitRecord("PLATFORM_TRANSFER_CREDIT", answer, { from: to, amount: "0.5", asset: "USD" }),
+    id: expect.stringMatching(UUID),
+    customer_id: other.id,
+    direction: "CREDIT",
+    metadata: { note: "for you" },
+    identity_id: "identity-b",
+    account_id: "account-b",
+  });
+  expectProblem(await read(credit.id), { status: 404, detail: `transfer not found: ${credit.id}` });
+  expectProblem(await read(answer.body.id, other.token), {
+    status: 404,
+    detail: `transfer not found: ${answer.body.id}`,
+  });
+});
+
+test("an internal transfer sends what it must and no more, and both its records are the caller's", async () => {
+  const [from, to] = [await service.profile(acme, { PYUSD: "1" }), await service.profile(acme)];
+  const answer = await move("internal", {
+    from_profile_id: from,
+    to_profile_id: to,
+    amount: ".000001",
+    asset: "PYUSD",
+  });
+  expectSuccess(answer);
+  const debit = debitRecord("INTERNAL_TRANSFER_DEBIT", answer, { from, amount: "0.000001", asset: "PYUSD" });
+  expect(answer.body).toEqual(debit);
+  const list = await service.call("GET", `/v2/transfer/transfers?group_ids=${debit.id}`, { as: acme.token });
+  expectSuccess(list);
+  expect(list.body).toEqual({
+    items: [
+      {
+        ...debit,
+        id: expect.stringMatching(UUID),
+        profile_id: to,
+        direction: "CREDIT",
+        type: "INTERNAL_TRANSFER_CREDIT",
+      },
+      debit,
+    ],
+    next_page_cursor: "",
+  });
+});
+
+test("metadata takes 6 pairs of 100 code points, also of those that UTF-16 counts twice", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "1" }), await service.profile(acme)];
+  const long = "😀".repeat(100);
+  const metadata = { [long]: long, b: "", c: "c", d: "d", toString: "e", constructor: "f" };
+  const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD" };
+  const answer = await move("internal", { ...body, metadata, recipient_metadata: {} });
+  expectSuccess(answer);
+  expect(answer.body.metadata).toEqual(metadata);
+  const list = await service.call("GET", `/v2/transfer/transfers?profile_ids=${to}`, { as: acme.token });
+  expect(list.body.items[0].metadata).toEqual({});
+});
+
+test.each(["platform", "internal"] as const)(
+  "a %s transfer: null in an optional field is its absence",
+  async (kind) => {
+    const [from, to] = [await service.profile(acme, { USD: "1" }), await service.profile(acme)];
+    const optional = ["ref_id", "metadata", "recipient_metadata", "from_identity_id", "to_account_id"];
+    const answer = await move(kind, {
+      from_profile_id: from,
+      to_profile_id: to,
+      amount: "1.000000000000000000000000000000000000000000000000000000000",
+      asset: "USD",
+      ...Object.fromEntries(optional.map((field) => [field, null])),
+    });
+    expectSuccess(answer);
+    expect(answer.body).toEqual(
+      debitRecord(`${kind.toUpperCase()}_TRANSFER_DEBIT`, answer, { from, amount: "1", asset: "USD" }),
+    );
+  },
+);
+
+test("the exact balance can be sent; one unit more is refused, and leaves the ref_id free", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const body = { from_profile_id: from, to_profile_id: to, asset: "USD", ref_id: "exact" };
+  expectProblem(await move("internal", { ...body, amount: "10.01" }), {
+    status: 403,
+    slug: "insufficient-funds",
+    detail: `profile ${from} has 10 USD available, but 10.01 is needed`,
+    meta: { profile_id: from, asset: "USD", available: "10", needed: "10.01" },
+  });
+  expectSuccess(await move("internal", { ...body, amount: "10" }));
+});
+
+test("an amount finer than the asset is refused, not rounded", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  for (const amount of ["1.001", "0.0000000000000000001"]) {
+    expectProblem(await move("platform", { from_profile_id: from, to_profile_id: to, asset: "USD", amount }), {
+      status: 400,
+      slug: "exceed-precision",
+      detail: `amount "${amount}" has more decimals than USD allows: 2`,
+      meta: { asset: "USD", precision: 2 },
+    });
+  }
+});
+
+test("an asset that there is not is refused by its name; codes are case-sensitive", async () => {
+  const [from, to] = [await service.profile(acme), await service.profile(acme)];
+  for (const asset of ["usd", "DOGE"]) {
+    const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset };
+    expectProblem(
+      await move("platform", body),
+      failingField("asset", asset, "is not the code of an asset of this service"),
+    );
+  }
+});
+
+test("a profile on both sides is refused, in whatever case its id is written", async () => {
+  const profile = await service.profile(acme, { USD: "1" });
+  const shouted = String(profile).toUpperCase();
+  const body = { from_profile_id: profile, to_profile_id: shouted, amount: "1", asset: "USD" };
+  for (const kind of ["platform", "internal"] as const) {
+    expectProblem(
+      await move(kind, body),
+      failingField("to_profile_id", shouted, "is the same profile as from_profile_id"),
+    );
+  }
+});
+
+test("a profile that is not there, not the caller's or not active is not found", async () => {
+  const mine = await service.profile(acme, { USD: "1" });
+  const theirs = await service.profile(other, { USD: "1" });
+  const inactive = await service.profile(acme);
+  expectSuccess(await service.call("PUT", `/v2/profiles/${inactive}/deactivate`, { as: acme.token }));
+  const cases = [
+    ["platform", UNKNOWN, mine, UNKNOWN],
+    ["platform", theirs, mine, theirs],
+    ["platform", inactive, mine, inactive],
+    ["platform", mine, UNKNOWN, UNKNOWN],
+    ["platform", mine, inactive, inactive],
+    ["internal", mine, theirs, theirs],
+    ["internal", mine, inactive, inactive],
+  ] as const;
+  for (const [kind, from, to, missing] of cases) {
+    const answer = await move(kind, { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD" });
+    expectProblem(answer, { status: 404, detail: `profile not found: ${missing}` });
+  }
+});
+
+test("a ref_id that was used before answers the first record, whatever else is asked for and whoever is to pay", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "1" }), await service.profile(acme)];
+  const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD", ref_id: "again" };
+  const first = await move("internal", body);
+  expectSuccess(first);
+  const taken = {
+    status: 409,
+    slug: "already-exists",
+    detail: 'ref_id "again" was used before',
+    meta: { existing: first.body },
+  };
+  expectProblem(await move("internal", body), taken);
+  expectProblem(await move("platform", { ...body, amount: "2.001", asset: "XXX", from_profile_id: UNKNOWN }), taken);
+  // Another customer's ref_ids are another customer's, and so are another kind of resource's.
+  const [theirs, target] = [await service.profile(other, { USD: "1" }), await service.profile(other)];
+  const theirBody = { ...body, from_profile_id: theirs, to_profile_id: target };
+  expectSuccess(await move("internal", theirBody, other.token));
+});
