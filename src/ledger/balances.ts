@@ -51,7 +51,8 @@ function now(database: Queryable, profileId: ProfileId, assets: readonly AssetCo
 /**
  * The postings of an account are numbered without gaps, and their times never step back: so the last one that was not
  * after a time is found by halving the numbers, which takes as many look-ups in the primary key as the number has
- * bits, and no index on time. Each look-up is a scalar subquery, which cannot be planned as anything else.
+ * bits, and no index on time. Each look-up is a scalar subquery, which cannot be planned as anything else, and `offset 0`
+ * keeps it from being written out in both of the cases that ask for it.
  */
 function then(
   database: Queryable,
@@ -69,7 +70,7 @@ function then(
                       (select p.at <= $3 from posting p
                         where p.owner_id = $1 and p.asset = search.asset
                           and p.seq = (search.low + search.high + 1) / 2) as is_early
-                 from search where low < high) as step)
+                 from search where low < high offset 0) as step)
      select p.asset, p.available, p.trading, p.pending
        from search join posting p on p.owner_id = $1 and p.asset = search.asset and p.seq = search.low
       where search.low = search.high`,

@@ -56,6 +56,10 @@ export async function readHeads(database: Queryable): Promise<ChainHead[]> {
   return rows.map(({ slot, n, hash }) => ({ slot, n: BigInt(n), hash }));
 }
 
+/** Batches and rows of one table in a page at most, but for a batch that has more rows alone. */
+const MOST_BATCHES = 500;
+const MOST_ROWS = 2 * PAGE;
+
 /** The batches of a slot up to its head, in pages that hold about `PAGE` rows whatever the size of the batches. */
 export async function* walkBatches(
   database: Database,
@@ -64,15 +68,23 @@ export async function* walkBatches(
 ): AsyncGenerator<StoredBatch[]> {
   const tables = [postingTable, ...records];
   let next = 0n;
-  let limit = 16;
+  // How large batches are is not known before one was read.
+  let limit = 1;
   for (;;) {
     const headers = await readHeaders(database, head, next, limit);
     const [first, last] = [headers[0], headers.at(-1)];
     if (first === undefined || last === undefined) return;
-    const added = await Promise.all(tables.map((table) => readAdded(database, table, head.slot, first.n, last.n)));
+    const most = headers.length === 1 ? null : MOST_ROWS;
+    const range = { slot: head.slot, first: first.n, last: last.n, most };
+    const added = await Promise.all(tables.map((table) => readAdded(database, table, range)));
+    if (added.some(({ count }) => count === most)) {
+      // The batches ahead are larger than those behind: the same again, with fewer of them.
+      limit = Math.ceil(headers.length / 4);
+      continue;
+    }
     yield headers.map((header) => withRows(header, tables, added));
     next = last.n + 1n;
-    limit = nextLimit(limit, weightOf(headers) + added.reduce((sum, rows) => sum + rows.count, 0));
+    limit = nextLimit(headers.length, weightOf(headers) + added.reduce((sum, rows) => sum + rows.count, 0));
   }
 }
 
@@ -99,17 +111,19 @@ interface Added {
   readonly byBatch: ReadonlyMap<string, readonly SqlRecord[]>;
 }
 
-async function readAdded(
-  database: Queryable,
-  table: AnyRecordTable,
-  slot: number,
-  first: bigint,
-  last: bigint,
-): Promise<Added> {
+interface BatchRange {
+  readonly slot: number;
+  readonly first: bigint;
+  readonly last: bigint;
+  /** Rows at most; so many are as good as none, because some of a batch may be missing. Null: all of them. */
+  readonly most: number | null;
+}
+
+async function readAdded(database: Queryable, table: AnyRecordTable, range: BatchRange): Promise<Added> {
   const columns = table.columns.map((column) => column.name).join(", ");
   const rows = await database.rows<SqlRecord>(
-    `select ${columns}, batch from ${table.name} where slot = $1 and batch between $2 and $3`,
-    [slot, first, last],
+    `select ${columns}, batch from ${table.name} where slot = $1 and batch between $2 and $3 limit $4`,
+    [range.slot, range.first, range.last, range.most],
   );
   return { count: rows.length, byBatch: groupBy(rows, (row) => row.batch as string) };
 }
@@ -149,9 +163,9 @@ function weightOf(headers: readonly Header[]): number {
   return headers.reduce((sum, { changes }) => sum + 1 + (changes?.length ?? 0) / 120, 0);
 }
 
-/** So many batches that a page has about `PAGE` rows, growing slowly because the batches ahead may be larger. */
-function nextLimit(limit: number, rows: number): number {
-  return Math.max(1, Math.min(limit * 2, Math.floor((limit * PAGE) / rows)));
+/** So many batches that the next page has about `PAGE` rows, given how many rows so many batches had. */
+function nextLimit(batches: number, rows: number): number {
+  return Math.max(1, Math.min(batches * 2, MOST_BATCHES, Math.floor((batches * PAGE) / rows)));
 }
 
 function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {

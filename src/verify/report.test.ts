@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { formatReport } from "./report.ts";
+
+test("a report is a table, and below it the first finding of every check that found something", () => {
+  const first = { check: "chain", record: "batch 1/17", message: "is missing" };
+  expect(
+    formatReport([
+      { check: "chain", examined: 12_345, broken: 2, first },
+      { check: "conversions", examined: 7, broken: 0, first: undefined },
+    ]),
+  ).toBe(
+    [
+      "check        examined  result",
+      "chain           12345  2 broken",
+      "conversions         7  sound",
+      "",
+      "chain: batch 1/17 is missing",
+    ].join("\n"),
+  );
+});
+
+test("a report without findings ends with its table", () => {
+  expect(formatReport([{ check: "chain", examined: 1, broken: 0, first: undefined }])).toBe(
+    ["check  examined  result", "chain         1  sound"].join("\n"),
+  );
+});
