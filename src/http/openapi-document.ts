@@ -16,7 +16,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Conversions: "Minting, redeeming and converting stablecoins at par.",
   Orders: "Placing, reading and cancelling orders.",
   Executions: "What was traded.",
-  "Market data": "Markets, order books, prices. Public.",
+  Markets: "What can be traded, and at which prices it is. Public.",
 };
 
 const REQUEST_ID_HEADER = {

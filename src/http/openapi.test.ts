@@ -61,7 +61,7 @@ function documentedRoutes(api: Api): void {
       config: { scope: "public" },
       schema: {
         operationId: "getToy",
-        tags: ["Market data"],
+        tags: ["Markets"],
         summary: "Read a toy",
         params: Type.Object({ id: UuidText }),
         response: { 200: Toy, ...errors(400, 404) },
