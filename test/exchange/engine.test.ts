@@ -7,7 +7,7 @@ import type { Lane } from "../../src/ledger/lane.ts";
 import { keyName } from "../../src/ledger/rows.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { ahead, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { ahead, type OrderAsked, expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
 import { until } from "../support/until.ts";
 
 type Execute = Lane["execute"];
@@ -40,6 +40,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await engines.stop();
   await expectBooksBalance(exchange.db.database);
+  await expectOrdersAddUp(exchange.db.database);
 });
 
 afterAll(() => exchange.close());

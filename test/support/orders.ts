@@ -17,6 +17,7 @@ import { accountOf } from "../../src/ledger/refusals.ts";
 import { change, type SqlRecord } from "../../src/ledger/rows.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
+import type { Queryable } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, instantOf } from "../../src/std/id.ts";
@@ -263,3 +264,30 @@ function placing(order: Order, market: Market): Command<undefined, Refusal> {
 
 /** So many milliseconds from now. */
 export const ahead = (ms: number): Instant => (Date.now() + ms) as Instant;
+
+/**
+ * Proves in plain SQL that every order holds what is left of it and no more, that it filled what its executions say,
+ * that a match has two of them, and that every profile awaits the open orders that will pay into it.
+ */
+export async function expectOrdersAddUp(database: Queryable): Promise<void> {
+  const broken = await database.rows<{ broken: string }>(
+    `select format('order %s %s holds %s, filled %s for %s', id, status, held, filled, filled_gross) as broken
+       from orders o
+       left join lateral (select sum(amount) as amount, sum(amount * price) as gross
+                            from execution e where e.order_id = o.id) e on true
+      where held <> case when closed_at is not null then 0
+                         when side = 'SELL' then base_amount - filled
+                         when quote_amount is not null then (quote_amount - filled_gross) * (1 + taker_rate)
+                         else (base_amount - filled) * price * (1 + taker_rate) end
+         or filled <> coalesce(e.amount, 0) or filled_gross <> coalesce(e.gross, 0)
+     union all
+     select format('execution %s has no other side', id) from execution e
+      where not exists (select from execution x where x.market = e.market and x.id = e.id # 1 and x.side <> e.side
+                           and (x.amount, x.price, x.executed_at) = (e.amount, e.price, e.executed_at))
+     union all
+     select format('profile %s awaits %s', id, awaited) from profile p
+      where awaited <> (select count(*) from orders o where o.recipient_profile_id = p.id and o.profile_id <> p.id
+                                                        and o.closed_at is null)`,
+  );
+  expect(broken).toEqual([]);
+}

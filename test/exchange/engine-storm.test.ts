@@ -1,0 +1,153 @@
+/** Seeded runs: many orders and cancels at once, with an engine that loses answers and lanes that meet. */
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { Engine, type EngineEvent } from "../../src/exchange/engine.ts";
+import type { OrderId } from "../../src/exchange/order.ts";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { Unavailable } from "../../src/ledger/decision.ts";
+import type { Lane } from "../../src/ledger/lane.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { startLane } from "../support/movements.ts";
+import { ahead, type OrderAsked, expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { until } from "../support/until.ts";
+
+const MARKETS = ["ETHUSD", "LTCUSD"] as const;
+
+let exchange: TestExchange;
+/** The engines' lane is another process's: intake and fills meet on the same accounts. */
+let otherLane: Lane;
+
+beforeAll(async () => {
+  exchange = await TestExchange.open();
+  ({ lane: otherLane } = await startLane(exchange.db.another(), { holder: "engines" }));
+});
+
+afterEach(async () => {
+  await expectBooksBalance(exchange.db.database);
+  await expectOrdersAddUp(exchange.db.database);
+});
+
+afterAll(async () => {
+  await otherLane.stop();
+  await exchange.close();
+});
+
+/** Numbers from 0 to below `most`, the same for the same seed (mulberry32). */
+function seeded(seed: number): (most: number) => number {
+  let state = seed;
+  return (most) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % most;
+  };
+}
+
+function someOrder(random: (most: number) => number): OrderAsked {
+  const market = MARKETS[random(2)] as string;
+  const side = random(2) === 0 ? "BUY" : "SELL";
+  const price = `${95 + random(11)}.${random(10)}`;
+  const base = `0.${random(999) + 1}`;
+  const stopPrice = `${95 + random(11)}`;
+  const rates = { takerRate: `0.00${35 + random(10)}`, makerRebate: `0.000${random(10)}` };
+  const asked = { market, side, ...rates } as const;
+  switch (random(10)) {
+    case 0:
+      return { ...asked, type: "MARKET", timeInForce: "IOC", ...(side === "BUY" ? { quote: "12.34" } : { base }) };
+    case 1:
+      return { ...asked, type: "POST_ONLY_LIMIT", base, price };
+    case 2:
+      return { ...asked, type: "STOP_LIMIT", base, price, stopPrice };
+    case 3:
+      return { ...asked, type: "STOP_MARKET", stopPrice, ...(side === "BUY" ? { quote: "9.99" } : { base }) };
+    case 4:
+      return { ...asked, base, price, timeInForce: "IOC" };
+    case 5:
+      return { ...asked, base, price, timeInForce: "FOK" };
+    case 6:
+      return { ...asked, base, price, timeInForce: "GTT", expirationDate: ahead(random(2_000)) };
+    default:
+      return { ...asked, base, price };
+  }
+}
+
+function startEngines(random: (most: number) => number, loses: number): { engines: Engine[]; events: EngineEvent[] } {
+  const events: EngineEvent[] = [];
+  const execute: Lane["execute"] = async (command) => {
+    if (loses > 0 && random(100) < loses) throw new Unavailable("not taken in");
+    const outcome = await otherLane.execute(command);
+    if (loses > 0 && random(100) < loses) throw new Unavailable("the answer is lost");
+    return outcome;
+  };
+  const engines = MARKETS.map(
+    (market) =>
+      new Engine(exchange.market(market), {
+        database: exchange.db.database,
+        lane: { execute },
+        clock: systemClock,
+        holder: "engines",
+        leaseMs: 15_000,
+        log: (event) => events.push(event),
+        publish: () => undefined,
+      }),
+  );
+  for (const engine of engines) engine.start();
+  return { engines, events };
+}
+
+const hashes = (engines: readonly Engine[]): (string | undefined)[] => engines.map((engine) => engine.stateHash());
+
+const serve = (engines: readonly Engine[]) =>
+  until("the markets are served", () => engines.every(({ state }) => state === "serving"));
+
+test.each([
+  { seed: 1, loses: 0 },
+  { seed: 2, loses: 5 },
+  { seed: 3, loses: 10 },
+])(
+  "a storm of orders leaves books that balance, and a book like the one that is built anew: seed $seed",
+  async ({ seed, loses }) => {
+    const random = seeded(seed);
+    const traders: Trader[] = [];
+    const vaults: ProfileId[] = [];
+    for (let i = 0; i < 5; i += 1) {
+      const trader = await exchange.trader(`trader ${i}`, "1000000 USD, 1000 ETH, 1000 LTC");
+      vaults.push(await exchange.profile(trader.customerId, "NORMAL"));
+      traders.push(trader);
+    }
+    const place = (): Promise<OrderId> => {
+      const who = random(5);
+      // Every second order pays into another profile of its customer.
+      const recipient = random(2) === 0 ? {} : { recipientProfileId: vaults[who] as ProfileId };
+      return exchange.place(traders[who] as Trader, { ...someOrder(random), ...recipient });
+    };
+    const { engines, events } = startEngines(random, loses);
+    const looking = setInterval(() => {
+      for (const engine of engines) engine.wake();
+    }, 20);
+    const placed: OrderId[] = [];
+    for (let batch = 0; batch < 40; batch += 1) {
+      placed.push(...(await Promise.all(Array.from({ length: 10 }, place))));
+      for (let i = 0; i < 2; i += 1) await exchange.askToCancel(placed[random(placed.length)] as OrderId);
+    }
+    await exchange.untilDone();
+    // No order is left that will expire while the books are compared.
+    await until("what expires has expired", async () => {
+      const left = await exchange.db.database.rows(
+        "select from orders where time_in_force = 'GTT' and closed_at is null limit 1",
+      );
+      return left.length === 0;
+    });
+    await serve(engines);
+    const live = hashes(engines);
+    clearInterval(looking);
+    for (const engine of engines) await engine.stop();
+    const rebuilt = startEngines(random, 0).engines;
+    await serve(rebuilt);
+    expect(hashes(rebuilt)).toEqual(live);
+    for (const engine of rebuilt) await engine.stop();
+    expect(events.some((event) => event.kind === "market_failed")).toBe(loses > 0);
+    const [row] = await exchange.db.database.rows<{ matches: string }>("select count(*) as matches from execution");
+    expect(Number(row?.matches)).toBeGreaterThan(100);
+  },
+);
