@@ -22,7 +22,7 @@ const TIMESTAMPTZ = 1184;
 const FOREVER_MS = 2 ** 31 - 1;
 
 /** Timestamps as milliseconds: every one that we store has exactly three decimals. */
-export const TYPES: pg.CustomTypesConfig = {
+const TYPES: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: "text" | "binary") =>
     oid === TIMESTAMPTZ && format !== "binary"
       ? (text: string): Instant => Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00")) as Instant
