@@ -16,7 +16,16 @@ import {
 } from "./accounts.ts";
 import type { Changes, Claim } from "./decision.ts";
 import type { Memory } from "./memory.ts";
-import { type AnyRecordTable, type AnyStateTable, digestOf, type Key, keyName, line, type StateRow } from "./rows.ts";
+import {
+  type AnyRecordTable,
+  type AnyStateTable,
+  digestOf,
+  type Key,
+  keyName,
+  line,
+  lockRank,
+  type StateRow,
+} from "./rows.ts";
 
 /** A row that the batch rests on: `was` is the number that was decided on, 0 where there was no row. */
 interface Held {
@@ -160,8 +169,8 @@ export class Batch {
   }
 
   #rowsOf(table: AnyRecordTable): object[] {
-    let rows = this.#records.get(table);
-    if (rows === undefined) this.#records.set(table, (rows = []));
+    const rows = this.#records.get(table) ?? [];
+    this.#records.set(table, rows);
     return rows;
   }
 }
@@ -223,8 +232,9 @@ function digests(states: readonly TableRows[]): string | undefined {
 
 const accountOf = (held: Held): Account => held.row as Account;
 
+/** The order in which the statement locks the rows: that of `readKeys`, so that the two do not deadlock. */
 function byKey(a: Held, b: Held): number {
-  if (a.table !== b.table) return a.table.name < b.table.name ? -1 : 1;
+  if (a.table !== b.table) return lockRank(a.table) < lockRank(b.table) ? -1 : 1;
   return a.key < b.key ? -1 : 1;
 }
 

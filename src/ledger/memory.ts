@@ -26,8 +26,8 @@ export class Memory {
   /** Remembers a row; the one that was not written for longest is dropped when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
     assert(row.seq > 0n, `a row that is remembered has been written, but ${table.name} ${key} has not`);
-    let rows = this.#tables.get(table.name);
-    if (rows === undefined) this.#tables.set(table.name, (rows = new Map()));
+    const rows = this.#tables.get(table.name) ?? new Map<string, StateRow>();
+    this.#tables.set(table.name, rows);
     rows.delete(key);
     rows.set(key, row);
     if (rows.size <= this.#most) return;

@@ -154,6 +154,9 @@ export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row)
  */
 const LAST_LOCKED = "account";
 
+/** Where a table stands in the order of the locks; every lock that the lane takes follows it. */
+export const lockRank = ({ name }: AnyStateTable): string => (name === LAST_LOCKED ? "~" : name);
+
 /** Reads rows of any tables. */
 export async function readKeys(
   database: Queryable,
@@ -163,8 +166,7 @@ export async function readKeys(
 ): Promise<(Key & { readonly row: StateRow })[]> {
   const tables = new Map<AnyStateTable, Set<string>>();
   for (const { table, key } of keys) tables.set(table, (tables.get(table) ?? new Set()).add(key));
-  const rank = ({ name }: AnyStateTable): string => (name === LAST_LOCKED ? "~" : name);
-  const ordered = [...tables].sort(([a], [b]) => (rank(a) < rank(b) ? -1 : 1));
+  const ordered = [...tables].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
   const found: (Key & { readonly row: StateRow })[] = [];
   for (const [table, wanted] of ordered) {
     const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lock);

@@ -50,8 +50,8 @@ select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("t
   }
 
   #nameOf(text: string): string {
-    let name = this.#names.get(text);
-    if (name === undefined) this.#names.set(text, (name = `batch_${this.#names.size + 1}`));
+    const name = this.#names.get(text) ?? `batch_${this.#names.size + 1}`;
+    this.#names.set(text, name);
     return name;
   }
 }

@@ -36,16 +36,4 @@ export class Turns<Item> {
     }
     return taken;
   }
-
-  /** Takes out the items that `gone` is true of. */
-  remove(gone: (item: Item) => boolean): Item[] {
-    const removed: Item[] = [];
-    for (const [turn, queue] of this.#queues) {
-      const kept = queue.filter((item) => !gone(item) || (removed.push(item), false));
-      if (kept.length === 0) this.#queues.delete(turn);
-      else this.#queues.set(turn, kept);
-    }
-    this.#size -= removed.length;
-    return removed;
-  }
 }

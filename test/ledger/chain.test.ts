@@ -226,3 +226,22 @@ test("what is read under the lock counts, whatever was read without one before",
   expect(await outcome).toMatchObject({ kind: "done" });
   expect(seen).toEqual([2n]);
 });
+
+/*
+ * Taken out to see it fail: the statement locked tables by name, accounts first. It held the account while it waited
+ * for the profile, and whoever had locked the profile could not go on to the account.
+ */
+test("a batch locks accounts last, as those do who lock rows first", async () => {
+  const profile = await knownProfile();
+  const [a, b] = newProfiles(2) as [never, never];
+  await ours.fund([a], "10");
+  const other = await openTransaction(db.owner);
+  await other.query("select 1 from profile where id = $1 for update", [profile]);
+  const outcome = ours.lane.execute(movement({ from: a, to: b, amount: "1", rests: [profileOf(profile)] }));
+  await untilBlocked(db);
+  const locked = await other.query("select 1 from account where owner_id = $1 for update nowait", [a]);
+  expect(locked.rowCount).toBe(1);
+  await other.query("commit");
+  await other.end();
+  expect(await outcome).toMatchObject({ kind: "done" });
+});

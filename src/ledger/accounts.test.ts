@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { type Amount, amountOf, negative } from "../money/amount.ts";
+import { type AssetCode, USD } from "../money/asset.ts";
+import { IdSource, parseUuid, type Uuid } from "../std/id.ts";
+import {
+  accountKey,
+  accountTable,
+  applyEntry,
+  emptyAccount,
+  entry,
+  HOUSES,
+  houseOwnerId,
+  journal,
+  type ProfileId,
+  shortfall,
+  totalOf,
+} from "./accounts.ts";
+
+const ids = new IdSource();
+const profile = ids.next() as Uuid as ProfileId;
+const BTC = "BTC" as AssetCode;
+const ONE = amountOf("1");
+
+test("a journal that does not sum to zero in each of its assets is a bug", () => {
+  const id = ids.next();
+  expect(() => journal(id, "transfer", [entry(profile, USD, ONE)])).toThrow("sums to zero in USD");
+  const crossed = [entry(profile, USD, ONE), entry("world", BTC, negative(ONE))];
+  expect(() => journal(id, "transfer", crossed)).toThrow("sums to zero in USD");
+  const nearly = [entry(profile, USD, ONE), entry("world", USD, (1n - ONE) as Amount)];
+  expect(() => journal(id, "transfer", nearly)).toThrow("not to 1");
+});
+
+test("entries of zero are left out of a journal", () => {
+  const entries = [entry(profile, USD, ONE), entry("world", USD, negative(ONE)), entry("fees", USD, amountOf("0"))];
+  expect(journal(ids.next(), "deposit", entries).entries).toEqual(entries.slice(0, 2));
+});
+
+test("an entry changes its own part and numbers the account on", () => {
+  const funded = applyEntry(emptyAccount(profile, USD, 1), entry(profile, USD, ONE));
+  const held = applyEntry(applyEntry(funded, entry(profile, USD, negative(ONE))), entry(profile, USD, ONE, "trading"));
+  expect(held).toMatchObject({ available: 0n, trading: ONE, pending: 0n, seq: 3n });
+  expect(totalOf(held)).toBe(ONE);
+  expect(shortfall(held, ONE)).toBe(ONE);
+});
+
+test("no part of a profile goes one unit below zero", () => {
+  const account = emptyAccount(profile, USD, 1);
+  const unit = -1n as Amount;
+  for (const part of ["available", "trading", "pending"] as const) {
+    expect(() => applyEntry(account, entry(profile, USD, unit, part))).toThrow("stays at or above zero");
+  }
+});
+
+test("of the house, only what it owes goes below zero, and only in its one part", () => {
+  const unit = -1n as Amount;
+  for (const house of HOUSES) {
+    const take = (): unknown => applyEntry(emptyAccount(house, USD, 1), entry(house, USD, unit));
+    if (house === "fees") expect(take).toThrow("stays at or above zero");
+    else expect(take()).toMatchObject({ available: -1n });
+    expect(() => applyEntry(emptyAccount(house, USD, 1), entry(house, USD, unit, "trading"))).toThrow();
+  }
+});
+
+test("an entry of another asset is never applied to an account", () => {
+  expect(() => applyEntry(emptyAccount(profile, USD, 1), entry(profile, BTC, ONE))).toThrow("an account of its asset");
+});
+
+test("every house has an account of its own in every slot, and all of them are UUIDs", () => {
+  const owners = HOUSES.flatMap((house) => Array.from({ length: 64 }, (_, i) => houseOwnerId(house, i + 1)));
+  expect(new Set(owners).size).toBe(4 * 64);
+  expect(owners.every((owner) => parseUuid(owner) === owner)).toBe(true);
+});
+
+test("the key of an account leads to its row's columns and back", () => {
+  for (const owner of [profile, ...HOUSES]) {
+    const { key } = accountKey(owner, USD);
+    const account = emptyAccount(owner, USD, 7);
+    expect(accountTable.keyOf(account)).toBe(key);
+    expect(accountTable.keyValues(key, 7)).toEqual([account.ownerId, USD]);
+  }
+});

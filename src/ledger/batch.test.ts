@@ -1,0 +1,202 @@
+import { beforeEach, expect, test } from "vitest";
+import { type Amount, amountOf, negative } from "../money/amount.ts";
+import { USD } from "../money/asset.ts";
+import type { Instant } from "../std/clock.ts";
+import { IdSource, type Uuid } from "../std/id.ts";
+import {
+  type Account,
+  accountKey,
+  accountTable,
+  emptyAccount,
+  entry,
+  type Journal,
+  journal,
+  type Owner,
+  type Posting,
+  postingTable,
+  type ProfileId,
+} from "./accounts.ts";
+import { Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
+import { Memory } from "./memory.ts";
+import {
+  addition,
+  bigintColumn,
+  change,
+  type RecordTable,
+  type StateRow,
+  type StateTable,
+  uuidColumn,
+} from "./rows.ts";
+
+const ids = new IdSource();
+const [a, b] = [ids.next(), ids.next()] as [Uuid & ProfileId, Uuid & ProfileId];
+const NOW = 1_000_000 as Instant;
+const ONE = amountOf("1");
+
+interface Counter extends StateRow {
+  readonly id: Uuid;
+  readonly count: number;
+}
+const counterTable: StateTable<Counter> = {
+  name: "counter",
+  keys: [uuidColumn("id", (row) => row.id)],
+  fixed: [],
+  changing: [bigintColumn("count", (row) => row.count)],
+  digested: true,
+  keyOf: (row) => row.id,
+  keyValues: (key) => [key],
+  read: () => {
+    throw new Error("nothing is read here");
+  },
+};
+const noteTable: RecordTable<{ id: Uuid }> = {
+  name: "note",
+  columns: [uuidColumn("id", (row) => row.id)],
+  orderBy: (row) => row.id,
+  read: (record) => ({ id: record.id as Uuid }),
+};
+
+let memory: Memory;
+let batch: Batch;
+beforeEach(() => {
+  memory = new Memory(100);
+  batch = new Batch(memory, 1);
+});
+
+function remember(owner: Owner, available: string, seq: bigint, at = 0): Account {
+  const account = { ...emptyAccount(owner, USD, 1), available: amountOf(available), seq, at: at as Instant };
+  memory.set(accountTable, accountKey(owner, USD).key, account);
+  return account;
+}
+
+function move(from: Owner, to: Owner, amount: Amount = ONE): Journal {
+  return journal(ids.next(), "transfer", [entry(from, USD, negative(amount)), entry(to, USD, amount)]);
+}
+
+const keyOfCounter = (id: Uuid) => ({ table: counterTable, key: id });
+const postingsOf = (content: ReturnType<Batch["close"]>): readonly Posting[] =>
+  (content.records.find(({ table }) => table === postingTable)?.rows ?? []) as Posting[];
+
+test("an account stands once in a batch: the number that it had, the state that it ends with", () => {
+  remember(a, "10", 7n);
+  batch.rest([accountKey(a, USD), accountKey(b, USD)]);
+  batch.add({ journals: [move(a, b)] });
+  batch.add({ journals: [move(a, b), move(b, a)] });
+  const content = batch.close(NOW);
+  const [accounts] = content.states;
+  expect(accounts).toMatchObject({
+    changed: [{ ownerId: a, available: amountOf("9"), seq: 10n, at: NOW }],
+    changedWas: [7n],
+    opened: [{ ownerId: b, available: ONE, seq: 3n, at: NOW }],
+    checked: [],
+  });
+  const numbers = postingsOf(content).map(({ ownerId, seq }) => `${ownerId === a ? "a" : "b"}${seq}`);
+  expect(numbers).toEqual(["a8", "a9", "a10", "b1", "b2", "b3"]);
+  expect([...guardsOf(content).values()].sort()).toEqual([0n, 7n]);
+  expect(memory.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ seq: 10n, at: NOW });
+});
+
+test("what was only looked at is checked, and what is not there is not", () => {
+  remember(a, "10", 7n);
+  batch.rest([accountKey(a, USD), accountKey(b, USD)]);
+  const { states } = batch.close(NOW);
+  expect(states).toMatchObject([{ opened: [], changed: [], checked: [{ ownerId: a, seq: 7n }] }]);
+});
+
+test("a row that is looked at and then changed is changed and not checked as well", () => {
+  remember(a, "10", 7n);
+  batch.rest([accountKey(a, USD)]);
+  batch.add({ journals: [move(a, "world")] });
+  batch.rest([accountKey(a, USD)]);
+  const { states } = batch.close(NOW);
+  expect(states[0]).toMatchObject({ changedWas: [7n], checked: [] });
+});
+
+test("a row that is changed twice is numbered on twice, whatever number the rule wrote into it", () => {
+  const id = ids.next();
+  memory.set(counterTable, id, { id, count: 1, seq: 4n } as Counter);
+  batch.rest([keyOfCounter(id)]);
+  batch.add({ states: [change(counterTable, { id, count: 2, seq: 4n })] });
+  batch.add({ states: [change(counterTable, { id, count: 3, seq: 99n })] });
+  const { states } = batch.close(NOW);
+  expect(states[0]).toMatchObject({ changed: [{ count: 3, seq: 6n }], changedWas: [4n] });
+});
+
+test("the postings of an account are never earlier than its last one", () => {
+  remember(a, "10", 1n, NOW + 5_000);
+  batch.add({ journals: [move(a, b)] });
+  const content = batch.close(NOW);
+  expect(content.at).toBe(NOW + 5_000);
+  expect(postingsOf(content).every(({ at }) => at === NOW + 5_000)).toBe(true);
+});
+
+test("a batch whose changes broke off half-way says that it is spoilt", () => {
+  remember(a, "1", 1n);
+  batch.add({ journals: [move("world", a)] });
+  expect(batch.spoilt).toBe(false);
+  expect(() => batch.add({ journals: [move(a, b, amountOf("5"))] })).toThrow("stays at or above zero");
+  expect(batch.spoilt).toBe(true);
+});
+
+test("the digest is made of what is stored, in an order of its own", () => {
+  const notes = [ids.next(), ids.next(), ids.next()];
+  const journals = [move("world", a), move("world", b)];
+  const digests = [notes, [...notes].reverse()].map((order) => {
+    const one = new Batch(new Memory(100), 1);
+    one.add({ journals, records: order.map((id) => addition(noteTable, { id })) });
+    return one.close(NOW);
+  });
+  expect(digests[0]?.digest).toEqual(digests[1]?.digest);
+  const content = digests[0] as ReturnType<Batch["close"]>;
+  expect(contentDigest(content.at, content.records, content.changes)).toEqual(content.digest);
+});
+
+test("the digest differs by every single thing that is stored", () => {
+  const id = ids.next();
+  const transfer = move("world", a);
+  const close = (journals: Journal[], count: number, at: number, note: Uuid): string => {
+    const one = new Batch(new Memory(100), 1);
+    const states = [change(counterTable, { id, count, seq: 0n })];
+    one.add({ journals, states, records: [addition(noteTable, { id: note })] });
+    return one.close(at as Instant).digest.toString("hex");
+  };
+  const more = {
+    ...transfer,
+    entries: transfer.entries.map((one) => ({ ...one, amount: (one.amount * 2n) as Amount })),
+  };
+  const digests = [
+    close([transfer], 1, NOW, id),
+    close([more], 1, NOW, id),
+    close([{ ...transfer, cause: "deposit" }], 1, NOW, id),
+    close([transfer], 2, NOW, id),
+    close([transfer], 1, NOW + 1, id),
+    close([transfer], 1, NOW, ids.next()),
+  ];
+  expect(new Set(digests).size).toBe(digests.length);
+});
+
+test("digests of state rows are noted by table and key, and accounts are left to their postings", () => {
+  const [first, second] = [ids.next(), ids.next()];
+  batch.add({
+    journals: [move("world", a)],
+    states: [second, first].map((id) => change(counterTable, { id, count: 1, seq: 0n })),
+  });
+  const changes = JSON.parse(batch.close(NOW).changes ?? "") as Record<string, Record<string, string>>;
+  expect(Object.keys(changes)).toEqual(["counter"]);
+  expect(Object.keys(changes.counter ?? {})).toEqual([first, second]);
+  expect(changes.counter?.[first]).toMatch(/^1 [0-9a-f]{32}$/);
+});
+
+test("a link's hash depends on the link before it, the slot, the number and the content", () => {
+  const content = Buffer.from("content");
+  const links = [
+    linkHash(NO_HASH, 1, 1n, content),
+    linkHash(Buffer.alloc(32, 1), 1, 1n, content),
+    linkHash(NO_HASH, 2, 1n, content),
+    linkHash(NO_HASH, 1, 2n, content),
+    linkHash(NO_HASH, 1, 1n, Buffer.from("other")),
+    voidHash(NO_HASH, 1, 1n),
+  ].map((hash) => hash.toString("hex"));
+  expect(new Set(links).size).toBe(links.length);
+  expect(links.every((hash) => hash.length === 64)).toBe(true);
+});

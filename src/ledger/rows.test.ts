@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { canonicalJson, jsonColumn, line, textColumn } from "./rows.ts";
+
+test("JSON comes out the same whatever the order of its keys was", () => {
+  const one = canonicalJson({ b: "2", a: "1", "10": "x", "9": "y" });
+  expect(canonicalJson({ "9": "y", "10": "x", a: "1", b: "2" })).toBe(one);
+  expect(JSON.parse(one)).toEqual({ a: "1", b: "2", "9": "y", "10": "x" });
+  expect(canonicalJson({})).toBe("{}");
+});
+
+test("what is hashed tells absent values, empty ones and neighbouring columns apart", () => {
+  interface Row {
+    readonly one?: string;
+    readonly two?: string;
+    readonly more?: Record<string, string>;
+  }
+  const columns = [
+    textColumn<Row>("one", "text", (row) => row.one),
+    textColumn<Row>("two", "text", (row) => row.two),
+    jsonColumn<Row>("more", (row) => row.more),
+  ];
+  const rows: Row[] = [
+    {},
+    { one: "" },
+    { two: "" },
+    { one: "ab" },
+    { one: "a", two: "b" },
+    { one: "a=", two: "b" },
+    { one: "a", two: "=b" },
+    { more: {} },
+    { two: "{}" },
+  ];
+  expect(new Set(rows.map((row) => line(columns, row))).size).toBe(rows.length);
+});
