@@ -2,16 +2,15 @@ import type { FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../customers/profiles.ts";
 import type { Exchange, Execution, ExecutionQuery } from "../../exchange/exchange.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
 import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
-import type { Uuid } from "../../std/id.ts";
+import type { Api } from "../api.ts";
 import { page, pageRequest } from "../paging.ts";
 import { errors } from "../problem-responses.ts";
 import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../schemas.ts";
-import type { Api } from "../api.ts";
 import { interval, readInterval } from "../time-range.ts";
-import { profileIdOf } from "../wire.ts";
-import { ownProfile } from "./path-profile.ts";
+import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` rises with \`executed_at\`.
 
@@ -71,13 +70,9 @@ export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Pro
       },
     },
     async (request) => {
-      const { profile_id: profileId } = request.query;
-      return executionPage(
-        exchange,
-        request,
-        request.query,
-        profileId === undefined ? undefined : profileIdOf(profileId),
-      );
+      const { customerId } = request.grant;
+      const profileId = await filteredProfile(profiles, customerId, request.query.profile_id);
+      return executionPage(exchange, request, request.query, profileId);
     },
   );
   api.get(
@@ -105,13 +100,12 @@ async function executionPage(
   exchange: Exchange,
   request: FastifyRequest,
   query: Static<typeof ProfileQuery>,
-  profileId: Uuid | undefined,
+  profileId: ProfileId | "matches_nothing" | undefined,
 ) {
   const wanted = pageRequest(request, query, executionIdIn);
   const { since_execution_id: since } = query;
-  const asked: ExecutionQuery = {
+  const asked: Omit<ExecutionQuery, "profileId"> = {
     customerId: request.grant.customerId,
-    profileId,
     accountId: query.account_id,
     orderId: query.order_id,
     since: since === undefined ? undefined : BigInt(since),
@@ -119,7 +113,7 @@ async function executionPage(
     after: wanted.after,
     limit: wanted.limit + 1,
   };
-  const executions = await exchange.listExecutions(asked);
+  const executions = profileId === "matches_nothing" ? [] : await exchange.listExecutions({ ...asked, profileId });
   return page(
     executions,
     wanted,

@@ -1,9 +1,9 @@
 import { type Static, Type } from "typebox";
 import type { Exchange, MarketListing } from "../../exchange/exchange.ts";
 import { formatAmount } from "../../money/amount.ts";
+import type { Api } from "../api.ts";
 import { errors } from "../problem-responses.ts";
 import { Decimal, ListOf } from "../schemas.ts";
-import type { Api } from "../api.ts";
 
 const MarketBody = Type.Object(
   {

@@ -2,17 +2,17 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../customers/profiles.ts";
 import { type Exchange, ORDER_STATUSES, type OrderFilter, type OrderId } from "../../exchange/exchange.ts";
-import type { Uuid } from "../../std/id.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Api } from "../api.ts";
 import { page, pageRequest } from "../paging.ts";
 import { errors } from "../problem-responses.ts";
 import { notFound, Problem } from "../problems.ts";
 import { AccountId, ListOf, ListQuery, ProfileIdParam, RefId, Repeatable, UuidText, uuidOf } from "../schemas.ts";
 import { idsWithin, interval, readInterval } from "../time-range.ts";
-import { idPosition, nameTaken, profileIdOf, profileInPath } from "../wire.ts";
+import { idPosition, nameTaken, profileInPath } from "../wire.ts";
 import { MarketText, NewOrderBody, OrderBody, orderBody, orderRequest } from "./order-body.ts";
 import { orderProblem, unknownMarket } from "./order-problems.ts";
-import { ownProfile } from "./path-profile.ts";
+import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const TAGS = ["Orders"];
 const OrderParams = Type.Object({ profile_id: ProfileIdParam, id: UuidText });
@@ -144,8 +144,9 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
       },
     },
     async (request) => {
-      const { profile_id: profileId } = request.query;
-      return orderPage(exchange, request, request.query, profileId === undefined ? undefined : profileIdOf(profileId));
+      const { customerId } = request.grant;
+      const profileId = await filteredProfile(profiles, customerId, request.query.profile_id);
+      return orderPage(exchange, request, request.query, profileId);
     },
   );
   api.get(
@@ -172,15 +173,14 @@ async function orderPage(
   exchange: Exchange,
   request: FastifyRequest,
   query: Static<typeof ProfileQuery>,
-  profileId: Uuid | undefined,
+  profileId: ProfileId | "matches_nothing" | undefined,
 ) {
   const wanted = pageRequest(request, query, idPosition);
   const { market } = query;
   const codes: readonly string[] = exchange.marketCodes();
   if (market !== undefined && !codes.includes(market)) throw unknownMarket(market, exchange.marketCodes());
-  const filter: OrderFilter = {
+  const filter: Omit<OrderFilter, "profileId"> = {
     customerId: request.grant.customerId,
-    profileId,
     market,
     accountId: query.account_id,
     status: query.status,
@@ -189,7 +189,7 @@ async function orderPage(
     after: wanted.after,
     limit: wanted.limit + 1,
   };
-  const orders = await exchange.listOrders(filter);
+  const orders = profileId === "matches_nothing" ? [] : await exchange.listOrders({ ...filter, profileId });
   return page(
     orders,
     wanted,

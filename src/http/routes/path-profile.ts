@@ -2,7 +2,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Profiles, profileNotFound } from "../../customers/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { problemOf } from "../refusals.ts";
-import { profileInPath } from "../wire.ts";
+import { profileIdOf, profileInPath } from "../wire.ts";
 
 /** The profile that the path of a list names. One that the caller does not have is a problem, not an empty list. */
 export async function ownProfile(
@@ -13,4 +13,17 @@ export async function ownProfile(
   const id = await profileInPath(profiles, customerId, checked);
   if ((await profiles.find(customerId, id)) === undefined) throw problemOf(profileNotFound(checked));
   return id;
+}
+
+/**
+ * The profile that a filter names. One that the caller does not have matches nothing, and is not searched for: that
+ * would walk through all records of somebody else's.
+ */
+export async function filteredProfile(
+  profiles: Pick<Profiles, "find">,
+  customerId: CustomerId,
+  checked: string | undefined,
+): Promise<ProfileId | "matches_nothing" | undefined> {
+  if (checked === undefined) return undefined;
+  return (await profiles.find(customerId, profileIdOf(checked)))?.id ?? "matches_nothing";
 }

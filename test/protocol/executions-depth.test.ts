@@ -1,0 +1,89 @@
+/** What a page of executions costs, in pages of the database that are touched, on a table of 200,000 rows. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { type ExecutionQuery, readExecutions } from "../../src/exchange/executions.ts";
+import type { Queryable } from "../../src/postgres/database.ts";
+import { must } from "../../src/std/assert.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const ROWS = 200_000;
+const uuid = (kind: string, n: number): string => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
+/** As the rows below are made: a big customer with nine of ten executions, in ten profiles of very different sizes. */
+const BIG = uuid("11111111", 0) as unknown as CustomerId;
+const SMALL = uuid("11111111", 1) as unknown as CustomerId;
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+  await db.owner.rows(
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            account_id, executed_at, slot, batch)
+     select ('22222222-0000-7000-8000-' || lpad(to_hex(profile), 12, '0'))::uuid, n,
+            ('11111111-0000-7000-8000-' || lpad(to_hex(profile / 10), 12, '0'))::uuid,
+            ('33333333-0000-7000-8000-' || lpad(to_hex(n / 4), 12, '0'))::uuid,
+            'BTCUSD', 'BUY', 1, 1, 0, 0, case when n % 3 = 0 then 'account-' || (n % 1000) end,
+            timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
+       from (select n, case when n % 10 = 9 then 10 when n < 1000 then 1 else (n % 9) * (n % 2) end as profile
+               from generate_series(1, ${ROWS}) n) as made`,
+  );
+  await db.owner.rows("vacuum analyze execution");
+});
+afterAll(() => db.close());
+
+/** How many pages of the database the statement of a query touches, and how many rows it answers. */
+async function costOf(query: ExecutionQuery): Promise<{ pages: number; rows: number }> {
+  let cost: { pages: number; rows: number } | undefined;
+  const explaining: Queryable = {
+    rows: async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
+      const [answer] = await db.owner.rows<{ "QUERY PLAN": [{ Plan: Record<string, number> }] }>(
+        `explain (analyze, buffers, format json) ${text}`,
+        values,
+      );
+      const plan = must(answer, "there is a plan")["QUERY PLAN"][0].Plan;
+      const pages = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+      cost = { pages, rows: plan["Actual Rows"] ?? 0 };
+      return [];
+    },
+  };
+  await readExecutions(explaining, query);
+  return must(cost, "the query was explained");
+}
+
+const SHALLOW = BigInt(ROWS);
+const DEEP = 5_000n;
+
+/** Only the customer's own profiles are ever asked for: the routes see to that. */
+const FILTERS: readonly [string, ExecutionQuery][] = (
+  [
+    ["customer", { customerId: BIG }],
+    ["small customer", { customerId: SMALL }],
+    ["profile", { customerId: BIG, profileId: uuid("22222222", 3) }],
+    ["profile whose executions are all old", { customerId: BIG, profileId: uuid("22222222", 1) }],
+    ["profile that is all that its customer has", { customerId: SMALL, profileId: uuid("22222222", 10) }],
+    ["profile without any", { customerId: BIG, profileId: uuid("22222222", 77) }],
+    ["account", { customerId: BIG, accountId: "account-3" }],
+    ["account of a small customer", { customerId: SMALL, accountId: "account-9" }],
+    ["account that is not there", { customerId: BIG, accountId: "nobody" }],
+    ["order", { customerId: BIG, orderId: uuid("33333333", 1200) }],
+    ["order of somebody else", { customerId: SMALL, orderId: uuid("33333333", 1200) }],
+    ["order and profile", { customerId: BIG, orderId: uuid("33333333", 1200), profileId: uuid("22222222", 3) }],
+    ["order and account", { customerId: BIG, orderId: uuid("33333333", 1200), accountId: "account-3" }],
+    ["account and profile", { customerId: BIG, accountId: "account-3", profileId: uuid("22222222", 3) }],
+  ] as const
+).map(([name, query]) => [name, { ...query, limit: 101 }]);
+
+// A row may lie on a page of its own; the index is a few pages deep, and an account has up to 200 executions.
+const MOST_PAGES = 330;
+
+test.each(FILTERS)("a page by %s costs as little in the depth as at the top", async (_name, query) => {
+  for (const after of [SHALLOW, DEEP]) {
+    const { pages } = await costOf({ ...query, after });
+    expect(pages, `behind ${after}`).toBeLessThan(MOST_PAGES);
+  }
+});
+
+test("the measure sees a filter that has to walk: the same page read without an index costs many times more", async () => {
+  await db.owner.rows("drop index execution_account");
+  const { pages } = await costOf({ customerId: BIG, accountId: "nobody", limit: 101 });
+  expect(pages).toBeGreaterThan(10 * MOST_PAGES);
+});

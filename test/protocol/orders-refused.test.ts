@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Profile } from "../../src/customers/profiles.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
+
+let api: ExchangeApi;
+let profile: Profile;
+let path: string;
+beforeAll(async () => {
+  api = await startExchangeApi();
+  profile = await api.profile(api.acme, { USD: "100000000", BTC: "1000", ETH: "1000" });
+  path = `/v2/profiles/${profile.id}/orders`;
+});
+afterAll(async () => {
+  // Nothing that was refused has left an order or a hold behind.
+  expect(await api.db.database.rows("select id from orders")).toEqual([]);
+  await expectBooksBalance(api.db.owner);
+  await api.stop();
+});
+
+const LIMIT_BUY = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.5", price: "25000" };
+const MARKET_BUY = { side: "BUY", market: "BTCUSD", type: "MARKET", quote_amount: "1000" };
+const refused = (json: object) => ask(api, "POST", path, { json });
+
+const NOT_DECIMAL = 'is not a decimal number: up to 60 characters, digits with at most one point, like "10.5"';
+const NOT_DECIMALS = [
+  "",
+  "1e3",
+  "-1",
+  "+1",
+  " 1",
+  "1 ",
+  "5.",
+  "1,000",
+  "0x10",
+  "NaN",
+  "١٢",
+  "１２",
+  "1.2.3",
+  "9".repeat(61),
+];
+
+describe.each(["base_amount", "price"])("a malformed %s is refused", (field) => {
+  test.each(NOT_DECIMALS)("%j", async (value) => {
+    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, NOT_DECIMAL));
+  });
+  test.each(["0", "0.0", ".0", "00.00"])("%j", async (value) => {
+    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, "is not above zero"));
+  });
+  test.each([5, true, ["1"], { a: "1" }])("%j", async (value) => {
+    const shown = typeof value === "object" ? JSON.stringify(value) : value;
+    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, shown, "is not a string"));
+  });
+  test("10^18", async () => {
+    const value = "1000000000000000000";
+    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, "is not below 10^18"));
+  });
+});
+
+describe("a field that is missing, of the wrong type, or out of its range is refused", () => {
+  const LONG = "x".repeat(101);
+  const uuidRule = "is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+  const times = "is not one of GTC, FOK, IOC, GTT";
+  const types = "is not one of LIMIT, MARKET, POST_ONLY_LIMIT, STOP_MARKET, STOP_LIMIT";
+  const cases: [string, unknown, string][] = [
+    ["side", undefined, "is required"],
+    ["side", null, "is not one of BUY, SELL"],
+    ["side", "buy", "is not one of BUY, SELL"],
+    ["side", 1, "is not one of BUY, SELL"],
+    ["market", undefined, "is required"],
+    ["market", "", "is empty"],
+    ["market", 5, "is not a string"],
+    ["market", LONG, "has more than 100 characters"],
+    ["type", undefined, "is required"],
+    ["type", "", types],
+    ["type", "limit", types],
+    ["ref_id", "", "is empty"],
+    ["ref_id", 5, "is not a string"],
+    ["ref_id", LONG, "has more than 100 characters"],
+    ["time_in_force", "", times],
+    ["time_in_force", "DAY", times],
+    ["identity_id", "", "is empty"],
+    ["identity_account_id", LONG, "has more than 100 characters"],
+    ["recipient_profile_id", "default", uuidRule],
+    ["recipient_profile_id", "", uuidRule],
+    ["metadata", "text", "is not an object"],
+    ["metadata", { a: "1", b: "2", c: "3", d: "4", e: "5", f: "6", g: "7" }, "has more than 6 pairs"],
+    ["await_fill_millis", -1, "is below 0"],
+    ["await_fill_millis", 10_001, "is above 10000"],
+    ["await_fill_millis", 0.5, "is not a whole number"],
+    ["await_fill_millis", "5", "is not a whole number"],
+    ["self_match_prevention_id", "any", "is not supported"],
+    ["self_match_prevention_id", 5, "is not supported"],
+    ["await_fil_millis", 5, "is not a field of this request"],
+  ];
+  test.each(cases)("%s %j", async (field, value, rule) => {
+    const isShown = rule !== "is not a field of this request" && value !== undefined;
+    const text = typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+    const shown = typeof text === "string" && text.length > 100 ? `${text.slice(0, 100)}...` : text;
+    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, isShown ? shown : undefined, rule));
+  });
+});
+
+describe("fields that do not fit the kind of the order are refused", () => {
+  const { base_amount: _, ...noAmount } = LIMIT_BUY;
+  const { price: __, ...noPrice } = LIMIT_BUY;
+  const { quote_amount: ___, ...noQuote } = MARKET_BUY;
+  const SOON = "2026-11-21T09:30:00Z";
+  const cases: [string, object, string, unknown, string][] = [
+    ["no amount", noAmount, "base_amount", undefined, "is required for a LIMIT BUY order"],
+    ["both amounts", { ...LIMIT_BUY, quote_amount: "5" }, "quote_amount", "5", "does not belong to a LIMIT BUY order"],
+    ["no price", noPrice, "price", undefined, "is required for a LIMIT BUY order"],
+    ["market buy, no sum", noQuote, "quote_amount", undefined, "is required for a MARKET BUY order"],
+    ["market with price", { ...MARKET_BUY, price: "1" }, "price", "1", "does not belong to a MARKET BUY order"],
+    ["with stop price", { ...LIMIT_BUY, stop_price: "1" }, "stop_price", "1", "does not belong to a LIMIT BUY order"],
+    [
+      "market GTC",
+      { ...MARKET_BUY, time_in_force: "GTC" },
+      "time_in_force",
+      "GTC",
+      "is not valid for a MARKET order, which takes IOC",
+    ],
+    [
+      "market FOK",
+      { ...MARKET_BUY, time_in_force: "FOK" },
+      "time_in_force",
+      "FOK",
+      "is not valid for a MARKET order, which takes IOC",
+    ],
+    ["expiry without GTT", { ...LIMIT_BUY, expiration_date: SOON }, "expiration_date", SOON, "belongs to GTT only"],
+    [
+      "GTT",
+      { ...LIMIT_BUY, time_in_force: "GTT", expiration_date: "1795167000000" },
+      "time_in_force",
+      "GTT",
+      "is not supported yet",
+    ],
+    ["post only", { ...LIMIT_BUY, type: "POST_ONLY_LIMIT" }, "type", "POST_ONLY_LIMIT", "is not supported yet"],
+    ["stop limit", { ...LIMIT_BUY, type: "STOP_LIMIT", stop_price: "1" }, "type", "STOP_LIMIT", "is not supported yet"],
+    ["stop", { ...MARKET_BUY, type: "STOP_MARKET", stop_price: "1" }, "type", "STOP_MARKET", "is not supported yet"],
+  ];
+  test.each(cases)("%s", async (_name, json, field, value, rule) => {
+    expect(await refused(json)).toEqual(badField(field, value, rule));
+  });
+
+  test("all of them are told at once", async () => {
+    const json = { ...MARKET_BUY, quote_amount: undefined, base_amount: "1", price: "2", expiration_date: "tomorrow" };
+    const errors = [
+      { field: "base_amount", value: "1", rule: "does not belong to a MARKET BUY order" },
+      { field: "quote_amount", rule: "is required for a MARKET BUY order" },
+      { field: "price", value: "2", rule: "does not belong to a MARKET BUY order" },
+      { field: "expiration_date", value: "tomorrow", rule: "belongs to GTT only" },
+    ];
+    expect(await refused(json)).toEqual(
+      problem(400, "Bad Request", 'base_amount "1" does not belong to a MARKET BUY order', { meta: { errors } }),
+    );
+  });
+});
+
+test("a price between two ticks is refused, naming both; below the first tick there is only one", async () => {
+  const above = { ...LIMIT_BUY, price: "25000.5" };
+  const ticks = "is not a multiple of BTCUSD's tick 1: the nearest";
+  expect(await refused(above)).toEqual(badField("price", "25000.5", `${ticks} are 25000 and 25001`));
+  const tooFine = `25000.${"0".repeat(18)}1`;
+  expect(await refused({ ...above, price: tooFine })).toEqual(
+    badField("price", tooFine, `${ticks} are 25000 and 25001`),
+  );
+  expect(await refused({ ...above, price: ".5" })).toEqual(badField("price", ".5", `${ticks} is 1`));
+});
+
+test("a price that the book cannot count is refused", async () => {
+  const json = { ...LIMIT_BUY, base_amount: "0.0001", price: "9007199255" };
+  expect(await refused(json)).toEqual(
+    badField("price", "9007199255", "is above 9007199254, the highest price on BTCUSD"),
+  );
+});
+
+test("an amount outside the market's bounds is refused, whatever its precision", async () => {
+  for (const base_amount of ["0.00009999", "0.000099999999"]) {
+    expect(await refused({ ...LIMIT_BUY, base_amount })).toEqual(
+      badField("base_amount", base_amount, "is below the minimum of BTCUSD: 0.0001 BTC"),
+    );
+  }
+  expect(await refused({ ...LIMIT_BUY, base_amount: "500.00000001" })).toEqual(
+    badField("base_amount", "500.00000001", "is above the maximum of BTCUSD: 500 BTC"),
+  );
+  expect(await refused({ ...MARKET_BUY, quote_amount: "0.99" })).toEqual(
+    badField("quote_amount", "0.99", "is below the minimum of BTCUSD: 1 USD"),
+  );
+  expect(await refused({ ...MARKET_BUY, quote_amount: "5000000.01" })).toEqual(
+    badField("quote_amount", "5000000.01", "is above the maximum of BTCUSD: 5000000 USD"),
+  );
+});
+
+test("an amount with more decimals than the market takes is refused, also where the asset has more", async () => {
+  const cases: [object, string, string, number][] = [
+    [{ ...LIMIT_BUY, base_amount: "0.500000001" }, 'base_amount "0.500000001"', "BTC", 8],
+    [{ ...LIMIT_BUY, market: "ETHUSD", base_amount: "0.500000001" }, 'base_amount "0.500000001"', "ETH", 8],
+    [{ ...LIMIT_BUY, base_amount: `0.5${"0".repeat(18)}1` }, `base_amount "0.5${"0".repeat(18)}1"`, "BTC", 8],
+    [{ ...MARKET_BUY, quote_amount: "10.001" }, 'quote_amount "10.001"', "USD", 2],
+  ];
+  for (const [json, what, asset, precision] of cases) {
+    const market = (json as { market: string }).market;
+    expect(await refused(json)).toEqual(
+      problem(
+        400,
+        "Exceeds Maximum Precision Allowed",
+        `${what} has more decimals than ${market} takes of ${asset}: ${precision}`,
+        { slug: "exceed-precision", meta: { asset, precision } },
+      ),
+    );
+  }
+});
+
+test("an order that is worth more than its market allows is refused", async () => {
+  const json = { ...LIMIT_BUY, base_amount: "200.00000001" };
+  expect(await refused(json)).toEqual(
+    problem(
+      403,
+      "Notional Value Too Large",
+      "the order is worth 5000000.00025 USD, but an order on BTCUSD may be worth 5000000 at most",
+      {
+        slug: "notional-value-too-large",
+        meta: {
+          market: "BTCUSD",
+          order_type: "LIMIT",
+          order_notional_value: "5000000.00025",
+          max_notional_value: "5000000",
+        },
+      },
+    ),
+  );
+});
+
+test("a market that is not there is refused with those that are", async () => {
+  const answer = await refused({ ...LIMIT_BUY, market: "btcusd" });
+  const codes = api.exchange.marketCodes().join(", ");
+  expect(codes).toContain("BTCUSD");
+  expect(answer).toEqual(badField("market", "btcusd", `is not one of ${codes}`));
+});
+
+describe("a profile that is not the caller's or not active is not found", () => {
+  const NOBODY = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+  const notFound = (id: string) => problem(404, "Not Found", `profile not found: ${id}`);
+
+  test("as the one that places", async () => {
+    const others = await api.profile(api.globex, { USD: "1000000" });
+    for (const id of [NOBODY, others.id]) {
+      expect(await ask(api, "POST", `/v2/profiles/${id}/orders`, { json: LIMIT_BUY })).toEqual(notFound(id));
+    }
+  });
+
+  test("as the recipient", async () => {
+    const others = await api.profile(api.globex, {});
+    const closed = await api.profile(api.acme, {});
+    expect((await api.transfers.deactivate(api.acme.customerId, closed.id)).kind).toBe("done");
+    for (const id of [NOBODY, others.id, closed.id]) {
+      expect(await refused({ ...LIMIT_BUY, recipient_profile_id: id })).toEqual(notFound(id));
+    }
+    expect(await ask(api, "POST", `/v2/profiles/${closed.id}/orders`, { json: LIMIT_BUY })).toEqual(
+      notFound(closed.id),
+    );
+  });
+
+  test("with an id that is none, which is a shape", async () => {
+    expect(await ask(api, "POST", "/v2/profiles/me/orders", { json: LIMIT_BUY })).toEqual(
+      badField(
+        "profile_id",
+        "me",
+        'is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00, and not "default"',
+      ),
+    );
+  });
+});
+
+test("refusals are told in their order: shape, profile, market, tick, bounds, precision, notional, funds", async () => {
+  const nobody = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+  const poor = await api.profile(api.acme, {});
+  const all = {
+    ...LIMIT_BUY,
+    market: "NOSUCH",
+    base_amount: "600.000000001",
+    price: "25000.5",
+    recipient_profile_id: nobody,
+    time_in_force: "GTT",
+  };
+  const mended: [object, RegExp][] = [
+    [{}, /^time_in_force/],
+    [{ time_in_force: "GTC" }, /^profile not found/],
+    [{ recipient_profile_id: poor.id }, /^market "NOSUCH"/],
+    [{ market: "BTCUSD" }, /^price "25000.5"/],
+    [{ price: "25000" }, /^base_amount "600.000000001" is above/],
+    [{ base_amount: "400.000000001" }, /^base_amount "400.000000001" has more decimals/],
+    [{ base_amount: "400" }, /^the order is worth 10000000/],
+    [{ base_amount: "100" }, /^profile .* has 0 USD available, but 2508750 is needed/],
+  ];
+  let json = all;
+  for (const [mend, detail] of mended) {
+    json = { ...json, ...mend };
+    const { body } = await ask(api, "POST", `/v2/profiles/${poor.id}/orders`, { json });
+    expect((body as { detail: string }).detail).toMatch(detail);
+  }
+});
+
+test("placing asks for its scope", async () => {
+  expect(await ask(api, "POST", path, { token: "acme/none", json: LIMIT_BUY })).toEqual(
+    problem(403, "Forbidden", "insufficient scopes: found '', required one of '[exchange:write_order]'", {
+      meta: { required: ["exchange:write_order"], granted: [] },
+    }),
+  );
+});
