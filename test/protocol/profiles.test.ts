@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectBooksBalance } from "../support/books.ts";
+import { expectProblem, expectSuccess } from "../support/problems.ts";
+import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const UNKNOWN = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+let service: TestService;
+let acme: TestCustomer;
+let other: TestCustomer;
+beforeAll(async () => {
+  service = await startTestService({ settlementDelayMs: 3_600_000 });
+  acme = await service.customer("Acme");
+  other = await service.customer("Other");
+});
+afterAll(async () => {
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+const call = (method: string, path: string, body?: object, as = acme.token): Promise<Answer> =>
+  service.call(method, `/v2/profiles${path}`, { as, body });
+
+test("a profile is answered as it was made, and read again by its id", async () => {
+  const answer = await call("POST", "", { nickname: "payouts", description: "Pays our suppliers." });
+  expectSuccess(answer);
+  const { id, created_at: createdAt } = answer.body;
+  expect([id, createdAt]).toEqual([expect.stringMatching(UUID), expect.stringMatching(TIME)]);
+  const profile = {
+    id,
+    nickname: "payouts",
+    description: "Pays our suppliers.",
+    type: "NORMAL",
+    status: "ACTIVE",
+    created_at: createdAt,
+    updated_at: createdAt,
+  };
+  expect(answer.body).toEqual(profile);
+  const again = await call("GET", `/${id.toUpperCase()}`);
+  expectSuccess(again);
+  expect(again.body).toEqual(profile);
+  const { description, ...rest } = profile;
+  const plain = await call("POST", "", { nickname: "plain", description: null });
+  expect(plain.body).toEqual({
+    ...rest,
+    id: plain.body.id,
+    nickname: "plain",
+    created_at: plain.body.created_at,
+    updated_at: plain.body.created_at,
+  });
+});
+
+test("default is the caller's DEFAULT profile", async () => {
+  const answer = await call("GET", "/default");
+  expectSuccess(answer);
+  const { created_at: createdAt, updated_at: updatedAt } = answer.body;
+  expect(answer.body).toEqual({
+    id: acme.defaultProfile,
+    nickname: "default",
+    type: "DEFAULT",
+    status: "ACTIVE",
+    created_at: createdAt,
+    updated_at: updatedAt,
+  });
+  expect((await call("GET", "/default", undefined, other.token)).body.id).toBe(other.defaultProfile);
+});
+
+test("a nickname has 100 code points at most, and is the customer's once", async () => {
+  const nickname = "😀".repeat(100);
+  const made = await call("POST", "", { nickname });
+  expectSuccess(made);
+  const taken = {
+    status: 409,
+    slug: "already-exists",
+    detail: `nickname ${JSON.stringify(nickname)} was used before`,
+    meta: { existing: made.body },
+  };
+  expectProblem(await call("POST", "", { nickname, description: "Another." }), taken);
+  expectProblem(await call("PUT", "/default", { nickname }), taken);
+  expectProblem(await call("PUT", `/${UNKNOWN}`, { nickname }), taken);
+  expectSuccess(await call("POST", "", { nickname }, other.token));
+});
+
+test("what is sent is changed, and nothing else", async () => {
+  const { body: made } = await call("POST", "", { nickname: "old", description: "d" });
+  const path = `/${made.id}`;
+  const renamed = await call("PUT", path, { nickname: "new" });
+  expectSuccess(renamed);
+  expect(renamed.body).toEqual({ ...made, nickname: "new", updated_at: expect.stringMatching(TIME) });
+  expect(renamed.body.updated_at >= made.updated_at).toBe(true);
+  const described = await call("PUT", path, { nickname: "new", description: "" });
+  expect(described.body).toEqual({ ...renamed.body, description: "", updated_at: described.body.updated_at });
+  expect((await call("PUT", path, {})).body).toMatchObject({ nickname: "new", description: "" });
+  expectSuccess(await call("PUT", path, { nickname: "old" }));
+  // A name that a profile once had is nobody else's: whoever remembers it finds the same profile.
+  expect((await call("POST", "", { nickname: "new" })).body.meta.existing.id).toBe(made.id);
+});
+
+test("profiles that are not the caller's are not found, by any operation", async () => {
+  for (const id of [UNKNOWN, other.defaultProfile]) {
+    const problem = { status: 404, detail: `profile not found: ${id}` };
+    expectProblem(await call("GET", `/${id}`), problem);
+    expectProblem(await call("PUT", `/${id}`, { description: "mine" }), problem);
+    expectProblem(await call("PUT", `/${id}/deactivate`), problem);
+    expectProblem(await call("GET", `/${id}/balances`), problem);
+    expectProblem(await call("GET", `/${id}/balances/USD`), problem);
+  }
+});
+
+test("a deactivated profile is still read and listed, but takes part in nothing", async () => {
+  const { body: made } = await call("POST", "", { nickname: "retired" });
+  const answer = await call("PUT", `/${made.id}/deactivate`);
+  expectSuccess(answer);
+  const inactive = { ...made, status: "INACTIVE", updated_at: expect.stringMatching(TIME) };
+  expect(answer.body).toEqual(inactive);
+  expect((await call("GET", `/${made.id}`)).body).toEqual(answer.body);
+  expect((await call("GET", `?ids=${made.id}`)).body.items).toEqual([answer.body]);
+  const problem = { status: 404, detail: `profile not found: ${made.id}` };
+  expectProblem(await call("PUT", `/${made.id}/deactivate`), problem);
+  const transfer = { from_profile_id: made.id, to_profile_id: acme.defaultProfile, amount: "1", asset: "USD" };
+  expectProblem(await service.call("POST", "/v2/transfer/internal", { as: acme.token, body: transfer }), problem);
+});
+
+test("a deposit takes an inactive profile back into use", async () => {
+  const { body: made } = await call("POST", "", { nickname: "revived" });
+  expectSuccess(await call("PUT", `/${made.id}/deactivate`));
+  const deposit = { as: acme.token, body: { asset: "USD", amount: "1" } };
+  expectSuccess(await service.call("POST", `/v2/sandbox/profiles/${made.id}/deposit`, deposit));
+  expect((await call("GET", `/${made.id}`)).body.status).toBe("ACTIVE");
+});
+
+test("dust goes to the DEFAULT profile when a profile is taken out of use", async () => {
+  const profile = await service.profile(acme, { ETH: "0.001" });
+  expectProblem(await call("PUT", `/${profile}/deactivate`), {
+    status: 403,
+    slug: "profile-not-empty",
+    detail: "the profile holds 0.001 ETH",
+    meta: { asset: "ETH", amount: "0.001" },
+  });
+  // The operator makes the asset coarser, so that what was an amount is dust. Every node reads it within seconds.
+  await service.db.owner.rows("update asset set precision = 2 where code = 'ETH'");
+  let answer: Answer | undefined;
+  await until("the coarser precision is known", async () => {
+    answer = await call("PUT", `/${profile}/deactivate`);
+    return answer.status === 200;
+  });
+  expect(answer?.body).toMatchObject({ id: profile, status: "INACTIVE" });
+  const transfers = await service.call("GET", `/v2/transfer/transfers?profile_ids=${profile}`, { as: acme.token });
+  expect(transfers.body.items[0]).toMatchObject({ type: "INTERNAL_TRANSFER_DEBIT", asset: "ETH", amount: "0.001" });
+  expect((await call("GET", "/default/balances/ETH")).body.available).toBe("0.001");
+});
+
+test("the DEFAULT profile, one that holds money and one that is awaited stay in use", async () => {
+  const problem = (detail: string, meta = {}) => ({ status: 403, slug: "profile-not-empty", detail, meta });
+  expectProblem(
+    await call("PUT", "/default/deactivate"),
+    problem("the DEFAULT profile stays in use as long as its customer"),
+  );
+  const [rich, awaited] = [await service.profile(acme, { USD: "10.5" }), await service.profile(acme)];
+  const holds = problem("the profile holds 10.5 USD", { asset: "USD", amount: "10.5" });
+  expectProblem(await call("PUT", `/${rich}/deactivate`), holds);
+  const body = { profile_id: rich, amount: "10.5", source_asset: "USD", target_asset: "USDG" };
+  const conversion = await service.call("POST", "/v2/conversion/stablecoins", {
+    as: acme.token,
+    body: { ...body, recipient_profile_id: awaited },
+  });
+  expectSuccess(conversion);
+  expectProblem(await call("PUT", `/${rich}/deactivate`), holds);
+  expectProblem(
+    await call("PUT", `/${awaited}/deactivate`),
+    problem("an open order or a CREATED conversion is to be paid into the profile"),
+  );
+  const path = `/v2/conversion/stablecoins/${conversion.body.id}`;
+  expectSuccess(await service.call("DELETE", path, { as: acme.token }));
+  expectSuccess(await call("PUT", `/${awaited}/deactivate`));
+});
