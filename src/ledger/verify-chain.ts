@@ -16,7 +16,7 @@ export interface BatchCheck {
   look(batches: readonly StoredBatch[], database: Database, tally: Tally): Promise<void> | void;
 }
 
-export const CHAIN = "chain";
+const CHAIN = "chain";
 
 /**
  * `checkpoint`: heads that were noted outside the database at some time. A chain that was made again as a whole, or
