@@ -4,7 +4,7 @@
  */
 import type { Market, MarketCode } from "../catalogue/market.ts";
 import { type Profile, profileKey, profileTable } from "../customers/profiles.ts";
-import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import { accountKey, accountTable, type Journal, type ProfileId } from "../ledger/accounts.ts";
 import { accept, type Command, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import { addition, change, type Key } from "../ledger/rows.ts";
 import { must } from "../std/assert.ts";
@@ -31,7 +31,7 @@ export interface Fenced extends Refusal {
 /** Something is not as the book believes. The book is of no use any more. */
 export interface Stale extends Refusal {
   readonly code: "stale";
-  readonly what: "head" | "market" | "order";
+  readonly what: "head" | "market" | "order" | "hold";
 }
 
 /** An order as the book believes that it is stored. */
@@ -83,9 +83,10 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
       if (round.status !== undefined && round.status !== status) return stale("market");
       const orders = storedOrders(state, round);
       if (orders === undefined) return stale("order");
-
-      // From here the round must succeed: every order holds what its fills ask for.
       const settlement = settle(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
+      if (!areHeld(state, settlement.journals)) return stale("hold");
+
+      // From here the round must succeed.
       const committed: Committed = {
         head: numbered(settlement.head),
         orders: settlement.orders.map(numbered),
@@ -129,6 +130,20 @@ function storedOrders(state: State, round: Round): Map<BookOrderId, Order> | und
     orders.set(id, order);
   }
   return orders;
+}
+
+/**
+ * Every order holds what its fills ask for, so this can only fail on accounts that another lane has changed since this
+ * one remembered them. Then the lane finds that out, reads them, and decides again.
+ */
+function areHeld(state: State, journals: readonly Journal[]): boolean {
+  const left = new Map<string, bigint>();
+  for (const { owner, asset, part, amount } of journals.flatMap(({ entries }) => entries)) {
+    if (part !== "trading") continue;
+    const { key } = accountKey(owner, asset);
+    left.set(key, (left.get(key) ?? state.get(accountTable, key)?.trading ?? 0n) + amount);
+  }
+  return [...left.values()].every((amount) => amount >= 0n);
 }
 
 function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {

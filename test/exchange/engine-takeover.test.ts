@@ -99,6 +99,18 @@ test("a market is served once, and taken over when it is let go of", async () =>
   expect(await exchange.told(buy)).toBe("FILLED 1 for 1000, holds 0");
 });
 
+test("a hold that another process has made since is found, whatever this one's lane remembers of the account", async () => {
+  const { engine, events } = await startProcess("engine");
+  for (const price of ["1000", "1001"]) {
+    const order = await exchange.place(ann, eth("BUY", "1", price));
+    await exchange.askToCancel(order);
+    await exchange.untilDone();
+    expect(await exchange.told(order)).toBe("CANCELLED 0 for 0, holds 0");
+  }
+  expect(engine.state).toBe("serving");
+  expect(events.map(({ kind }) => kind)).toEqual(["market_opened"]);
+});
+
 test("an engine that was paused past its lease commits nothing when it wakes up, and stands by", async () => {
   let pausedAt: (() => void) | undefined;
   let holdsBack = false;
