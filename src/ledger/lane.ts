@@ -19,7 +19,7 @@ import { pause } from "../std/pause.ts";
 import { guardsOf } from "./batch.ts";
 import { findClaims } from "./claims.ts";
 import { type DecidedBatch, Deciding } from "./deciding.ts";
-import { type Command, claimKey, type Outcome, type Refusal } from "./decision.ts";
+import { type Claim, type Command, claimKey, type Outcome, type Refusal } from "./decision.ts";
 import { Inside } from "./inside.ts";
 import { connectLane, isContention, skewOf } from "./lane-connection.ts";
 import { type Key, keyName, readKeys } from "./rows.ts";
@@ -113,6 +113,8 @@ export class Lane {
   #toLock: Waiting[] = [];
   /** Rows that somebody else keeps changing, until when they are locked before they are decided on. */
   readonly #contested = new Map<string, Instant>();
+  /** Customers who send ref_ids again that were taken before, until when theirs are looked up first. */
+  readonly #repeating = new Map<string, Instant>();
   #flights: Flight[] = [];
   #pumpSet = false;
   #timers: NodeJS.Timeout[] = [];
@@ -160,8 +162,9 @@ export class Lane {
     const { waiting, outcome } = this.#inside.enter(command, deadline);
     if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
     else if (this.#away) waiting.unavailable("the database is away");
-    else if (command.claim?.again === true) void this.#lookUpFirst(waiting);
-    else if (!waiting.answered) this.#admit(waiting);
+    else if (waiting.answered) return outcome;
+    else if (this.#isLikelyRepeated(command.claim)) void this.#lookUpFirst(waiting);
+    else this.#admit(waiting);
     return outcome;
   }
 
@@ -178,6 +181,11 @@ export class Lane {
   }
 
   // Know -------------------------------------------------------------------------------------------------------------
+
+  /** A ref_id that was taken long ago fails the batch that claims it. Somebody who sends a row of them again does so once. */
+  #isLikelyRepeated(claim: Claim | undefined): boolean {
+    return claim !== undefined && (claim.again === true || this.#repeating.has(claim.customerId));
+  }
 
   /** A command whose rows are known takes its place in the line; for another they are read first. */
   #admit(waiting: Waiting): void {
@@ -322,7 +330,10 @@ export class Lane {
         const released = holder !== claim.id && (await claim.released?.(holder)) === true;
         waiting.holder = { id: holder, released };
         if (released || holder === claim.id) free.add(waiting);
-        else waiting.answer({ kind: "exists", id: holder });
+        else {
+          this.#repeating.set(claim.customerId, (this.#clock.now() + CONTESTED_MS) as Instant);
+          waiting.answer({ kind: "exists", id: holder });
+        }
       }
     }
     return free;
@@ -511,7 +522,9 @@ export class Lane {
   #sweep(): void {
     const now = this.#clock.now();
     this.#inside.expire(now);
-    for (const [key, until] of this.#contested) if (until <= now) this.#contested.delete(key);
+    for (const noted of [this.#contested, this.#repeating]) {
+      for (const [key, until] of noted) if (until <= now) noted.delete(key);
+    }
     const [oldest] = this.#flights;
     if (oldest !== undefined && oldest.sentAt + FLIGHT_MS < now) this.#dropConnection();
     if (this.#state === "running" && this.#connection === undefined) this.#recover();
