@@ -47,8 +47,10 @@ export interface ExchangeApi {
   /** The time that it is for the service. */
   readonly time: { now: Instant | undefined };
   profile(party: Party, balances: Readonly<Record<string, string>>): Promise<Profile>;
-  /** Closes an order as an engine does, after these fills; `tell` says it to those who wait. */
-  close(order: Pick<Order, "id" | "profileId">, how: Partial<Order>, tell?: "tell"): Promise<Order>;
+  /** Tells of an order as the engine of this process does after a commit. */
+  tell(order: Order): void;
+  /** Closes an order as an engine elsewhere does. */
+  close(order: Pick<Order, "id" | "profileId">, how: Partial<Order>): Promise<Order>;
   stop(): Promise<void>;
 }
 
@@ -114,11 +116,10 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       }
       return outcome.value;
     },
-    close: async (order, how, tell) => {
-      const closed = await closeOrder(lane, catalogue, order, how);
-      if (tell !== undefined) for (const listener of listeners) listener({ orders: [closed] });
-      return closed;
+    tell: (order) => {
+      for (const listener of listeners) listener({ orders: [order] });
     },
+    close: (order, how) => closeOrder(lane, catalogue, order, how),
     stop: async () => {
       exchange.stop();
       await api.close();

@@ -1,0 +1,172 @@
+import { expect, test } from "vitest";
+import { marketOf } from "../catalogue/market.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { type Profile, profileTable } from "../customers/profiles.ts";
+import { type Account, accountTable, emptyAccount, type ProfileId } from "../ledger/accounts.ts";
+import type { State } from "../ledger/decision.ts";
+import type { StateRow, StateTable } from "../ledger/rows.ts";
+import { type Amount, amountOf, formatAmount } from "../money/amount.ts";
+import { USD } from "../money/asset.ts";
+import type { Instant } from "../std/clock.ts";
+import { IdSource, type Uuid } from "../std/id.ts";
+import { type MarketState, marketTable } from "./market-state.ts";
+import type { OrderId } from "./order.ts";
+import { averagePrice } from "./orders.ts";
+import { decideOrder, type OrderRequest, type Venue } from "./place-order.ts";
+
+const NOW = 1_795_000_000_000 as Instant;
+const id = new IdSource({ now: () => NOW }).next() as unknown as OrderId;
+const customerId = "0190d5a4-0000-7000-8000-000000000001" as Uuid as CustomerId;
+const profileId = "0190d5a4-0000-7000-8000-000000000002" as Uuid as ProfileId;
+
+const market = marketOf({
+  code: "BTCUSD",
+  base: "BTC",
+  quote: "USD",
+  price_decimals: 6,
+  base_decimals: 8,
+  tick: "1",
+  min_base_amount: "0.0001",
+  max_base_amount: "500",
+  min_quote_amount: "1",
+  max_quote_amount: "5000000",
+  max_notional_value: "100000",
+  taker_rate: "0.0035",
+  maker_rebate: "0.0003",
+});
+const venue: Venue = { market, quote: { code: USD, kind: "fiat", precision: 2 }, lastPrice: undefined };
+
+const profile: Profile = {
+  id: profileId,
+  customerId,
+  kind: "NORMAL",
+  nickname: "desk",
+  description: undefined,
+  status: "ACTIVE",
+  awaited: 0,
+  createdAt: NOW,
+  updatedAt: NOW,
+  seq: 1n,
+};
+
+/** The profile has so much USD and BTC available. */
+function stateWith({ usd = "0", btc = "0", status = "OPEN" as MarketState["status"] }): State {
+  const account = (asset: "USD" | "BTC", text: string): Account => ({
+    ...emptyAccount(profileId, asset as Account["asset"], 1),
+    available: amountOf(text),
+  });
+  const rows = new Map<string, StateRow>([
+    [`${profileTable.name}/${profileId}`, profile],
+    [`${marketTable.name}/BTCUSD`, { code: market.code, status, seq: 1n } as MarketState],
+    [`${accountTable.name}/${profileId}/USD`, account("USD", usd)],
+    [`${accountTable.name}/${profileId}/BTC`, account("BTC", btc)],
+  ]);
+  return {
+    get: <Row extends StateRow>({ name }: StateTable<Row>, key: string) =>
+      rows.get(`${name}/${key}`) as Row | undefined,
+  };
+}
+
+const price = (text: string) => ({ amount: amountOf(text), isExact: true });
+const common = { customerId, profileId, market: "BTCUSD" } as const;
+const STOP_SELL: OrderRequest = {
+  ...common,
+  side: "SELL",
+  type: "STOP_MARKET",
+  timeInForce: "GTC",
+  baseAmount: amountOf("4"),
+  stopPrice: price("20000"),
+};
+const GTT_BUY: OrderRequest = {
+  ...common,
+  side: "BUY",
+  type: "LIMIT",
+  timeInForce: "GTT",
+  baseAmount: amountOf("1"),
+  price: price("20000"),
+};
+
+test.each([
+  ["in the past", -1, "REJECTED"],
+  ["exactly 10.000 s ahead", 10_000, "REJECTED"],
+  ["10.001 s ahead", 10_001, "PENDING_SUBMISSION"],
+])("a GTT order whose expiry is %s is not worth looking at its funds when that is too soon", (_name, ahead, status) => {
+  const request = { ...GTT_BUY, expirationDate: (NOW + ahead) as Instant };
+  const rich = decideOrder(request, id, venue, stateWith({ usd: "20070" }), NOW);
+  expect(rich).toMatchObject({ accepted: true, value: { status } });
+  const poor = decideOrder(request, id, venue, stateWith({}), NOW);
+  const isRejected = status === "REJECTED";
+  expect(poor).toMatchObject(
+    isRejected
+      ? { accepted: true, value: { status, rejectReason: "gtt_too_soon", held: 0n, closedAt: NOW } }
+      : { accepted: false, refusal: { code: "insufficient_funds" } },
+  );
+  if (poor.accepted) expect(poor.changes.journals).toBeUndefined();
+});
+
+test("what is sold at any price is worth what the last execution paid, and unchecked without one", () => {
+  const state = stateWith({ btc: "4" });
+  const at = (text: string) => decideOrder(STOP_SELL, id, { ...venue, lastPrice: amountOf(text) }, state, NOW);
+  expect(decideOrder(STOP_SELL, id, venue, state, NOW)).toMatchObject({ accepted: true });
+  expect(at("25000")).toMatchObject({ accepted: true });
+  expect(at("25000.000001")).toEqual({
+    accepted: false,
+    refusal: {
+      code: "notional_value_too_large",
+      market: "BTCUSD",
+      orderType: "STOP_MARKET",
+      notionalValue: amountOf("100000.000004"),
+      maximum: amountOf("100000"),
+      asset: "USD",
+    },
+  });
+});
+
+test.each([
+  ["a stop sell holds its base", STOP_SELL, "4"],
+  [
+    "a stop buy holds its sum with the commission on top",
+    { ...STOP_SELL, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("1000") } as OrderRequest,
+    "1003.5",
+  ],
+  [
+    "a stop limit buy holds its worth at its limit",
+    { ...GTT_BUY, type: "STOP_LIMIT", timeInForce: "GTC", stopPrice: price("19000") } as OrderRequest,
+    "20070",
+  ],
+])("%s", (_name, request, held) => {
+  const decision = decideOrder(request, id, venue, stateWith({ usd: "20070", btc: "4" }), NOW);
+  expect(decision.accepted && formatAmount(decision.value.held)).toBe(held);
+});
+
+test("a stop price is held against the tick like a price", () => {
+  const request = { ...STOP_SELL, stopPrice: price("19999.5") };
+  expect(decideOrder(request, id, venue, stateWith({ btc: "4" }), NOW)).toEqual({
+    accepted: false,
+    refusal: {
+      code: "off_tick",
+      field: "stopPrice",
+      market: "BTCUSD",
+      tick: amountOf("1"),
+      below: amountOf("19999"),
+      above: amountOf("20000"),
+    },
+  });
+});
+
+test("a halted market is told before what the order is worth, and before its identity pair", () => {
+  const request = { ...GTT_BUY, baseAmount: amountOf("100"), identityId: "alone" };
+  const decision = decideOrder(request, id, venue, stateWith({ status: "HALTED" }), NOW);
+  expect(decision).toEqual({ accepted: false, refusal: { code: "market_unavailable", market: "BTCUSD" } });
+});
+
+test.each([
+  ["before the first fill it is zero", "0", "0", 6, "0"],
+  ["the half is rounded up", "4", "0.00000002", 6, "0.00000001"],
+  ["less than the half is rounded down", "4", "0.000000019999", 6, "0"],
+  ["a market whose prices have more decimals has them in the average", "2", "0.0000000001", 10, "0.0000000001"],
+  ["two thirds at ten decimals", "3", "2", 10, "0.6666666667"],
+])("of an average price: %s", (_name, filled, filledGross, decimals, expected) => {
+  const order = { filled: amountOf(filled), filledGross: amountOf(filledGross) } as Parameters<typeof averagePrice>[0];
+  expect(averagePrice(order, decimals)).toBe(amountOf(expected) as Amount);
+});
