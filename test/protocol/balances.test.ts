@@ -141,6 +141,30 @@ test("crypto without a last price has no notional value", async () => {
   expect(record).not.toHaveProperty("notional_value");
 });
 
+test("crypto is worth what it traded at last, half a cent up", async () => {
+  const trade = async (customer: TestCustomer, side: "BUY" | "SELL", balances: Readonly<Record<string, string>>) => {
+    const path = `/v2/profiles/${await service.profile(customer, balances)}/orders`;
+    const body = { side, market: "BTCUSD", type: "LIMIT", base_amount: "0.01", price: "50001" };
+    const answer = await service.call("POST", path, {
+      as: customer.token,
+      body: { ...body, await_fill_millis: 10_000 },
+    });
+    expect(answer.body.status).toBe("FILLED");
+  };
+  await Promise.all([trade(acme, "SELL", { BTC: "0.01" }), trade(await service.customer(), "BUY", { USD: "1000" })]);
+  const cases = [
+    ["1.5", "75001.5"],
+    ["0.0000001", "0.01"],
+    ["0.00000009", "0"],
+    ["0.0000003", "0.02"],
+    ["0.00000029", "0.01"],
+  ];
+  for (const [amount, value] of cases) {
+    const record = await recordOf(await deposit("default", { asset: "BTC", amount }));
+    expect(record).toMatchObject({ amount, notional_value: value });
+  }
+});
+
 test("what cannot be deposited is refused by its rule", async () => {
   expectProblem(await deposit("default", { asset: "PYUSD", amount: "0.0000001" }), {
     status: 400,
