@@ -26,12 +26,11 @@ import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./
 import type { OrderRefusal, OrderRequest } from "./place-order.ts";
 
 export type { Execution, ExecutionId } from "./execution.ts";
-export { executionTable } from "./execution.ts";
 export type { ExecutionQuery } from "./executions.ts";
 export type { MarketNotFound } from "./halt.ts";
 export type { MarketListing } from "./markets.ts";
-export type { Order, OrderId, OrderSide, OrderStatus, OrderTimeInForce, OrderType } from "./order.ts";
-export { ORDER_STATUSES, ORDER_TYPES, orderTable } from "./order.ts";
+export type { Order, OrderId } from "./order.ts";
+export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
 export { type Misfit, misfitsOf, TIMES_IN_FORCE, timeInForceOf } from "./order-kinds.ts";
 export type { OrderNotCancellable, OrderNotFound } from "./orders.ts";
 export type { OrderFilter } from "./orders-store.ts";

@@ -66,7 +66,7 @@ export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Pro
         summary: "List executions, newest first",
         description: DESCRIPTION,
         querystring: CustomerQuery,
-        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 503) },
+        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
     },
     async (request) => {
@@ -86,7 +86,7 @@ export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Pro
         description: DESCRIPTION,
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
-        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 404, 503) },
+        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
     },
     async (request) => {

@@ -41,7 +41,7 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
         tags: ["Markets"],
         summary: "List the markets, in the order of their codes",
         description: "What each market trades, within which bounds, and whether it is open. All of them in one page.",
-        response: { 200: ListOf(MarketBody), ...errors(503) },
+        response: { 200: ListOf(MarketBody), ...errors(429, 500, 503) },
       },
     },
     async () => ({ items: (await exchange.listMarkets()).map(marketBody), next_page_cursor: "" }),

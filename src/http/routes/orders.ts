@@ -50,7 +50,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
         body: NewOrderBody,
         response: {
           200: OrderBody,
-          ...errors(400, "exceed-precision", 401, 403, ...PLACING, 404, "already-exists", 503),
+          ...errors(400, "exceed-precision", 401, 403, ...PLACING, 404, "already-exists", 413, 415, 429, 500, 503),
         },
       },
     },
@@ -90,7 +90,7 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
         description:
           "The answer says that the request is stored. A fill may still win: read the order to learn how it ended.",
         params: OrderParams,
-        response: { 200: Type.Object({}), ...errors(400, 401, 403, "not-cancellable", 404, 503) },
+        response: { 200: Type.Object({}), ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
       },
     },
     async (request) => {
@@ -115,7 +115,7 @@ function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDe
         tags: TAGS,
         summary: "Read an order",
         params: OrderParams,
-        response: { 200: OrderBody, ...errors(400, 401, 403, 404, 503) },
+        response: { 200: OrderBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
     },
     async (request) => {
@@ -140,7 +140,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         tags: TAGS,
         summary: "List orders, newest first",
         querystring: CustomerQuery,
-        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 503) },
+        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
     },
     async (request) => {
@@ -159,7 +159,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         summary: "List the orders of a profile, newest first",
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
-        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 404, 503) },
+        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
     },
     async (request) => {
