@@ -132,14 +132,15 @@ export interface ConversionFilter {
   readonly limit: number;
 }
 
-/** In the order of the ids, which is that of creation. */
+/** In the order of the ids, which is that of creation. A ref_id is found by its claim, which has an index. */
 export async function listConversions(database: Queryable, filter: ConversionFilter): Promise<Conversion[]> {
   const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(
     `select ${COLUMNS} from conversion
       where customer_id = $1
         and ($2::uuid is null or profile_id = $2)
-        and ($3::text is null or ref_id = $3)
+        and ($3::text is null or id = (
+              select c.id from claim c where c.customer_id = $1 and c.kind = 'conversion' and c.ref_id = $3))
         and ($4::conversion_status is null or status = $4)
         and ($5::timestamptz is null or updated_at >= $5)
         and ($6::timestamptz is null or updated_at < $6)

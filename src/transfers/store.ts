@@ -166,7 +166,7 @@ export interface TransferFilter {
   readonly limit: number;
 }
 
-/** In the order of the ids, which is that of creation. */
+/** In the order of the ids, which is that of creation. A ref_id is found by its claim, which has an index. */
 export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<Transfer[]> {
   const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(
@@ -174,7 +174,8 @@ export async function listTransfers(database: Queryable, filter: TransferFilter)
       where customer_id = $1
         and ($2::uuid[] is null or profile_id = any($2))
         and ($3::uuid[] is null or id = any($3))
-        and ($4::text[] is null or ref_id = any($4))
+        and ($4::text[] is null or id = any(array(
+              select c.id from claim c where c.customer_id = $1 and c.kind = 'transfer' and c.ref_id = any($4))))
         and ($5::text[] is null or account_id = any($5))
         and ($6::text[] is null or identity_id = any($6))
         and ($7::transfer_type[] is null or type = any($7))
