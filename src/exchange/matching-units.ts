@@ -24,13 +24,13 @@ export const priceUnits = (market: Market, price: Amount): Price =>
 export const priceOf = (market: Market, price: Price): Amount =>
   (BigInt(price) * unitOf(market.priceDecimals)) as Amount;
 
-export const lotsIn = (market: Market, amount: Amount): Lots =>
+const lotsIn = (market: Market, amount: Amount): Lots =>
   Number(mulDiv(amount, 1n, unitOf(market.baseDecimals), "exact")) as Lots;
 
 export const amountOfLots = (market: Market, lots: Lots): Amount =>
   (BigInt(lots) * unitOf(market.baseDecimals)) as Amount;
 
-export const quoteUnits = (market: Market, amount: Amount): QuoteUnits =>
+const quoteUnits = (market: Market, amount: Amount): QuoteUnits =>
   mulDiv(amount, 1n, unitOf(market.priceDecimals + market.baseDecimals), "exact") as QuoteUnits;
 
 export const quoteOf = (market: Market, units: QuoteUnits): Amount =>

@@ -138,12 +138,37 @@ test("an engine that was paused past its lease commits nothing when it wakes up,
   holdsBack = false;
   pausedAt?.();
   await until("the first engine has lost the market", () => first.events.some(({ kind }) => kind === "market_lost"));
-  expect(first.events.filter((event) => event.kind === "market_failed").map(({ error }) => error.message)).toEqual([
-    "the head is not as the book believed",
+  expect(first.events).toMatchObject([
+    { kind: "market_opened" },
+    { kind: "market_failed", error: { message: "the head is not as the book believed" } },
+    { kind: "market_lost" },
   ]);
+  expect(second.events).toMatchObject([{ kind: "market_opened" }]);
   expect(await exchange.executions(sell)).toHaveLength(1);
   expect(await exchange.told(after)).toBe("CANCELLED 0 for 0, holds 0");
   expect(second.engine.state).toBe("serving");
+});
+
+test("a round that is decided after the market was opened anew is refused, also with the same fence", async () => {
+  let opened = 0;
+  let lateRound: (() => Promise<unknown>) | undefined;
+  const { engine } = await startProcess("engine", (execute) => async (command) => {
+    // The market's head alone: an opening.
+    if (command.rests.length === 1) {
+      opened += 1;
+      return execute(command);
+    }
+    lateRound ??= () => execute(command);
+    throw new Unavailable("not in time");
+  });
+  const order = await exchange.place(ann, eth("BUY", "1", "1000"));
+  await until("the market is opened anew", () => opened > 1);
+  expect(await lateRound?.()).toEqual({ kind: "refused", refusal: { code: "stale", what: "head" } });
+  expect(await exchange.told(order)).toBe("PENDING_SUBMISSION 0 for 0, holds 1003.5");
+  await engine.stop();
+  await startProcess("next");
+  await exchange.askToCancel(order);
+  await exchange.untilDone();
 });
 
 test("an engine that does not know that it lost the market strikes out no cancel", async () => {

@@ -197,7 +197,7 @@ export class TestExchange {
   }
 }
 
-export function pendingOrder(trader: Trader, asked: OrderAsked, market: Market): Order {
+function pendingOrder(trader: Trader, asked: OrderAsked, market: Market): Order {
   const id = ids.next();
   const amount = (text: string | undefined): Amount | undefined => (text === undefined ? undefined : amountOf(text));
   const order: Omit<Order, "held"> = {
