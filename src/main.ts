@@ -159,8 +159,8 @@ function addResources(api: Api, config: Config, core: Core, { transfers, convers
     catalogue,
     readBalances: (profileId, assets, at) => readBalances(database, profileId, assets, at),
   });
-  transferRoutes(api, transfers);
-  conversionRoutes(api, conversions);
+  transferRoutes(api, transfers, profiles);
+  conversionRoutes(api, conversions, profiles);
   if (config.mode === "sandbox") {
     const lastPrice = (asset: AssetCode) => exchange.lastPrice(`${asset}${USD}` as MarketCode);
     sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });

@@ -75,6 +75,8 @@ describe("transfers", () => {
       [`ids=${deposit.id.toUpperCase()}`, [deposit.id]],
       [`ids=${UNKNOWN}`, []],
       [`profile_ids=${UNKNOWN}`, []],
+      [`profile_ids=${other.defaultProfile}`, []],
+      [`profile_ids=${UNKNOWN}&profile_ids=${to}&profile_ids=${other.defaultProfile}`, [second]],
       [`group_ids=${internal.id}`, [second, internal.id]],
       [`group_ids=${internal.id}&group_ids=${platform.id}`, [platform.id, second, internal.id]],
       [`group_ids=${second}`, []],
@@ -151,6 +153,8 @@ test("conversions are filtered by each of their filters", async () => {
     [`${of}&created_at.end=${shifted(open.created_at, -1, "9999")}`, []],
     [`${of}&updated_at.begin=${closed.updated_at}&updated_at.end=${closed.updated_at}&status=CANCELLED`, [closed.id]],
     [`${of}&updated_at.begin=${shifted(closed.updated_at, 1)}`, []],
+    [`${of}&updated_at.end=${shifted(open.updated_at, -1, "999")}`, []],
+    [`profile_id=${other.defaultProfile}`, []],
     [`${of}&updated_at.begin=${closed.updated_at}&updated_at.end=${open.created_at}&status=CREATED`, []],
   ];
   for (const [query, expected] of cases) expect([query, await idsOf(`${LIST}?${query}`)]).toEqual([query, expected]);

@@ -6,6 +6,7 @@ import {
   type ConversionId,
   type Conversions,
 } from "../../conversions/conversions.ts";
+import type { Profiles } from "../../customers/profiles.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
@@ -30,6 +31,7 @@ import {
 } from "../schemas.ts";
 import { idsWithin, interval, readInterval } from "../time-range.ts";
 import { doneValue, idPosition, nameTaken, present, profileIdOf, requestedAmount } from "../wire.ts";
+import { filteredProfile } from "./path-profile.ts";
 
 const Status = Type.Enum([...CONVERSION_STATUSES], {
   description: "CREATED holds the source. SETTLED has paid the target, CANCELLED has given the source back.",
@@ -109,9 +111,9 @@ const ListConversionsQuery = ListQuery(
 
 const OneConversion = Type.Object({ id: UuidText });
 
-export function conversionRoutes(api: Api, conversions: Conversions): void {
+export function conversionRoutes(api: Api, conversions: Conversions, profiles: Pick<Profiles, "find">): void {
   createRoute(api, conversions);
-  listRoute(api, conversions);
+  listRoute(api, conversions, profiles);
   findRoute(api, conversions);
   cancelRoute(api, conversions);
 }
@@ -159,7 +161,7 @@ function createRoute(api: Api, conversions: Conversions): void {
   );
 }
 
-function listRoute(api: Api, conversions: Conversions): void {
+function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, "find">): void {
   api.get(
     "/v2/conversion/stablecoins",
     {
@@ -176,10 +178,12 @@ function listRoute(api: Api, conversions: Conversions): void {
     async (request) => {
       const { query, grant } = request;
       const asked = pageRequest(request, query, idPosition);
+      const profileId = await filteredProfile(profiles, grant.customerId, query.profile_id);
+      if (profileId === "matches_nothing") return page([], asked, () => [], conversionBody);
       const updated = readInterval(query, "updated_at");
       const rows = await conversions.list({
         customerId: grant.customerId,
-        profileId: query.profile_id === undefined ? undefined : uuidOf(query.profile_id),
+        profileId,
         refId: query.ref_id,
         status: query.status,
         ...idsWithin(readInterval(query, "created_at")),

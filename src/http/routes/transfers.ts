@@ -1,6 +1,8 @@
 /** Transfers: moving assets between profiles, and reading what was moved. */
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import type { Profiles } from "../../customers/profiles.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
 import {
   TRANSFER_TYPES,
@@ -83,11 +85,11 @@ const ListTransfersQuery = ListQuery(
   { standard: 100, maximum: 1000 },
 );
 
-export function transferRoutes(api: Api, transfers: Transfers): void {
+export function transferRoutes(api: Api, transfers: Transfers, profiles: Pick<Profiles, "list">): void {
   moveRoute(api, transfers, "platform");
   moveRoute(api, transfers, "internal");
   findRoute(api, transfers);
-  listRoute(api, transfers);
+  listRoute(api, transfers, profiles);
 }
 
 const MOVES = {
@@ -186,7 +188,7 @@ function findRoute(api: Api, transfers: Transfers): void {
   );
 }
 
-function listRoute(api: Api, transfers: Transfers): void {
+function listRoute(api: Api, transfers: Transfers, profiles: Pick<Profiles, "list">): void {
   api.get(
     "/v2/transfer/transfers",
     {
@@ -204,17 +206,31 @@ function listRoute(api: Api, transfers: Transfers): void {
       const { order_by, order = order_by === "UPDATED_AT" ? "ASC" : "DESC" } = request.query;
       const query = { ...request.query, order };
       const asked = pageRequest(request, query, idPosition);
-      const filter = filterOf(request.grant.customerId, query);
-      const rows =
-        filter === "matches_nothing"
-          ? []
-          : await transfers.list({ ...filter, order, after: asked.after, limit: asked.limit + 1 });
+      const { customerId } = request.grant;
+      const filter = filterOf(customerId, query);
+      if (filter === "matches_nothing") return page([], asked, () => [], transferBody);
+      const profileIds = await ownProfiles(profiles, customerId, query.profile_ids);
+      const rows = await transfers.list({ ...filter, profileIds, order, after: asked.after, limit: asked.limit + 1 });
       return page(rows, asked, ({ id }) => [id], transferBody);
     },
   );
 }
 
-type Filter = Omit<TransferFilter, "order" | "after" | "limit">;
+/**
+ * Those of the profiles that are the caller's. Others match nothing, and are not searched for: that would walk through
+ * all records of somebody else's.
+ */
+async function ownProfiles(
+  profiles: Pick<Profiles, "list">,
+  customerId: CustomerId,
+  asked: readonly string[] | undefined,
+): Promise<ProfileId[] | undefined> {
+  if (asked === undefined) return undefined;
+  const own = await profiles.list({ customerId, ids: asked.map(uuidOf), order: "ASC", limit: asked.length });
+  return own.map(({ id }) => id);
+}
+
+type Filter = Omit<TransferFilter, "profileIds" | "order" | "after" | "limit">;
 
 function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuery>): Filter | "matches_nothing" {
   if (query.statuses?.includes("COMPLETED") === false) return "matches_nothing";
@@ -223,7 +239,6 @@ function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuer
   const times = intersection([readComparisons(query, "created_at"), readComparisons(query, "updated_at")]);
   return {
     customerId,
-    profileIds: query.profile_ids?.map(uuidOf),
     ids: both(query.ids?.map(uuidOf), groups?.flatMap(recordsOf)),
     refIds: query.ref_ids,
     accountIds: query.account_ids,
