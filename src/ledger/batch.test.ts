@@ -13,10 +13,11 @@ import {
   journal,
   type Owner,
   type Posting,
-  postingTable,
   type ProfileId,
+  postingTable,
 } from "./accounts.ts";
 import { Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
+import type { Changes } from "./decision.ts";
 import { Memory } from "./memory.ts";
 import {
   addition,
@@ -73,6 +74,13 @@ function move(from: Owner, to: Owner, amount: Amount = ONE): Journal {
   return journal(ids.next(), "transfer", [entry(from, USD, negative(amount)), entry(to, USD, amount)]);
 }
 
+/** Adds changes to a batch as the lane does: what a command moves money on it has named. */
+function add(to: Batch, changes: Changes): void {
+  const entries = (changes.journals ?? []).flatMap((one) => one.entries);
+  to.rest(entries.map(({ owner, asset }) => accountKey(owner, asset)));
+  to.add(changes);
+}
+
 const keyOfCounter = (id: Uuid) => ({ table: counterTable, key: id });
 const postingsOf = (content: ReturnType<Batch["close"]>): readonly Posting[] =>
   (content.records.find(({ table }) => table === postingTable)?.rows ?? []) as Posting[];
@@ -80,8 +88,8 @@ const postingsOf = (content: ReturnType<Batch["close"]>): readonly Posting[] =>
 test("an account stands once in a batch: the number that it had, the state that it ends with", () => {
   remember(a, "10", 7n);
   batch.rest([accountKey(a, USD), accountKey(b, USD)]);
-  batch.add({ journals: [move(a, b)] });
-  batch.add({ journals: [move(a, b), move(b, a)] });
+  add(batch, { journals: [move(a, b)] });
+  add(batch, { journals: [move(a, b), move(b, a)] });
   const content = batch.close(NOW);
   const [accounts] = content.states;
   expect(accounts).toMatchObject({
@@ -106,7 +114,7 @@ test("what was only looked at is checked, and what is not there is not", () => {
 test("a row that is looked at and then changed is changed and not checked as well", () => {
   remember(a, "10", 7n);
   batch.rest([accountKey(a, USD)]);
-  batch.add({ journals: [move(a, "world")] });
+  add(batch, { journals: [move(a, "world")] });
   batch.rest([accountKey(a, USD)]);
   const { states } = batch.close(NOW);
   expect(states[0]).toMatchObject({ changedWas: [7n], checked: [] });
@@ -116,15 +124,15 @@ test("a row that is changed twice is numbered on twice, whatever number the rule
   const id = ids.next();
   memory.set(counterTable, id, { id, count: 1, seq: 4n } as Counter);
   batch.rest([keyOfCounter(id)]);
-  batch.add({ states: [change(counterTable, { id, count: 2, seq: 4n })] });
-  batch.add({ states: [change(counterTable, { id, count: 3, seq: 99n })] });
+  add(batch, { states: [change(counterTable, { id, count: 2, seq: 4n })] });
+  add(batch, { states: [change(counterTable, { id, count: 3, seq: 99n })] });
   const { states } = batch.close(NOW);
   expect(states[0]).toMatchObject({ changed: [{ count: 3, seq: 6n }], changedWas: [4n] });
 });
 
 test("the postings of an account are never earlier than its last one", () => {
   remember(a, "10", 1n, NOW + 5_000);
-  batch.add({ journals: [move(a, b)] });
+  add(batch, { journals: [move(a, b)] });
   const content = batch.close(NOW);
   expect(content.at).toBe(NOW + 5_000);
   expect(postingsOf(content).every(({ at }) => at === NOW + 5_000)).toBe(true);
@@ -132,9 +140,9 @@ test("the postings of an account are never earlier than its last one", () => {
 
 test("a batch whose changes broke off half-way says that it is spoilt", () => {
   remember(a, "1", 1n);
-  batch.add({ journals: [move("world", a)] });
+  add(batch, { journals: [move("world", a)] });
   expect(batch.spoilt).toBe(false);
-  expect(() => batch.add({ journals: [move(a, b, amountOf("5"))] })).toThrow("stays at or above zero");
+  expect(() => add(batch, { journals: [move(a, b, amountOf("5"))] })).toThrow("stays at or above zero");
   expect(batch.spoilt).toBe(true);
 });
 
@@ -143,7 +151,7 @@ test("the digest is made of what is stored, in an order of its own", () => {
   const journals = [move("world", a), move("world", b)];
   const digests = [notes, [...notes].reverse()].map((order) => {
     const one = new Batch(new Memory(100), 1);
-    one.add({ journals, records: order.map((id) => addition(noteTable, { id })) });
+    add(one, { journals, records: order.map((id) => addition(noteTable, { id })) });
     return one.close(NOW);
   });
   expect(digests[0]?.digest).toEqual(digests[1]?.digest);
@@ -157,7 +165,7 @@ test("the digest differs by every single thing that is stored", () => {
   const close = (journals: Journal[], count: number, at: number, note: Uuid): string => {
     const one = new Batch(new Memory(100), 1);
     const states = [change(counterTable, { id, count, seq: 0n })];
-    one.add({ journals, states, records: [addition(noteTable, { id: note })] });
+    add(one, { journals, states, records: [addition(noteTable, { id: note })] });
     return one.close(at as Instant).digest.toString("hex");
   };
   const more = {
@@ -177,7 +185,7 @@ test("the digest differs by every single thing that is stored", () => {
 
 test("digests of state rows are noted by table and key, and accounts are left to their postings", () => {
   const [first, second] = [ids.next(), ids.next()];
-  batch.add({
+  add(batch, {
     journals: [move("world", a)],
     states: [second, first].map((id) => change(counterTable, { id, count: 1, seq: 0n })),
   });
@@ -199,4 +207,10 @@ test("a link's hash depends on the link before it, the slot, the number and the 
   ].map((hash) => hash.toString("hex"));
   expect(new Set(links).size).toBe(links.length);
   expect(links.every((hash) => hash.length === 64)).toBe(true);
+});
+
+test("money on an account that its command has not named is a bug, found before anything is sent", () => {
+  batch.rest([accountKey(a, USD)]);
+  expect(() => batch.add({ journals: [move("world", a)] })).toThrow("account world/USD has named it");
+  expect(batch.spoilt).toBe(true);
 });

@@ -3,6 +3,7 @@
  * write. Each row stands once in it: the number that it had at the start, the state that it has at the end.
  */
 import { createHash } from "node:crypto";
+import { assert } from "../std/assert.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import {
   type Account,
@@ -64,6 +65,8 @@ export class Batch {
   readonly #records = new Map<AnyRecordTable, object[]>();
   readonly #postings: Posting[] = [];
   readonly #claims: (Claim & { readonly replaces?: string })[] = [];
+  /** Rows that a command has named: only those are known to be missing when memory does not have them. */
+  readonly #named = new Set<string>();
   #adding = false;
 
   constructor(memory: Memory, slot: number) {
@@ -75,6 +78,7 @@ export class Batch {
   rest(keys: readonly Key[]): void {
     for (const { table, key } of keys) {
       const id = keyName({ table, key });
+      this.#named.add(id);
       if (this.#held.has(id)) continue;
       const row = this.#memory.get<StateRow>(table, key);
       if (row !== undefined) this.#held.set(id, { table, key, was: row.seq, row, changed: false });
@@ -136,6 +140,8 @@ export class Batch {
   #post(journal: Journal): void {
     for (const entry of journal.entries) {
       const { key } = accountKey(entry.owner, entry.asset);
+      const named = this.#named.has(keyName({ table: accountTable, key }));
+      assert(named, `a command that moves money on account ${key} has named it`);
       const held = this.#hold(accountTable, key, () => emptyAccount(entry.owner, entry.asset, this.#slot));
       const account = applyEntry(accountOf(held), entry);
       held.row = account;

@@ -1,7 +1,9 @@
 /** The lane's own connection: pipelined, and with settings under which its statements cannot go astray. */
 import type pg from "pg";
 import { type Database, serverError } from "../postgres/database.ts";
-import type { Clock } from "../std/clock.ts";
+import { must } from "../std/assert.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import type { Statement } from "./statement.ts";
 
 /**
  * A batch's statement joins a few hundred keys to tables by their primary keys, and is planned once for good. Left
@@ -22,20 +24,80 @@ const SETTINGS = [
   "idle_in_transaction_session_timeout=5s",
 ];
 
-export function connectLane(database: Database): Promise<pg.Client> {
-  return database.connect({
-    pipeline: true,
-    application_name: "parbook lane",
-    options: SETTINGS.map((setting) => `-c ${setting}`).join(" "),
-  });
+/** For a transaction of the pool that writes a batch: as durable, and as impatient, as the lane's own connection. */
+export const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', true),
+  set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true)`;
+
+export class LaneConnection {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #onLost: () => void;
+  #client: pg.Client | undefined;
+  /** The database's clock less ours. */
+  #skewMs = 0;
+
+  /** `onLost` is told when an open connection broke, not when it was dropped or closed. */
+  constructor(database: Database, clock: Clock, onLost: () => void) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#onLost = onLost;
+  }
+
+  get isOpen(): boolean {
+    return this.#client !== undefined;
+  }
+
+  async open(): Promise<void> {
+    const client = await this.#database.connect({
+      pipeline: true,
+      application_name: "parbook lane",
+      options: SETTINGS.map((setting) => `-c ${setting}`).join(" "),
+    });
+    client.on("error", () => this.#lost(client));
+    client.on("end", () => this.#lost(client));
+    this.#client = client;
+    try {
+      this.#skewMs = await skewOf(client, this.#clock);
+    } catch (error) {
+      this.drop();
+      throw error;
+    }
+  }
+
+  /** Sends a batch behind those that were sent. Answers when it has committed. */
+  async send(statement: Statement): Promise<void> {
+    await must(this.#client, "a running lane has its connection").query(statement);
+  }
+
+  /** A moment by the database's clock. Deadlines are ours, and judged by it. */
+  databaseTime(instant: Instant): Instant {
+    return Math.floor(instant + this.#skewMs) as Instant;
+  }
+
+  /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
+  drop(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    (client as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  #lost(client: pg.Client): void {
+    if (this.#client !== client) return;
+    this.drop();
+    this.#onLost();
+  }
 }
 
-/** The database's clock less ours, in milliseconds. Deadlines are ours, and judged by its clock. */
-export async function skewOf(connection: pg.Client, clock: Clock): Promise<number> {
+/** In milliseconds. */
+async function skewOf(client: pg.Client, clock: Clock): Promise<number> {
   const before = clock.now();
-  const { rows } = await connection.query<{ now: string }>(
-    "select extract(epoch from clock_timestamp()) * 1000 as now",
-  );
+  const { rows } = await client.query<{ now: string }>("select extract(epoch from clock_timestamp()) * 1000 as now");
   const after = clock.now();
   return Number(rows[0]?.now) - (before + after) / 2;
 }

@@ -11,60 +11,26 @@
  *
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */
-import type pg from "pg";
 import { asFault, type Database, DatabaseAway, serverError } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { pause } from "../std/pause.ts";
+import { Answers } from "./answers.ts";
 import { guardsOf } from "./batch.ts";
-import { findClaims } from "./claims.ts";
+import { Refs } from "./claims.ts";
 import { type DecidedBatch, Deciding } from "./deciding.ts";
-import { type Claim, type Command, claimKey, type Outcome, type Refusal } from "./decision.ts";
+import type { Command, Outcome, Refusal } from "./decision.ts";
 import { Inside } from "./inside.ts";
-import { connectLane, isContention, skewOf } from "./lane-connection.ts";
+import { LaneClosed, unlessClosed } from "./lane-closed.ts";
+import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
+import { BOUNDS, type LaneBounds, type LaneEvent, type LaneOptions } from "./lane-options.ts";
+import { Loading } from "./loading.ts";
+import { Noted } from "./noted.ts";
 import { type Key, keyName, readKeys } from "./rows.ts";
 import { type Link, Slot } from "./slot.ts";
 import { Statements } from "./statement.ts";
 import { Turns } from "./turns.ts";
-import type { Decided, Waiting } from "./waiting.ts";
-
-export interface LaneOptions {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Names this process among all that share the database; the same again after a restart on the same data. */
-  readonly holder: string;
-  readonly log: (event: LaneEvent) => void;
-  readonly bounds?: Partial<LaneBounds>;
-}
-
-export interface LaneBounds {
-  /** Commands in one batch at most. */
-  readonly batch: number;
-  /** Commands inside the lane at most, and of one customer. Past it: 503. */
-  readonly inside: number;
-  readonly insidePerCustomer: number;
-  /** How long after its arrival a command may still take effect. */
-  readonly deadlineMs: number;
-  readonly leaseMs: number;
-  /** Rows remembered per table, and ref_ids. */
-  readonly remembered: number;
-}
-
-const BOUNDS: LaneBounds = {
-  batch: 500,
-  inside: 10_000,
-  insidePerCustomer: 2_000,
-  deadlineMs: 10_000,
-  leaseMs: 15_000,
-  remembered: 200_000,
-};
-
-/** What an operator may want to know. */
-export type LaneEvent =
-  | { readonly kind: "batch_failed"; readonly slot: number; readonly n: bigint; readonly error: Error }
-  | { readonly kind: "database_away"; readonly error: Error }
-  | { readonly kind: "recovered"; readonly slot: number; readonly committed: number; readonly again: number }
-  | { readonly kind: "command_failed"; readonly error: Error };
+import type { Steps, Waiting } from "./waiting.ts";
 
 /** A batch that was sent and is not answered yet. */
 interface Flight extends DecidedBatch {
@@ -81,14 +47,6 @@ const CONTESTED_MS = 10_000;
 /** A batch that the database has not answered by then is treated as lost. */
 const FLIGHT_MS = 9_000;
 const SWEEP_MS = 100;
-/** For a transaction of the pool that writes a batch: as durable, and as impatient, as the lane's own connection. */
-const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', true), set_config('lock_timeout', '3s', true),
-                                 set_config('statement_timeout', '8s', true)`;
-
-/** Breaks off what a lane that was stopped still wanted to know. */
-class LaneClosed extends Error {
-  override readonly name = "LaneClosed";
-}
 
 export class Lane {
   readonly #database: Database;
@@ -98,23 +56,20 @@ export class Lane {
   readonly #slot: Slot;
   readonly #inside: Inside;
   readonly #deciding: Deciding;
+  readonly #refs: Refs;
+  readonly #answers: Answers;
   readonly #statements = new Statements();
   #state: "closed" | "running" | "locking" | "recovering" = "closed";
   #closing = false;
   /** The database did not answer when it was last asked. */
   #away = false;
-  #connection: pg.Client | undefined;
-  /** The database's clock less ours. */
-  #skewMs = 0;
+  readonly #connection: LaneConnection;
   /** Commands whose rows are being read, whose rows are known, and whose rows have to be locked first. */
-  #toLoad: Waiting[] = [];
-  #loading = false;
+  readonly #loading: Loading;
   readonly #turns = new Turns<Waiting>();
   #toLock: Waiting[] = [];
-  /** Rows that somebody else keeps changing, until when they are locked before they are decided on. */
-  readonly #contested = new Map<string, Instant>();
-  /** Customers who send ref_ids again that were taken before, until when theirs are looked up first. */
-  readonly #repeating = new Map<string, Instant>();
+  /** Rows that somebody else keeps changing: for a while they are locked before they are decided on. */
+  readonly #contested: Noted;
   #flights: Flight[] = [];
   #pumpSet = false;
   #timers: NodeJS.Timeout[] = [];
@@ -126,15 +81,24 @@ export class Lane {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#bounds = { ...BOUNDS, ...options.bounds };
+    this.#connection = new LaneConnection(options.database, options.clock, () => this.#connectionLost());
     this.#slot = new Slot(options.database, options.clock, options.holder, this.#bounds.leaseMs);
     this.#inside = new Inside(this.#bounds.inside, this.#bounds.insidePerCustomer);
     this.#deciding = new Deciding(this.#bounds.remembered);
+    this.#contested = new Noted(options.clock, CONTESTED_MS);
+    this.#refs = new Refs(options.database, options.clock, this.#deciding);
+    const steps: Steps = {
+      admit: (waiting) => this.#admit(waiting),
+      fail: (waiting, error) => this.#fail(waiting, error),
+    };
+    this.#answers = new Answers(this.#refs, steps);
+    this.#loading = new Loading(options.database, this.#deciding, this.#slot, this.#bounds.batch, steps);
   }
 
   async start(): Promise<void> {
     assert(this.#state === "closed", "a lane is started once");
     await this.#slot.take();
-    await this.#connect();
+    await this.#connection.open();
     this.#state = "running";
     this.#timers = [
       setInterval(() => this.#sweep(), SWEEP_MS),
@@ -163,7 +127,7 @@ export class Lane {
     if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
     else if (this.#away) waiting.unavailable("the database is away");
     else if (waiting.answered) return outcome;
-    else if (this.#isLikelyRepeated(command.claim)) void this.#lookUpFirst(waiting);
+    else if (this.#refs.isLikelyTaken(command.claim)) void this.#answers.lookUpFirst(waiting);
     else this.#admit(waiting);
     return outcome;
   }
@@ -176,16 +140,11 @@ export class Lane {
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
     await this.#aside;
-    await this.#connection?.end().catch(() => undefined);
+    await this.#connection.close();
     await this.#slot.release().catch(() => undefined);
   }
 
   // Know -------------------------------------------------------------------------------------------------------------
-
-  /** A ref_id that was taken long ago fails the batch that claims it. Somebody who sends a row of them again does so once. */
-  #isLikelyRepeated(claim: Claim | undefined): boolean {
-    return claim !== undefined && (claim.again === true || this.#repeating.has(claim.customerId));
-  }
 
   /** A command whose rows are known takes its place in the line; for another they are read first. */
   #admit(waiting: Waiting): void {
@@ -194,27 +153,7 @@ export class Lane {
       this.#pumpSoon();
       return;
     }
-    this.#toLoad.push(waiting);
-    if (!this.#loading) void this.#load();
-  }
-
-  async #load(): Promise<void> {
-    this.#loading = true;
-    while (this.#toLoad.length > 0) {
-      // What arrives in the same turn of the event loop is read together.
-      await new Promise(setImmediate);
-      const some = this.#toLoad.splice(0, this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
-      try {
-        const epoch = this.#deciding.epoch;
-        const keys = some.flatMap((waiting) => this.#deciding.unknown(waiting));
-        const rows = await readKeys(this.#database, keys, this.#slot.number, "none");
-        if (epoch === this.#deciding.epoch) this.#deciding.learn(keys, rows, some);
-        for (const waiting of some) this.#admit(waiting);
-      } catch (error) {
-        for (const waiting of some) this.#fail(waiting, error);
-      }
-    }
-    this.#loading = false;
+    this.#loading.read(waiting);
   }
 
   // Decide and save --------------------------------------------------------------------------------------------------
@@ -241,17 +180,16 @@ export class Lane {
 
   #mustLock({ command }: Waiting): boolean {
     if (command.lock === true) return true;
-    return this.#contested.size > 0 && command.rests.some((key) => this.#contested.has(keyName(key)));
+    return !this.#contested.isEmpty && command.rests.some((key) => this.#contested.has(keyName(key)));
   }
 
   #fly(group: readonly Waiting[]): void {
     const batch = this.#decide(group);
     if (batch === undefined) return;
-    assert(this.#connection !== undefined, "a running lane has its connection");
     const flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
     this.#flights.push(flight);
-    const statement = this.#statements.batch(batch.content, flight.link, this.#databaseTime(batch.deadline));
-    this.#connection.query(statement).then(
+    const statement = this.#statements.batch(batch.content, flight.link, this.#connection.databaseTime(batch.deadline));
+    this.#connection.send(statement).then(
       () => this.#landed(flight),
       (error: unknown) => this.#crashed(flight, asFault(error)),
     );
@@ -268,75 +206,8 @@ export class Lane {
   #landed(flight: Flight): void {
     if (this.#flights[0] !== flight) return;
     this.#flights.shift();
-    this.#answer(flight.decided);
+    this.#answers.tell(flight.decided);
     this.#pump();
-  }
-
-  // Answer -----------------------------------------------------------------------------------------------------------
-
-  /**
-   * Tells the callers, now that the batch is durable. Whoever was refused with a ref_id might be repeating something
-   * that has succeeded, which the database is asked about first.
-   */
-  #answer(decided: readonly Decided[]): void {
-    const toLookUp: Decided[] = [];
-    for (const one of decided) {
-      const { waiting, decision } = one;
-      if (decision === "taken" || (!decision.accepted && waiting.command.claim !== undefined)) toLookUp.push(one);
-      else if (decision.accepted) waiting.answer({ kind: "done", value: decision.value });
-      else waiting.answer({ kind: "refused", refusal: decision.refusal });
-    }
-    if (toLookUp.length > 0) void this.#answerByClaim(toLookUp);
-  }
-
-  async #answerByClaim(decided: readonly Decided[]): Promise<void> {
-    try {
-      const free = await this.#lookUp(decided.map(({ waiting }) => waiting));
-      for (const { waiting, decision } of decided) {
-        if (!free.has(waiting)) continue;
-        if (decision === "taken" || decision.accepted) this.#admit(waiting);
-        else waiting.answer({ kind: "refused", refusal: decision.refusal });
-      }
-    } catch (error) {
-      for (const { waiting } of decided) this.#fail(waiting, error);
-    }
-  }
-
-  async #lookUpFirst(waiting: Waiting): Promise<void> {
-    try {
-      for (const free of await this.#lookUp([waiting])) this.#admit(free);
-    } catch (error) {
-      this.#fail(waiting, error);
-    }
-  }
-
-  /** Answers those whose ref_id is another record's. Returns the others, whose ref_id is theirs to take. */
-  async #lookUp(some: readonly Waiting[]): Promise<Set<Waiting>> {
-    const claims = some.flatMap(({ command }) => command.claim ?? []);
-    const holders = await findClaims(this.#database, claims);
-    const free = new Set<Waiting>();
-    for (const waiting of some) {
-      const { claim } = waiting.command;
-      const holder = claim && holders.get(claimKey(claim));
-      waiting.holder = undefined;
-      if (claim === undefined || holder === undefined) {
-        free.add(waiting);
-        continue;
-      }
-      waiting.rounds += 1;
-      if (waiting.rounds > MOST_ROUNDS) waiting.unavailable("its ref_id is changing hands");
-      else {
-        this.#deciding.rememberClaim(claimKey(claim), holder);
-        const released = holder !== claim.id && (await claim.released?.(holder)) === true;
-        waiting.holder = { id: holder, released };
-        if (released || holder === claim.id) free.add(waiting);
-        else {
-          this.#repeating.set(claim.customerId, (this.#clock.now() + CONTESTED_MS) as Instant);
-          waiting.answer({ kind: "exists", id: holder });
-        }
-      }
-    }
-    return free;
   }
 
   // Under lock: for what cannot be decided on memory -----------------------------------------------------------------
@@ -369,7 +240,7 @@ export class Lane {
   async #saveUnderLock(group: readonly Waiting[]): Promise<Error | undefined> {
     let flight: Flight | undefined;
     try {
-      const some = [...(await this.#lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
+      const some = [...(await this.#refs.lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
       if (some.length === 0) return undefined;
       await this.#database.transaction(async (transaction) => {
         await transaction.rows(LOCKING_SETTINGS);
@@ -382,7 +253,11 @@ export class Lane {
         const batch = this.#decide(some);
         if (batch === undefined) return;
         flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
-        const statement = this.#statements.batch(batch.content, flight.link, this.#databaseTime(batch.deadline));
+        const statement = this.#statements.batch(
+          batch.content,
+          flight.link,
+          this.#connection.databaseTime(batch.deadline),
+        );
         await transaction.rows(statement.text, statement.values);
       });
     } catch (error) {
@@ -392,7 +267,7 @@ export class Lane {
       this.#deciding.startAnew();
       if (!committed) return asFault(error);
     }
-    if (flight !== undefined) this.#answer(flight.decided);
+    if (flight !== undefined) this.#answers.tell(flight.decided);
     return undefined;
   }
 
@@ -414,13 +289,13 @@ export class Lane {
   async #recoverAll(): Promise<void> {
     const flights = this.#flights;
     this.#flights = [];
-    this.#dropConnection();
+    this.#connection.drop();
     const lost = await this.#resolve(flights);
     const again = lost.flatMap(({ decided }) => decided.map(({ waiting }) => waiting));
     await this.#untilAnswered(async () => {
       await this.#slot.keep();
       if (lost[0] !== undefined) await this.#noteContested(lost[0]);
-      await this.#connect();
+      await this.#connection.open();
     });
     this.#deciding.startAnew();
     await this.#decideUnderLock(again);
@@ -434,7 +309,7 @@ export class Lane {
     assert(this.#state === from, `a lane that is ${this.#state} does not end ${from}`);
     this.#state = "running";
     // A lost connection was noticed meanwhile: there is nothing under way, so going on means starting over.
-    if (this.#connection === undefined) this.#recover();
+    if (!this.#connection.isOpen) this.#recover();
     else this.#pump();
   }
 
@@ -444,7 +319,7 @@ export class Lane {
       const committed = await this.#untilAnswered(() => this.#slot.hasCommitted(flight.link));
       // Those behind a lost batch rest on it: their predecessor will never be there.
       if (!committed) return flights.slice(i);
-      this.#answer(flight.decided);
+      this.#answers.tell(flight.decided);
     }
     return [];
   }
@@ -456,8 +331,7 @@ export class Lane {
       [...opened, ...changed, ...checked].map((row): Key => ({ table, key: table.keyOf(row) })),
     );
     const now = await readKeys(this.#database, keys, this.#slot.number, "none");
-    const until = (this.#clock.now() + CONTESTED_MS) as Instant;
-    for (const key of now) if (guards.get(keyName(key)) !== key.row.seq) this.#contested.set(keyName(key), until);
+    for (const key of now) if (guards.get(keyName(key)) !== key.row.seq) this.#contested.note(keyName(key));
   }
 
   /** Asks the database until it answers. Meanwhile whoever waits in line is told at once that nothing was done. */
@@ -482,31 +356,9 @@ export class Lane {
 
   // Keeping going ----------------------------------------------------------------------------------------------------
 
-  async #connect(): Promise<void> {
-    const connection = await connectLane(this.#database);
-    connection.on("error", () => this.#connectionLost(connection));
-    connection.on("end", () => this.#connectionLost(connection));
-    this.#connection = connection;
-    try {
-      this.#skewMs = await skewOf(connection, this.#clock);
-    } catch (error) {
-      this.#dropConnection();
-      throw error;
-    }
-  }
-
-  #connectionLost(connection: pg.Client): void {
-    if (this.#connection !== connection || this.#state === "closed") return;
-    this.#dropConnection();
+  #connectionLost(): void {
     // While locking, nothing is under way on it; `#resume` will find it gone.
     if (this.#state === "running") this.#recover();
-  }
-
-  /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
-  #dropConnection(): void {
-    const connection = this.#connection;
-    this.#connection = undefined;
-    (connection as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
   }
 
   async #renew(): Promise<void> {
@@ -522,21 +374,16 @@ export class Lane {
   #sweep(): void {
     const now = this.#clock.now();
     this.#inside.expire(now);
-    for (const noted of [this.#contested, this.#repeating]) {
-      for (const [key, until] of noted) if (until <= now) noted.delete(key);
-    }
+    this.#contested.forgetOld();
+    this.#refs.forgetOld();
     const [oldest] = this.#flights;
-    if (oldest !== undefined && oldest.sentAt + FLIGHT_MS < now) this.#dropConnection();
-    if (this.#state === "running" && this.#connection === undefined) this.#recover();
+    if (oldest !== undefined && oldest.sentAt + FLIGHT_MS < now) this.#connection.drop();
+    if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
   }
 
   #isInTime(waiting: Waiting): boolean {
     if (waiting.deadline <= this.#clock.now()) waiting.unavailable("not in time");
     return !waiting.answered;
-  }
-
-  #databaseTime(instant: Instant): Instant {
-    return Math.floor(instant + this.#skewMs) as Instant;
   }
 
   #fail(waiting: Waiting, error: unknown): void {
@@ -547,14 +394,5 @@ export class Lane {
     }
     this.#log({ kind: "command_failed", error: fault });
     waiting.fail(fault);
-  }
-}
-
-/** Everybody inside a closed lane has been answered; whoever takes the slot next finds out about the rest. */
-async function unlessClosed(work: Promise<void>): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    if (!(error instanceof LaneClosed)) throw error;
   }
 }

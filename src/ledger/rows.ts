@@ -3,7 +3,7 @@
  * descriptions and knows no transfer, conversion or order by name.
  */
 import { createHash } from "node:crypto";
-import { formatAmount, type Amount } from "../money/amount.ts";
+import { type Amount, formatAmount } from "../money/amount.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 

@@ -26,6 +26,7 @@ function statementOf(statements: Statements, deposits: number, known: boolean, c
   const journals = Array.from({ length: deposits }, () =>
     journal(ids.next(), "deposit", [entry("world", USD, negative(ONE)), entry(profile(), USD, ONE)]),
   );
+  for (const { entries } of journals) batch.rest(entries.map(({ owner, asset }) => accountKey(owner, asset)));
   batch.add({ journals });
   for (let i = 0; i < claims; i += 1)
     batch.claim({ customerId: ids.next(), kind: "transfer", refId: `${i}`, id: ids.next() });

@@ -10,8 +10,8 @@
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { BatchContent, TableRows } from "./batch.ts";
 import type { Claim } from "./decision.ts";
-import type { Link } from "./slot.ts";
 import type { AnyRecordTable, Column, StateRow } from "./rows.ts";
+import type { Link } from "./slot.ts";
 
 export interface Statement {
   readonly name: string;

@@ -5,7 +5,7 @@
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
-import { postingTable, type Posting } from "./accounts.ts";
+import { type Posting, postingTable } from "./accounts.ts";
 import type { AnyRecordTable, AnyStateTable, SqlRecord } from "./rows.ts";
 import { PAGE } from "./verify.ts";
 

@@ -6,9 +6,9 @@
 import type { Database } from "../postgres/database.ts";
 import { postingTable } from "./accounts.ts";
 import { contentDigest, linkHash, NO_HASH, voidHash } from "./batch.ts";
-import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "./verify-batches.ts";
 import type { AnyRecordTable } from "./rows.ts";
 import type { Examination, Tally } from "./verify.ts";
+import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "./verify-batches.ts";
 
 /** A check of batches, one page after the other. */
 export interface BatchCheck {

@@ -56,3 +56,9 @@ export interface Decided {
   readonly waiting: Waiting;
   readonly decision: Decision<unknown, Refusal> | "taken";
 }
+
+/** Where a command goes on from a side step: back to its place in the line, or to its caller with a fault. */
+export interface Steps {
+  admit(waiting: Waiting): void;
+  fail(waiting: Waiting, error: unknown): void;
+}

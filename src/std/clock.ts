@@ -29,11 +29,16 @@ export function parseInstant(text: string, finer: "up" | "down"): Instant | unde
   if (Number.isNaN(whole) || !isCalendarDay(day)) return undefined;
   const nanoseconds = Number(fraction.padEnd(9, "0"));
   const milliseconds = nanoseconds / 1_000_000;
-  return (whole + (finer === "up" ? Math.ceil(milliseconds) : Math.floor(milliseconds))) as Instant;
+  const instant = whole + (finer === "up" ? Math.ceil(milliseconds) : Math.floor(milliseconds));
+  // An offset may lead out of the years that have four digits.
+  return instant < FIRST || instant > LAST ? undefined : (instant as Instant);
 }
 
+const FIRST = Date.parse("0001-01-01T00:00:00Z");
+const LAST = Date.parse("9999-12-31T23:59:59.999Z");
+
 const RFC_3339 =
-  /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+  /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 
 /** `Date.parse` takes 2026-02-30 for 2 March; a caller who wrote that is told instead. */
 function isCalendarDay(day: string): boolean {

@@ -9,7 +9,8 @@ import {
   type ProfileId,
 } from "../../src/ledger/accounts.ts";
 import { accept, type Claim, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
-import { Lane, type LaneBounds, type LaneEvent } from "../../src/ledger/lane.ts";
+import { Lane } from "../../src/ledger/lane.ts";
+import type { LaneBounds, LaneEvent } from "../../src/ledger/lane-options.ts";
 import type { Key } from "../../src/ledger/rows.ts";
 import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
