@@ -74,6 +74,8 @@ async function start(
 ): Promise<Service> {
   const core = await openCore(config, "serve", log);
   closing.unshift(() => core.close());
+  // One that was killed has left its own: whoever waits for this service must not take that for ours.
+  await rm(readyFile(config.dataDir), { force: true });
   const settlement = new Settlement({
     ...core,
     delayMs: config.settlementDelayMs,
@@ -206,10 +208,12 @@ async function listen(server: FastifyInstance | Api, host: string, port: number,
 
 const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
+export const readyFile = (dataDir: string): string => join(dataDir, "ready.json");
+
 /** Writes `ready.json`, whole or not at all, for whoever waits for the service. */
 async function announce(dataDir: string, { baseUrl, authUrl }: Addresses): Promise<{ withdraw: () => Promise<void> }> {
   await mkdir(dataDir, { recursive: true });
-  const path = join(dataDir, "ready.json");
+  const path = readyFile(dataDir);
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify({ base_url: baseUrl, auth_url: authUrl, pid: process.pid })}\n`);
   await chmod(draft, 0o644);

@@ -22,6 +22,7 @@ import {
 import { findTransfer, listTransfers, type Transfer, type TransferFilter } from "./store.ts";
 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
+export { notionalValue } from "./notional-value.ts";
 export type { CrossingRequest, TransferRefusal, TransferRequest, TransferSide } from "./rules.ts";
 export type { Crossing, CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
 export { CRYPTO_NETWORKS, TRANSFER_TYPES, transferTable } from "./store.ts";

@@ -5,9 +5,9 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/refusals.ts";
-import { BALANCE_LIMIT, mulDiv, type Amount as Quantity, SCALE, unitOf } from "../../money/amount.ts";
+import type { Amount as Quantity } from "../../money/amount.ts";
 import type { Asset, AssetCode as Code } from "../../money/asset.ts";
-import { CRYPTO_NETWORKS, type CrossingRequest, type Transfers } from "../../transfers/transfers.ts";
+import { CRYPTO_NETWORKS, type CrossingRequest, notionalValue, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import { invalid } from "../failing-fields.ts";
 import { errors } from "../problem-responses.ts";
@@ -88,6 +88,7 @@ function cameBy(
   deposit: { readonly profileId: ProfileId; readonly amount: RequestedAmount; readonly price: Quantity | undefined },
 ): Pick<CrossingRequest, "type" | "crossing"> {
   if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", crossing: {} };
+  const { amount, price } = deposit;
   return {
     type: "CRYPTO_DEPOSIT",
     crossing: present({
@@ -95,7 +96,8 @@ function cameBy(
       destinationAddress: crypto_address ?? addressOf(deposit.profileId, cryptoNetwork),
       cryptoTxHash: randomBytes(32).toString("hex"),
       cryptoTxIndex: "0",
-      notionalValue: notionalValue(asset, deposit.amount, deposit.price),
+      // An amount that no asset can hold is about to be refused.
+      notionalValue: amount === "too_precise" ? undefined : notionalValue(asset, amount, price),
     }),
   };
 }
@@ -103,15 +105,4 @@ function cameBy(
 /** Looks like an address of an EVM chain, and is nobody's. */
 function addressOf(profileId: ProfileId, network: string): string {
   return `0x${createHash("sha256").update(`${profileId}/${network}`).digest("hex").slice(0, 40)}`;
-}
-
-/** A coin is worth its number; a crypto asset what it traded at last, in whole cents, half up. */
-function notionalValue(asset: Asset, amount: RequestedAmount, price: Quantity | undefined): Quantity | undefined {
-  if (amount === "too_precise") return undefined;
-  if (asset.kind === "stablecoin") return amount;
-  if (price === undefined) return undefined;
-  const cent = unitOf(2);
-  const value = (mulDiv(amount, price, 10n ** BigInt(SCALE) * cent, "half_up") * cent) as Quantity;
-  // Only a price that nobody has seen yet leads there, and the deposit is not to fail on it.
-  return value < BALANCE_LIMIT ? value : undefined;
 }

@@ -1,0 +1,45 @@
+/** What is typed, read into what it means. Whatever is not right is told before anything is started. */
+import { InvalidArgumentError } from "commander";
+import type { RequestedAmount } from "../ledger/refusals.ts";
+import { parseAmount } from "../money/amount.ts";
+import { isScope, SCOPES } from "../oauth/scopes.ts";
+import { parseUuid, type Uuid } from "../std/id.ts";
+
+export function readUuid(text: string): Uuid {
+  const id = parseUuid(text);
+  if (id === undefined) throw new InvalidArgumentError("It is not a UUID.");
+  return id;
+}
+
+export function readAmount(text: string): RequestedAmount {
+  const amount = parseAmount(text);
+  if (typeof amount === "bigint" || amount === "too_precise") return amount;
+  throw new InvalidArgumentError("It is not a decimal number above 0 and below 10^18, such as 100 or 0.25.");
+}
+
+/** Between so many characters, as the fields of the API that it ends up in. */
+export function readText(text: string): string {
+  if (text.length >= 1 && text.length <= 100 && !text.includes("\0")) return text;
+  throw new InvalidArgumentError("It has to have 1 to 100 characters.");
+}
+
+/** Scopes with commas between them, or `*`. */
+export function readScopes(text: string): string[] {
+  const scopes = [...new Set(text.split(",").map((scope) => scope.trim()))];
+  if (scopes.length === 1 && scopes[0] === "*") return scopes;
+  const unknown = scopes.find((scope) => !isScope(scope));
+  if (unknown === undefined) return scopes;
+  throw new InvalidArgumentError(
+    `"${unknown}" is not a scope. Give * for all, or some of ${Object.keys(SCOPES).join(", ")}.`,
+  );
+}
+
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A time span such as 90s, 15m, 24h or 7d, in milliseconds; 0 is none. */
+export function readDuration(text: string): number {
+  if (text === "0") return 0;
+  const [, number, unit] = /^([0-9]{1,5})([smhd])$/.exec(text) ?? [];
+  if (number !== undefined && unit !== undefined) return Number(number) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  throw new InvalidArgumentError("It is not a time span such as 90s, 15m, 24h or 7d.");
+}

@@ -1,0 +1,134 @@
+/** API clients. A secret is shown here, once, when it is made: nobody can show it again. */
+import type { Command } from "commander";
+import type { Foundation } from "../core.ts";
+import { type ListedClient, listClients } from "../customers/across-customers.ts";
+import { Clients, type NewClientRefusal } from "../customers/clients.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { formatInstant } from "../std/clock.ts";
+import { readDuration, readScopes, readText, readUuid } from "./arguments.ts";
+import { type Answer, addCommand, addGroup, answering, Refused, table, withFoundation } from "./command.ts";
+import { getCustomer } from "./customers.ts";
+
+const DAY_MS = 86_400_000;
+const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
+
+export function addClientCommands(program: Command): void {
+  const client = addGroup(program, "client", "what calls the API in a customer's name");
+  const create = addCommand(client, "create", {
+    summary: "make a client; its secret is shown once",
+    examples: [
+      `client create --customer ${CUSTOMER} --scopes '*'`,
+      `client create --customer ${CUSTOMER} --client-id acme-reports --scopes transfer:read_transfer,exchange:read_order`,
+    ],
+  })
+    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .requiredOption("--scopes <list>", "what it may do: scopes with commas between them, or * for all", readScopes)
+    .option("--client-id <id>", "its name, printable ASCII; made up unless given", readText);
+  answering(create, (options: NewClientOptions) => withClients((clients) => createClient(clients, options)));
+
+  const rotate = addCommand(client, "rotate <client-id>", {
+    summary: "give a client a new secret; the former stays valid for a while",
+    examples: ["client rotate acme --overlap 24h", "client rotate acme --overlap 0"],
+  }).option(
+    "--overlap <time>",
+    "how long the former secret stays valid, e.g. 90s, 15m, 24h, 7d or 0",
+    readDuration,
+    DAY_MS,
+  );
+  answering(rotate, (clientId: string, { overlap }: { overlap: number }) =>
+    withClients((clients) => rotateSecret(clients, clientId, overlap)),
+  );
+
+  const disable = addCommand(client, "disable <client-id>", {
+    summary: "end a client for good: no new tokens, and within 5 s its live ones are refused",
+    examples: ["client disable acme"],
+  });
+  answering(disable, (clientId: string) => withClients((clients) => disableClient(clients, clientId)));
+
+  const list = addCommand(client, "list", {
+    summary: "list the clients of a customer, the disabled ones included",
+    examples: [`client list --customer ${CUSTOMER}`],
+  }).requiredOption("--customer <id>", "the customer's id", readUuid);
+  answering(list, listOfCustomer);
+}
+
+function withClients(work: (clients: Clients) => Promise<Answer>): Promise<Answer> {
+  return withFoundation(({ database, clock, ids }: Foundation) =>
+    // Nobody authenticates here, so no use of a secret has to be recorded.
+    work(new Clients({ database, clock, ids, onUnrecordedUse: () => undefined })),
+  );
+}
+
+interface NewClientOptions {
+  readonly customer: CustomerId;
+  readonly scopes: readonly string[];
+  readonly clientId?: string;
+}
+
+const REFUSALS: Readonly<Record<NewClientRefusal, string>> = {
+  malformed_client_id: "a client id has 1 to 100 printable ASCII characters",
+  malformed_secret: "a secret has 1 to 256 printable ASCII characters",
+  malformed_scope: "a scope has 1 to 100 printable ASCII characters, without blanks, quotes and backslashes",
+  client_without_scopes: "a client has at least one scope",
+  client_already_exists: "there is a client with this id already",
+  customer_not_found: "there is no customer with this id",
+};
+
+async function createClient(clients: Clients, { customer, scopes, clientId }: NewClientOptions): Promise<Answer> {
+  const made = await clients.create({ customerId: customer, scopes, clientId });
+  if (typeof made === "string") throw new Refused(REFUSALS[made]);
+  return {
+    json: { client_id: made.clientId, client_secret: made.secret, customer_id: customer, scopes },
+    prose: shown(made.clientId, made.secret),
+  };
+}
+
+async function rotateSecret(clients: Clients, clientId: string, overlapMs: number): Promise<Answer> {
+  const made = await clients.rotateSecret(clientId, overlapMs);
+  if (made === "client_not_found") throw new Refused(`client not found: ${clientId}`);
+  return {
+    json: { client_id: clientId, client_secret: made.secret, overlap_seconds: overlapMs / 1_000 },
+    prose: shown(clientId, made.secret),
+  };
+}
+
+function shown(clientId: string, secret: string): string {
+  return [
+    `client id     ${clientId}`,
+    `client secret ${secret}`,
+    "Keep the secret now: it is stored as a hash, and cannot be shown again.",
+  ].join("\n");
+}
+
+async function disableClient(clients: Clients, clientId: string): Promise<Answer> {
+  if ((await clients.disable(clientId)) === "client_not_found") throw new Refused(`client not found: ${clientId}`);
+  return { json: { client_id: clientId, disabled: true }, prose: `client ${clientId} is disabled` };
+}
+
+function listOfCustomer({ customer }: { customer: CustomerId }): Promise<Answer> {
+  return withFoundation(async ({ database }) => {
+    await getCustomer(database, customer);
+    const clients = await listClients(database, customer);
+    const rows = clients.map(({ clientId, scopes, disabledAt, liveSecrets }) => [
+      clientId,
+      disabledAt === undefined ? "live" : "disabled",
+      String(liveSecrets),
+      scopes.join(","),
+    ]);
+    return {
+      json: { items: clients.map(clientRecord) },
+      prose: table(["client id", "state", "secrets", "scopes"], rows),
+    };
+  });
+}
+
+function clientRecord({ clientId, scopes, createdAt, disabledAt, liveSecrets, lastUsedAt }: ListedClient) {
+  return {
+    client_id: clientId,
+    scopes,
+    live_secrets: liveSecrets,
+    created_at: formatInstant(createdAt),
+    disabled_at: disabledAt && formatInstant(disabledAt),
+    last_used_at: lastUsedAt && formatInstant(lastUsedAt),
+  };
+}

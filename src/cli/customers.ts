@@ -1,0 +1,101 @@
+/** Customers and their profiles. */
+import type { Command } from "commander";
+import { findOwner, listCustomers } from "../customers/across-customers.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { type Customer, findCustomer } from "../customers/customers-store.ts";
+import { listProfiles, type Profile } from "../customers/profiles-store.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { formatInstant } from "../std/clock.ts";
+import { readText, readUuid } from "./arguments.ts";
+import { addCommand, addGroup, answering, Refused, table, withCore, withFoundation } from "./command.ts";
+
+/** Rows that are read at once. */
+const PAGE = 1_000;
+
+export function addCustomerCommands(program: Command): void {
+  const customer = addGroup(program, "customer", "the organisations that own profiles and API clients");
+  const create = addCommand(customer, "create", {
+    summary: "make a customer with its DEFAULT profile",
+    examples: ["customer create --name Acme"],
+  }).requiredOption("--name <name>", "what it is called, 1 to 100 characters", readText);
+  answering(create, createCustomer);
+
+  const list = addCommand(customer, "list", { summary: "list the customers", examples: ["customer list --json"] });
+  answering(list, listAll);
+
+  const profile = addGroup(program, "profile", "who holds balances");
+  const profiles = addCommand(profile, "list", {
+    summary: "list the profiles of a customer, the inactive ones included",
+    examples: ["profile list --customer 0190d5a4-0000-7000-8000-000000000002"],
+  }).requiredOption("--customer <id>", "the customer's id", readUuid);
+  answering(profiles, listOfCustomer);
+}
+
+/** Refuses when there is no such customer: an empty list would leave a mistyped id unnoticed. */
+export async function getCustomer(database: Queryable, id: CustomerId): Promise<Customer> {
+  const customer = await findCustomer(database, id);
+  if (customer === undefined) throw new Refused(`customer not found: ${id}`);
+  return customer;
+}
+
+export async function getOwner(database: Queryable, profileId: ProfileId): Promise<CustomerId> {
+  const customerId = await findOwner(database, profileId);
+  if (customerId === undefined) throw new Refused(`profile not found: ${profileId}`);
+  return customerId;
+}
+
+function createCustomer({ name }: { name: string }) {
+  return withCore(async ({ customers, profiles, ids }) => {
+    const customer = await customers.ensure(ids.next() as CustomerId, name);
+    const { id } = await profiles.getDefault(customer.id);
+    return {
+      json: { ...customerRecord(customer), default_profile_id: id },
+      prose: [`customer        ${customer.id}`, `default profile ${id}`].join("\n"),
+    };
+  });
+}
+
+function listAll() {
+  return withFoundation(async ({ database }) => {
+    const items = (await listCustomers(database)).map(customerRecord);
+    const rows = items.map(({ id, name, created_at }) => [id, created_at, name]);
+    return { json: { items }, prose: table(["id", "created at", "name"], rows) };
+  });
+}
+
+function customerRecord({ id, name, createdAt }: Customer) {
+  return { id, name, created_at: formatInstant(createdAt) };
+}
+
+function listOfCustomer({ customer }: { customer: CustomerId }) {
+  return withFoundation(async ({ database }) => {
+    await getCustomer(database, customer);
+    const items = (await readProfiles(database, customer)).map(profileRecord);
+    const rows = items.map(({ id, type, status, nickname }) => [id, type, status, nickname]);
+    return { json: { items }, prose: table(["id", "type", "status", "nickname"], rows) };
+  });
+}
+
+async function readProfiles(database: Queryable, customerId: CustomerId): Promise<Profile[]> {
+  const all: Profile[] = [];
+  for (;;) {
+    const after = all.at(-1);
+    const page = await listProfiles(database, { customerId, order: "ASC", after, limit: PAGE });
+    all.push(...page);
+    if (page.length < PAGE) return all;
+  }
+}
+
+function profileRecord({ id, customerId, nickname, description, kind, status, createdAt, updatedAt }: Profile) {
+  return {
+    id,
+    customer_id: customerId,
+    nickname,
+    description,
+    type: kind,
+    status,
+    created_at: formatInstant(createdAt),
+    updated_at: formatInstant(updatedAt),
+  };
+}

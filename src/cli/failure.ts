@@ -1,0 +1,52 @@
+/** What the operator is told when a command comes to nothing, and the exit code: 2 when asked wrongly, otherwise 1. */
+import { CommanderError } from "commander";
+import { BootstrapRefusal } from "../bootstrap/bootstrap-file.ts";
+import { WrongSettings } from "../config/config.ts";
+import { StartRefusal } from "../core.ts";
+import { Problem } from "../http/problems.ts";
+import { Unavailable } from "../ledger/decision.ts";
+import { DatabaseAway, serverError } from "../postgres/database.ts";
+import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
+import { SchemaRefusal } from "../postgres/migrations.ts";
+import { Failed, Refused, WrongUsage } from "./command.ts";
+
+export interface Failure {
+  /** Nothing when it has been said already. */
+  readonly text: string | undefined;
+  readonly exitCode: 0 | 1 | 2;
+}
+
+/** Whose message is a sentence for the operator. */
+const REFUSALS = [Refused, EmbeddedRefusal, SchemaRefusal, StartRefusal, BootstrapRefusal, Problem, Unavailable];
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof CommanderError) return { text: undefined, exitCode: isHelp(error) ? 0 : 2 };
+  if (error instanceof Failed) return { text: undefined, exitCode: 1 };
+  if (error instanceof WrongSettings || error instanceof WrongUsage) return { text: error.message, exitCode: 2 };
+  return { text: sentenceOf(error), exitCode: 1 };
+}
+
+/** Help that was asked for is no failure. Who names no command is shown it as well, and has to be told of the mistake. */
+const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
+
+function sentenceOf(error: unknown): string {
+  if (REFUSALS.some((refusal) => error instanceof refusal)) return (error as Error).message;
+  if (error instanceof DatabaseAway) {
+    return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
+  }
+  if (serverError(error) !== undefined) return `the database refuses: ${(error as Error).message}`;
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  if (code !== undefined && path !== undefined) return `${path} cannot be used (${syscall}: ${code})`;
+  // A bug, or a mishap that nobody thought of: whoever looks into it needs to know where.
+  return error instanceof Error && error.stack !== undefined ? error.stack : String(error);
+}
+
+/** Of an address that means several, each failed in a way of its own: the first is told. */
+function reasonOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
+  return cause instanceof Error
+    ? cause.cause === undefined
+      ? cause.message
+      : reasonOf(cause.cause)
+    : "no reason given";
+}

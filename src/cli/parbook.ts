@@ -1,0 +1,41 @@
+/** The command line. Every error is a line on standard error; the exit codes are in `failure.ts`. */
+import { Command } from "commander";
+import { addClientCommands } from "./clients.ts";
+import { addCrossingCommands } from "./crossings.ts";
+import { addCustomerCommands } from "./customers.ts";
+import { addDemo } from "./demo.ts";
+import { failureOf } from "./failure.ts";
+import { addMarketCommands } from "./markets.ts";
+import { addMigrate } from "./migrate.ts";
+import { addSchema } from "./schema.ts";
+import { addStart } from "./start.ts";
+import { addVerify } from "./verify.ts";
+
+/** Runs one command and answers its exit code. */
+export async function main(argv: readonly string[]): Promise<number> {
+  try {
+    await buildProgram().parseAsync([...argv], { from: "user" });
+    return 0;
+  } catch (error) {
+    const { text, exitCode } = failureOf(error);
+    if (text !== undefined) console.error(text);
+    return exitCode;
+  }
+}
+
+function buildProgram(): Command {
+  const program = new Command("parbook")
+    .description("A self-hosted stablecoin platform core. Settings come from the environment (PARBOOK_*).")
+    .exitOverride()
+    .showHelpAfterError("(add --help to see how it is used)");
+  addStart(program);
+  addDemo(program);
+  addMigrate(program);
+  addCustomerCommands(program);
+  addClientCommands(program);
+  addCrossingCommands(program);
+  addMarketCommands(program);
+  addVerify(program);
+  addSchema(program);
+  return program;
+}

@@ -1,0 +1,69 @@
+/** What the migrations make, as one readable file that is committed beside them: migrations/schema.sql. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import { openFoundation } from "../core.ts";
+import { createLogger } from "../logger.ts";
+import { dumpSchema } from "../postgres/schema-dump.ts";
+import { type Answer, addCommand, answering, commandConfig } from "./command.ts";
+
+/** Beside `src/` and `dist/` alike. */
+const FILE = fileURLToPath(new URL("../../migrations/schema.sql", import.meta.url));
+
+const HEAD = `-- What the migrations make, written by \`npm run schema\` from a new database: to be read, never to be applied.
+-- "service" stands for the role that the service connects as.
+
+`;
+
+export function addSchema(program: Command): void {
+  const schema = addCommand(program, "schema", {
+    summary: "write migrations/schema.sql from a new database that the migrations have made",
+    examples: ["schema", "schema --check"],
+  }).option("--check", "write nothing; exit code 1 when the file is not up to date");
+  answering(schema, ({ check }: { check?: true }) => (check === true ? checkSchema() : writeSchema()));
+}
+
+async function writeSchema(): Promise<Answer> {
+  await writeFile(FILE, HEAD + (await schemaOfNewDatabase()));
+  return { json: { file: FILE }, prose: `wrote ${FILE}` };
+}
+
+async function checkSchema(): Promise<Answer> {
+  const wanted = HEAD + (await schemaOfNewDatabase());
+  const found = await readFile(FILE, "utf8").catch(() => "");
+  if (found === wanted) return { json: { file: FILE, up_to_date: true }, prose: `${FILE} is up to date` };
+  const line = firstDifference(found, wanted);
+  return {
+    json: { file: FILE, up_to_date: false, first_different_line: line },
+    prose: `${FILE} is not what the migrations make, from line ${line} on: run npm run schema`,
+    failed: true,
+  };
+}
+
+/** Counted from 1. */
+function firstDifference(found: string, wanted: string): number {
+  const other = wanted.split("\n");
+  const lines = found.split("\n");
+  const index = lines.findIndex((line, i) => line !== other[i]);
+  return (index === -1 ? lines.length : index) + 1;
+}
+
+/** From the embedded server in a directory of its own, whatever database the settings name. */
+async function schemaOfNewDatabase(): Promise<string> {
+  const config = commandConfig();
+  const dataDir = await mkdtemp(join(tmpdir(), "parbook-schema-"));
+  try {
+    const fresh = { ...config, mode: "sandbox", databaseUrl: undefined, migrateUrl: undefined, dataDir } as const;
+    const foundation = await openFoundation(fresh, "command", createLogger(config, 2));
+    try {
+      const [role] = await foundation.database.rows<{ name: string }>("select current_user as name");
+      return await dumpSchema(foundation.database, role?.name ?? "");
+    } finally {
+      await foundation.close();
+    }
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}

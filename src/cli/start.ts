@@ -1,0 +1,91 @@
+/** Serving, until somebody asks to stop. */
+import type { Command } from "commander";
+import type { Logger } from "pino";
+import { type Config, readConfig } from "../config/config.ts";
+import { environment } from "../config/environment.ts";
+import { createLogger } from "../logger.ts";
+import { type Service, startService } from "../main.ts";
+import { addCommand } from "./command.ts";
+import { type TourParties, tourParties } from "./tour.ts";
+import { tourText } from "./tour-lines.ts";
+
+/** What is not in order by then will not be. The embedded database, left running, is taken care of by the next start. */
+const STOP_LIMIT_MS = 25_000;
+
+export function addStart(program: Command): void {
+  addCommand(program, "start", {
+    summary: "start the service; in sandbox mode it prints what to try",
+    examples: ["start", "start --json"],
+  }).action(serve);
+}
+
+async function serve({ json }: { json?: true }): Promise<void> {
+  const config = readConfig(environment);
+  const log = createLogger(config, json === true ? 2 : 1);
+  endOnBugs(log);
+  const asked = untilAskedToStop(log);
+  const service = await startService(config, log);
+  console.log(json === true ? JSON.stringify(readyRecord(service, config)) : readyText(service, config));
+  const signal = await asked;
+  log.info(`${signal}: stopping`);
+  await service.stop();
+  log.info("stopped in order");
+}
+
+/**
+ * From the first signal on there is a bound: also for a start that has not come to its end, which is then stopped as
+ * soon as it has. A second signal does not wait for anything.
+ */
+function untilAskedToStop(log: Logger): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const listen = (signal: NodeJS.Signals): void => {
+      if (asked) process.exit(1);
+      asked = true;
+      setTimeout(() => {
+        log.fatal(`not stopped ${STOP_LIMIT_MS / 1_000} s after ${signal}: giving up`);
+        process.exit(1);
+      }, STOP_LIMIT_MS).unref();
+      resolve(signal);
+    };
+    process.on("SIGTERM", listen).on("SIGINT", listen);
+  });
+}
+
+/** A process that is not what it believes to be must not go on with money. What was answered is durable. */
+function endOnBugs(log: Logger): void {
+  const end = (error: unknown): void => {
+    log.fatal({ error }, "this is a bug: the service ends");
+    process.exit(1);
+  };
+  process.on("uncaughtException", end).on("unhandledRejection", end);
+}
+
+/** The demo's parties, when it is the demo that is being served. An operator's own secrets are never printed. */
+function partiesOf({ bootstrap }: Service, config: Config): TourParties | undefined {
+  const served = config.mode === "sandbox" && config.roles.has("api") && config.roles.has("auth");
+  return served && config.bootstrap === undefined && bootstrap !== undefined ? tourParties(bootstrap) : undefined;
+}
+
+function readyRecord(service: Service, config: Config) {
+  const parties = partiesOf(service, config);
+  return {
+    base_url: service.baseUrl,
+    auth_url: service.authUrl,
+    pid: process.pid,
+    mode: config.mode,
+    demo: parties && {
+      client_id: parties.acme.clientId,
+      client_secret: parties.acme.clientSecret,
+      profile_ids: [parties.acme.treasury, parties.acme.payouts],
+    },
+  };
+}
+
+function readyText(service: Service, config: Config): string {
+  const { baseUrl, authUrl } = service;
+  const parties = partiesOf(service, config);
+  if (parties !== undefined)
+    return `\n${tourText(parties, { baseUrl, authUrl, settlementDelayMs: config.settlementDelayMs })}`;
+  return `base_url  ${baseUrl}\nauth_url  ${authUrl}`;
+}

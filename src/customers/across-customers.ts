@@ -1,0 +1,65 @@
+/**
+ * Reads that look across customers. Only the operator's commands ask these: whatever is asked for a caller of the API is
+ * asked within its own customer.
+ */
+import type { ProfileId } from "../ledger/accounts.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import type { CustomerId } from "./customer-id.ts";
+import type { Customer } from "./customers-store.ts";
+
+/** In the order in which they were made. */
+export async function listCustomers(database: Queryable): Promise<Customer[]> {
+  const rows = await database.rows<{ id: CustomerId; name: string; created_at: Instant }>(
+    "select id, name, created_at from customer order by created_at, id",
+  );
+  return rows.map((row) => ({ id: row.id, name: row.name, createdAt: row.created_at }));
+}
+
+/** Whose profile it is, active or not. */
+export async function findOwner(database: Queryable, profileId: ProfileId): Promise<CustomerId | undefined> {
+  const [row] = await database.rows<{ customer_id: CustomerId }>("select customer_id from profile where id = $1", [
+    profileId,
+  ]);
+  return row?.customer_id;
+}
+
+/** A client as the operator sees it: without anything of its secrets but how many there are. */
+export interface ListedClient {
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly createdAt: Instant;
+  readonly disabledAt: Instant | undefined;
+  /** Secrets that are valid now. During a rotation there are two. */
+  readonly liveSecrets: number;
+  readonly lastUsedAt: Instant | undefined;
+}
+
+/** In the order in which they were made. */
+export async function listClients(database: Queryable, customerId: CustomerId): Promise<ListedClient[]> {
+  const rows = await database.rows<{
+    client_id: string;
+    scopes: string[];
+    created_at: Instant;
+    disabled_at: Instant | null;
+    live_secrets: number;
+    last_used_at: Instant | null;
+  }>(
+    `select client.client_id, client.scopes, client.created_at, client.disabled_at,
+            count(secret.id) filter (where secret.expires_at is null or secret.expires_at > now())::integer as live_secrets,
+            max(secret.last_used_at) as last_used_at
+       from client left join client_secret secret on secret.client_id = client.client_id
+      where client.customer_id = $1
+      group by client.client_id
+      order by client.created_at, client.client_id`,
+    [customerId],
+  );
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    scopes: row.scopes,
+    createdAt: row.created_at,
+    disabledAt: row.disabled_at ?? undefined,
+    liveSecrets: row.live_secrets,
+    lastUsedAt: row.last_used_at ?? undefined,
+  }));
+}
