@@ -88,24 +88,20 @@ export function idsWithin({ from, before }: TimeRange): { from: Uuid | undefined
 
 /** The last time that is not after this one. The text has passed its schema. */
 export function lastUntil(text: string): Instant {
-  return storable(instantIn(text, "down"));
+  return storable(must(parseInstant(text, "down"), "the schema has checked that this is a time"));
 }
 
 /** The first time that is not before this one. */
 function firstFrom(text: unknown): Instant | undefined {
-  return typeof text === "string" ? storable(instantIn(text, "up")) : undefined;
+  return typeof text === "string" ? storable(parseInstant(text, "up") ?? LATEST) : undefined;
 }
 
 /** The first time that is after this one. */
 function firstAfter(text: unknown): Instant | undefined {
-  return typeof text === "string" ? storable(instantIn(text, "down") + 1) : undefined;
+  return typeof text === "string" ? storable(lastUntil(text) + 1) : undefined;
 }
 
-function instantIn(text: string, finer: "up" | "down"): Instant {
-  return must(parseInstant(text, finer), "the schema has checked that this is a time");
-}
-
-/** With an offset a time can lie in the year -1 or 10000, which neither SQL nor ids can say. No record is there. */
+/** Ids cannot say what was before 1970, nor SQL's text what is after the year 9999. No record is there. */
 function storable(time: number): Instant {
   return Math.min(Math.max(time, 0), LATEST) as Instant;
 }

@@ -148,6 +148,25 @@ test("a settled conversion cannot be cancelled", async () => {
   });
 });
 
+test("of a cancel and a settlement that meet, exactly one wins, and the canceller hears which", async () => {
+  const acme = await settling.customer();
+  const profile = await settling.profile(acme, { USD: "30" });
+  const body = { profile_id: profile, amount: "1", source_asset: "USD", target_asset: "USDG" };
+  const ended = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const { id } = (await create(settling, acme, body)).body;
+      const answer = await settling.call("DELETE", `${PATH}/${id}`, { as: acme.token });
+      const now = (await settling.call("GET", `${PATH}/${id}`, { as: acme.token })).body;
+      expect(now.status).toBe(answer.status === 200 ? "CANCELLED" : "SETTLED");
+      if (answer.status !== 200) expect(answer.body).toMatchObject({ status: 403, meta: { status: "SETTLED" } });
+      return now.status as string;
+    }),
+  );
+  const settledCount = ended.filter((status) => status === "SETTLED").length;
+  const { USD = "0", USDG = "0" } = await balances(settling, acme, profile);
+  expect([USD, USDG]).toEqual([String(30 - settledCount), String(settledCount)]);
+});
+
 test.each([
   ["USD", "USD"],
   ["USDG", "USDG"],
