@@ -184,7 +184,9 @@ export class Lane {
   }
 
   #fly(group: readonly Waiting[]): void {
-    const batch = this.#decide(group);
+    // On remembered rows a rule may find what cannot be, such as a hold that another lane made since: it is decided
+    // again on locked ones, and only what fails there is a bug.
+    const batch = this.#decide(group, (waiting) => this.#toLock.push(waiting));
     if (batch === undefined) return;
     const flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
     this.#flights.push(flight);
@@ -195,10 +197,10 @@ export class Lane {
     );
   }
 
-  #decide(group: readonly Waiting[]): DecidedBatch | undefined {
+  #decide(group: readonly Waiting[], onFailed: (waiting: Waiting, error: Error) => void): DecidedBatch | undefined {
     if (group.length === 0) return undefined;
     const { batch, unknown, failed } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
-    for (const { waiting, error } of failed) this.#fail(waiting, error);
+    for (const { waiting, error } of failed) onFailed(waiting, error);
     for (const waiting of unknown) this.#admit(waiting);
     return batch;
   }
@@ -250,7 +252,7 @@ export class Lane {
         this.#deciding.startAnew();
         for (const waiting of some) waiting.absent.clear();
         this.#deciding.learn(keys, rows, some);
-        const batch = this.#decide(some);
+        const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
         if (batch === undefined) return;
         flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
         const statement = this.#statements.batch(

@@ -1,6 +1,9 @@
 /** Many at once on the same accounts: through one lane and through two. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { formatAmount } from "../../src/money/amount.ts";
+import { accountKey, entry, journal, type Part, type ProfileId } from "../../src/ledger/accounts.ts";
+import { accept, type Command } from "../../src/ledger/decision.ts";
+import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
+import { USD } from "../../src/money/asset.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, type TestLane } from "../support/movements.ts";
@@ -99,4 +102,28 @@ test("a lane that remembers fifty rows serves a thousand accounts", async () => 
   expect(outcomes.filter(({ kind }) => kind !== "done")).toEqual([]);
   expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["10"]));
   await small.lane.stop();
+});
+
+/**
+ * Taken out to see it fail: what fails on remembered rows was told to the caller as a bug. A settlement or a fill would
+ * have failed for good whenever another node had made its hold.
+ */
+test("what another lane holds can be released here, although the rows remembered here know nothing of it", async () => {
+  const [profile] = newProfiles(1) as [ProfileId];
+  await ours.fund([profile], "10");
+  const shift = (from: Part, to: Part): Command<string, never> => ({
+    turn: "house",
+    rests: [accountKey(profile, USD)],
+    decide: () => {
+      const amount = amountOf("4");
+      const entries = [entry(profile, USD, negative(amount), from), entry(profile, USD, amount, to)];
+      return accept("shifted", { journals: [journal(newId(), "order_held", entries)] });
+    },
+  });
+  await theirs.lane.execute(shift("available", "trading"));
+  expect(await ours.lane.execute(shift("trading", "available"))).toEqual({ kind: "done", value: "shifted" });
+  // What is not there on locked rows either is a bug, and is told as one.
+  await expect(ours.lane.execute(shift("trading", "available"))).rejects.toThrow("trading of");
+  expect(ours.events.map(({ kind }) => kind)).toEqual(["command_failed"]);
+  expect(await availableUsd(db.database, [profile])).toEqual(["10"]);
 });
