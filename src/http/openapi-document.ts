@@ -71,6 +71,8 @@ function withNamedSchemas(value: unknown, schemas: Record<string, Json>): unknow
       name === "example" || name === "examples" ? inner : withNamedSchemas(inner, schemas),
     ]),
   );
+  // All enums here are words. JSON Schema need not be told, but many generators of clients have to be.
+  if (Array.isArray(replaced.enum)) return { type: "string", ...replaced };
   const { title, examples: _moved, ...schema } = replaced;
   if (typeof title !== "string" || typeof schema.type !== "string") return replaced;
   assert(schemas[title] === undefined || isDeepStrictEqual(schemas[title], schema), `one schema has the name ${title}`);

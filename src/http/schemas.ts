@@ -92,7 +92,13 @@ export function Repeatable<Item extends TSchema>(item: Item, description: string
 
 /** How many records a page has. */
 export function Limit(standard: number, maximum: number) {
-  return Type.Integer({ description: "How many records to return.", default: standard, minimum: 1, maximum });
+  return Type.Integer({
+    description: "How many records to return.",
+    format: "int32",
+    default: standard,
+    minimum: 1,
+    maximum,
+  });
 }
 
 export function Order(standard: "ASC" | "DESC") {

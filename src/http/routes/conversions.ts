@@ -68,6 +68,7 @@ const ConversionBody = Type.Object(
   },
   {
     title: "Conversion",
+    description: "One asset that becomes another, at par. With a recipient the target is paid into its profile.",
     examples: [
       {
         id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
@@ -91,7 +92,10 @@ const NewConversionBody = Body(
     account_id: Type.Optional(AccountId),
     metadata: Type.Optional(Metadata),
     recipient_profile_id: Type.Optional(
-      Type.String({ ...UuidText, description: "Who gets the target: another profile of the caller's." }),
+      Type.String({
+        ...UuidText,
+        description: "Who gets the target: a profile of the caller's. Unless said, profile_id.",
+      }),
     ),
   },
   { title: "NewConversion", examples: [EXAMPLE_REQUEST] },
@@ -109,7 +113,7 @@ const ListConversionsQuery = ListQuery(
   { standard: 100, maximum: 1000 },
 );
 
-const OneConversion = Type.Object({ id: UuidText });
+const OneConversion = Type.Object({ id: { ...UuidText, description: "The conversion's id." } });
 
 export function conversionRoutes(api: Api, conversions: Conversions, profiles: Pick<Profiles, "find">): void {
   createRoute(api, conversions);

@@ -19,15 +19,15 @@ Within one market there are no late records: what was not there when a page was 
 const ExecutionBody = Type.Object(
   {
     execution_id: Type.String({
-      description: "Decimal digits, unique over all markets.",
+      description: "Decimal digits, at most 64 bits, unique over all markets.",
       examples: ["911217432748032001"],
     }),
-    order_id: UuidText,
+    order_id: { ...UuidText, description: "The party's own order." },
     executed_at: Timestamp,
-    market: Type.String({ examples: ["BTCUSD"] }),
-    side: Type.Enum(["BUY", "SELL"]),
+    market: Type.String({ description: "The code of its market.", examples: ["BTCUSD"] }),
+    side: Type.Enum(["BUY", "SELL"], { description: "Of the party's own order." }),
     amount: { ...Decimal, description: "In the base asset." },
-    price: Decimal,
+    price: { ...Decimal, description: "That of the order that was there first." },
     commission: { ...Decimal, description: 'What the taker pays; "0" for the maker.' },
     commission_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
     rebate: { ...Decimal, description: 'What the maker is paid; "0" for the taker.' },
@@ -35,7 +35,26 @@ const ExecutionBody = Type.Object(
     gross_trade_amount: { ...Decimal, description: "amount x price, exact." },
     account_id: Type.Optional(Type.String({ description: "The order's identity_account_id, when it has one." })),
   },
-  { title: "Execution" },
+  {
+    title: "Execution",
+    description: "A match as one of its two parties sees it.",
+    examples: [
+      {
+        execution_id: "911217432748032001",
+        order_id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+        executed_at: "2026-11-21T09:30:00.000Z",
+        market: "BTCUSD",
+        side: "BUY",
+        amount: "0.004",
+        price: "25000",
+        commission: "0.35",
+        commission_asset: "USD",
+        rebate: "0",
+        rebate_asset: "USD",
+        gross_trade_amount: "100",
+      },
+    ],
+  },
 );
 
 const FILTERS = {
@@ -44,6 +63,7 @@ const FILTERS = {
   since_execution_id: Type.Optional(
     Type.String({
       description: "Leaves out executions after this one. It is compared as a number, so it need not be there.",
+      pattern: "^[0-9]+$",
       "x-check": "digits",
       minLength: 1,
       maxLength: 20,
@@ -53,7 +73,10 @@ const FILTERS = {
   ...interval("range"),
 };
 const ProfileQuery = ListQuery(FILTERS, { standard: 20, maximum: 500 });
-const CustomerQuery = ListQuery({ profile_id: Type.Optional(UuidText), ...FILTERS }, { standard: 100, maximum: 1_000 });
+const CustomerQuery = ListQuery(
+  { profile_id: Type.Optional({ ...UuidText, description: "Only executions of orders of this profile." }), ...FILTERS },
+  { standard: 100, maximum: 1_000 },
+);
 
 export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
   api.get(

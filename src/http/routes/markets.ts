@@ -28,7 +28,7 @@ const MarketBody = Type.Object(
     taker_rate: { ...Decimal, description: "The taker's commission, of gross.", examples: ["0.0035"] },
     maker_rebate: { ...Decimal, description: "What the maker is paid, of gross.", examples: ["0.0003"] },
   },
-  { title: "Market" },
+  { title: "Market", description: "What can be traded against what, and within which bounds." },
 );
 
 export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">): void {

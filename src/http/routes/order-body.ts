@@ -40,8 +40,25 @@ export const MarketText = Type.String({
   examples: ["BTCUSD"],
 });
 
-export const NewOrderBody = Body({
-  side: Type.Enum(SIDES),
+const Side = Type.Enum(SIDES, { description: "Whether the base asset is bought or sold." });
+
+export const OrderStatus = Type.Enum(ORDER_STATUSES, {
+  description:
+    "PENDING_SUBMISSION is stored, with its funds held. SUBMITTED has reached the market, OPEN rests on its book, partly filled or not. FILLED, CANCELLED and REJECTED are closed and never change again. EXPIRED is kept for smart order routing.",
+});
+
+const EXAMPLE_REQUEST = {
+  side: "BUY",
+  market: "BTCUSD",
+  type: "LIMIT",
+  base_amount: "0.01",
+  price: "25000",
+  time_in_force: "GTC",
+  ref_id: "order-2026-11-21-0019",
+};
+
+const NEW_ORDER_FIELDS = {
+  side: Side,
   market: MarketText,
   type: Type.Enum(ORDER_TYPES, { description: "LIMIT and MARKET are supported so far." }),
   ref_id: Type.Optional({
@@ -74,11 +91,18 @@ export const NewOrderBody = Body({
       examples: ["2026-11-21T09:30:00.000Z"],
     }),
   ),
-  identity_id: Type.Optional(IdentityId),
-  identity_account_id: Type.Optional(AccountId),
+  identity_id: Type.Optional({
+    ...IdentityId,
+    description: "The end user who trades. With identity_account_id or not at all: alone it gives a REJECTED order.",
+  }),
+  identity_account_id: Type.Optional({
+    ...AccountId,
+    description: "The account that is traded for. With identity_id or not at all: alone it gives a REJECTED order.",
+  }),
   recipient_profile_id: Type.Optional({
     ...UuidText,
-    description: "Another profile of the caller's that what is bought, or what it was sold for, goes to.",
+    description:
+      "The profile of the caller's that receives what is bought, or what the sold is paid with. Unless said, that of the path.",
   }),
   metadata: Type.Optional(Metadata),
   await_fill_millis: Type.Optional(
@@ -90,36 +114,64 @@ export const NewOrderBody = Body({
     }),
   ),
   self_match_prevention_id: Type.Optional(Type.Unknown({ description: "Not supported.", deprecated: true })),
-});
+};
+
+export const NewOrderBody = Body(NEW_ORDER_FIELDS, { title: "NewOrder", examples: [EXAMPLE_REQUEST] });
 export type NewOrderBody = Static<typeof NewOrderBody>;
 
 export const OrderBody = Type.Object(
   {
     id: UuidText,
-    profile_id: UuidText,
-    ref_id: Type.Optional(Type.String()),
-    status: Type.Enum(ORDER_STATUSES),
-    side: Type.Enum(SIDES),
-    market: Type.String({ examples: ["BTCUSD"] }),
+    profile_id: { ...UuidText, description: "Who placed it, and whose funds it holds." },
+    ref_id: Type.Optional(Type.String({ description: "The caller's own name for it." })),
+    status: OrderStatus,
+    side: Side,
+    market: Type.String({ description: "The code of its market.", examples: ["BTCUSD"] }),
     type: Type.Enum(ORDER_TYPES),
-    base_amount: Type.Optional(Decimal),
-    price: Type.Optional(Decimal),
-    quote_amount: Type.String({ description: "Of a market buy; else empty.", examples: [""] }),
-    stop_price: Type.Optional(Decimal),
-    time_in_force: Type.Enum(TIMES),
+    base_amount: Type.Optional({ ...Decimal, description: "How much of the base asset to trade." }),
+    price: Type.Optional({
+      ...Decimal,
+      description: "The limit: what a unit of the base asset may cost or has to pay.",
+    }),
+    quote_amount: Type.String({ description: "What a market buy may spend; empty for every other order." }),
+    stop_price: Type.Optional({ ...Decimal, description: "The last price at which a stop order is triggered." }),
+    time_in_force: Type.Enum(TIMES, {
+      description:
+        "GTC is active until it is filled or cancelled, GTT until its expiration_date. IOC trades what it can at once, FOK all or nothing; what is left is cancelled.",
+    }),
     expiration_date: Type.Optional(Timestamp),
-    identity_id: Type.Optional(Type.String()),
-    identity_account_id: Type.Optional(Type.String()),
-    recipient_profile_id: Type.Optional(UuidText),
+    identity_id: Type.Optional(Type.String({ description: "The end user who trades." })),
+    identity_account_id: Type.Optional(Type.String({ description: "The account that is traded for." })),
+    recipient_profile_id: Type.Optional({
+      ...UuidText,
+      description: "Who receives what is bought, or what the sold is paid with.",
+    }),
     metadata: Type.Optional(Metadata),
-    amount_filled: { ...Decimal, description: "In the base asset." },
+    amount_filled: { ...Decimal, description: "How much of the base asset was traded." },
     volume_weighted_average_price: { ...Decimal, description: 'Half up at 8 decimals; "0" before the first fill.' },
-    is_triggered: Type.Boolean(),
+    is_triggered: Type.Boolean({ description: "Whether a stop order has been triggered." }),
     reject_reason: Type.Optional(Type.Enum(REJECT_REASONS, { description: "Why the order is REJECTED." })),
     created_at: Timestamp,
     modified_at: Timestamp,
   },
-  { title: "Order" },
+  {
+    title: "Order",
+    description: "An order as it is now. What it does not use is left out, but for quote_amount, which is then empty.",
+    examples: [
+      {
+        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+        profile_id: "0190d5a4-1111-7000-8000-000000000004",
+        status: "OPEN",
+        ...EXAMPLE_REQUEST,
+        quote_amount: "",
+        amount_filled: "0.004",
+        volume_weighted_average_price: "25000",
+        is_triggered: false,
+        created_at: "2026-11-21T09:30:00.000Z",
+        modified_at: "2026-11-21T09:30:05.250Z",
+      },
+    ],
+  },
 );
 
 export function orderBody(order: Order, exchange: Pick<Exchange, "averagePrice">): Static<typeof OrderBody> {

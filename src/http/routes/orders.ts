@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../customers/profiles.ts";
-import { type Exchange, ORDER_STATUSES, type OrderFilter, type OrderId } from "../../exchange/exchange.ts";
+import type { Exchange, OrderFilter, OrderId } from "../../exchange/exchange.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Api } from "../api.ts";
 import { page, pageRequest } from "../paging.ts";
@@ -10,23 +10,26 @@ import { notFound, Problem } from "../problems.ts";
 import { AccountId, ListOf, ListQuery, ProfileIdParam, RefId, Repeatable, UuidText, uuidOf } from "../schemas.ts";
 import { idsWithin, interval, readInterval } from "../time-range.ts";
 import { idPosition, nameTaken, profileInPath } from "../wire.ts";
-import { MarketText, NewOrderBody, OrderBody, orderBody, orderRequest } from "./order-body.ts";
+import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
 import { orderProblem, unknownMarket } from "./order-problems.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const TAGS = ["Orders"];
-const OrderParams = Type.Object({ profile_id: ProfileIdParam, id: UuidText });
+const OrderParams = Type.Object({ profile_id: ProfileIdParam, id: { ...UuidText, description: "The order's id." } });
 const PAGE = { standard: 100, maximum: 1_000 };
 
 const FILTERS = {
   account_id: Type.Optional({ ...AccountId, description: "Only orders of this identity_account_id." }),
   market: Type.Optional(MarketText),
-  status: Type.Optional(Type.Enum(ORDER_STATUSES)),
+  status: Type.Optional({ ...OrderStatus, description: "Only orders with this status." }),
   ...interval("order_time"),
   ref_ids: Repeatable(RefId, "Only orders with one of these ref_ids."),
 };
 const ProfileQuery = ListQuery(FILTERS, PAGE);
-const CustomerQuery = ListQuery({ profile_id: Type.Optional(UuidText), ...FILTERS }, PAGE);
+const CustomerQuery = ListQuery(
+  { profile_id: Type.Optional({ ...UuidText, description: "Only orders of this profile." }), ...FILTERS },
+  PAGE,
+);
 
 export function orderRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
   placeRoute(api, exchange, profiles);
@@ -114,6 +117,7 @@ function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDe
         operationId: "getOrder",
         tags: TAGS,
         summary: "Read an order",
+        description: "An order of the profile as it is now. Through another profile than its own it is not found.",
         params: OrderParams,
         response: { 200: OrderBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
@@ -139,6 +143,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         operationId: "listOrders",
         tags: TAGS,
         summary: "List orders, newest first",
+        description: "The caller's orders, of all profiles, closed ones included. Filters combine with AND.",
         querystring: CustomerQuery,
         response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
@@ -157,6 +162,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         operationId: "listProfileOrders",
         tags: TAGS,
         summary: "List the orders of a profile, newest first",
+        description: "The orders that the profile placed, closed ones included. Filters combine with AND.",
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
         response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 404, 429, 500, 503) },

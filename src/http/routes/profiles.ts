@@ -37,6 +37,7 @@ const ProfileBody = Type.Object(
   },
   {
     title: "Profile",
+    description: "Who holds balances.",
     examples: [
       {
         id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",

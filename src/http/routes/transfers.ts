@@ -175,7 +175,7 @@ function findRoute(api: Api, transfers: Transfers): void {
         tags: ["Transfers"],
         summary: "Read a transfer",
         description: "A transfer, deposit or withdrawal as the caller's side of it.",
-        params: Type.Object({ id: UuidText }),
+        params: Type.Object({ id: { ...UuidText, description: "The transfer's id." } }),
         response: { 200: TransferBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
     },
