@@ -16,7 +16,7 @@ export const BODY_LIMIT_BYTES = 65_536;
 
 /** Every error code with which Fastify refuses a request, except FST_ERR_VALIDATION, which needs the request. */
 const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => Problem>> = {
-  FST_ERR_BAD_URL: () => badRequest("the path is not a valid URL: a % is not followed by two hexadecimal digits"),
+  FST_ERR_BAD_URL: () => badRequest("the path is not a valid URL: a % in it does not encode UTF-8 text"),
   FST_ERR_CTP_BODY_TOO_LARGE: () => new Problem(413, `the body has more than ${BODY_LIMIT_BYTES} bytes`),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => badRequest("the body does not have the length that Content-Length says"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) => {

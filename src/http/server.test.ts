@@ -64,8 +64,10 @@ test("another method of a known path is 405 and names the methods that there are
 
 test("a path that is not a URL is 400, one with an endless part 414", async () => {
   toy = await startToyApi();
-  const detail = "the path is not a valid URL: a % is not followed by two hexadecimal digits";
+  const detail = "the path is not a valid URL: a % in it does not encode UTF-8 text";
   expect(await ask(toy, "/v2/toys/%zz")).toEqual(problem(400, "Bad Request", detail));
+  // Hexadecimal digits, but half of a surrogate pair.
+  expect(await ask(toy, "/v2/toys/%ED%A0%80")).toEqual(problem(400, "Bad Request", detail));
   expect(await ask(toy, `/v2/toys/${"a".repeat(1_025)}`, { method: "DELETE" })).toEqual(
     problem(414, "URI Too Long", "a part of the path is longer than any identifier"),
   );

@@ -1,5 +1,6 @@
 /** What interface.md says of fields, enums and bounds, the OpenAPI document says as well; and it explains itself. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { MarketCode } from "../../src/catalogue/market.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Schema {
@@ -20,6 +21,12 @@ interface Parameter {
 interface Content {
   readonly schema: Schema;
   readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: { readonly detail: string; readonly meta: object } }>>;
+}
+
+/** Of a request or an answer, by media type. */
+interface Message {
+  readonly content: Readonly<Record<string, Content>>;
 }
 
 interface Operation {
@@ -27,8 +34,8 @@ interface Operation {
   readonly summary?: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: { readonly "application/json": Content } };
-  readonly responses: { readonly "200": { readonly content: { readonly "application/json": Content } } };
+  readonly requestBody?: Message;
+  readonly responses: Readonly<Record<string, Message>>;
 }
 
 interface Document {
@@ -123,6 +130,22 @@ test("the list of executions takes the parameters of its table", () => {
   expect(schemaOf("since_execution_id")).toMatchObject({ type: "string", pattern: "^[0-9]+$", maxLength: 20 });
 });
 
+test("the examples of an order's problems are what the service answers", async () => {
+  const { token: as, defaultProfile } = await service.customer();
+  const place = async (base_amount: string) => {
+    const body = { side: "BUY", market: "BTCUSD", type: "LIMIT", price: "25000", base_amount };
+    const { detail, meta } = (await service.call("POST", `/v2/profiles/${defaultProfile}/orders`, { as, body })).body;
+    return { value: { detail, meta } };
+  };
+  const tooLarge = await place("400");
+  expect((await service.service.exchange.haltMarket("BTCUSD" as MarketCode)).kind).toBe("done");
+  const placing = operations().find(({ operationId }) => operationId === "placeOrder");
+  expect(placing?.responses["403"]?.content["application/problem+json"]?.examples).toMatchObject({
+    "notional-value-too-large": tooLarge,
+    "unavailable-market": await place("1"),
+  });
+});
+
 describe("explains", () => {
   test("every operation, parameter and record", () => {
     for (const { operationId, summary, description, parameters = [] } of operations()) {
@@ -141,7 +164,7 @@ describe("explains", () => {
 
   test("every body by an example, and every record that is answered alone", () => {
     for (const { operationId, requestBody, responses } of operations()) {
-      const contents = [requestBody?.content["application/json"], responses["200"].content["application/json"]];
+      const contents = [requestBody, responses["200"]].map((message) => message?.content["application/json"]);
       for (const content of contents) {
         if (content?.schema.$ref !== undefined) expect(content.example, operationId).toBeTypeOf("object");
       }
@@ -149,7 +172,7 @@ describe("explains", () => {
   });
 
   test("every body under a name, so that generated clients have one for it", () => {
-    const bodies = operations().flatMap(({ requestBody }) => requestBody?.content["application/json"].schema ?? []);
+    const bodies = operations().flatMap(({ requestBody }) => requestBody?.content["application/json"]?.schema ?? []);
     expect(bodies.filter(({ $ref }) => $ref === undefined)).toEqual([]);
   });
 });
