@@ -137,7 +137,7 @@ export async function startTestService(settings: Partial<Config> = {}): Promise<
 }
 
 /** A connection as an address: the settings speak in those. */
-function urlOf({ connection, ownerConnection }: TestDatabase, as: "service" | "owner" = "service"): string {
+export function urlOf({ connection, ownerConnection }: TestDatabase, as: "service" | "owner" = "service"): string {
   const { host, port, user, password, database } = as === "service" ? connection : ownerConnection;
   const url = new URL("postgres://localhost");
   url.pathname = `/${database}`;

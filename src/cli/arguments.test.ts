@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { amountOf } from "../money/amount.ts";
+import { readAmount, readDuration, readScopes, readText } from "./arguments.ts";
+
+test("a time span is a number with a unit, or 0", () => {
+  expect(["0", "90s", "15m", "24h", "7d"].map(readDuration)).toEqual([0, 90_000, 900_000, 86_400_000, 604_800_000]);
+  for (const wrong of ["", "5", "-1h", "1.5h", "1w", "h", " 1h", "123456s"]) {
+    expect(() => readDuration(wrong), wrong).toThrow("It is not a time span such as 90s, 15m, 24h or 7d.");
+  }
+});
+
+test("scopes are known ones with commas between them, each once, or all of them by a star", () => {
+  expect(readScopes("*")).toEqual(["*"]);
+  expect(readScopes("exchange:read_order, transfer:read_transfer,exchange:read_order")).toEqual([
+    "exchange:read_order",
+    "transfer:read_transfer",
+  ]);
+  expect(() => readScopes("exchange:read_order,all")).toThrow('"all" is not a scope. Give * for all, or some of');
+  expect(() => readScopes("")).toThrow('"" is not a scope.');
+  // With others beside it a star could be meant as anything.
+  expect(() => readScopes("*,exchange:read_order")).toThrow('"*" is not a scope.');
+});
+
+test("an amount is decimal text above 0 and below 10^18; what no asset can hold is left to the asset", () => {
+  expect(readAmount("100.50")).toBe(amountOf("100.5"));
+  expect(readAmount(`0.${"0".repeat(18)}1`)).toBe("too_precise");
+  for (const wrong of ["0", "-1", "1e3", "1,5", "", "1000000000000000000"]) {
+    expect(() => readAmount(wrong), wrong).toThrow("It is not a decimal number");
+  }
+});
+
+test("a text has 1 to 100 characters", () => {
+  expect(readText("x".repeat(100))).toHaveLength(100);
+  expect(() => readText("")).toThrow("It has to have 1 to 100 characters.");
+  expect(() => readText("x".repeat(101))).toThrow("It has to have 1 to 100 characters.");
+});

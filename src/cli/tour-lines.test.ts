@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { tourLines } from "./tour-lines.ts";
+
+const ID = "0190d5a4-1111-7000-8000-000000000004";
+const PARTIES = {
+  acme: { clientId: "acme-1a2b3c", clientSecret: "s".repeat(43), treasury: ID, payouts: ID },
+  borealis: { clientId: "borealis-1a2b3c", clientSecret: "s".repeat(43), desk: ID },
+};
+const ADDRESSES = { baseUrl: "http://127.0.0.1:8080", authUrl: "http://127.0.0.1:8081" };
+
+test("the operations come in the order in which one builds on the other", () => {
+  const lines = tourLines(PARTIES, { ...ADDRESSES, settlementDelayMs: 0 });
+  const paths = lines.join("\n").match(/(?<=\$(API|AUTH))\/[\w/$]+/g);
+  expect(paths).toEqual([
+    "/oauth2/token",
+    "/oauth2/token",
+    "/v2/sandbox/profiles/$TREASURY/deposit",
+    "/v2/transfer/platform",
+    "/v2/conversion/stablecoins",
+    "/v2/conversion/stablecoins/$MINT",
+    "/v2/profiles/$DESK/orders",
+    "/v2/profiles/$TREASURY/orders",
+    "/v2/executions",
+    "/v2/profiles/$TREASURY/orders/$BUY",
+  ]);
+});
+
+test("lines fit a terminal, also where the settlement of a conversion has to be waited for", () => {
+  const lines = tourLines(PARTIES, { ...ADDRESSES, settlementDelayMs: 1_500 });
+  expect(lines.filter((line) => line.length > 120)).toEqual([]);
+  expect(lines.join("\n")).toContain("\nsleep 3; curl -s $API/v2/conversion/stablecoins/$MINT ");
+});

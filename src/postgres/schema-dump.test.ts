@@ -1,0 +1,46 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { dumpSchema } from "./schema-dump.ts";
+
+let db: TestDatabase;
+
+beforeAll(async () => {
+  db = await testDatabase();
+});
+
+afterAll(() => db.close());
+
+test("what the migrations make is told in the same words whatever the version of PostgreSQL", async () => {
+  const committed = await readFile(new URL("../../migrations/schema.sql", import.meta.url), "utf8");
+  const withoutHead = committed.replace(/^(--.*\n)+\n/, "");
+  expect(await dumpSchema(db.database, inject("serviceRole"))).toBe(withoutHead);
+});
+
+test("every kind of change of the schema changes its text", async () => {
+  const dump = (): Promise<string> => dumpSchema(db.owner, inject("serviceRole"));
+  const changes = [
+    "create type mood as enum ('good', 'bad')",
+    "create domain percentage as numeric check (value between 0 and 100)",
+    'create table thing (id uuid primary key, name text collate "C" default \'none\', "order" percentage)',
+    "alter table thing alter name set not null",
+    "alter table thing add check (name <> 'nothing')",
+    "create unique index thing_name on thing (name) where name <> 'none'",
+    `grant select, update (name) on thing to ${inject("serviceRole")}`,
+    "alter table thing set (fillfactor = 70)",
+  ];
+  for (const change of changes) {
+    const before = await dump();
+    await db.owner.rows(change);
+    expect(await dump(), change).not.toBe(before);
+  }
+  expect(await dump()).toContain(`create table thing (
+  id uuid not null,
+  name text collate "C" default 'none'::text not null,
+  "order" percentage,
+  constraint thing_pkey PRIMARY KEY (id),
+  constraint thing_name_check CHECK ((name <> 'nothing'::text))
+) with (fillfactor=70);
+CREATE UNIQUE INDEX thing_name ON public.thing USING btree (name) WHERE (name <> 'none'::text);
+grant select, update (name) on thing to service;`);
+});
