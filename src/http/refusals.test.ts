@@ -42,8 +42,12 @@ test.each([
 });
 
 test("a balance that would get too large tells whose", () => {
+  const rule = `would lift the USD balance of profile ${profileId} to 10^29 or above`;
   expect(told({ code: "balance_too_large", profileId, asset: USD }, { amount: "7" })).toEqual(
-    body(400, "Bad Request", `amount "7" would lift the USD balance of profile ${profileId} to 10^29 or above`),
+    body(400, "Bad Request", `amount "7" ${rule}`, { meta: { errors: [{ field: "amount", value: "7", rule }] } }),
+  );
+  expect(told({ code: "balance_too_large", profileId, asset: USD })).toEqual(
+    body(400, "Bad Request", `amount ${rule}`, { meta: { errors: [{ field: "amount", rule }] } }),
   );
 });
 
@@ -54,17 +58,20 @@ test("an unknown asset tells the field", () => {
   );
 });
 
-test("a pair that there is not tells all that there are", () => {
-  expect(
-    told({ code: "unknown_pair", sourceAsset: "BTC", targetAsset: "USD", stablecoins: [USDG, "USDP" as AssetCode] }),
-  ).toEqual(
-    body(
-      400,
-      "Bad Request",
-      "there is no conversion from BTC to USD: the pairs are USD-USDG, USD-USDP, USDG-USD, USDG-USDP, USDP-USD, USDP-USDG",
-    ),
-  );
-});
+test.each([
+  ["BTC", "USD", "source_asset", "BTC", "does not convert to USD"],
+  ["USD", "USD", "target_asset", "USD", "is not what USD converts to"],
+  ["USDG", "EUR", "target_asset", "EUR", "is not what USDG converts to"],
+])(
+  "that %s and %s are no pair is told by the field, with all that there are",
+  (source, target, field, value, words) => {
+    const stablecoins = [USDG, "USDP" as AssetCode];
+    const rule = `${words}: the pairs are USD-USDG, USD-USDP, USDG-USD, USDG-USDP, USDP-USD, USDP-USDG`;
+    expect(told({ code: "unknown_pair", sourceAsset: source, targetAsset: target, stablecoins })).toEqual(
+      body(400, "Bad Request", `${field} "${value}" ${rule}`, { meta: { errors: [{ field, value, rule }] } }),
+    );
+  },
+);
 
 test("a conversion that is not there, or no longer open, is told by its id or its status", () => {
   const conversionId = "0190d5a4-2222-7000-8000-000000000004" as ConversionId;

@@ -2,14 +2,19 @@
  * From refusals to problems: one table over all refusals that the domain folders can answer with. It is exhaustive by
  * type, so that a new refusal does not compile until it is said here what its caller hears.
  */
-import type { ConversionNotCancellable, ConversionNotFound, ConversionRefusal } from "../conversions/conversions.ts";
+import type {
+  ConversionNotCancellable,
+  ConversionNotFound,
+  ConversionRefusal,
+  UnknownPair,
+} from "../conversions/conversions.ts";
 import type { ProfileNotFound } from "../customers/profiles.ts";
 import type { Refusal } from "../ledger/decision.ts";
 import { formatAmount } from "../money/amount.ts";
 import { USD } from "../money/asset.ts";
 import type { ProfileNotEmpty, TransferRefusal } from "../transfers/transfers.ts";
 import { invalid } from "./failing-fields.ts";
-import { badRequest, notFound, Problem } from "./problems.ts";
+import { notFound, Problem } from "./problems.ts";
 
 /** Every refusal that can come out of the domain folders: a union of what their front doors export. */
 export type DomainRefusal =
@@ -28,8 +33,10 @@ type ProblemTable<Why extends Refusal> = {
 };
 
 const PROBLEMS: ProblemTable<DomainRefusal> = {
-  balance_too_large: ({ profileId, asset }, sent) =>
-    badRequest(`${amountIn(sent)} would lift the ${asset} balance of profile ${profileId} to 10^29 or above`),
+  balance_too_large: ({ profileId, asset }, { amount }) => {
+    const rule = `would lift the ${asset} balance of profile ${profileId} to 10^29 or above`;
+    return invalid([{ field: "amount", rule, ...(typeof amount === "string" ? { value: amount } : {}) }]);
+  },
   conversion_not_cancellable: ({ status }) =>
     new Problem("not-cancellable", "conversion is not in cancellable state", { meta: { status } }),
   conversion_not_found: ({ conversionId }) => notFound(`conversion not found: ${conversionId}`),
@@ -47,8 +54,7 @@ const PROBLEMS: ProblemTable<DomainRefusal> = {
   profile_not_found: ({ profileId }) => notFound(`profile not found: ${profileId}`),
   unknown_asset: ({ field, asset }) =>
     invalid([{ field, value: asset, rule: "is not the code of an asset of this service" }]),
-  unknown_pair: ({ sourceAsset, targetAsset, stablecoins }) =>
-    badRequest(`there is no conversion from ${sourceAsset} to ${targetAsset}: the pairs are ${pairs(stablecoins)}`),
+  unknown_pair: unknownPair,
 };
 
 /** What the caller hears about a refusal. Routes throw it. */
@@ -71,6 +77,17 @@ function profileNotEmpty({ because, asset, amount }: ProfileNotEmpty): Problem {
     is_default: "the DEFAULT profile stays in use as long as its customer",
   }[because];
   return new Problem("profile-not-empty", detail, { meta: held === undefined ? {} : { asset, amount: held } });
+}
+
+/** The target is what is wrong, unless its source cannot be converted at all. */
+function unknownPair({ sourceAsset, targetAsset, stablecoins }: UnknownPair): Problem {
+  const thePairs = `the pairs are ${pairs(stablecoins)}`;
+  const hasTargets = [USD, ...stablecoins].some((asset) => asset === sourceAsset);
+  return hasTargets
+    ? invalid([
+        { field: "target_asset", value: targetAsset, rule: `is not what ${sourceAsset} converts to: ${thePairs}` },
+      ])
+    : invalid([{ field: "source_asset", value: sourceAsset, rule: `does not convert to ${targetAsset}: ${thePairs}` }]);
 }
 
 /** Every pair that there is, e.g. USD-USDG, USDG-USD. */

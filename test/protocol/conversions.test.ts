@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectProblem, expectSuccess } from "../support/problems.ts";
+import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -168,21 +168,22 @@ test("of a cancel and a settlement that meet, exactly one wins, and the cancelle
 });
 
 test.each([
-  ["USD", "USD"],
-  ["USDG", "USDG"],
-  ["USD", "EUR"],
-  ["EUR", "USDG"],
-  ["BTC", "USD"],
-  ["usd", "USDG"],
-  ["USD", "XXXX"],
-])("%s to %s is no conversion, and the problem names those that are", async (source, target) => {
+  ["USD", "USD", "target_asset"],
+  ["USDG", "USDG", "target_asset"],
+  ["USD", "EUR", "target_asset"],
+  ["EUR", "USDG", "source_asset"],
+  ["BTC", "USD", "source_asset"],
+  ["usd", "USDG", "source_asset"],
+  ["USD", "XXXX", "target_asset"],
+])("%s to %s is no conversion, and the problem names the field and all pairs", async (source, target, field) => {
   const acme = await holding.customer();
   const profile = await holding.profile(acme, { USD: "1" });
   const body = { profile_id: profile, amount: "1", source_asset: source, target_asset: target };
-  expectProblem(await create(holding, acme, body), {
-    status: 400,
-    detail: `there is no conversion from ${source} to ${target}: the pairs are ${PAIRS}`,
-  });
+  const [value, words] =
+    field === "target_asset"
+      ? [target, `is not what ${source} converts to`]
+      : [source, `does not convert to ${target}`];
+  expectProblem(await create(holding, acme, body), failingField(field, value, `${words}: the pairs are ${PAIRS}`));
 });
 
 test.each([
