@@ -44,6 +44,13 @@ const OPERATIONS = [
   ["GET", "/v2/conversion/stablecoins", "conversion:read_conversion_stablecoin"],
   ["GET", `/v2/conversion/stablecoins/${UNKNOWN}`, "conversion:read_conversion_stablecoin"],
   ["DELETE", `/v2/conversion/stablecoins/${UNKNOWN}`, "conversion:write_conversion_stablecoin"],
+  ["POST", "/v2/profiles/default/orders", "exchange:write_order"],
+  ["GET", "/v2/profiles/default/orders", "exchange:read_order"],
+  ["GET", `/v2/profiles/default/orders/${UNKNOWN}`, "exchange:read_order"],
+  ["DELETE", `/v2/profiles/default/orders/${UNKNOWN}`, "exchange:write_order"],
+  ["GET", "/v2/orders", "exchange:read_order"],
+  ["GET", "/v2/executions", "exchange:read_order"],
+  ["GET", "/v2/profiles/default/executions", "exchange:read_order"],
 ] as const;
 
 describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
@@ -74,7 +81,11 @@ describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
 
   test("is in the document with its scope, its problems and its examples", async () => {
     const { paths } = (await service.call("GET", "/openapi.json")).body;
-    const template = path.replace("/default", "/{id}").replace("/USD", "/{asset}").replace(UNKNOWN, "{id}");
+    const template = path
+      .replace(/default(?=.(orders|executions))/, "{profile_id}")
+      .replace("default", "{id}")
+      .replace("USD", "{asset}")
+      .replace(UNKNOWN, "{id}");
     const operation = paths[template][method.toLowerCase()];
     expect(operation.security).toEqual([{ oauth2: [scope] }]);
     expect([operation.operationId, operation.summary, operation.description].every(Boolean)).toBe(true);
@@ -118,6 +129,16 @@ const doors: Readonly<Record<string, Door>> = {
       state: { source_asset: "BTC" },
     },
   },
+  "limit order": {
+    post: (as, body) => service.call("POST", `/v2/profiles/${profile}/orders`, { ...(as && { as }), body }),
+    good: () => ({ side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.0001", price: "10000" }),
+    wrong: {
+      400: { colour: "red" },
+      409: { ref_id: "taken" },
+      404: { recipient_profile_id: UNKNOWN },
+      state: { price: "10000.5" },
+    },
+  },
 };
 
 const NEIGHBOURS: readonly (readonly [Reason, Reason])[] = [
@@ -146,7 +167,7 @@ describe.each(Object.entries(doors))("a %s", (_name, { post, good, wrong }) => {
   test("hears what depends on state when nothing else is wrong", async () => {
     const answer = await post(acme.token, { ...good(), ...wrong.state });
     expect([400, 403]).toContain(answer.status);
-    expect(answer.body.detail).toMatch(/^profile .* has .* available|converts? to/);
+    expect(answer.body.detail).toMatch(/^profile .* has .* available|converts? to|is not a multiple of/);
   });
 });
 
