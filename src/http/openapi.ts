@@ -18,7 +18,17 @@ interface Addresses {
 
 const INTRODUCTION = `Move assets between profiles, mint, redeem and convert stablecoins at par, and trade on an order book.
 
-Amounts are decimal strings, times are RFC 3339. Every answer that says that something happened is given after it is durable: after a time-out, send the request again with the same \`ref_id\` and learn the truth.
+**Tokens.** Ask the token endpoint with the client credentials grant for the scopes that you need, by a form and with the client in its body or by HTTP Basic. A token lives 3599 seconds. The answer names the scopes that it grants.
+
+**Amounts** are decimal strings with at most as many decimals as their asset allows; zeros at the end do not count, and nothing is ever rounded. Answers have neither exponents nor zeros at the end. **Times** are RFC 3339; answers have UTC and three decimals, and such a time as an inclusive bound finds its record.
+
+**Requests.** A field of a body that is not known is refused, a query parameter that is not known is ignored. \`null\` in an optional field is the same as leaving it out. What is somebody else's does not exist: 404, and in lists it is missing.
+
+**Once.** Every answer that says that something happened is given after it is durable: after a time-out, send the request again with the same \`ref_id\` and learn the truth. A \`ref_id\` that was used before is answered with 409 and the first record in \`meta.existing\`, whatever else was sent. A refusal does not use it up.
+
+**Problems** are RFC 9457. When several reasons apply, the first of these is told: token, scope, shape of the request, \`ref_id\`, what is not found, and then what depends on the state of things.
+
+**Lists** come in pages: pass \`next_page_cursor\` as \`page_cursor\`, with the same filters, until it is empty. \`limit\` may differ. Every record that was there when the first page was read is returned exactly once.
 
 Until identities and accounts are resources of their own, any identity of a customer may trade for any of its accounts.`;
 

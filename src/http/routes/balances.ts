@@ -31,7 +31,8 @@ const BalanceBody = Type.Object(
 
 const AtTime = Type.Optional(
   Type.String({
-    description: "The balance as it was at this time, what was booked at that very moment included. Absent: now.",
+    description:
+      "The balance as it was at this time, what was booked at that very moment included. Absent: now. A transfer is booked when it is decided, which can be a little after its created_at.",
     format: "date-time",
     "x-check": "date_time",
     examples: ["2026-11-21T09:30:00.000Z"],
