@@ -83,7 +83,7 @@ function external(url: string, { mode, migrateUrl }: Config): Provided {
   };
 }
 
-export function connectionOf(url: string): ClientConfig & { readonly user: string } {
+function connectionOf(url: string): ClientConfig & { readonly user: string } {
   const { username } = new URL(url);
   return { connectionString: url, user: decodeURIComponent(username) };
 }

@@ -37,8 +37,8 @@ export type {
   ConversionRequest,
   UnknownPair,
 } from "./rules.ts";
-export type { Conversion, ConversionFilter, ConversionId, ConversionStatus } from "./store.ts";
-export { CONVERSION_STATUSES, conversionTable } from "./store.ts";
+export type { Conversion, ConversionFilter, ConversionId } from "./store.ts";
+export { CONVERSION_STATUSES } from "./store.ts";
 
 export interface Conversions {
   /** Answers the conversion as CREATED. `exists`: the ref_id was used before, for the conversion with this id. */

@@ -13,10 +13,10 @@ import {
 import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
 import { accept, type Decision, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import {
+  type BalanceTooLarge,
   checkFunds,
   checkPrecision,
   checkRoom,
-  type BalanceTooLarge,
   type ExceedPrecision,
   type InsufficientFunds,
   type RequestedAmount,

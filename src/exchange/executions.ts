@@ -1,6 +1,7 @@
 /** Executions as their parties read them. Their ids are made from their times, so bounds on one bound the other. */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Execution, ExecutionId } from "./execution.ts";
 import { executedAtOf, NO_EXECUTION, nextMatchId } from "./execution-id.ts";
@@ -46,5 +47,6 @@ function lowestId(instant: Instant): bigint {
 }
 
 function lowestOf(bounds: readonly bigint[]): bigint {
-  return bounds.reduce((low, bound) => (bound < low ? bound : low));
+  const [lowest] = bounds.toSorted((a, b) => (a < b ? -1 : 1));
+  return must(lowest, "there is a bound");
 }

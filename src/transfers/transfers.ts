@@ -4,7 +4,7 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { type Profile, profileKey, type ProfileNotFound } from "../customers/profiles.ts";
+import { type Profile, type ProfileNotFound, profileKey } from "../customers/profiles.ts";
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
 import { crossingKeys } from "../ledger/crossings.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
@@ -23,9 +23,9 @@ import { findTransfer, listTransfers, type Transfer, type TransferFilter } from 
 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export { notionalValue } from "./notional-value.ts";
-export type { CrossingRequest, TransferRefusal, TransferRequest, TransferSide } from "./rules.ts";
-export type { Crossing, CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
-export { CRYPTO_NETWORKS, TRANSFER_TYPES, transferTable } from "./store.ts";
+export type { CrossingRequest, TransferRefusal, TransferRequest } from "./rules.ts";
+export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
+export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 
 export interface Transfers {
   /** Answers the debit record. `exists`: the ref_id was used before, for the transfer whose debit record has this id. */
