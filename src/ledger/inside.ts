@@ -54,6 +54,11 @@ export class Inside {
     for (const waiting of this.#all) if (waiting.deadline <= now) waiting.unavailable("not in time");
   }
 
+  /** Tells everybody that their outcome is not known. */
+  tellAll(why: string): void {
+    for (const waiting of this.#all) waiting.unavailable(why);
+  }
+
   /** Answers when nobody is inside. Every command has a deadline, so this has one. */
   empty(): Promise<void> {
     return new Promise((resolve) => {

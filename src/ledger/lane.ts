@@ -38,7 +38,7 @@ interface Flight extends DecidedBatch {
   readonly sentAt: Instant;
 }
 
-/** Batches under way at once: one that commits, and one that is decided and sent meanwhile. */
+/** One batch commits while another is decided and sent. */
 const MOST_FLIGHTS = 2;
 /** How often a command is decided again before its caller is told to come back later. */
 const MOST_ROUNDS = 5;
@@ -46,6 +46,8 @@ const MOST_ROUNDS = 5;
 const CONTESTED_MS = 10_000;
 /** A batch that the database has not answered by then is treated as lost. */
 const FLIGHT_MS = 9_000;
+/** How long callers whose outcome is unknown wait for a database that is away. */
+const PATIENCE_MS = 2_000;
 const SWEEP_MS = 100;
 
 export class Lane {
@@ -336,8 +338,12 @@ export class Lane {
     for (const key of now) if (guards.get(keyName(key)) !== key.row.seq) this.#contested.note(keyName(key));
   }
 
-  /** Asks the database until it answers. Meanwhile whoever waits in line is told at once that nothing was done. */
+  /**
+   * Asks the database until it answers. Meanwhile whoever waits in line is told at once that nothing was done; those
+   * whose batch was under way are told a little later that they have to ask again, unless the answer comes before.
+   */
   async #untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
+    const patientUntil = this.#clock.now() + PATIENCE_MS;
     for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
       if (this.#state === "closed") throw new LaneClosed("nobody waits for the answer any more");
       try {
@@ -351,6 +357,8 @@ export class Lane {
         if (!this.#away) this.#log({ kind: "database_away", error: fault });
         this.#away = true;
         for (const waiting of this.#turns.take(this.#turns.size)) waiting.unavailable("the database is away");
+        if (this.#clock.now() > patientUntil)
+          this.#inside.tellAll("the database is away: the ref_id tells what was done");
         await pause(pauseMs);
       }
     }

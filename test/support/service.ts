@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ClientConfig } from "pg";
 import { pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
@@ -9,7 +10,7 @@ import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { type Service, startService } from "../../src/main.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { IdSource } from "../../src/std/id.ts";
-import { testDatabase, type TestDatabase } from "./database.ts";
+import { type TestDatabase, testDatabase } from "./database.ts";
 
 export interface TestCustomer {
   readonly id: CustomerId;
@@ -49,7 +50,11 @@ export interface Answer {
 
 const ids = new IdSource();
 
-export async function startTestService(settings: Partial<Config> = {}): Promise<TestService> {
+/** `through` puts something between the service and its database. */
+export async function startTestService(
+  settings: Partial<Config> = {},
+  through: (database: ClientConfig) => Promise<ClientConfig> = async (database) => database,
+): Promise<TestService> {
   const db = await testDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-service-"));
   const bootstrap = join(dataDir, "empty.json");
@@ -62,7 +67,7 @@ export async function startTestService(settings: Partial<Config> = {}): Promise<
     baseUrl: undefined,
     authUrl: undefined,
     dataDir,
-    databaseUrl: urlOf(db),
+    databaseUrl: urlOf({ ...db, connection: await through(db.connection) }),
     migrateUrl: urlOf(db, "owner"),
     bootstrap,
     roles: new Set(["api", "auth", "engine", "worker"]),

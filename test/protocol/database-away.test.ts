@@ -1,0 +1,82 @@
+/** The database goes away in the middle of things, and comes back. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type Relay, startRelay } from "../support/relay.ts";
+import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+let relay: Relay;
+let service: TestService;
+let customer: TestCustomer;
+let from: ProfileId;
+let to: ProfileId;
+beforeAll(async () => {
+  service = await startTestService({}, async (database) => {
+    relay = await startRelay(database);
+    return relay.connection;
+  });
+  customer = await service.customer();
+  [from, to] = await Promise.all([service.profile(customer, { USD: "1000" }), service.profile(customer)]);
+});
+afterAll(async () => {
+  await service.close();
+  await relay.close();
+});
+
+const send = (refId: string): Promise<Answer> =>
+  service.call("POST", "/v2/transfer/platform", {
+    as: customer.token,
+    body: { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD", ref_id: refId },
+  });
+
+test("without its database the service answers 503 with Retry-After, and recovers by itself, losing and doubling nothing", async () => {
+  const answers = new Map<string, Answer>();
+  let sent = 0;
+  let stop = false;
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!stop) {
+      const refId = `away ${++sent}`;
+      answers.set(refId, await send(refId));
+    }
+  });
+  await until("transfers are under way", () => answers.size > 50);
+  relay.refuse(true);
+  relay.cut();
+  await until("callers are told", () => [...answers.values()].some(({ status }) => status === 503));
+  const [write, read, ready, alive] = await Promise.all([
+    send("while away"),
+    service.call("GET", `/v2/profiles/${from}`, { as: customer.token }),
+    service.call("GET", "/readyz"),
+    service.call("GET", "/healthz"),
+  ]);
+  expect([write.status, read.status, ready.status, alive.status]).toEqual([503, 503, 503, 200]);
+  for (const { headers } of [write, read]) expect(headers.get("retry-after")).toMatch(/^[1-9][0-9]*$/);
+  expect(read.body).toEqual({
+    type: "about:blank",
+    title: "Service Unavailable",
+    status: 503,
+    detail: "the database cannot be reached",
+    meta: {},
+    request_id: read.headers.get("x-request-id"),
+  });
+
+  relay.refuse(false);
+  const back = Date.now();
+  await until("transfers are answered again", async () => (await send(`back ${++sent}`)).status === 200);
+  expect(Date.now() - back).toBeLessThan(5_000);
+  stop = true;
+  await Promise.all(callers);
+
+  // Whoever does not know repeats with the same ref_id and learns the truth: nothing answered is lost.
+  for (const [refId, { status, body }] of answers) {
+    if (status === 200) expect((await send(refId)).body.meta.existing.id).toBe(body.id);
+    else expect(status).toBe(503);
+  }
+  const [effects] = await service.db.owner.rows<{ refs: number; doubled: number }>(
+    `select count(*)::int as refs, count(*)::int - count(distinct ref_id)::int as doubled
+       from transfer where direction = 'DEBIT' and ref_id is not null`,
+  );
+  expect(effects?.doubled).toBe(0);
+  await expectBooksBalance(service.db.owner);
+});
