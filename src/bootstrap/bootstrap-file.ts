@@ -2,8 +2,9 @@
  * The bootstrap file: customers with their clients, profiles and opening balances, applied at every start. Read and
  * checked as a whole before anything of it is applied.
  */
-import { readFile } from "node:fs/promises";
+
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import Type, { type Static } from "typebox";
 import Value from "typebox/value";
 import { DECIMAL_PATTERN } from "../money/amount.ts";

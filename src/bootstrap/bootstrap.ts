@@ -1,12 +1,14 @@
 /** Applies a bootstrap file. Every step can be done again without effect, so it is applied whole at every start. */
+
+import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Clients } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Customers } from "../customers/customers.ts";
 import type { Profiles } from "../customers/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import type { Catalogue } from "../catalogue/catalogue.ts";
 import { parseAmount } from "../money/amount.ts";
-import type { Transfers } from "../transfers/transfers.ts";
+import { isScope } from "../oauth/scopes.ts";
+import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
 import { type BootstrapFile, BootstrapRefusal, idOf } from "./bootstrap-file.ts";
 
 interface Parts {
@@ -32,6 +34,12 @@ type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 
 /** A client that is there keeps its secret and its scopes: they are changed by the commands for it. */
 async function applyClient({ clients }: Parts, customerId: CustomerId, entry: ClientEntry): Promise<void> {
+  const unknown = entry.scopes.find((scope) => scope !== "*" && !isScope(scope));
+  if (unknown !== undefined) {
+    throw new BootstrapRefusal(
+      `${JSON.stringify(unknown)} is not a scope: client ${entry.client_id} of the bootstrap file`,
+    );
+  }
   const made = await clients.create({
     customerId,
     clientId: entry.client_id,
@@ -66,15 +74,13 @@ async function openBalance(
   const refused = (why: string): BootstrapRefusal =>
     new BootstrapRefusal(`the opening balance ${text} ${asset} of profile ${profileId} was refused: ${why}`);
   if (amount === "not_a_decimal" || amount === "too_large") throw refused(amount.replaceAll("_", " "));
-  const fiat = catalogue.findAsset(asset)?.kind === "fiat";
   const outcome = await transfers.cross({
     customerId,
     profileId,
     amount,
     asset,
     direction: "CREDIT",
-    type: fiat ? "WIRE_DEPOSIT" : "CRYPTO_DEPOSIT",
-    crossing: fiat ? {} : { cryptoNetwork: "ETHEREUM" },
+    ...sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount }),
     opening: true,
   });
   if (outcome.kind === "refused") throw refused(outcome.refusal.code.replaceAll("_", " "));

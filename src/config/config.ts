@@ -68,7 +68,7 @@ export function readConfig(environment: Environment): Config {
     if (text === undefined || text === "") return setting.absent;
     const value = setting.read(text);
     if (!(value instanceof Wrong)) return value;
-    lines.push(`${name} ${shown(name, text)} ${value.rule}`);
+    lines.push([name, ...shown(name, text), value.rule].join(" "));
     return setting.absent;
   };
   const config: Config = {
@@ -110,8 +110,8 @@ function misspelt(environment: Environment, known: ReadonlySet<string>): string[
 }
 
 /** What was given, unless it may hold a password. */
-function shown(name: string, text: string): string {
-  return /DATABASE|MIGRATE/.test(name) ? "" : JSON.stringify(text.slice(0, 100));
+function shown(name: string, text: string): string[] {
+  return /DATABASE|MIGRATE/.test(name) ? [] : [JSON.stringify(text.slice(0, 100))];
 }
 
 function oneOf<const Value extends string>(values: readonly Value[], absent: Value): Setting<Value> {

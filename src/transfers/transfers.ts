@@ -24,6 +24,7 @@ import { findTransfer, listTransfers, type Transfer, type TransferFilter } from 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export { notionalValue } from "./notional-value.ts";
 export type { CrossingRequest, TransferRefusal, TransferRequest } from "./rules.ts";
+export { sandboxCrossing } from "./sandbox-crossing.ts";
 export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
 export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 

@@ -75,7 +75,16 @@ export async function startTestService(
     logLevel: "silent",
     ...settings,
   };
-  const service = await startService(config, pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }));
+  const clean = async (): Promise<void> => {
+    await db.close();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  const service = await startService(config, pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" })).catch(
+    async (error: unknown) => {
+      await clean();
+      throw error;
+    },
+  );
   const { baseUrl, authUrl, core } = service;
 
   const token: TestService["token"] = async ({ clientId, secret }, scope) => {
@@ -135,8 +144,7 @@ export async function startTestService(
     },
     close: async () => {
       await service.stop();
-      await db.close();
-      await rm(dataDir, { recursive: true, force: true });
+      await clean();
     },
   };
 }

@@ -1,18 +1,15 @@
 /** Deposits out of nothing. These routes are added in sandbox mode only: elsewhere there is no such path. */
-import { createHash, randomBytes } from "node:crypto";
 import { type Static, Type } from "typebox";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles.ts";
-import type { ProfileId } from "../../ledger/accounts.ts";
-import type { RequestedAmount } from "../../ledger/refusals.ts";
 import type { Amount as Quantity } from "../../money/amount.ts";
-import type { Asset, AssetCode as Code } from "../../money/asset.ts";
-import { CRYPTO_NETWORKS, type CrossingRequest, notionalValue, type Transfers } from "../../transfers/transfers.ts";
+import type { AssetCode as Code } from "../../money/asset.ts";
+import { CRYPTO_NETWORKS, sandboxCrossing, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import { invalid } from "../failing-fields.ts";
 import { errors } from "../problem-responses.ts";
 import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../schemas.ts";
-import { doneValue, present, requestedAmount } from "../wire.ts";
+import { doneValue, requestedAmount } from "../wire.ts";
 import { ownProfile } from "./path-profile.ts";
 
 const DepositBody = Body(
@@ -64,9 +61,11 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
       const asset = catalogue.findAsset(body.asset);
       if (asset?.kind === "fiat") refuseCryptoFields(body);
       const amount = requestedAmount(body.amount);
+      const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
+      const cameBy = sandboxCrossing({ profileId, asset, amount, network, address, lastPrice: price });
       const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
-      const outcome = await transfers.cross({ ...deposit, ...cameBy(body, asset, { profileId, amount, price }) });
+      const outcome = await transfers.cross({ ...deposit, ...cameBy });
       const { id } = await doneValue(outcome, body);
       return { activity_id: id };
     },
@@ -80,29 +79,4 @@ function refuseCryptoFields(body: DepositBody): void {
     .filter((field) => body[field] !== undefined)
     .map((field) => ({ field, value: body[field] as string, rule: `is not for ${body.asset}, which is fiat` }));
   if (failing.length > 0) throw invalid(failing);
-}
-
-function cameBy(
-  { crypto_network: cryptoNetwork = "ETHEREUM", crypto_address }: DepositBody,
-  asset: Asset | undefined,
-  deposit: { readonly profileId: ProfileId; readonly amount: RequestedAmount; readonly price: Quantity | undefined },
-): Pick<CrossingRequest, "type" | "crossing"> {
-  if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", crossing: {} };
-  const { amount, price } = deposit;
-  return {
-    type: "CRYPTO_DEPOSIT",
-    crossing: present({
-      cryptoNetwork,
-      destinationAddress: crypto_address ?? addressOf(deposit.profileId, cryptoNetwork),
-      cryptoTxHash: randomBytes(32).toString("hex"),
-      cryptoTxIndex: "0",
-      // An amount that no asset can hold is about to be refused.
-      notionalValue: amount === "too_precise" ? undefined : notionalValue(asset, amount, price),
-    }),
-  };
-}
-
-/** Looks like an address of an EVM chain, and is nobody's. */
-function addressOf(profileId: ProfileId, network: string): string {
-  return `0x${createHash("sha256").update(`${profileId}/${network}`).digest("hex").slice(0, 40)}`;
 }
