@@ -4,15 +4,14 @@ import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts"
 import type { Market, MarketCode } from "../../src/catalogue/market.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { openProfile, profileKey, profileTable } from "../../src/customers/profiles.ts";
-import { readExecution, EXECUTION_COLUMNS, type Execution } from "../../src/exchange/execution.ts";
+import { EXECUTION_COLUMNS, type Execution, readExecution } from "../../src/exchange/execution.ts";
 import type { MarketState } from "../../src/exchange/market-state.ts";
 import { marketKey, marketTable } from "../../src/exchange/market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, orderTable, readOrder } from "../../src/exchange/order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { entering } from "../../src/ledger/crossings.ts";
+import { crossingKeys, entering } from "../../src/ledger/crossings.ts";
 import { accept, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/lane.ts";
-import { crossingKeys } from "../../src/ledger/crossings.ts";
 import { accountOf } from "../../src/ledger/refusals.ts";
 import { change, type SqlRecord } from "../../src/ledger/rows.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";

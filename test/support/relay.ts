@@ -1,6 +1,7 @@
 /** A relay between the service and PostgreSQL that can be cut, so that an answer is lost and nothing else. */
-import { createServer, connect, type Socket } from "node:net";
+
 import type { AddressInfo } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import type { ClientConfig } from "pg";
 
 export interface Relay {
