@@ -22,7 +22,7 @@ const INTRODUCTION = `Move assets between profiles, mint, redeem and convert sta
 
 **Amounts** are decimal strings with at most as many decimals as their asset allows; zeros at the end do not count, and nothing is ever rounded. Answers have neither exponents nor zeros at the end. **Times** are RFC 3339; answers have UTC and three decimals, and such a time as an inclusive bound finds its record.
 
-**Requests.** A field of a body that is not known is refused, a query parameter that is not known is ignored. \`null\` in an optional field is the same as leaving it out. What is somebody else's does not exist: 404, and in lists it is missing.
+**Requests.** A field of a body that is not known is refused, a query parameter that is not known is ignored. The name of a query parameter may be written with \`[]\` at its end: \`ids[]=a&ids[]=b\` is \`ids=a&ids=b\`. \`null\` in an optional field is the same as leaving it out. What is somebody else's does not exist: 404, and in lists it is missing.
 
 **Once.** Every answer that says that something happened is given after it is durable: after a time-out, send the request again with the same \`ref_id\` and learn the truth. A \`ref_id\` that was used before is answered with 409 and the first record in \`meta.existing\`, whatever else was sent. A refusal does not use it up.
 

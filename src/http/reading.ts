@@ -87,18 +87,16 @@ export interface ReadQuery {
 /**
  * Reads a query string: unknown parameters are left out, repeatable ones become lists, numbers and booleans are
  * converted, defaults filled in. A text that cannot be converted stays as it is, for the validator to refuse.
+ * `ids[]` is read as `ids`: some clients write it so. Given both ways it is given twice.
  */
 export function readQuery(sent: Readonly<Record<string, unknown>>, schema: ObjectSchema): ReadQuery {
   const query: Record<string, unknown> = {};
   const failing: FailingField[] = [];
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
-    const value = sent[name];
-    if (value === undefined) {
+    const texts = [...textsOf(sent[name]), ...textsOf(sent[`${name}[]`])];
+    if (texts.length === 0) {
       if (field.default !== undefined) query[name] = field.default;
-      continue;
-    }
-    const texts = (Array.isArray(value) ? value : [value]) as readonly string[];
-    if (field.type !== "array" && texts.length > 1) {
+    } else if (field.type !== "array" && texts.length > 1) {
       failing.push({ field: name, rule: "is given more than once" });
     } else if (texts.some((text) => text === "") && field.minLength !== 0) {
       failing.push({ field: name, rule: "is empty" });
@@ -108,6 +106,11 @@ export function readQuery(sent: Readonly<Record<string, unknown>>, schema: Objec
     }
   }
   return { query, failing };
+}
+
+function textsOf(value: unknown): readonly string[] {
+  if (value === undefined) return [];
+  return (Array.isArray(value) ? value : [value]) as readonly string[];
 }
 
 function converted(text: string | undefined, field: FieldSchema | undefined): unknown {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 
 let toy: ToyApi;
 beforeAll(async () => {
@@ -152,6 +152,23 @@ test("unknown query parameters are ignored, repeatable ones become lists, defaul
     /has more than 100 entries$/,
   );
   expect(await queryDetailOf(`ids=${ID}&ids=x`)).toBe(`ids[1] "x" ${NOT_A_UUID}`);
+});
+
+test("a parameter is read the same with [] at the end of its name, and given both ways it is given twice", async () => {
+  const other = ID.replace("0190", "0191");
+  for (const query of [
+    `ids[]=${ID}&ids[]=${other}`,
+    `ids%5B%5D=${ID}&ids%5B%5D=${other}`,
+    `ids=${ID}&ids[]=${other}`,
+  ]) {
+    const { body } = await ask(toy, `/v2/toys?${query}&limit[]=7`);
+    expect(body).toEqual({ query: { ids: [ID, other], order: "DESC", limit: 7 }, customer: GRANT.customerId });
+  }
+  expect(await queryDetailOf(`ids[]=${ID}&ids[]=x`)).toBe(`ids[1] "x" ${NOT_A_UUID}`);
+  expect(await queryDetailOf("nickname[]=a&nickname[]=b")).toBe("nickname is given more than once");
+  expect(await queryDetailOf("nickname=a&nickname[]=a")).toBe("nickname is given more than once");
+  expect(await queryDetailOf("nickname[]=")).toBe("nickname is empty");
+  expect(await queryDetailOf("nickname[0]=")).toBe("accepted");
 });
 
 test("a single-valued parameter given twice, empty or out of its range is 400", async () => {
