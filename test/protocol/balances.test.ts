@@ -47,6 +47,7 @@ test("all assets are listed in the order of their codes; named ones once each", 
       { asset: "PYUSD", available: "0", trading: "0" },
       { asset: "USD", available: "10.5", trading: "0" },
     ],
+    next_page_cursor: "",
   });
   const one = await balances(profile, "/USD");
   expectSuccess(one);
@@ -80,7 +81,7 @@ test("a balance is told as it was at a time, what was booked at that very moment
   expect(await balanceAt("0001-01-01T00:00:00Z")).toBe("0");
   expect(await balanceAt("9999-12-31T23:59:59.9999Z")).toBe("3");
   const listed = await balances(profile, `?assets=USD&at=${new Date(at - 1).toISOString()}`);
-  expect(listed.body).toEqual({ items: [{ asset: "USD", available: "0", trading: "0" }] });
+  expect(listed.body).toEqual({ items: [{ asset: "USD", available: "0", trading: "0" }], next_page_cursor: "" });
 });
 
 test("fiat comes in by wire", async () => {

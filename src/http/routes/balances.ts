@@ -12,7 +12,7 @@ import type { Api } from "../api.ts";
 import { errors } from "../problem-responses.ts";
 import { notFound } from "../problems.ts";
 import { problemOf } from "../refusals.ts";
-import { AssetCode, Decimal, ProfileIdParam, Repeatable } from "../schemas.ts";
+import { AssetCode, Decimal, ListOf, ProfileIdParam, Repeatable } from "../schemas.ts";
 import { lastUntil } from "../time-range.ts";
 import { ownProfile } from "./path-profile.ts";
 
@@ -60,20 +60,18 @@ function listRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
         operationId: "listBalances",
         tags: ["Balances"],
         summary: "List the balances of a profile",
-        description: "All assets that there are, or those that are named, in the order of their codes.",
+        description:
+          "All assets that there are, or those that are named, in the order of their codes. They are always one page.",
         params: Type.Object({ id: ProfileIdParam }),
         querystring: Type.Object({ assets: Repeatable(AssetCode, "These assets."), at: AtTime }),
-        response: {
-          200: Type.Object({ items: Type.Array(BalanceBody) }),
-          ...errors(400, 401, 403, 404, 429, 500, 503),
-        },
+        response: { 200: ListOf(BalanceBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
     },
     async ({ grant: { customerId }, params, query }) => {
       const profileId = await ownProfile(profiles, customerId, params.id);
       const assets = assetsOf(catalogue, query.assets);
       const balances = await readBalances(profileId, assets, query.at === undefined ? undefined : lastUntil(query.at));
-      return { items: balances.map(balanceBody) };
+      return { items: balances.map(balanceBody), next_page_cursor: "" };
     },
   );
 }
