@@ -1,11 +1,10 @@
 /**
  * Taking a profile out of use. It must be empty but for dust, which an internal transfer brings to the DEFAULT profile;
- * nothing may be about to be paid into it.
+ * nothing may be about to be paid into it. Done again it changes nothing and answers the profile as it is.
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import {
-  activeProfile,
   type Profile,
   type ProfileNotFound,
   profileKey,
@@ -47,8 +46,10 @@ export async function deactivation(
     lock: true,
     rests: [profileKey(profileId), profileKey(home), ...accountKeys],
     decide: (state, now) => {
-      const profile = activeProfile(state, profileId, customerId);
-      if (profile === undefined) return refuse(profileNotFound(profileId));
+      const profile = state.get(profileTable, profileId);
+      if (profile?.customerId !== customerId) return refuse(profileNotFound(profileId));
+      // Whoever lost the answer asks again, and is told what was done: there is no ref_id to learn it by.
+      if (profile.status === "INACTIVE") return accept(profile, {});
       const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
       const refusal = whyNot(profile, held);
       if (refusal !== undefined) return refuse(refusal);

@@ -119,9 +119,21 @@ test("a deactivated profile is still read and listed, but takes part in nothing"
   expect((await call("GET", `/${made.id}`)).body).toEqual(answer.body);
   expect((await call("GET", `?ids=${made.id}`)).body.items).toEqual([answer.body]);
   const problem = { status: 404, detail: `profile not found: ${made.id}` };
-  expectProblem(await call("PUT", `/${made.id}/deactivate`), problem);
   const transfer = { from_profile_id: made.id, to_profile_id: acme.defaultProfile, amount: "1", asset: "USD" };
   expectProblem(await service.call("POST", "/v2/transfer/internal", { as: acme.token, body: transfer }), problem);
+});
+
+test("deactivating again is answered with the profile as it is, but only to its owner", async () => {
+  const { body: made } = await call("POST", "", { nickname: "retired twice" });
+  const path = `/${made.id}/deactivate`;
+  const first = await call("PUT", path);
+  expectSuccess(first);
+  const again = await call("PUT", path);
+  expectSuccess(again);
+  expect(again.body).toEqual(first.body);
+  expect((await call("GET", `/${made.id}`)).body).toEqual(first.body);
+  const problem = { status: 404, detail: `profile not found: ${made.id}` };
+  expectProblem(await call("PUT", path, undefined, other.token), problem);
 });
 
 test("a deposit takes an inactive profile back into use", async () => {

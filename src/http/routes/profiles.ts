@@ -209,7 +209,7 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
         tags: ["Profiles"],
         summary: "Take a profile out of use",
         description:
-          "The profile must be empty, and nothing may be about to be paid into it. What is too small for its asset's precision is moved to the DEFAULT profile first. A deposit makes the profile active again.",
+          "The profile must be empty, and nothing may be about to be paid into it. What is too small for its asset's precision is moved to the DEFAULT profile first. A profile that is inactive already is answered as it is. A deposit makes it active again.",
         params: OneProfile,
         response: { 200: ProfileBody, ...errors(400, 401, 403, "profile-not-empty", 404, 429, 500, 503) },
       },
