@@ -6,7 +6,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
-import { DatabaseAway } from "../postgres/database.ts";
+import { DatabaseAway, serverError } from "../postgres/database.ts";
 import { shownValue } from "./failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
 import { freshRequestId } from "./request-id.ts";
@@ -30,11 +30,18 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
   FST_ERR_MAX_PARAM_LENGTH: () => new Problem(414, "a part of the path is longer than any identifier"),
 };
 
+/**
+ * What PostgreSQL says when it breaks off a statement at its time-out, or at that of a lock it waits for (SQLSTATE
+ * query_canceled, lock_not_available). It is busy, not broken: trying again helps.
+ */
+const TOOK_TOO_LONG: ReadonlySet<string> = new Set(["57014", "55P03"]);
+
 /** The problem that something thrown is told as. `undefined` stands for a bug. */
 function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
   if (thrown instanceof Problem) return thrown;
   if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
   if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
+  if (TOOK_TOO_LONG.has(serverError(thrown)?.code ?? "")) return unavailable("the database took too long", thrown);
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_VALIDATION") return shapeProblem(request);
   // The connection broke while the body was read: nobody hears this, and nothing was done.

@@ -1,0 +1,59 @@
+/** What a request hears when the world fails it: here by a real server that breaks its statements off. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Api } from "./server.ts";
+
+let testing: TestDatabase;
+let toy: ToyApi;
+beforeAll(async () => {
+  testing = await testDatabase();
+  toy = await startToyApi(readingRoutes);
+});
+afterAll(async () => {
+  await toy.close();
+  await testing.close();
+});
+
+function readingRoutes(api: Api): void {
+  const read = (path: string, work: (transaction: Queryable) => Promise<unknown>) =>
+    api.get(path, { config: { scope: "public" }, schema: { hide: true } }, () => testing.database.transaction(work));
+  read("/v2/slow", async (transaction) => {
+    await transaction.rows("set local statement_timeout = 20");
+    return transaction.rows("select pg_sleep(60)");
+  });
+  read("/v2/locked", async (transaction) => {
+    await transaction.rows("set local lock_timeout = 20");
+    return transaction.rows("select id from profile");
+  });
+  read("/v2/mistaken", (transaction) => transaction.rows("select 1 / 0"));
+}
+
+const TOOK_TOO_LONG = problem(503, "Service Unavailable", "the database took too long", {
+  headers: { "retry-after": "1" },
+});
+
+test("a statement that took too long is 503, to be tried again", async () => {
+  expect(await ask(toy, "/v2/slow")).toEqual(TOOK_TOO_LONG);
+  expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "a request met a fault", err: { code: "57014" } });
+});
+
+test("a lock that was not to be had in time is 503, to be tried again", async () => {
+  await testing.owner.transaction(async (holder) => {
+    await holder.rows("lock table profile in access exclusive mode");
+    expect(await ask(toy, "/v2/locked")).toEqual(TOOK_TOO_LONG);
+  });
+  expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "a request met a fault", err: { code: "55P03" } });
+});
+
+test("any other refusal of the database is a bug of ours, and its text is not told", async () => {
+  expect(await ask(toy, "/v2/mistaken")).toEqual(
+    problem(
+      500,
+      "Internal Server Error",
+      "something went wrong on our side; the request_id leads to what the log knows of it",
+    ),
+  );
+  expect(toy.logged.at(-1)).toMatchObject({ level: 50, msg: "a request met a bug", err: { code: "22012" } });
+});
