@@ -4,11 +4,13 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { assert, must } from "../std/assert.ts";
+import { tokenPath } from "./openapi-token.ts";
 
 export type Json = { [member: string]: unknown };
 
 /** What the document says about its groups of operations. Every operation has one of these tags. */
 const TAGS: Readonly<Record<string, string>> = {
+  Tokens: "What every request carries that is not a public one.",
   Profiles: "Who holds balances. Every customer has one DEFAULT profile and any number of others.",
   Balances: "What a profile holds: available, and held by open orders.",
   Sandbox: "Deposits out of nothing, in sandbox mode only.",
@@ -25,11 +27,12 @@ const REQUEST_ID_HEADER = {
 };
 
 export function finishedDocument(made: Json, addresses: { readonly baseUrl: string; readonly authUrl: string }): Json {
-  const operations = Object.values(made.paths as Record<string, Json>).flatMap((path) => Object.values(path) as Json[]);
+  const described: Record<string, Json> = { ...tokenPath(addresses.authUrl), ...(made.paths as Record<string, Json>) };
+  const operations = Object.values(described).flatMap((path) => Object.values(path) as Json[]);
   for (const operation of operations) describeResponses(operation);
   const used = new Set(operations.flatMap((operation) => operation.tags as string[]));
   const schemas: Record<string, Json> = {};
-  const paths = withNamedSchemas(made.paths, schemas);
+  const paths = withNamedSchemas(described, schemas);
   return {
     ...made,
     servers: [{ url: addresses.baseUrl, description: "This service." }],
@@ -37,7 +40,7 @@ export function finishedDocument(made: Json, addresses: { readonly baseUrl: stri
     paths,
     components: {
       securitySchemes: withTokenUrl(made.components as Json, `${addresses.authUrl}/oauth2/token`),
-      ...(operations.length > 0 ? { headers: { "X-Request-Id": REQUEST_ID_HEADER } } : {}),
+      headers: { "X-Request-Id": REQUEST_ID_HEADER },
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },
   };

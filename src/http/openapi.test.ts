@@ -109,7 +109,14 @@ test("an operation says which scopes it takes, a public one none", () => {
 });
 
 test("a schema with a title is said once", () => {
-  expect(Object.keys(document.components.schemas)).toEqual(["NewToy", "Problem", "Toy"]);
+  expect(Object.keys(document.components.schemas)).toEqual([
+    "NewToy",
+    "Problem",
+    "Token",
+    "TokenError",
+    "TokenRequest",
+    "Toy",
+  ]);
   const { get, post } = document.paths["/v2/documented"];
   expect(post.responses[200].content["application/json"].schema).toEqual({ $ref: "#/components/schemas/Toy" });
   expect(get.responses[200].content["application/json"].schema.properties.items.items).toEqual({
@@ -119,6 +126,43 @@ test("a schema with a title is said once", () => {
     schema: { $ref: "#/components/schemas/NewToy" },
     example: { amount: "1" },
   });
+});
+
+test("the token endpoint is there under its own address, open to all, with a form of two encodings", () => {
+  const { servers, security, operationId, tags, requestBody, responses } = document.paths["/oauth2/token"].post;
+  expect({ servers, security, operationId, tags }).toEqual({
+    servers: [{ url: "http://auth.toy.test", description: "The token endpoint has an address of its own." }],
+    security: [],
+    operationId: "issueToken",
+    tags: ["Tokens"],
+  });
+  const { content } = requestBody;
+  expect(Object.keys(content)).toEqual(["multipart/form-data", "application/x-www-form-urlencoded"]);
+  const [multipart, urlencoded] = Object.values(content);
+  expect(multipart).toEqual({
+    schema: { $ref: "#/components/schemas/TokenRequest" },
+    example: {
+      grant_type: "client_credentials",
+      client_id: "acme",
+      client_secret: "correct horse battery staple",
+      scope: "transfer:read_transfer transfer:write_platform_transfer",
+    },
+  });
+  expect(urlencoded).toEqual(multipart);
+  const form = document.components.schemas.TokenRequest;
+  expect(Object.keys(form.properties)).toEqual(["grant_type", "client_id", "client_secret", "scope"]);
+  expect(form.properties.client_secret).toMatchObject({ type: "string", format: "password", writeOnly: true });
+  const schemas = Object.entries<{ content: object }>(responses).map(([status, { content }]) => [status, content]);
+  const error = { schema: { $ref: "#/components/schemas/TokenError" }, example: expect.any(Object) };
+  expect(Object.fromEntries(schemas)).toEqual({
+    200: { "application/json": { ...error, schema: { $ref: "#/components/schemas/Token" } } },
+    400: { "application/json": error },
+    401: { "application/json": error },
+    500: { "application/json": error },
+    503: { "application/json": error },
+  });
+  expect(Object.keys(responses[401].headers)).toEqual(["X-Request-Id", "WWW-Authenticate"]);
+  expect(Object.keys(responses[503].headers)).toEqual(["X-Request-Id", "Retry-After"]);
 });
 
 test("problems of one status stand together, each with its example", () => {
@@ -143,7 +187,7 @@ test("an answer holds what its schema says and nothing else", async () => {
 });
 
 test("the routes that run the service are not in the document", () => {
-  expect(Object.keys(document.paths)).toEqual(["/v2/documented", "/v2/documented/{id}"]);
+  expect(Object.keys(document.paths)).toEqual(["/oauth2/token", "/v2/documented", "/v2/documented/{id}"]);
 });
 
 test("the reference page and all that it loads come from here, and it may load nothing else", async () => {

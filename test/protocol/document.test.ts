@@ -146,6 +146,30 @@ test("the examples of an order's problems are what the service answers", async (
   });
 });
 
+test("the token endpoint answers what its examples say, to both kinds of forms", async () => {
+  const customer = await service.customer();
+  const { requestBody, responses } = operations().find(({ operationId }) => operationId === "issueToken") ?? {};
+  const exampleOf = (status: string) => responses?.[status]?.content["application/json"]?.example as object;
+  const sent = requestBody?.content["multipart/form-data"]?.example as Readonly<Record<string, string>>;
+  const right = { ...sent, client_id: customer.clientId, client_secret: customer.secret };
+  const send = async (fields: Readonly<Record<string, string>>, form: FormData | URLSearchParams) => {
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
+    const answer = await fetch(`${service.authUrl}/oauth2/token`, { method: "POST", body: form });
+    return { status: answer.status, body: await answer.json() };
+  };
+  const granted = { status: 200, body: { ...exampleOf("200"), access_token: expect.any(String) } };
+  for (const form of [new FormData(), new URLSearchParams()]) expect(await send(right, form)).toEqual(granted);
+  const wrong = await send({ ...right, client_secret: "wrong" }, new FormData());
+  expect(wrong).toEqual({ status: 401, body: exampleOf("401") });
+  const narrow = await service.service.core.clients.create({
+    customerId: customer.id,
+    scopes: ["funding:read_profile"],
+  });
+  if (typeof narrow === "string") throw new Error(narrow);
+  const tooMuch = { ...right, client_id: narrow.clientId, client_secret: narrow.secret };
+  expect(await send(tooMuch, new FormData())).toEqual({ status: 400, body: exampleOf("400") });
+});
+
 describe("explains", () => {
   test("every operation, parameter and record", () => {
     for (const { operationId, summary, description, parameters = [] } of operations()) {
