@@ -6,8 +6,9 @@ import { Clients, type NewClientRefusal } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { formatInstant } from "../std/clock.ts";
 import { readDuration, readScopes, readText, readUuid } from "./arguments.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, table, withFoundation } from "./command.ts";
+import { type Answer, addCommand, addGroup, answering, Refused, withFoundation } from "./command.ts";
 import { getCustomer } from "./customers.ts";
+import { LISTED_AT_MOST, listing } from "./listing.ts";
 
 const DAY_MS = 86_400_000;
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
@@ -108,17 +109,13 @@ async function disableClient(clients: Clients, clientId: string): Promise<Answer
 function listOfCustomer({ customer }: { customer: CustomerId }): Promise<Answer> {
   return withFoundation(async ({ database }) => {
     await getCustomer(database, customer);
-    const clients = await listClients(database, customer);
-    const rows = clients.map(({ clientId, scopes, disabledAt, liveSecrets }) => [
-      clientId,
-      disabledAt === undefined ? "live" : "disabled",
-      String(liveSecrets),
-      scopes.join(","),
+    const found = (await listClients(database, customer, LISTED_AT_MOST + 1)).map(clientRecord);
+    return listing(found, ["client id", "state", "secrets", "scopes"], (client) => [
+      client.client_id,
+      client.disabled_at === undefined ? "live" : "disabled",
+      String(client.live_secrets),
+      client.scopes.join(","),
     ]);
-    return {
-      json: { items: clients.map(clientRecord) },
-      prose: table(["client id", "state", "secrets", "scopes"], rows),
-    };
   });
 }
 

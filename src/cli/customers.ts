@@ -9,6 +9,7 @@ import type { Queryable } from "../postgres/database.ts";
 import { formatInstant } from "../std/clock.ts";
 import { readText, readUuid } from "./arguments.ts";
 import { addCommand, addGroup, answering, Refused, table, withCore, withFoundation } from "./command.ts";
+import { LISTED_AT_MOST, listing } from "./listing.ts";
 
 /** Rows that are read at once. */
 const PAGE = 1_000;
@@ -58,9 +59,8 @@ function createCustomer({ name }: { name: string }) {
 
 function listAll() {
   return withFoundation(async ({ database }) => {
-    const items = (await listCustomers(database)).map(customerRecord);
-    const rows = items.map(({ id, name, created_at }) => [id, created_at, name]);
-    return { json: { items }, prose: table(["id", "created at", "name"], rows) };
+    const found = (await listCustomers(database, LISTED_AT_MOST + 1)).map(customerRecord);
+    return listing(found, ["id", "created at", "name"], ({ id, name, created_at }) => [id, created_at, name]);
   });
 }
 

@@ -8,10 +8,11 @@ import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
 import type { Customer } from "./customers-store.ts";
 
-/** In the order in which they were made. */
-export async function listCustomers(database: Queryable): Promise<Customer[]> {
+/** In the order in which they were made, the first `limit` of them. */
+export async function listCustomers(database: Queryable, limit: number): Promise<Customer[]> {
   const rows = await database.rows<{ id: CustomerId; name: string; created_at: Instant }>(
-    "select id, name, created_at from customer order by created_at, id",
+    "select id, name, created_at from customer order by created_at, id limit $1",
+    [limit],
   );
   return rows.map((row) => ({ id: row.id, name: row.name, createdAt: row.created_at }));
 }
@@ -35,8 +36,8 @@ export interface ListedClient {
   readonly lastUsedAt: Instant | undefined;
 }
 
-/** In the order in which they were made. */
-export async function listClients(database: Queryable, customerId: CustomerId): Promise<ListedClient[]> {
+/** In the order in which they were made, the first `limit` of them. */
+export async function listClients(database: Queryable, customerId: CustomerId, limit: number): Promise<ListedClient[]> {
   const rows = await database.rows<{
     client_id: string;
     scopes: string[];
@@ -51,8 +52,9 @@ export async function listClients(database: Queryable, customerId: CustomerId): 
        from client left join client_secret secret on secret.client_id = client.client_id
       where client.customer_id = $1
       group by client.client_id
-      order by client.created_at, client.client_id`,
-    [customerId],
+      order by client.created_at, client.client_id
+      limit $2`,
+    [customerId, limit],
   );
   return rows.map((row) => ({
     clientId: row.client_id,
