@@ -80,7 +80,8 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Aut
     return refuse(reply, answered);
   }
   const { clientId, tokenId } = answered;
-  options.log.info({ ...about, client_id: clientId, token_id: tokenId, scope: answered.body.scope }, "token issued");
+  // What goes well is a detail: at a higher level it would bury what does not.
+  options.log.debug({ ...about, client_id: clientId, token_id: tokenId, scope: answered.body.scope }, "token issued");
   return reply.headers(NOT_STORED).send(answered.body);
 }
 

@@ -325,6 +325,17 @@ test("past the bound of expensive comparisons the endpoint says when to come bac
   }
 });
 
+test("a refused token is news to the log, an issued one a detail", async () => {
+  const from = logged.length;
+  await send(urlencoded(IN_BODY));
+  await send(urlencoded({ ...IN_BODY, client_secret: "guess" }));
+  const told = logged.slice(from).map((line) => JSON.parse(line) as { level: number; msg: string });
+  expect(told.map(({ level, msg }) => ({ level, msg }))).toEqual([
+    { level: 20, msg: "token issued" },
+    { level: 30, msg: "token refused" },
+  ]);
+});
+
 test("neither secrets nor tokens nor keys are ever logged", async () => {
   const { body } = await send(urlencoded(IN_BODY));
   const [key] = await testing.database.rows<{ d: string }>("select private_jwk->>'d' as d from signing_key");
