@@ -3,9 +3,9 @@
  * not problems. Nothing that is secret is ever logged: no body, no header, no query.
  */
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
-import type { IncomingMessage } from "node:http";
 import { DatabaseAway } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
+import { sentRequestId } from "../std/request-id.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "./signing-keys.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
@@ -35,7 +35,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   const handleError = createErrorHandler(options.log);
   const server = fastify({
     bodyLimit: BODY_LIMIT_BYTES,
-    genReqId: (request) => requestIdOf(request) ?? options.ids.next(),
+    genReqId: (request) => sentRequestId(request.headers["x-request-id"]) ?? options.ids.next(),
     requestIdHeader: false,
     trustProxy: false,
     requestTimeout: 10_000,
@@ -114,12 +114,6 @@ function createErrorHandler(log: FastifyBaseLogger) {
       ? refuse(reply, new TokenRefusal("temporarily_unavailable", "the database cannot be reached"))
       : refuse(reply, new TokenRefusal("server_error", "the request failed; the log has why, under its X-Request-Id"));
   };
-}
-
-/** The caller's own id when it is one that may stand in a log. */
-function requestIdOf(request: Pick<IncomingMessage, "headers">): string | undefined {
-  const sent = request.headers["x-request-id"];
-  return typeof sent === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(sent) ? sent : undefined;
 }
 
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
