@@ -3,8 +3,8 @@
  * and schemas with a name said once.
  */
 import { isDeepStrictEqual } from "node:util";
+import { tokenPath } from "../oauth/oauth.ts";
 import { assert, must } from "../std/assert.ts";
-import { tokenPath } from "./openapi-token.ts";
 
 export type Json = { [member: string]: unknown };
 

@@ -14,6 +14,8 @@ import { type Poll, startPoll } from "./poll.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { Tokens } from "./tokens.ts";
 
+export { tokenPath } from "./token-operation.ts";
+
 export interface OauthOptions {
   readonly database: Database;
   readonly clock: Clock;

@@ -1,11 +1,8 @@
-/**
- * The token endpoint in the document. It is served by another server, under rules of its own (RFC 6749), so there is no
- * route here to make it of.
- */
+/** The token endpoint as the OpenAPI document of the API describes it, whose server has no route here to make it of. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../customers/clients.ts";
-import { TOKEN_PATH } from "../oauth/metadata.ts";
-import { TOKEN_LIFE_SECONDS } from "../oauth/token-life.ts";
-import { TOKEN_ERRORS, type TokenError } from "../oauth/token-refusal.ts";
+import { TOKEN_PATH } from "./metadata.ts";
+import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
+import { TOKEN_ERRORS, type TokenError } from "./token-refusal.ts";
 
 const TOKEN_REQUEST = {
   type: "object",
@@ -71,7 +68,7 @@ const TOKEN_REFUSED = {
   },
 };
 
-/** The endpoint as a path of the document. */
+/** A path of the document, with the one operation that it has. */
 export function tokenPath(authUrl: string) {
   return {
     [TOKEN_PATH]: {
