@@ -20,6 +20,7 @@ import { balanceRoutes } from "./http/routes/balances.ts";
 import { conversionRoutes } from "./http/routes/conversions.ts";
 import { executionRoutes } from "./http/routes/executions.ts";
 import { healthRoutes } from "./http/routes/health.ts";
+import { marketDataRoutes } from "./http/routes/market-data.ts";
 import { marketRoutes } from "./http/routes/markets.ts";
 import { orderRoutes } from "./http/routes/orders.ts";
 import { profileRoutes } from "./http/routes/profiles.ts";
@@ -170,6 +171,7 @@ function addResources(api: Api, config: Config, core: Core, { transfers, convers
   orderRoutes(api, exchange, profiles);
   executionRoutes(api, exchange, profiles);
   marketRoutes(api, exchange);
+  marketDataRoutes(api, exchange);
 }
 
 function logEngine(log: Logger, event: EngineEvent): void {

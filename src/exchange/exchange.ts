@@ -18,6 +18,7 @@ import { FillWaits } from "./await-fill.ts";
 import type { Execution } from "./execution.ts";
 import { type ExecutionQuery, readExecutions } from "./executions.ts";
 import { haltMarket, type MarketNotFound, resumeMarket } from "./halt.ts";
+import { createMarketData, type MarketData } from "./market-data.ts";
 import type { MarketState } from "./market-state.ts";
 import { findLastPrice, listMarkets, type MarketListing } from "./markets.ts";
 import type { Order, OrderId } from "./order.ts";
@@ -25,9 +26,12 @@ import { averagePrice, cancel, type OrderNotCancellable, type OrderNotFound, pla
 import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./orders-store.ts";
 import type { OrderRefusal, OrderRequest } from "./place-order.ts";
 
+export { type Candle, INCREMENTS, type Increment, incrementFor } from "./candles.ts";
 export type { Execution, ExecutionId } from "./execution.ts";
 export type { ExecutionQuery } from "./executions.ts";
 export type { MarketNotFound } from "./halt.ts";
+export { type MarketData, MOST_LEVELS, MOST_MATCHES } from "./market-data.ts";
+export type { Level, MarketPrice, Match, Statistics, Ticker } from "./market-data-store.ts";
 export type { MarketListing } from "./markets.ts";
 export type { Order, OrderId } from "./order.ts";
 export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
@@ -64,6 +68,7 @@ export interface Exchange {
   /** Newest first. */
   listExecutions(query: ExecutionQuery): Promise<Execution[]>;
   listMarkets(): Promise<MarketListing[]>;
+  readonly marketData: MarketData;
   /** What prices and commissions of the market are in. */
   quoteAssetOf(market: MarketCode): AssetCode;
   /** The markets that there are, in the order of their codes. */
@@ -107,6 +112,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
     listExecutions: (query) => readExecutions(database, query),
     listMarkets: () => listMarkets(database, catalogue),
+    marketData: createMarketData(parts),
     quoteAssetOf: (market) => must(catalogue.findMarket(market), "an execution is of a market of the catalogue").quote,
     marketCodes: () => catalogue.listMarkets().map(({ code }) => code),
     lastPrice: (market) => findLastPrice(database, market),

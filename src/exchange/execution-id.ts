@@ -40,6 +40,11 @@ export function executedAtOf(id: ExecutionId): Instant {
   return (Number(id >> TIME_SHIFT) + EPOCH) as Instant;
 }
 
+/** A stretch of time as the distance between ids that lie so far apart. */
+export function idSpan(millis: number): bigint {
+  return BigInt(millis) << TIME_SHIFT;
+}
+
 /**
  * The id of a match's journal, which the maker's id is written into: whoever has one finds the other, without a column.
  * It is a UUID of version 8 (RFC 9562, section 5.8: free for one's own use), and begins with the id's first 15

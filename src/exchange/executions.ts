@@ -41,7 +41,7 @@ export async function readExecutions(database: Queryable, query: ExecutionQuery)
 }
 
 /** The lowest id that an execution can have at this time or later. */
-function lowestId(instant: Instant): bigint {
+export function lowestId(instant: Instant): bigint {
   if (instant <= executedAtOf(NO_EXECUTION)) return NO_EXECUTION;
   return instant > executedAtOf(HIGHEST) ? HIGHEST : nextMatchId(NO_EXECUTION, FIRST_MARKET, instant);
 }

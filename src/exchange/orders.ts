@@ -94,7 +94,10 @@ export async function cancel(
 }
 
 /** What a unit of the base asset came to on average: zero before the first fill, else half up from exact totals. */
-export function averagePrice({ filled, filledGross }: Order, priceDecimals: number): Amount {
+export function averagePrice(
+  { filled, filledGross }: Pick<Order, "filled" | "filledGross">,
+  priceDecimals: number,
+): Amount {
   if (filled === ZERO) return ZERO;
   const decimals = Math.max(AVERAGE_DECIMALS, priceDecimals);
   const units = mulDiv(filledGross, 10n ** BigInt(decimals), filled, "half_up");

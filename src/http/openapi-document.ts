@@ -18,7 +18,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Conversions: "Minting, redeeming and converting stablecoins at par.",
   Orders: "Placing, reading and cancelling orders.",
   Executions: "What was traded.",
-  Markets: "What can be traded, and at which prices it is. Public.",
+  Markets: "What can be traded, and within which bounds. Public.",
+  "Market data": "Order books, prices, and what was traded by whomever. Public, but for candles.",
 };
 
 const REQUEST_ID_HEADER = {

@@ -64,8 +64,9 @@ export function orderProblem(refusal: OrderRefusal, body: NewOrderBody, markets:
   }
 }
 
-export function unknownMarket(market: string, markets: readonly MarketCode[]): Problem {
-  return invalid([{ field: "market", value: shownValue(market), rule: `is not one of ${markets.join(", ")}` }]);
+/** `field` is where the market was named. */
+export function unknownMarket(market: string, markets: readonly MarketCode[], field = "market"): Problem {
+  return invalid([{ field, value: shownValue(market), rule: `is not one of ${markets.join(", ")}` }]);
 }
 
 function refusedField(field: keyof typeof WIRE_FIELDS, body: NewOrderBody, rule: string): Problem {

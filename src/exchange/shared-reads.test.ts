@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { SharedReads } from "./shared-reads.ts";
+
+interface Read {
+  readonly key: string;
+  readonly answer: (value: string) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** Shared reads that a test ends itself, in the order in which they were started. */
+function held(): { reads: SharedReads<string, string>; started: Read[] } {
+  const started: Read[] = [];
+  const reads = new SharedReads<string, string>(
+    (key) => new Promise((answer, fail) => started.push({ key, answer, fail })),
+  );
+  return { reads, started };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("who asks while a read is under way shares the next one, which begins after they asked", async () => {
+  const { reads, started } = held();
+  const first = reads.get("BTCUSD");
+  const others = [reads.get("BTCUSD"), reads.get("BTCUSD"), reads.get("BTCUSD")];
+  expect(started).toHaveLength(1);
+  started[0]?.answer("old");
+  expect(await first).toBe("old");
+  await settled();
+  expect(started).toHaveLength(2);
+  started[1]?.answer("new");
+  expect(await Promise.all(others)).toEqual(["new", "new", "new"]);
+});
+
+test("at most one read per key is under way, however they come", async () => {
+  let running = 0;
+  let most = 0;
+  const reads = new SharedReads<string, number>(async () => {
+    running += 1;
+    most = Math.max(most, running);
+    await settled();
+    running -= 1;
+    return running;
+  });
+  const asked: Promise<number>[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    asked.push(reads.get("BTCUSD"), reads.get("BTCUSD"));
+    await Promise.resolve();
+    if (round % 3 === 0) await settled();
+  }
+  await Promise.all(asked);
+  expect(most).toBe(1);
+});
+
+test("keys do not wait for each other", async () => {
+  const { reads, started } = held();
+  void reads.get("BTCUSD");
+  const other = reads.get("ETHUSD");
+  expect(started.map(({ key }) => key)).toEqual(["BTCUSD", "ETHUSD"]);
+  started[1]?.answer("here");
+  expect(await other).toBe("here");
+});
+
+test("a read that fails fails for those who shared it alone", async () => {
+  const { reads, started } = held();
+  const first = reads.get("BTCUSD");
+  const second = reads.get("BTCUSD");
+  started[0]?.fail(new Error("away"));
+  await expect(first).rejects.toThrow("away");
+  await settled();
+  started[1]?.answer("back");
+  expect(await second).toBe("back");
+  const third = reads.get("BTCUSD");
+  started[2]?.answer("again");
+  expect(await third).toBe("again");
+});

@@ -1,0 +1,249 @@
+import { type Static, Type } from "typebox";
+import {
+  type Exchange,
+  type Level,
+  type MarketPrice,
+  type Match,
+  MOST_LEVELS,
+  MOST_MATCHES,
+  type Statistics,
+  type Ticker,
+} from "../../exchange/exchange.ts";
+import { type Amount, formatAmount } from "../../money/amount.ts";
+import { formatInstant } from "../../std/clock.ts";
+import type { Api } from "../api.ts";
+import { errors } from "../problem-responses.ts";
+import { Decimal, Repeatable, Timestamp } from "../schemas.ts";
+import { present } from "../wire.ts";
+import { candleRoutes } from "./candles.ts";
+import { MarketParam, marketInPath } from "./market-in-path.ts";
+import { unknownMarket } from "./order-problems.ts";
+
+const MarketText = Type.String({ examples: ["BTCUSD"] });
+const Price = { ...Decimal, description: "In the quote asset.", examples: ["25000.5"] };
+const AmountText = { ...Decimal, description: "In the base asset.", examples: ["0.5"] };
+
+const LevelBody = Type.Object({ price: Price, amount: AmountText }, { title: "Level" });
+const Side = Type.Array(LevelBody, { maxItems: MOST_LEVELS });
+
+const OrderBookBody = Type.Object({ market: MarketText, bids: Side, asks: Side }, { title: "OrderBook" });
+
+const StatisticsBody = Type.Object(
+  {
+    high: Type.Optional({ ...Price, description: "Left out, as all prices here, when nothing was traded." }),
+    low: Type.Optional(Price),
+    open: Type.Optional({ ...Price, description: "The first price in the range." }),
+    volume: AmountText,
+    volume_weighted_average_price: Type.Optional({
+      ...Price,
+      description: "Rounded half up at 8 decimals, or at the market's price decimals if these are more.",
+    }),
+    range: Type.Object({ begin: Timestamp, end: Timestamp }),
+  },
+  { title: "Statistics" },
+);
+
+const TickerBody = Type.Object(
+  {
+    market: MarketText,
+    best_bid: Type.Optional(LevelBody),
+    best_ask: Type.Optional(LevelBody),
+    last_execution: Type.Optional(LevelBody),
+    last_day: StatisticsBody,
+    today: StatisticsBody,
+    snapshot_at: Timestamp,
+  },
+  { title: "Ticker" },
+);
+
+const RecentExecutionBody = Type.Object(
+  {
+    match_number: Type.String({
+      description: "Rises with `executed_at`. It is the taker's execution_id; the maker's is the one before it.",
+      examples: ["911217432748032001"],
+    }),
+    price: Price,
+    amount: AmountText,
+    side: Type.Enum(["BUY", "SELL"], { description: "The taker's side." }),
+    executed_at: Timestamp,
+  },
+  { title: "RecentExecution" },
+);
+
+const PriceBody = Type.Object(
+  {
+    market: MarketText,
+    current_price: Type.Optional({
+      ...Price,
+      description: "Of the last execution; left out before the first.",
+    }),
+    yesterday_price: Type.Optional({
+      ...Price,
+      description: "Of the last execution that was 24 hours ago or earlier; left out when there was none.",
+    }),
+    snapshot_at: Timestamp,
+  },
+  { title: "Price" },
+);
+
+const PUBLIC = { scope: "public" } as const;
+const PARAMS = Type.Object({ market: MarketParam });
+
+type MarketDataExchange = Pick<Exchange, "marketCodes" | "marketData">;
+
+export function marketDataRoutes(api: Api, exchange: MarketDataExchange): void {
+  orderBookRoute(api, exchange);
+  tickerRoute(api, exchange);
+  recentExecutionsRoute(api, exchange);
+  pricesRoute(api, exchange);
+  candleRoutes(api, exchange);
+}
+
+function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
+  api.get(
+    "/v2/markets/:market/order-book",
+    {
+      config: PUBLIC,
+      schema: {
+        operationId: "getOrderBook",
+        tags: ["Market data"],
+        summary: "Read the order book of a market",
+        description: `What rests on the book at each price: bids descending, asks ascending, so the best come first. The best ${MOST_LEVELS} prices of each side at most. It is the book of one moment, which is not before the request.`,
+        params: PARAMS,
+        response: { 200: OrderBookBody, ...errors(400, 404, 429, 500, 503) },
+      },
+    },
+    async ({ params }) => {
+      const market = marketInPath(exchange, params.market);
+      const { bids, asks } = await exchange.marketData.orderBook(market);
+      return { market, bids: bids.map(levelBody), asks: asks.map(levelBody) };
+    },
+  );
+}
+
+function tickerRoute(api: Api, exchange: MarketDataExchange): void {
+  api.get(
+    "/v2/markets/:market/ticker",
+    {
+      config: PUBLIC,
+      schema: {
+        operationId: "getTicker",
+        tags: ["Market data"],
+        summary: "Read the best prices of a market and what was traded",
+        description:
+          "`last_day` is the 24 hours up to now, `today` is since midnight UTC. What a market does not have, such as a best bid on an empty book, is left out.",
+        params: PARAMS,
+        response: { 200: TickerBody, ...errors(400, 404, 429, 500, 503) },
+      },
+    },
+    async ({ params }) => {
+      const market = marketInPath(exchange, params.market);
+      return tickerBody(market, await exchange.marketData.ticker(market));
+    },
+  );
+}
+
+function recentExecutionsRoute(api: Api, exchange: MarketDataExchange): void {
+  api.get(
+    "/v2/markets/:market/recent-executions",
+    {
+      config: PUBLIC,
+      schema: {
+        operationId: "listRecentExecutions",
+        tags: ["Market data"],
+        summary: "List what was traded last on a market, newest first",
+        description: `One record for each match, whoever its parties are: the last ${MOST_MATCHES} at most.`,
+        params: PARAMS,
+        response: {
+          200: Type.Object({ items: Type.Array(RecentExecutionBody, { maxItems: MOST_MATCHES }) }),
+          ...errors(400, 404, 429, 500, 503),
+        },
+      },
+    },
+    async ({ params }) => {
+      const matches = await exchange.marketData.recentMatches(marketInPath(exchange, params.market));
+      return { items: matches.map(recentExecutionBody) };
+    },
+  );
+}
+
+function pricesRoute(api: Api, exchange: MarketDataExchange): void {
+  api.get(
+    "/v2/all-markets/prices",
+    {
+      config: PUBLIC,
+      schema: {
+        operationId: "listPrices",
+        tags: ["Market data"],
+        summary: "List the prices of all markets, or of some",
+        description: "In the order of the markets' codes.",
+        querystring: Type.Object({ markets: Repeatable(MarketParam, "Only these markets.") }),
+        response: { 200: Type.Object({ items: Type.Array(PriceBody) }), ...errors(400, 429, 500, 503) },
+      },
+    },
+    async ({ query }) => {
+      const codes = exchange.marketCodes();
+      const unknown = query.markets?.find((text) => codes.every((code) => code !== text));
+      if (unknown !== undefined) throw unknownMarket(unknown, codes, "markets");
+      const wanted: ReadonlySet<string> = new Set(query.markets ?? codes);
+      const prices = await exchange.marketData.prices();
+      return { items: prices.filter(({ market }) => wanted.has(market)).map(priceBody) };
+    },
+  );
+}
+
+function levelBody({ price, amount }: Level): Static<typeof LevelBody> {
+  return { price: formatAmount(price), amount: formatAmount(amount) };
+}
+
+function tickerBody(market: string, ticker: Ticker): Static<typeof TickerBody> {
+  const { bestBid, bestAsk, lastMatch } = ticker;
+  return {
+    market,
+    ...present({
+      best_bid: bestBid && levelBody(bestBid),
+      best_ask: bestAsk && levelBody(bestAsk),
+      last_execution: lastMatch && levelBody(lastMatch),
+    }),
+    last_day: statisticsBody(ticker.lastDay),
+    today: statisticsBody(ticker.today),
+    snapshot_at: formatInstant(ticker.at),
+  };
+}
+
+function statisticsBody({ begin, end, volume, prices }: Statistics): Static<typeof StatisticsBody> {
+  return {
+    ...(prices && {
+      high: formatAmount(prices.high),
+      low: formatAmount(prices.low),
+      open: formatAmount(prices.open),
+      volume_weighted_average_price: formatAmount(prices.average),
+    }),
+    volume: formatAmount(volume),
+    range: { begin: formatInstant(begin), end: formatInstant(end) },
+  };
+}
+
+function recentExecutionBody(match: Match): Static<typeof RecentExecutionBody> {
+  return {
+    match_number: match.id.toString(),
+    price: formatAmount(match.price),
+    amount: formatAmount(match.amount),
+    side: match.side,
+    executed_at: formatInstant(match.executedAt),
+  };
+}
+
+function priceBody({ market, at, current, yesterday }: MarketPrice): Static<typeof PriceBody> {
+  return {
+    market,
+    ...present({
+      current_price: optionalAmount(current),
+      yesterday_price: optionalAmount(yesterday),
+    }),
+    snapshot_at: formatInstant(at),
+  };
+}
+
+const optionalAmount = (amount: Amount | undefined): string | undefined =>
+  amount === undefined ? undefined : formatAmount(amount);

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { INCREMENTS } from "../../src/exchange/candles.ts";
+import { nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import type { ExecutionId } from "../../src/exchange/execution.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { IdSource } from "../../src/std/id.ts";
+import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+
+const PATH = "/v2/markets/BTCUSD/historical-candles";
+const MINUTE = 60_000;
+const WEEK = 7 * 24 * 60 * MINUTE;
+/** A Monday, midnight UTC. */
+const MONDAY = Date.parse("2026-03-02T00:00:00Z");
+
+const LENGTHS_MINUTES: Readonly<Record<string, number>> = {
+  ONE_MINUTE: 1,
+  FIVE_MINUTES: 5,
+  FIFTEEN_MINUTES: 15,
+  THIRTY_MINUTES: 30,
+  ONE_HOUR: 60,
+  TWO_HOURS: 120,
+  TWELVE_HOURS: 720,
+  ONE_DAY: 1_440,
+  ONE_WEEK: 10_080,
+  TWO_WEEKS: 20_160,
+  FOUR_WEEKS: 40_320,
+};
+
+interface Match {
+  readonly at: number;
+  /** In whole dollars, and in thousandths of a bitcoin. */
+  readonly price: number;
+  readonly amount: number;
+}
+
+/** All candles are laid out from here: the first Monday since 1970. */
+const ORIGIN = Date.parse("1970-01-05T00:00:00Z");
+
+/** What the candles of a market's matches are, one match after the other. The matches come in the order of their times. */
+function candlesOf(matches: readonly Match[], minutes: number) {
+  const length = minutes * MINUTE;
+  const candles = new Map<number, { open: number; high: number; low: number; close: number; volume: number }>();
+  for (const { at, price, amount } of matches) {
+    const begin = at - ((at - ORIGIN) % length);
+    const candle = candles.get(begin) ?? { open: price, high: price, low: price, close: price, volume: 0 };
+    candles.set(begin, {
+      open: candle.open,
+      high: Math.max(candle.high, price),
+      low: Math.min(candle.low, price),
+      close: price,
+      volume: candle.volume + amount,
+    });
+  }
+  return [...candles]
+    .toSorted(([a], [b]) => b - a)
+    .map(([begin, { open, high, low, close, volume }]) => ({
+      timestamp: new Date(begin).toISOString(),
+      open: `${open}`,
+      high: `${high}`,
+      low: `${low}`,
+      close: `${close}`,
+      volume: `${volume / 1_000}`,
+    }));
+}
+
+let service: TestService;
+let reader: TestCustomer;
+const matches: Match[] = [];
+
+/** Matches as the engine stores them, at times of our own: the maker's row and the taker's, of each market. */
+async function store(market: string, made: readonly Match[]): Promise<void> {
+  const [row] = await service.db.owner.rows<{ number: number }>("select number from market where code = $1", [market]);
+  const ids = new IdSource();
+  let last = 0n as ExecutionId;
+  const rows = made.flatMap(({ at, price, amount }) => {
+    const maker = nextMatchId(last, row?.number ?? 0, at as Instant);
+    last = takerId(maker);
+    return [maker, last].map((id) => ({ id: `${id}`, at: new Date(at).toISOString(), price, amount: amount / 1_000 }));
+  });
+  await service.db.owner.rows(
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select $1, id, $1, $1, $2, case id & 1 when 0 then 'SELL' else 'BUY' end::order_side, amount, price, 0, 0, at, 1, 1
+       from jsonb_to_recordset($3) as row (id bigint, at timestamptz, price numeric, amount numeric)`,
+    [ids.next(), market, JSON.stringify(rows)],
+  );
+}
+
+beforeAll(async () => {
+  service = await startTestService();
+  reader = await service.customer("reader");
+  // From every few seconds to weeks apart, in a row that is the same each time, with two in one millisecond.
+  let [at, state] = [MONDAY - 5 * WEEK, 7];
+  for (let n = 0; n < 400; n += 1) {
+    state = (state * 48_271) % 2_147_483_647;
+    const gap = [3_000, 40_000, 20 * MINUTE, 7 * 60 * MINUTE, 40 * 60 * MINUTE][state % 5] ?? 0;
+    at += n % 50 === 0 ? 0 : (state % gap) + 1;
+    matches.push({ at, price: 20_000 + (state % 9_000), amount: 1 + (state % 700) });
+  }
+  await store("BTCUSD", matches);
+  await store(
+    "ETHUSD",
+    matches.map((match) => ({ ...match, price: 1, amount: 1 })),
+  );
+});
+afterAll(() => service.close());
+
+const get = (query: string, as = reader.token) => service.call("GET", `${PATH}?${query}`, { as });
+
+/** All pages from the first one on. */
+async function all(query: string) {
+  const items: { timestamp: string }[] = [];
+  let cursor = "";
+  do {
+    const { status, body } = await get(`${query}&page_cursor=${cursor}`);
+    expect(status).toBe(200);
+    items.push(...body.items);
+    cursor = body.next_page_cursor;
+  } while (cursor !== "");
+  return items;
+}
+
+const iso = (time: number): string => new Date(time).toISOString();
+const WHOLE = `range.begin=${iso(MONDAY - 20 * WEEK)}&range.end=${iso(MONDAY + 60 * WEEK)}`;
+
+test("the candles of every increment are what the matches say, one after the other", async () => {
+  expect(Object.keys(LENGTHS_MINUTES)).toEqual(INCREMENTS);
+  for (const increment of INCREMENTS) {
+    const { status, body } = await get(`increment=${increment}&limit=1000&${WHOLE}`);
+    expect(status).toBe(200);
+    const expected = candlesOf(matches, LENGTHS_MINUTES[increment] ?? 0);
+    expect(body).toEqual({ market: "BTCUSD", increment, items: expected, next_page_cursor: "" });
+  }
+});
+
+test("days begin at midnight UTC, weeks on a Monday", async () => {
+  for (const { timestamp } of await all(`increment=ONE_DAY&${WHOLE}`)) expect(timestamp).toMatch(/T00:00:00\.000Z$/);
+  const weeks = await all(`increment=ONE_WEEK&${WHOLE}`);
+  expect(weeks.length).toBeGreaterThan(4);
+  expect(new Set(weeks.map(({ timestamp }) => new Date(timestamp).getUTCDay()))).toEqual(new Set([1]));
+});
+
+test("the pages of a list are together what one page is, whatever their size", async () => {
+  const whole = candlesOf(matches, 60);
+  expect(await all(`increment=ONE_HOUR&limit=7&${WHOLE}`)).toEqual(whole);
+  expect(await all(`increment=ONE_HOUR&limit=${whole.length}&${WHOLE}`)).toEqual(whole);
+});
+
+test("the range is of the times at which candles begin, both ends included, and a candle is never cut", async () => {
+  const hours = candlesOf(matches, 60);
+  const [newest, oldest] = [hours[10], hours[20]];
+  const range = `range.begin=${oldest?.timestamp}&range.end=${newest?.timestamp}`;
+  expect((await get(`increment=ONE_HOUR&${range}`)).body.items).toEqual(hours.slice(10, 21));
+  const within = `range.begin=${iso(Date.parse(oldest?.timestamp ?? "") + 1)}&range.end=${iso(Date.parse(newest?.timestamp ?? "") - 1)}`;
+  expect((await get(`increment=ONE_HOUR&${within}`)).body.items).toEqual(hours.slice(11, 20));
+  const inverted = `range.begin=${newest?.timestamp}&range.end=${oldest?.timestamp}`;
+  expect((await get(`increment=ONE_HOUR&${inverted}`)).body).toEqual({
+    market: "BTCUSD",
+    increment: "ONE_HOUR",
+    items: [],
+    next_page_cursor: "",
+  });
+});
+
+test("max_data_points takes the shortest increment that keeps to it", async () => {
+  const day = `range.begin=${iso(MONDAY)}&range.end=${iso(MONDAY + 24 * 60 * MINUTE - 1)}`;
+  const chosen = async (most: number) => (await get(`max_data_points=${most}&${day}`)).body.increment;
+  expect(await chosen(1_440)).toBe("ONE_MINUTE");
+  expect(await chosen(1_439)).toBe("FIVE_MINUTES");
+  expect(await chosen(24)).toBe("ONE_HOUR");
+  expect(await chosen(1)).toBe("ONE_DAY");
+  const { body } = await get(`max_data_points=24&${day}`);
+  expect(body.items).toEqual((await get(`increment=ONE_HOUR&${day}`)).body.items);
+});
+
+test("without a range the candles of the last 26 weeks are listed", async () => {
+  const now = Date.now();
+  const recent: Match = { at: now - 25 * WEEK, price: 3, amount: 5 };
+  const old: Match = { at: now - 27 * WEEK, price: 4, amount: 5 };
+  await store("LTCUSD", [old, recent]);
+  const { body } = await service.call("GET", "/v2/markets/LTCUSD/historical-candles?increment=ONE_MINUTE", {
+    as: reader.token,
+  });
+  expect(body.items).toEqual(candlesOf([recent], 1));
+});
+
+test("ends of the calendar as a range take in everything", async () => {
+  const everything = "range.begin=0001-01-01T00:00:00Z&range.end=9999-12-31T23:59:59.999Z";
+  expect((await get(`increment=ONE_WEEK&${everything}`)).body.items).toEqual(candlesOf(matches, 10_080));
+});
+
+test("a request for candles is refused in whole sentences", async () => {
+  const refused = async (query: string) => {
+    const { status, body } = await get(query);
+    expect(status).toBe(400);
+    return body.meta.errors;
+  };
+  expect(await refused("")).toEqual([{ field: "increment", rule: "is required, or max_data_points" }]);
+  expect(await refused("increment=ONE_DAY&max_data_points=5")).toEqual([
+    { field: "increment", value: "ONE_DAY", rule: "cannot be given with max_data_points" },
+  ]);
+  expect(await refused("increment=ONE_YEAR")).toEqual([
+    { field: "increment", value: "ONE_YEAR", rule: `is not one of ${INCREMENTS.join(", ")}` },
+  ]);
+  expect(await refused("max_data_points=1")).toEqual([
+    {
+      field: "max_data_points",
+      value: 1,
+      rule: "is less than what there is of FOUR_WEEKS, the longest increment, in the range",
+    },
+  ]);
+  expect(await refused("increment=ONE_DAY&limit=1001")).toEqual([
+    { field: "limit", value: 1001, rule: "is above 1000" },
+  ]);
+  const { body } = await get(`increment=ONE_HOUR&limit=1&${WHOLE}`);
+  expect(await refused(`increment=ONE_DAY&limit=1&${WHOLE}&page_cursor=${body.next_page_cursor}`)).toEqual([
+    { field: "page_cursor", rule: "belongs to another list: the filters are those that it came with" },
+  ]);
+});
+
+test("candles need their scope, and a market that there is", async () => {
+  const token = await service.token(reader, "exchange:read_order");
+  expect((await get("increment=ONE_DAY", token)).status).toBe(403);
+  expect((await service.call("GET", `${PATH}?increment=ONE_DAY`)).status).toBe(401);
+  const unknown = await service.call("GET", "/v2/markets/XXXUSD/historical-candles?increment=ONE_DAY", {
+    as: reader.token,
+  });
+  expect([unknown.status, unknown.body.detail]).toEqual([404, "market not found: XXXUSD"]);
+});
+
+test("the ticker counts the last day alone, and yesterday's price is of a day ago or earlier", async () => {
+  const now = Date.now();
+  const day = 24 * 60 * MINUTE;
+  await store("UNIUSD", [
+    { at: now - 2 * day, price: 5, amount: 1_000 },
+    { at: now - day - MINUTE, price: 6, amount: 1_000 },
+    { at: now - day + MINUTE, price: 9, amount: 2_000 },
+    { at: now, price: 8, amount: 1_000 },
+  ]);
+  const { body } = await service.call("GET", "/v2/markets/UNIUSD/ticker");
+  expect(body.last_day).toMatchObject({
+    high: "9",
+    low: "8",
+    open: "9",
+    volume: "3",
+    volume_weighted_average_price: "8.66666667",
+  });
+  expect(body.last_execution).toEqual({ price: "8", amount: "1" });
+  const prices = await service.call("GET", "/v2/all-markets/prices?markets=UNIUSD");
+  expect(prices.body.items).toMatchObject([{ market: "UNIUSD", yesterday_price: "6" }]);
+});
