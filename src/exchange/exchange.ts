@@ -30,8 +30,8 @@ export { type Candle, INCREMENTS, type Increment, incrementFor } from "./candles
 export type { Execution, ExecutionId } from "./execution.ts";
 export type { ExecutionQuery } from "./executions.ts";
 export type { MarketNotFound } from "./halt.ts";
-export { type MarketData, MOST_LEVELS, MOST_MATCHES } from "./market-data.ts";
-export type { Level, MarketPrice, Match, Statistics, Ticker } from "./market-data-store.ts";
+export { type MarketData, MOST_LEVELS, MOST_MATCHES, type Statistics, type Ticker } from "./market-data.ts";
+export type { Level, MarketPrice, Match } from "./market-data-store.ts";
 export type { MarketListing } from "./markets.ts";
 export type { Order, OrderId } from "./order.ts";
 export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";

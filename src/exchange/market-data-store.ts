@@ -1,6 +1,6 @@
 /** Market data's SQL. A match is read by its taker's execution, whose id is odd; ids are times. */
 import type { MarketCode } from "../catalogue/market.ts";
-import { type Amount, amountOf, ZERO } from "../money/amount.ts";
+import { type Amount, amountOf } from "../money/amount.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
@@ -8,7 +8,7 @@ import type { ExecutionId } from "./execution.ts";
 import { executedAtOf } from "./execution-id.ts";
 import { lowestId } from "./executions.ts";
 import type { OrderSide } from "./order.ts";
-import { averagePrice } from "./orders.ts";
+import type { Minute, Sums } from "./traded-sums.ts";
 
 /** A price and what there is at it, or was. */
 export interface Level {
@@ -30,29 +30,6 @@ export interface Match extends Level {
   /** The taker's side. */
   readonly side: OrderSide;
   readonly executedAt: Instant;
-}
-
-/** What was traded from some time to now. */
-export interface Statistics {
-  readonly begin: Instant;
-  readonly end: Instant;
-  /** In the base asset. */
-  readonly volume: Amount;
-  /** Undefined when nothing was traded. */
-  readonly prices:
-    | { readonly open: Amount; readonly high: Amount; readonly low: Amount; readonly average: Amount }
-    | undefined;
-}
-
-export interface Ticker {
-  readonly at: Instant;
-  readonly bestBid: Level | undefined;
-  readonly bestAsk: Level | undefined;
-  readonly lastMatch: Level | undefined;
-  /** The 24 hours up to now. */
-  readonly lastDay: Statistics;
-  /** Since midnight UTC. */
-  readonly today: Statistics;
 }
 
 export interface MarketPrice {
@@ -113,76 +90,116 @@ export async function readPrices(database: Queryable, now: Instant): Promise<Mar
   }));
 }
 
-interface TickerRow {
+/** The best prices, and the prices that some ids lead to. */
+export interface Quotes {
+  readonly bestBid: Level | undefined;
+  readonly bestAsk: Level | undefined;
+  /** The last match up to the id asked for. */
+  readonly lastMatch: Level | undefined;
+  /** The price of the first match from each of the ids asked for. */
+  readonly opens: readonly (Amount | undefined)[];
+}
+
+interface QuoteRow {
   readonly bid_price: string | null;
   readonly bid_amount: string | null;
   readonly ask_price: string | null;
   readonly ask_amount: string | null;
   readonly last_price: string | null;
   readonly last_amount: string | null;
-  readonly open: string | null;
-  readonly high: string | null;
-  readonly low: string | null;
-  readonly volume: string | null;
-  readonly gross: string | null;
+  readonly opens: readonly (string | null)[];
 }
 
-/**
- * One statement, so that its parts fit together: a row for each range, and in each row what is of now. Ranges have no
- * upper bound, so the last match is in them also when its engine's clock is ahead of this one.
- */
-export async function readTicker(
+export async function readQuotes(
   database: Queryable,
   market: MarketCode,
-  now: Instant,
-  priceDecimals: number,
-): Promise<Ticker> {
-  const begins = { day: (now - DAY) as Instant, today: (now - (now % DAY)) as Instant };
-  const rows = await database.rows<TickerRow>(
+  last: ExecutionId,
+  begins: readonly bigint[],
+): Promise<Quotes> {
+  const [row] = await database.rows<QuoteRow>(
     `select bid.price as bid_price, bid.amount as bid_amount, ask.price as ask_price, ask.amount as ask_amount,
             last.price as last_price, last.amount as last_amount,
-            first.price as open, total.high, total.low, total.volume, total.gross
-       from unnest($2::bigint[]) with ordinality as range (since, n)
-      cross join lateral (
-        select max(price) as high, min(price) as low, sum(amount) as volume, sum(amount * price) as gross
-          from execution where market = $1 and (id & 1) = 1 and id >= range.since) total
-       left join lateral (
-         select price from execution
-          where market = $1 and (id & 1) = 1 and id >= range.since order by id limit 1) first on true
-       left join (
-         select price, amount from execution
-          where market = $1 and (id & 1) = 1 order by id desc limit 1) last on true
+            array(select (select price from execution
+                           where market = $1 and (id & 1) = 1 and id >= b.id order by id limit 1)::text
+                    from unnest($3::bigint[]) with ordinality as b (id, n) order by b.n) as opens
+       from (values (1)) as one
        left join (
          select price, sum(base_amount - filled) as amount from orders
           where market = $1 and status = 'OPEN' and side = 'BUY' group by price order by price desc limit 1) bid on true
        left join (
          select price, sum(base_amount - filled) as amount from orders
           where market = $1 and status = 'OPEN' and side = 'SELL' group by price order by price limit 1) ask on true
-      order by range.n`,
-    [market, [lowestId(begins.day), lowestId(begins.today)]],
+       left join (
+         select price, amount from execution
+          where market = $1 and (id & 1) = 1 and id <= $2 order by id desc limit 1) last on true`,
+    [market, last, begins],
   );
-  const [day, today] = [must(rows[0], A_ROW_EACH), must(rows[1], A_ROW_EACH)];
+  const quotes = must(row, "one row is joined with what there is");
   return {
-    at: now,
-    bestBid: findLevel(day.bid_price, day.bid_amount),
-    bestAsk: findLevel(day.ask_price, day.ask_amount),
-    lastMatch: findLevel(day.last_price, day.last_amount),
-    lastDay: readStatistics(day, begins.day, now, priceDecimals),
-    today: readStatistics(today, begins.today, now, priceDecimals),
+    bestBid: findLevel(quotes.bid_price, quotes.bid_amount),
+    bestAsk: findLevel(quotes.ask_price, quotes.ask_amount),
+    lastMatch: findLevel(quotes.last_price, quotes.last_amount),
+    opens: quotes.opens.map(readAmount),
   };
 }
 
-const A_ROW_EACH = "there is a row for each range";
+/** What was traded in a minute, as far as it was read. */
+export interface ReadMinute {
+  readonly minute: Minute;
+  readonly sums: Sums;
+  readonly matches: number;
+  readonly last: ExecutionId;
+}
 
-function readStatistics(row: TickerRow, begin: Instant, end: Instant, priceDecimals: number): Statistics {
-  const { open, high, low, volume, gross } = row;
-  if (open === null || high === null || low === null || volume === null || gross === null) {
-    return { begin, end, volume: ZERO, prices: undefined };
-  }
-  const traded = amountOf(volume);
-  const average = averagePrice({ filled: traded, filledGross: amountOf(gross) }, priceDecimals);
-  const prices = { open: amountOf(open), high: amountOf(high), low: amountOf(low), average };
-  return { begin, end, volume: traded, prices };
+interface SumsRow {
+  readonly high: string | null;
+  readonly low: string | null;
+  readonly volume: string | null;
+  readonly gross: string | null;
+}
+
+/** Sums up the first so many matches behind an id, by minutes, which are `span` of ids long. In the order of time. */
+export async function readMinutes(
+  database: Queryable,
+  market: MarketCode,
+  after: ExecutionId,
+  span: bigint,
+  most: number,
+): Promise<ReadMinute[]> {
+  const rows = await database.rows<SumsRow & { minute: string; matches: string; last: string }>(
+    `select id / $3::bigint as minute, max(price) as high, min(price) as low, sum(amount) as volume,
+            sum(amount * price) as gross, count(*) as matches, max(id) as last
+       from (select id, price, amount from execution
+              where market = $1 and (id & 1) = 1 and id > $2 order by id limit $4) match
+      group by 1 order by 1`,
+    [market, after, span, most],
+  );
+  return rows.map((row) => ({
+    minute: Number(row.minute) as Minute,
+    sums: must(findSums(row), "a minute that is there has matches"),
+    matches: Number(row.matches),
+    last: BigInt(row.last) as ExecutionId,
+  }));
+}
+
+/** Sums up the matches from one id and before another; undefined when there are none. */
+export async function readSums(
+  database: Queryable,
+  market: MarketCode,
+  from: bigint,
+  before: bigint,
+): Promise<Sums | undefined> {
+  const [row] = await database.rows<SumsRow>(
+    `select max(price) as high, min(price) as low, sum(amount) as volume, sum(amount * price) as gross
+       from execution where market = $1 and (id & 1) = 1 and id >= $2 and id < $3`,
+    [market, from, before],
+  );
+  return row && findSums(row);
+}
+
+function findSums({ high, low, volume, gross }: SumsRow): Sums | undefined {
+  if (high === null || low === null || volume === null || gross === null) return undefined;
+  return { high: amountOf(high), low: amountOf(low), volume: amountOf(volume), gross: amountOf(gross) };
 }
 
 const readAmount = (text: string | null): Amount | undefined => (text === null ? undefined : amountOf(text));

@@ -4,20 +4,50 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { MarketCode } from "../catalogue/market.ts";
+import { type Amount, ZERO } from "../money/amount.ts";
 import type { Queryable } from "../postgres/database.ts";
-import type { Clock } from "../std/clock.ts";
+import { must } from "../std/assert.ts";
+import type { Clock, Instant } from "../std/clock.ts";
 import { type Candle, type CandleQuery, listCandles } from "./candles.ts";
+import { DayOfTrading, type TradedDay } from "./day-of-trading.ts";
+import { lowestId } from "./executions.ts";
 import {
+  type Level,
   type MarketPrice,
   type Match,
   type OrderBook,
+  type Quotes,
   readBook,
   readPrices,
+  readQuotes,
   readRecentMatches,
-  readTicker,
-  type Ticker,
 } from "./market-data-store.ts";
+import { averagePrice } from "./orders.ts";
 import { SharedReads } from "./shared-reads.ts";
+import type { Sums } from "./traded-sums.ts";
+
+/** What was traded from some time to now. */
+export interface Statistics {
+  readonly begin: Instant;
+  readonly end: Instant;
+  /** In the base asset. */
+  readonly volume: Amount;
+  /** Undefined when nothing was traded. */
+  readonly prices:
+    | { readonly open: Amount; readonly high: Amount; readonly low: Amount; readonly average: Amount }
+    | undefined;
+}
+
+export interface Ticker {
+  readonly at: Instant;
+  readonly bestBid: Level | undefined;
+  readonly bestAsk: Level | undefined;
+  readonly lastMatch: Level | undefined;
+  /** The 24 hours up to now. */
+  readonly lastDay: Statistics;
+  /** Since midnight UTC. */
+  readonly today: Statistics;
+}
 
 export interface MarketData {
   /** With at most `MOST_LEVELS` levels on each side, the best ones. */
@@ -41,11 +71,21 @@ export interface MarketDataParts {
 }
 
 export function createMarketData({ database, catalogue, clock }: MarketDataParts): MarketData {
-  const priceDecimals = (market: MarketCode): number => catalogue.findMarket(market)?.priceDecimals ?? 0;
+  const days = new Map<MarketCode, DayOfTrading>();
+  const dayOf = (market: MarketCode): DayOfTrading => {
+    const day = days.get(market) ?? new DayOfTrading(database, market);
+    days.set(market, day);
+    return day;
+  };
+  const readTicker = async (market: MarketCode): Promise<Ticker> => {
+    const day = await dayOf(market).read(clock.now());
+    // Read after the sums, so that what they count has an opening price, and with the last match that they count.
+    const begins = [lowestId(day.begins.lastDay), lowestId(day.begins.today)];
+    const quotes = await readQuotes(database, market, day.last, begins);
+    return tickerOf(day, quotes, catalogue.findMarket(market)?.priceDecimals ?? 0);
+  };
   const books = new SharedReads((market: MarketCode) => readBook(database, market, MOST_LEVELS));
-  const tickers = new SharedReads((market: MarketCode) =>
-    readTicker(database, market, clock.now(), priceDecimals(market)),
-  );
+  const tickers = new SharedReads(readTicker);
   const matches = new SharedReads((market: MarketCode) => readRecentMatches(database, market, MOST_MATCHES));
   const prices = new SharedReads<"all", readonly MarketPrice[]>(() => readPrices(database, clock.now()));
   return {
@@ -54,5 +94,26 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
     recentMatches: (market) => matches.get(market),
     prices: () => prices.get("all"),
     candles: (market, query) => listCandles(database, market, query),
+  };
+}
+
+function tickerOf(day: TradedDay, { opens, ...quotes }: Quotes, priceDecimals: number): Ticker {
+  const { at, begins } = day;
+  const statistics = (begin: Instant, sums: Sums | undefined, open: Amount | undefined): Statistics => {
+    if (sums === undefined) return { begin, end: at, volume: ZERO, prices: undefined };
+    const { high, low, volume, gross } = sums;
+    const average = averagePrice({ filled: volume, filledGross: gross }, priceDecimals);
+    return {
+      begin,
+      end: at,
+      volume,
+      prices: { open: must(open, "what was traded began with a match"), high, low, average },
+    };
+  };
+  return {
+    at,
+    ...quotes,
+    lastDay: statistics(begins.lastDay, day.lastDay, opens[0]),
+    today: statistics(begins.today, day.today, opens[1]),
   };
 }
