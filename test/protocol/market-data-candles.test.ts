@@ -218,7 +218,7 @@ test("a request for candles is refused in whole sentences", async () => {
   ]);
 });
 
-test("candles need their scope, and a market that there is", async () => {
+test("candles need their scope, a request of the right shape, and a market that there is", async () => {
   const token = await service.token(reader, "exchange:read_order");
   expect((await get("increment=ONE_DAY", token)).status).toBe(403);
   expect((await service.call("GET", `${PATH}?increment=ONE_DAY`)).status).toBe(401);
@@ -226,6 +226,8 @@ test("candles need their scope, and a market that there is", async () => {
     as: reader.token,
   });
   expect([unknown.status, unknown.body.detail]).toEqual([404, "market not found: XXXUSD"]);
+  const shapeless = await service.call("GET", "/v2/markets/XXXUSD/historical-candles", { as: reader.token });
+  expect(shapeless.status).toBe(400);
 });
 
 test("the ticker counts the last day alone, and yesterday's price is of a day ago or earlier", async () => {

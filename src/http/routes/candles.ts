@@ -70,8 +70,8 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
       },
     },
     async (request) => {
-      const market = marketInPath(exchange, request.params.market);
       const { series, wanted } = asked(request, request.query, systemClock.now());
+      const market = marketInPath(exchange, request.params.market);
       const candles = await exchange.marketData.candles(market, { ...series, limit: wanted.limit + 1 });
       const made = page(candles, wanted, ({ at }) => positionText({ ...series, before: at }), candleBody);
       return { market, increment: series.increment, ...made };
