@@ -339,7 +339,11 @@ create table orders (
 create index orders_customer on orders (customer_id, id);
 -- What an engine has yet to take, the oldest first; and what it reads when it builds its book anew.
 create index orders_pending on orders (market, created_at, id) where status = 'PENDING_SUBMISSION';
-create index orders_open on orders (market, status) where status in ('SUBMITTED', 'OPEN');
+-- The book: levels in the order of their prices, the best one first from either end. Nothing that a partial fill
+-- changes is in it.
+create index orders_book on orders (market, side, price) where status = 'OPEN';
+-- The stops that an engine reads when it builds its book anew.
+create index orders_waiting on orders (market) where status = 'SUBMITTED';
 
 -- A cancel that was asked for, until the market's engine has dealt with it.
 create table order_cancel (
@@ -373,5 +377,6 @@ create table execution (
 create index execution_customer on execution (customer_id, id);
 create index execution_order on execution (order_id, id);
 create index execution_account on execution (customer_id, account_id, id) where account_id is not null;
-create index execution_market on execution (market, id);
+-- Matches, each by its taker's execution, whose id is odd. Prices and statistics are read from the index alone.
+create index execution_match on execution (market, id) include (price, amount) where (id & 1) = 1;
 create index execution_batch on execution using brin (batch int8_minmax_multi_ops) with (pages_per_range = 32, autosummarize = on);
