@@ -190,7 +190,7 @@ create table execution (
 CREATE INDEX execution_account ON public.execution USING btree (customer_id, account_id, id) WHERE (account_id IS NOT NULL);
 CREATE INDEX execution_batch ON public.execution USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX execution_customer ON public.execution USING btree (customer_id, id);
-CREATE INDEX execution_market ON public.execution USING btree (market, id);
+CREATE INDEX execution_match ON public.execution USING btree (market, id) INCLUDE (price, amount) WHERE ((id & (1)::bigint) = 1);
 CREATE INDEX execution_order ON public.execution USING btree (order_id, id);
 grant select, insert on execution to service;
 
@@ -322,9 +322,10 @@ create table orders (
   constraint orders_quote_amount_check CHECK (((quote_amount)::numeric > (0)::numeric)),
   constraint orders_stop_price_check CHECK (((stop_price)::numeric > (0)::numeric))
 ) with (fillfactor=80);
+CREATE INDEX orders_book ON public.orders USING btree (market, side, price) WHERE (status = 'OPEN'::order_status);
 CREATE INDEX orders_customer ON public.orders USING btree (customer_id, id);
-CREATE INDEX orders_open ON public.orders USING btree (market, status) WHERE (status = ANY (ARRAY['SUBMITTED'::order_status, 'OPEN'::order_status]));
 CREATE INDEX orders_pending ON public.orders USING btree (market, created_at, id) WHERE (status = 'PENDING_SUBMISSION'::order_status);
+CREATE INDEX orders_waiting ON public.orders USING btree (market) WHERE (status = 'SUBMITTED'::order_status);
 grant select, insert, update on orders to service;
 
 create table posting (
