@@ -17,7 +17,19 @@ const RINGS = {
   exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
   "exchange/book": ["std", "money"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
-  http: ["std", "money", "postgres", "catalogue", "ledger", "customers", "oauth", "events", "transfers", "conversions", "exchange"],
+  http: [
+    "std",
+    "money",
+    "postgres",
+    "catalogue",
+    "ledger",
+    "customers",
+    "oauth",
+    "events",
+    "transfers",
+    "conversions",
+    "exchange",
+  ],
   workers: ["std", "postgres", "oauth", "events", "transfers", "conversions", "exchange"],
   console: [],
 };
@@ -81,14 +93,16 @@ export default {
     },
     {
       name: "composition-roots",
-      comment: "Only the files of src/ itself, bootstrap/ and cli/ put the parts together; nothing reaches back up to them.",
+      comment:
+        "Only the files of src/ itself, bootstrap/ and cli/ put the parts together; nothing reaches back up to them.",
       severity: "error",
       from: { path: "^src/", pathNot: `${ROOT}|${TESTS}` },
       to: { path: ROOT },
     },
     {
       name: "one-folder-one-store",
-      comment: "The SQL of a folder is its own: whoever needs its rows asks its front door. Only verify/ reads them all.",
+      comment:
+        "The SQL of a folder is its own: whoever needs its rows asks its front door. Only verify/ reads them all.",
       severity: "error",
       from: { path: "^src/([^/]+)/", pathNot: `^src/verify/|${TESTS}` },
       to: { path: "/store\\.ts$", pathNot: "^src/$1/" },

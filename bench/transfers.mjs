@@ -124,14 +124,22 @@ function report(results) {
   const row = (name, rows) =>
     [
       name.padEnd(20),
-      median(rows.map((r) => r.perSecond)).toFixed(0).padStart(10),
-      median(rows.map((r) => r.p50)).toFixed(0).padStart(8),
-      median(rows.map((r) => r.p99)).toFixed(0).padStart(8),
+      median(rows.map((r) => r.perSecond))
+        .toFixed(0)
+        .padStart(10),
+      median(rows.map((r) => r.p50))
+        .toFixed(0)
+        .padStart(8),
+      median(rows.map((r) => r.p99))
+        .toFixed(0)
+        .padStart(8),
     ].join("");
   console.log(`${connections} connections, ${profileCount} profiles, median of ${rounds} rounds of ${seconds} s`);
   console.log(`${"".padEnd(20)}${"per second".padStart(10)}${"p50 ms".padStart(8)}${"p99 ms".padStart(8)}`);
   console.log(row("transfers, durable", results.transfers));
   console.log(row("empty POST route", results.empty));
   const ratios = results.transfers.map((r, i) => r.perSecond / results.empty[i].perSecond);
-  console.log(`ratio, round by round: median ${median(ratios).toFixed(2)}, ${ratios.map((r) => r.toFixed(2)).join(" ")}`);
+  console.log(
+    `ratio, round by round: median ${median(ratios).toFixed(2)}, ${ratios.map((r) => r.toFixed(2)).join(" ")}`,
+  );
 }
