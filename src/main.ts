@@ -2,13 +2,13 @@
  * The service, built by hand: the core, and on it whatever this process's roles ask for. Nothing listens before
  * everything behind it works; stopping goes the other way round.
  */
-import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Logger } from "pino";
 import { applyBootstrap } from "./bootstrap/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./bootstrap/bootstrap-file.ts";
-import { ensureDemoFile } from "./bootstrap/demo-file.ts";
+import { demoFile, ensureDemoFile } from "./bootstrap/demo-file.ts";
 import type { MarketCode } from "./catalogue/market.ts";
 import type { Config } from "./config/config.ts";
 import { type Conversions, createConversions } from "./conversions/conversions.ts";
@@ -103,6 +103,9 @@ async function start(
   await oauth.start();
   closing.unshift(() => oauth.stop());
   const api = await buildApi(config, core, parts, oauth, addresses);
+  const { hook, open } = gate();
+  api.addHook("onRequest", hook);
+  oauth.authServer.addHook("onRequest", hook);
   addRoutes(api);
   if (config.roles.has("auth")) {
     const port = await listen(oauth.authServer, config.host, config.authPort, "PARBOOK_AUTH_PORT");
@@ -112,11 +115,31 @@ async function start(
   const port = await listen(api, config.host, config.port, "PARBOOK_PORT");
   closing.unshift(() => api.close());
   addresses.baseUrl = config.baseUrl ?? `http://${hostInUrl(config.host)}:${port}`;
+  open();
   // Whoever waits for an order to be filled is answered first, or closing would wait for them.
   closing.unshift(() => parts.exchange.stop());
   const ready = await announce(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
   return { ...addresses, ...parts, bootstrap, core, stop: () => closeAll(closing) };
+}
+
+/**
+ * Holds requests until both servers listen. Tokens are issued and verified for both addresses, and one that was issued
+ * before the other is known would be good for nothing.
+ */
+function gate(): { hook: onRequestHookHandler; open: () => void } {
+  let isOpen = false;
+  const waiting: (() => void)[] = [];
+  return {
+    hook: (_request, _reply, done) => {
+      if (isOpen) done();
+      else waiting.push(done);
+    },
+    open: () => {
+      isOpen = true;
+      for (const go of waiting.splice(0)) go();
+    },
+  };
 }
 
 interface Domain {
@@ -183,9 +206,19 @@ function logEngine(log: Logger, event: EngineEvent): void {
 /** The operator's file; in sandbox mode without one, the demo's. */
 async function bootstrapFrom(config: Config, { ids }: Core): Promise<BootstrapFile | undefined> {
   if (config.bootstrap !== undefined) return readBootstrapFile(config.bootstrap);
-  if (config.mode === "production") return undefined;
+  if (config.mode === "production") return refuseDemo(config.dataDir);
   await mkdir(config.dataDir, { recursive: true });
   return readBootstrapFile(await ensureDemoFile(config.dataDir, ids));
+}
+
+/** The demo's customers have clients whose secrets were printed, and money that nobody has paid in. */
+async function refuseDemo(dataDir: string): Promise<undefined> {
+  const path = demoFile(dataDir);
+  const found = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (found) throw new StartRefusal(`${path} is a sandbox's demo: production starts on a data directory of its own`);
 }
 
 /** Listens, and answers the port. The usual mishaps are told in a line. */

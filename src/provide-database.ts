@@ -6,7 +6,7 @@ import type { ClientConfig } from "pg";
 import type { Config } from "./config/config.ts";
 import { Database } from "./postgres/database.ts";
 import { SUPERUSER } from "./postgres/embedded/cluster.ts";
-import { type EmbeddedServer, reachEmbedded, startEmbedded } from "./postgres/embedded/embedded.ts";
+import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "./postgres/embedded/embedded.ts";
 
 export interface Provided {
   /** How the service connects, with the role that adds to the books and cannot change them. */
@@ -21,6 +21,17 @@ export interface Provided {
 const DATABASE = "parbook";
 const SERVICE_ROLE = "parbook";
 
+/** A command in the wrong place must not make a database of its own, and find it in perfect order. */
+export class NoDatabase extends Error {
+  override readonly name = "NoDatabase";
+
+  constructor(directory: string) {
+    super(
+      `there is no database in ${directory}: start the service there first, or set PARBOOK_DATA_DIR to where it is`,
+    );
+  }
+}
+
 /** `serve` takes the embedded server for itself; `command` works beside a service that has it. */
 export async function provideDatabase(
   config: Config,
@@ -33,6 +44,7 @@ export async function provideDatabase(
     // Whoever started it has migrated it.
     return { ...connections(running), owner: undefined, exclusive: false, close: async () => running.close() };
   }
+  if (purpose === "command" && !(await isEmbedded(config.dataDir))) throw new NoDatabase(config.dataDir);
   const server = await startEmbedded({ directory: config.dataDir, log });
   try {
     await makeDatabase(server);

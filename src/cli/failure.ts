@@ -8,6 +8,7 @@ import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, serverError } from "../postgres/database.ts";
 import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
 import { SchemaRefusal } from "../postgres/migrations.ts";
+import { NoDatabase } from "../provide-database.ts";
 import { Failed, Refused, WrongUsage } from "./command.ts";
 
 export interface Failure {
@@ -17,7 +18,16 @@ export interface Failure {
 }
 
 /** Whose message is a sentence for the operator. */
-const REFUSALS = [Refused, EmbeddedRefusal, SchemaRefusal, StartRefusal, BootstrapRefusal, Problem, Unavailable];
+const REFUSALS = [
+  Refused,
+  NoDatabase,
+  EmbeddedRefusal,
+  SchemaRefusal,
+  StartRefusal,
+  BootstrapRefusal,
+  Problem,
+  Unavailable,
+];
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { text: undefined, exitCode: isHelp(error) ? 0 : 2 };

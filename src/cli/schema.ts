@@ -56,7 +56,7 @@ async function schemaOfNewDatabase(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-schema-"));
   try {
     const fresh = { ...config, mode: "sandbox", databaseUrl: undefined, migrateUrl: undefined, dataDir } as const;
-    const foundation = await openFoundation(fresh, "command", createLogger(config, 2));
+    const foundation = await openFoundation(fresh, "serve", createLogger(config, 2));
     try {
       const [role] = await foundation.database.rows<{ name: string }>("select current_user as name");
       return await dumpSchema(foundation.database, role?.name ?? "");

@@ -3,7 +3,7 @@
  * profile is as good as not there, but for a deposit, which reactivates it.
  */
 import type { ProfileId } from "../ledger/accounts.ts";
-import { accept, type Command, type Outcome, refuse, type Refusal, type State } from "../ledger/decision.ts";
+import { accept, type Command, type Outcome, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
 import { change, type Key, keyOf } from "../ledger/rows.ts";
 import type { Database } from "../postgres/database.ts";

@@ -27,9 +27,9 @@ import {
   type OrderId,
   type OrderRejectReason,
   type OrderSide,
-  orderTable,
   type OrderTimeInForce,
   type OrderType,
+  orderTable,
 } from "./order.ts";
 
 export interface UnknownMarket extends Refusal {

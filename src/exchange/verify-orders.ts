@@ -4,8 +4,9 @@
  * batch, so that each statement sees them as they belong together. All is computed in SQL, which is exact, and a
  * second witness beside the engine's own arithmetic.
  */
-import { holdsExamination } from "../ledger/verify-holds.ts";
+
 import { type Examination, PAGE } from "../ledger/verify.ts";
+import { holdsExamination } from "../ledger/verify-holds.ts";
 import type { Database } from "../postgres/database.ts";
 
 const ORDERS = "orders";

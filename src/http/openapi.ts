@@ -6,10 +6,10 @@ import { createRequire } from "node:module";
 import swagger from "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { SCOPES } from "../oauth/scopes.ts";
+import type { Api } from "./api.ts";
 import type { Access } from "./guard.ts";
 import { finishedDocument, type Json } from "./openapi-document.ts";
 import type { ObjectSchema } from "./reading.ts";
-import type { Api } from "./api.ts";
 
 interface Addresses {
   readonly baseUrl: () => string;

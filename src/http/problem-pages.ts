@@ -1,8 +1,8 @@
 /** The page of each problem, at the address that is its `type` (RFC 9457, section 3.1.1). */
 import { Type } from "typebox";
+import type { Api } from "./api.ts";
 import { PROBLEM_EXAMPLES, PROBLEM_PAGES } from "./problem-texts.ts";
 import { notFound, PROBLEM_KINDS, Problem, type ProblemSlug, problemBody } from "./problems.ts";
-import type { Api } from "./api.ts";
 
 export function problemPages(api: Api, baseUrl: () => string): void {
   api.get(

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import type { Clients } from "../customers/clients.ts";
 import { DatabaseAway } from "../postgres/database.ts";
-import { DisabledClients } from "./disabled-clients.ts";
 import type { Instant } from "../std/clock.ts";
+import { DisabledClients } from "./disabled-clients.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
 

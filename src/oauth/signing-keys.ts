@@ -9,7 +9,7 @@
  * ES256, because every library for tokens knows it, and it signs in a fraction of the time that RS256 takes. (EdDSA
  * would be as fast, but is missing in some.)
  */
-import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { Database } from "../postgres/database.ts";
 import { assert, must } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";

@@ -110,6 +110,8 @@ export class Database implements Queryable {
   /** A connection of the caller's own, opened and not shared. The caller ends it. */
   async connect(settings: pg.ClientConfig): Promise<pg.Client> {
     const client = new pg.Client({ connectionTimeoutMillis: 5_000, ...this.#connection, ...settings });
+    // It may break before its owner listens; that would end the process. The first statement finds out.
+    client.on("error", () => undefined);
     try {
       await client.connect();
       return client;

@@ -7,7 +7,7 @@ import type { Lane } from "../../src/ledger/lane.ts";
 import { keyName } from "../../src/ledger/rows.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { ahead, type OrderAsked, expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
 import { until } from "../support/until.ts";
 
 type Execute = Lane["execute"];
@@ -109,6 +109,7 @@ test("a cancel that comes before the fill wins, and one that comes after it find
   const sell = await place(ann, eth("SELL", "1", "1000"));
   await engines.stop();
   await exchange.askToCancel(sell);
+  await clockMovesOn();
   const buy = await exchange.place(bob, eth("BUY", "1", "1000", { timeInForce: "IOC" }));
   start();
   await exchange.untilDone();
@@ -118,12 +119,19 @@ test("a cancel that comes before the fill wins, and one that comes after it find
   const again = await place(ann, eth("SELL", "1", "1000"));
   await engines.stop();
   const fill = await exchange.place(bob, eth("BUY", "1", "1000"));
+  await clockMovesOn();
   await exchange.askToCancel(again);
   start();
   await exchange.untilDone();
   expect(await exchange.told(again)).toBe("FILLED 1 for 1000, holds 0");
   expect(await exchange.told(fill)).toBe("FILLED 1 for 1000, holds 0");
 });
+
+/** What is asked for in the same millisecond has no order of its own. */
+function clockMovesOn(): Promise<void> {
+  const now = Date.now();
+  return until("the clock has moved on", () => Date.now() > now);
+}
 
 test("an order that is cancelled before an engine has taken it is placed first, and then cancelled", async () => {
   const sell = await place(ann, eth("SELL", "0.4", "1000"));

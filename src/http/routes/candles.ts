@@ -24,7 +24,7 @@ const CandleBody = Type.Object(
     close: { ...Decimal, description: "The last price in it." },
     volume: { ...Decimal, description: "In the base asset." },
   },
-  { title: "Candle" },
+  { title: "Candle", description: "What was traded in one increment of time." },
 );
 
 const Query = ListQuery(

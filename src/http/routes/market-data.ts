@@ -23,10 +23,29 @@ const MarketText = Type.String({ examples: ["BTCUSD"] });
 const Price = { ...Decimal, description: "In the quote asset.", examples: ["25000.5"] };
 const AmountText = { ...Decimal, description: "In the base asset.", examples: ["0.5"] };
 
-const LevelBody = Type.Object({ price: Price, amount: AmountText }, { title: "Level" });
+const LevelBody = Type.Object(
+  { price: Price, amount: AmountText },
+  { title: "Level", description: "What is offered or asked for at one price, or was traded at it." },
+);
 const Side = Type.Array(LevelBody, { maxItems: MOST_LEVELS });
 
-const OrderBookBody = Type.Object({ market: MarketText, bids: Side, asks: Side }, { title: "OrderBook" });
+const OrderBookBody = Type.Object(
+  { market: MarketText, bids: Side, asks: Side },
+  {
+    title: "OrderBook",
+    description: "The orders that rest on a market, added up by price.",
+    examples: [
+      {
+        market: "BTCUSD",
+        bids: [{ price: "24999", amount: "0.75" }],
+        asks: [
+          { price: "25001", amount: "0.5" },
+          { price: "25010", amount: "1.25" },
+        ],
+      },
+    ],
+  },
+);
 
 const StatisticsBody = Type.Object(
   {
@@ -40,8 +59,10 @@ const StatisticsBody = Type.Object(
     }),
     range: Type.Object({ begin: Timestamp, end: Timestamp }),
   },
-  { title: "Statistics" },
+  { title: "Statistics", description: "What was traded in a range of time." },
 );
+
+const DAY = { high: "25100", low: "24800", open: "24900", volume: "12.5", volume_weighted_average_price: "24950.25" };
 
 const TickerBody = Type.Object(
   {
@@ -53,7 +74,21 @@ const TickerBody = Type.Object(
     today: StatisticsBody,
     snapshot_at: Timestamp,
   },
-  { title: "Ticker" },
+  {
+    title: "Ticker",
+    description: "A market at a glance.",
+    examples: [
+      {
+        market: "BTCUSD",
+        best_bid: { price: "24999", amount: "0.75" },
+        best_ask: { price: "25001", amount: "0.5" },
+        last_execution: { price: "25000", amount: "0.1" },
+        last_day: { ...DAY, range: { begin: "2026-11-20T09:30:00.000Z", end: "2026-11-21T09:30:00.000Z" } },
+        today: { ...DAY, range: { begin: "2026-11-21T00:00:00.000Z", end: "2026-11-21T09:30:00.000Z" } },
+        snapshot_at: "2026-11-21T09:30:00.000Z",
+      },
+    ],
+  },
 );
 
 const RecentExecutionBody = Type.Object(
@@ -67,7 +102,7 @@ const RecentExecutionBody = Type.Object(
     side: Type.Enum(["BUY", "SELL"], { description: "The taker's side." }),
     executed_at: Timestamp,
   },
-  { title: "RecentExecution" },
+  { title: "RecentExecution", description: "A match, as everybody may see it." },
 );
 
 const PriceBody = Type.Object(
@@ -83,7 +118,7 @@ const PriceBody = Type.Object(
     }),
     snapshot_at: Timestamp,
   },
-  { title: "Price" },
+  { title: "Price", description: "What a market traded at." },
 );
 
 const PUBLIC = { scope: "public" } as const;

@@ -326,3 +326,20 @@ test("an end that nobody asked for is told, and stopping afterwards works, also 
   await expect.poll(() => log.at(-1)).toContain("PostgreSQL has ended unasked");
   await Promise.all([server.stop(), server.stop()]);
 });
+
+test("a server that ends unasked is started again, and stopped for good when that is asked", async () => {
+  const log: string[] = [];
+  const server = await start(existing, THROW_AWAY, log);
+  const before = server.pid;
+  process.kill(before, "SIGKILL");
+  const isBack = (): Promise<boolean> =>
+    query(server, "select 1").then(
+      () => server.pid !== before,
+      () => false,
+    );
+  await expect.poll(isBack, { timeout: 20_000 }).toBe(true);
+  expect(log.some((line) => line.startsWith("PostgreSQL has ended unasked and is started again"))).toBe(true);
+  const { pid } = server;
+  await server.stop();
+  expect([lives(before), lives(pid)]).toEqual([false, false]);
+});

@@ -21,6 +21,7 @@
  */
 import { resolve } from "node:path";
 import type { ClientConfig } from "pg";
+import { pause } from "../../std/pause.ts";
 import { findPackage, prepareBinaries } from "./binaries.ts";
 import {
   checkVersion,
@@ -42,7 +43,7 @@ import { shortPath } from "./short-path.ts";
 export interface EmbeddedServer {
   /** As the server says it, e.g. 18.4. */
   readonly version: string;
-  /** Of the postmaster. */
+  /** Of the postmaster, which may be another one after the server had ended unasked. */
   readonly pid: number;
   /** How to connect. Valid in every process of this user, for as long as this process lives. */
   connection(database: string, user: string): ClientConfig;
@@ -57,6 +58,11 @@ export interface EmbeddedOptions {
   readonly log: (line: string) => void;
   /** Settings of PostgreSQL that differ from ours. With fsync off the data is a throw-away. */
   readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Whether a cluster was made in this directory. */
+export function isEmbedded(directory: string): Promise<boolean> {
+  return hasCluster(resolve(directory));
 }
 
 /** Starts the server, or throws `EmbeddedRefusal` with one line that says what is wrong and what to do. */
@@ -134,9 +140,12 @@ async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hol
   await shorten(logFile);
   const connection = connector(hold.short);
   const superuser = connection("postgres", SUPERUSER);
-  const running = await launchServer({ binaries, cluster, user, logFile, settings, connection: superuser });
-  log(`PostgreSQL ${running.version} is running as process ${running.pid}; its log is ${logFile}`);
-  return serve(options, running, connection, hold);
+  const launch = async (): Promise<RunningServer> => {
+    const running = await launchServer({ binaries, cluster, user, logFile, settings, connection: superuser });
+    log(`PostgreSQL ${running.version} is running as process ${running.pid}; its log is ${logFile}`);
+    return running;
+  };
+  return serve(options, await launch(), launch, connection, hold);
 }
 
 /** The server of a service that was killed. Money must not move behind the back of the one that starts now. */
@@ -148,6 +157,8 @@ async function endPredecessor(cluster: string, shortCluster: string, log: (line:
   );
 }
 
+const LONGEST_PAUSE_MS = 5_000;
+
 type Connector = EmbeddedServer["connection"];
 
 function connector(short: string): Connector {
@@ -155,24 +166,51 @@ function connector(short: string): Connector {
   return (database, user) => ({ host, port: PORT, database, user });
 }
 
+/**
+ * Watches over the server until it is asked to stop. When it ends unasked, whatever it has left is ended as well and it
+ * is started again, with growing pauses while that fails: meanwhile the service answers that its database is away.
+ */
 function serve(
   { directory, log }: EmbeddedOptions,
-  running: RunningServer,
+  first: RunningServer,
+  launch: () => Promise<RunningServer>,
   connection: Connector,
   hold: Hold,
 ): EmbeddedServer {
   const cluster = clusterPath(directory);
   const logFile = `${cluster}.log`;
   const endBounding = keepBounded(logFile);
-  const mourn = () => {
-    readTail(logFile, 0).then(
-      (tail) => log(`PostgreSQL has ended unasked; its log ends with: ${tail}`),
-      () => log("PostgreSQL has ended unasked, and its log cannot be read"),
-    );
+  let running = first;
+  let stopping = false;
+  let reviving: Promise<void> = Promise.resolve();
+
+  const revive = async (): Promise<void> => {
+    const tail = await readTail(logFile, 0).catch(() => "nothing that can be read");
+    log(`PostgreSQL has ended unasked and is started again; its log ends with: ${tail}`);
+    for (let pauseMs = 100; !stopping; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        await endServer(cluster);
+        watch(await launch());
+        return;
+      } catch (error) {
+        log(`PostgreSQL does not start: ${(error as Error).message}`);
+        await pause(pauseMs);
+      }
+    }
   };
-  running.child.once("exit", mourn);
+  const mourn = (): void => {
+    reviving = revive();
+  };
+  const watch = (server: RunningServer): void => {
+    running = server;
+    server.child.once("exit", mourn);
+  };
+  watch(first);
 
   const stop = async () => {
+    stopping = true;
+    running.child.off("exit", mourn);
+    await reviving;
     running.child.off("exit", mourn);
     endBounding();
     await endServer(cluster);
@@ -180,8 +218,10 @@ function serve(
   };
   let stopped: Promise<void> | undefined;
   return {
-    version: running.version,
-    pid: running.pid,
+    version: first.version,
+    get pid() {
+      return running.pid;
+    },
     connection,
     stop: () => {
       stopped ??= stop();
