@@ -1,4 +1,5 @@
 /** Real processes of the command line, with nothing in their environment but what a test gives them. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -6,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pause } from "../../src/std/pause.ts";
+import { until } from "../support/until.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url));
 const START_LIMIT_MS = 40_000;
@@ -54,9 +56,14 @@ export async function startService(
   const child = launch({ PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0", ...settings }, ["start"]);
   const { said, ended } = collect(child);
   const ready = await untilReady(settings.PARBOOK_DATA_DIR, child, said);
+  const startMs = performance.now() - started;
+  // It says so in the file before it prints what to try.
+  await until("the service has said where it serves", () =>
+    /\n# One order\n.*\n|^base_url.*\nauth_url.*\n/m.test(said.stdout),
+  );
   return {
     ready,
-    startMs: performance.now() - started,
+    startMs,
     output: () => said.stdout,
     end: (signal) => {
       child.kill(signal);
