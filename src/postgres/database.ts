@@ -69,7 +69,8 @@ export class Database implements Queryable {
 
   /**
    * Runs `work` in one READ COMMITTED transaction on a connection of its own. When this answers, the commit is
-   * durable. `any time`: its statements are not broken off for taking long, as a migration's may. A COMMIT that PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
+   * durable. `any time`: its statements are not broken off for taking long, as a migration's may. A COMMIT that
+   * PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
    */
   async transaction<Value>(
     work: (transaction: Queryable) => Promise<Value>,
