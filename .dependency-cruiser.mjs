@@ -5,17 +5,20 @@
 const RINGS = {
   std: [],
   money: ["std"],
-  config: ["std"],
+  limits: ["std"],
+  config: ["std", "limits"],
   postgres: ["std"],
   catalogue: ["std", "money", "postgres"],
   ledger: ["std", "money", "postgres"],
   customers: ["std", "money", "postgres", "ledger"],
-  oauth: ["std", "postgres", "customers"],
+  oauth: ["std", "postgres", "customers", "limits", "audit"],
+  audit: ["std", "postgres"],
   events: ["std", "postgres"],
   transfers: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
   conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
   exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
   "exchange/book": ["std", "money"],
+  "exchange/feed": ["std", "money", "postgres", "catalogue", "exchange"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
   http: [
     "std",
@@ -25,11 +28,14 @@ const RINGS = {
     "ledger",
     "customers",
     "oauth",
+    "limits",
+    "audit",
     "events",
     "transfers",
     "conversions",
     "exchange",
   ],
+  maker: ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
   workers: ["std", "postgres", "oauth", "events", "transfers", "conversions", "exchange"],
   console: [],
 };
@@ -39,10 +45,11 @@ const RINGS = {
  * whose words the whole program speaks.
  */
 const FRONT_DOORS = {
-  catalogue: ["catalogue", "market"],
+  catalogue: ["catalogue", "market", "fee-tiers"],
   ledger: ["accounts", "balances", "decision", "refusals"],
   customers: ["customers", "customer-id", "profiles", "clients"],
   oauth: ["oauth", "grant", "scopes"],
+  audit: ["refusal", "refusals"],
   events: ["events"],
   transfers: ["transfers"],
   conversions: ["conversions"],
@@ -67,9 +74,9 @@ const rings = Object.entries(RINGS).map(([folder, mayImport]) => ({
 
 const frontDoors = Object.entries(FRONT_DOORS).map(([folder, files]) => ({
   name: `front-door-${folder}`,
-  comment: `http/ and workers/ come into ${folder}/ by ${files.join(", ")}.`,
+  comment: `http/, maker/ and workers/ come into ${folder}/ by ${files.join(", ")}.`,
   severity: "error",
-  from: { path: "^src/(?:http|workers)/", pathNot: TESTS },
+  from: { path: "^src/(?:http|maker|workers)/", pathNot: TESTS },
   to: { path: `^src/${folder}/`, pathNot: `^src/${folder}/(?:${files.join("|")})\\.ts$` },
 }));
 
@@ -147,7 +154,8 @@ export default {
       to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "node_modules/@types/" },
     },
     { name: "no-circles", severity: "error", from: {}, to: { circular: true } },
-    { name: "nothing-unresolved", severity: "error", from: {}, to: { couldNotResolve: true } },
+    // What tests start as a process of its own imports the build, which a fresh clone does not have yet.
+    { name: "nothing-unresolved", severity: "error", from: {}, to: { couldNotResolve: true, pathNot: "(?:^|/)dist/" } },
   ],
   options: {
     doNotFollow: { path: "node_modules" },

@@ -11,6 +11,9 @@ begin
     select * from (values
       ('asset', 'select'),
       ('market', 'select, update (status, seq, slot, batch)'),
+      ('fee_schedule', 'select, update (rebate_ceiling)'),
+      ('fee_tier', 'select, insert, update, delete'),
+      ('fee_agreement', 'select, insert, update, delete'),
       ('lease', 'select, insert, update'),
       ('market_head', 'select, insert, update'),
       ('customer', 'select, insert'),
@@ -27,6 +30,9 @@ begin
       ('orders', 'select, insert, update'),
       ('order_cancel', 'select, insert, delete'),
       ('execution', 'select, insert'),
+      ('traded_day', 'select, insert, update'),
+      ('book_change', 'select, insert, delete'),
+      ('refusal', 'select, insert, delete'),
       ('migration', 'select')
     ) as t(name, privileges)
   loop

@@ -39,6 +39,8 @@ create domain amount as numeric CHECK (((scale(VALUE) <= 18) AND (VALUE > '-1000
 
 create domain code as text collate "C" CHECK ((VALUE ~ '^[A-Z0-9]{2,16}$'::text));
 
+create domain rate as numeric CHECK (((VALUE >= (0)::numeric) AND (VALUE < (1)::numeric) AND (scale(VALUE) <= 4)));
+
 create table account (
   owner_id uuid not null,
   asset code not null,
@@ -90,6 +92,15 @@ create table batch (
 );
 grant select, insert on batch to service;
 
+create unlogged table book_change (
+  market code not null,
+  number bigint not null,
+  levels json not null,
+  at timestamp with time zone not null,
+  constraint book_change_pkey PRIMARY KEY (market, number)
+);
+grant select, insert, delete on book_change to service;
+
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,
@@ -105,11 +116,14 @@ create table client (
   scopes text[] not null,
   created_at timestamp with time zone not null,
   disabled_at timestamp with time zone,
+  networks cidr[],
   constraint client_pkey PRIMARY KEY (client_id),
-  constraint client_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customer(id)
+  constraint client_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint client_networks_check CHECK (((cardinality(networks) >= 1) AND (cardinality(networks) <= 100)))
 );
 CREATE INDEX client_customer ON public.client USING btree (customer_id, client_id);
 CREATE INDEX client_disabled ON public.client USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
+CREATE INDEX client_restricted ON public.client USING btree (client_id) WHERE (networks IS NOT NULL);
 grant select, insert, update on client to service;
 
 create table client_secret (
@@ -194,6 +208,45 @@ CREATE INDEX execution_match ON public.execution USING btree (market, id) INCLUD
 CREATE INDEX execution_order ON public.execution USING btree (order_id, id);
 grant select, insert on execution to service;
 
+create table fee_agreement (
+  customer_id uuid not null,
+  market code not null,
+  taker_rate rate not null,
+  maker_rebate rate not null,
+  rebate_ceiling rate not null,
+  constraint fee_agreement_pkey PRIMARY KEY (customer_id, market),
+  constraint fee_agreement_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint fee_agreement_market_rebate_ceiling_fkey FOREIGN KEY (market, rebate_ceiling) REFERENCES fee_schedule(market, rebate_ceiling) ON UPDATE CASCADE,
+  constraint rebate_within_commission CHECK ((((maker_rebate)::numeric <= (rebate_ceiling)::numeric) AND ((rebate_ceiling)::numeric <= (taker_rate)::numeric)))
+);
+CREATE INDEX fee_agreement_market ON public.fee_agreement USING btree (market, customer_id);
+grant select, insert, update, delete on fee_agreement to service;
+
+create table fee_schedule (
+  market code not null,
+  rebate_ceiling rate not null,
+  begins_at amount default 0 not null,
+  constraint fee_schedule_pkey PRIMARY KEY (market),
+  constraint fee_schedule_begins_at_check CHECK (((begins_at)::numeric = (0)::numeric)),
+  constraint fee_schedule_market_fkey FOREIGN KEY (market) REFERENCES market(code),
+  constraint fee_schedule_market_rebate_ceiling_key UNIQUE (market, rebate_ceiling),
+  constraint tier_from_zero FOREIGN KEY (market, begins_at) REFERENCES fee_tier(market, minimum_gross) DEFERRABLE INITIALLY DEFERRED
+);
+grant select, update (rebate_ceiling) on fee_schedule to service;
+
+create table fee_tier (
+  market code not null,
+  minimum_gross amount not null,
+  taker_rate rate not null,
+  maker_rebate rate not null,
+  rebate_ceiling rate not null,
+  constraint fee_tier_pkey PRIMARY KEY (market, minimum_gross),
+  constraint fee_tier_market_rebate_ceiling_fkey FOREIGN KEY (market, rebate_ceiling) REFERENCES fee_schedule(market, rebate_ceiling) ON UPDATE CASCADE,
+  constraint fee_tier_minimum_gross_check CHECK (((minimum_gross)::numeric >= (0)::numeric)),
+  constraint rebate_within_commission CHECK ((((maker_rebate)::numeric <= (rebate_ceiling)::numeric) AND ((rebate_ceiling)::numeric <= (taker_rate)::numeric)))
+);
+grant select, insert, update, delete on fee_tier to service;
+
 create table lease (
   name text collate "C" not null,
   holder text not null,
@@ -216,19 +269,17 @@ create table market (
   min_quote_amount amount not null,
   max_quote_amount amount not null,
   max_notional_value amount not null,
-  taker_rate amount not null,
-  maker_rebate amount not null,
   status market_status not null,
   seq bigint not null,
   slot smallint,
   batch bigint,
   constraint market_pkey PRIMARY KEY (code),
+  constraint fees_are_scheduled FOREIGN KEY (code) REFERENCES fee_schedule(market) DEFERRABLE INITIALLY DEFERRED,
   constraint market_base_decimals_check CHECK ((base_decimals >= 0)),
   constraint market_base_fkey FOREIGN KEY (base) REFERENCES asset(code),
   constraint market_check CHECK (((price_decimals + base_decimals) <= 14)),
   constraint market_check1 CHECK ((((max_base_amount)::numeric >= (min_base_amount)::numeric) AND (((max_base_amount)::numeric * ((10)::numeric ^ (base_decimals)::numeric)) < ((2)::numeric ^ (53)::numeric)))),
   constraint market_check2 CHECK (((max_quote_amount)::numeric >= (min_quote_amount)::numeric)),
-  constraint market_maker_rebate_check CHECK (((scale((maker_rebate)::numeric) <= 4) AND ((maker_rebate)::numeric >= (0)::numeric))),
   constraint market_max_notional_value_check CHECK (((max_notional_value)::numeric > (0)::numeric)),
   constraint market_min_base_amount_check CHECK (((min_base_amount)::numeric > (0)::numeric)),
   constraint market_min_quote_amount_check CHECK (((min_quote_amount)::numeric > (0)::numeric)),
@@ -236,9 +287,7 @@ create table market (
   constraint market_number_key UNIQUE (number),
   constraint market_price_decimals_check CHECK ((price_decimals >= 0)),
   constraint market_quote_fkey FOREIGN KEY (quote) REFERENCES asset(code),
-  constraint market_taker_rate_check CHECK (((scale((taker_rate)::numeric) <= 4) AND ((taker_rate)::numeric < (1)::numeric))),
-  constraint market_tick_check CHECK (((tick)::numeric > (0)::numeric)),
-  constraint rebate_within_commission CHECK (((taker_rate)::numeric >= (maker_rebate)::numeric))
+  constraint market_tick_check CHECK (((tick)::numeric > (0)::numeric))
 );
 grant select, update (status, seq, slot, batch) on market to service;
 
@@ -322,9 +371,11 @@ create table orders (
   constraint orders_quote_amount_check CHECK (((quote_amount)::numeric > (0)::numeric)),
   constraint orders_stop_price_check CHECK (((stop_price)::numeric > (0)::numeric))
 ) with (fillfactor=80);
+CREATE INDEX orders_account ON public.orders USING btree (customer_id, identity_account_id, id) WHERE (identity_account_id IS NOT NULL);
 CREATE INDEX orders_book ON public.orders USING btree (market, side, price) WHERE (status = 'OPEN'::order_status);
 CREATE INDEX orders_customer ON public.orders USING btree (customer_id, id);
 CREATE INDEX orders_pending ON public.orders USING btree (market, created_at, id) WHERE (status = 'PENDING_SUBMISSION'::order_status);
+CREATE INDEX orders_ref ON public.orders USING btree (customer_id, ref_id) WHERE (ref_id IS NOT NULL);
 CREATE INDEX orders_waiting ON public.orders USING btree (market) WHERE (status = 'SUBMITTED'::order_status);
 grant select, insert, update on orders to service;
 
@@ -369,6 +420,26 @@ create table profile (
 CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
 grant select, insert, update on profile to service;
 
+create table refusal (
+  id uuid not null,
+  kind text not null,
+  client_id text collate "C",
+  token_id uuid,
+  address text,
+  operation text,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  count bigint not null,
+  constraint refusal_pkey PRIMARY KEY (id),
+  constraint refusal_address_check CHECK ((length(address) <= 100)),
+  constraint refusal_check CHECK ((last_at >= first_at)),
+  constraint refusal_client_id_check CHECK ((length(client_id) <= 100)),
+  constraint refusal_count_check CHECK ((count > 0)),
+  constraint refusal_kind_check CHECK ((kind = ANY (ARRAY['no_token'::text, 'invalid_token'::text, 'insufficient_scope'::text, 'invalid_client'::text]))),
+  constraint refusal_operation_check CHECK ((length(operation) <= 200))
+);
+grant select, insert, delete on refusal to service;
+
 create table signing_key (
   kid text collate "C" not null,
   algorithm text not null,
@@ -380,6 +451,19 @@ create table signing_key (
 );
 CREATE UNIQUE INDEX signing_key_current ON public.signing_key USING btree (((retired_at IS NULL))) WHERE (retired_at IS NULL);
 grant select, insert, update, delete on signing_key to service;
+
+create table traded_day (
+  customer_id uuid not null,
+  day date not null,
+  market code not null,
+  gross amount not null,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint traded_day_pkey PRIMARY KEY (customer_id, day, market),
+  constraint traded_day_gross_check CHECK (((gross)::numeric > (0)::numeric))
+) with (fillfactor=80);
+grant select, insert, update on traded_day to service;
 
 create table transfer (
   profile_id uuid not null,

@@ -13,6 +13,7 @@ const CHECKS = [
   { name: "types", command: ["tsc", "--noEmit", "-p", "."] },
   { name: "import table", command: ["depcruise", "--config", ".dependency-cruiser.mjs", "src", "test"], also: sawAll },
   { name: "dead code", command: ["knip", "--no-progress"] },
+  { name: "supply chain", command: ["node", "scripts/supply-chain.mjs"] },
 ];
 
 await prepare({ tools: true, build: false });
@@ -26,7 +27,7 @@ process.exitCode = failed === 0 ? 0 : 1;
 
 function run({ name, command: [tool, ...args], also }) {
   const started = performance.now();
-  const program = join(ROOT, "node_modules", ".bin", tool);
+  const program = tool === "node" ? tool : join(ROOT, "node_modules", ".bin", tool);
   const { status, stdout, stderr } = spawnSync(program, args, {
     cwd: ROOT,
     encoding: "utf8",

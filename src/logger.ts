@@ -12,7 +12,7 @@ export function createLogger({ logLevel }: Pick<Config, "logLevel">, output: 1 |
     {
       level: logLevel,
       timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err },
+      serializers: { error: shownError, err: shownError },
       redact: {
         paths: ["*.authorization", "*.client_secret", "*.secret", "*.access_token", "*.password", "*.private_jwk"],
         censor: "[redacted]",
@@ -20,4 +20,22 @@ export function createLogger({ logLevel }: Pick<Config, "logLevel">, output: 1 |
     },
     stream,
   );
+}
+
+/**
+ * An error as it may be read by others. Only what is named here: the driver hangs the connection onto its errors, and
+ * with it the key by which its statements can be cancelled; the detail of a violated constraint quotes the row.
+ */
+export function shownError(error: unknown): object | string {
+  if (!(error instanceof Error)) return typeof error;
+  const { name, message, stack, code, constraint, cause } = error as Error & { code?: unknown; constraint?: unknown };
+  return {
+    type: name,
+    message,
+    ...(typeof code === "string" && { code }),
+    ...(typeof constraint === "string" && { constraint }),
+    stack,
+    ...(cause !== undefined && { cause: shownError(cause) }),
+    ...(error instanceof AggregateError && { errors: error.errors.map(shownError) }),
+  };
 }

@@ -10,7 +10,8 @@ import Value from "typebox/value";
 import { DECIMAL_PATTERN } from "../money/amount.ts";
 import type { Uuid } from "../std/id.ts";
 
-const UUID = Type.String({ pattern: "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$" });
+const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+const UUID = Type.String({ pattern: UUID_PATTERN });
 const closed = { additionalProperties: false };
 
 const BootstrapShape = Type.Object(
@@ -54,7 +55,7 @@ const BootstrapShape = Type.Object(
 
 export type BootstrapFile = Static<typeof BootstrapShape>;
 
-/** One message with every line that is wrong. */
+/** One message with a line for each mistake, as far as they were looked for. */
 export class BootstrapRefusal extends Error {
   override readonly name = "BootstrapRefusal";
 }
@@ -67,10 +68,73 @@ export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
     throw new BootstrapRefusal(`the bootstrap file ${path} cannot be read: ${(error as Error).message}`);
   }
   if (Value.Check(BootstrapShape, file)) return file;
-  const lines = [...Value.Errors(BootstrapShape, file)].map(
-    ({ instancePath, message }) => `  ${instancePath || "/"} ${message}`,
-  );
-  throw new BootstrapRefusal([`the bootstrap file ${path} is wrong:`, ...lines].join("\n"));
+  const errors = Value.Errors(BootstrapShape, file);
+  const lines = errors.flatMap(sentencesOf);
+  if (errors.length >= ERRORS_AT_MOST) lines.push("there may be more");
+  throw new BootstrapRefusal([`the bootstrap file ${path} is wrong:`, ...lines.map((line) => `  ${line}`)].join("\n"));
+}
+
+/** The validator stops looking then. */
+const ERRORS_AT_MOST = 8;
+
+type ShapeError = ReturnType<typeof Value.Errors>[number];
+
+/** What the validator has found, for people. No value is shown: a secret in it would end up in somebody's log. */
+function sentencesOf(error: ShapeError): string[] {
+  const path = error.instancePath
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  // The validator tells of each field that should not be there, and then once more of all of them together.
+  if (error.keyword === "additionalProperties") return [];
+  if (error.keyword === "boolean") return [`${fieldName(path)} is not a field of ${entryName(path.slice(0, -1))}`];
+  if (error.keyword === "required")
+    return error.params.requiredProperties.map((name) => `${fieldName([...path, name])} is required`);
+  return [`${fieldName(path)} ${ruleOf(error)}`];
+}
+
+/** `customers[0].profiles[1].nickname`. */
+function fieldName(path: readonly string[]): string {
+  if (path.length === 0) return "the file";
+  return path.map((step, at) => (/^[0-9]+$/.test(step) ? `[${step}]` : `${at > 0 ? "." : ""}${step}`)).join("");
+}
+
+const ENTRIES: Readonly<Record<string, string>> = {
+  customers: "a customer",
+  clients: "a client",
+  profiles: "a profile",
+};
+
+/** What the path of an entry leads to, by the name of the list that it is in. */
+function entryName(path: readonly string[]): string {
+  return ENTRIES[path.at(-2) ?? ""] ?? "the file";
+}
+
+const TYPE_RULES: Readonly<Record<string, string>> = {
+  array: "has to be a list, in [ ]",
+  object: "has to be an object, in { }",
+  string: 'has to be text, in " "',
+};
+
+const PATTERN_RULES: Readonly<Record<string, string>> = {
+  [UUID_PATTERN]: "is not a UUID in lower case",
+  [DECIMAL_PATTERN]: 'is not a decimal number such as "1000" or "0.5"',
+};
+
+function ruleOf(error: ShapeError): string {
+  switch (error.keyword) {
+    case "type":
+      return TYPE_RULES[String(error.params.type)] ?? error.message;
+    case "pattern":
+      return PATTERN_RULES[String(error.params.pattern)] ?? error.message;
+    case "minLength":
+    case "minItems":
+      return "is empty";
+    case "maxLength":
+      return `has more than ${error.params.limit} characters`;
+    default:
+      return error.message;
+  }
 }
 
 /** The id of something that the file does not give one: always the same for the same words. A UUID of version 8. */

@@ -6,8 +6,10 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import type { Customers } from "../customers/customers.ts";
 import type { Profiles } from "../customers/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import { Unavailable } from "../ledger/decision.ts";
 import { parseAmount } from "../money/amount.ts";
 import { isScope } from "../oauth/scopes.ts";
+import { pause } from "../std/pause.ts";
 import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
 import { type BootstrapFile, BootstrapRefusal, idOf } from "./bootstrap-file.ts";
 
@@ -74,14 +76,31 @@ async function openBalance(
   const refused = (why: string): BootstrapRefusal =>
     new BootstrapRefusal(`the opening balance ${text} ${asset} of profile ${profileId} was refused: ${why}`);
   if (amount === "not_a_decimal" || amount === "too_large") throw refused(amount.replaceAll("_", " "));
-  const outcome = await transfers.cross({
-    customerId,
-    profileId,
-    amount,
-    asset,
-    direction: "CREDIT",
-    ...sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount }),
-    opening: true,
-  });
+  const outcome = await whenAvailable(() =>
+    transfers.cross({
+      customerId,
+      profileId,
+      amount,
+      asset,
+      direction: "CREDIT",
+      ...sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount }),
+      opening: true,
+    }),
+  );
   if (outcome.kind === "refused") throw refused(outcome.refusal.code.replaceAll("_", " "));
+}
+
+const TRIES = 10;
+const PAUSE_MS = 200;
+
+/** Two nodes that start at once with one file meet at its opening deposits: whoever loses finds them made. */
+async function whenAvailable<Value>(deposit: () => Promise<Value>): Promise<Value> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await deposit();
+    } catch (error) {
+      if (!(error instanceof Unavailable) || tried === TRIES) throw error;
+      await pause(PAUSE_MS);
+    }
+  }
 }

@@ -12,6 +12,9 @@ export function demoFile(dataDir: string): string {
   return join(dataDir, "demo.json");
 }
 
+/** The client_ids that it gives: nobody else would choose these. */
+export const DEMO_CLIENT = /^(?:acme|borealis)-[0-9a-f]{6}$/;
+
 /** Makes the file if there is none. Readable by its owner alone: it holds secrets. */
 export async function ensureDemoFile(dataDir: string, ids: IdSource): Promise<string> {
   const path = demoFile(dataDir);

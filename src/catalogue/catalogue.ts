@@ -5,7 +5,9 @@
 import { readFile } from "node:fs/promises";
 import type { Asset } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { type Market, marketOf } from "./market.ts";
+import { assert } from "../std/assert.ts";
+import { whyNotTiers } from "./fee-tiers.ts";
+import { feeTierOf, type Market, marketOf } from "./market.ts";
 import { readAssets, readMarkets, writeCatalogue } from "./store.ts";
 
 const REFRESH_MS = 5_000;
@@ -44,15 +46,19 @@ export async function loadCatalogue(database: Queryable): Promise<Catalogue> {
 interface CatalogueFile {
   readonly assets: readonly Asset[];
   readonly markets: readonly Readonly<Record<string, string | number>>[];
+  /** Of every market, in its quote asset. */
+  readonly fee_tiers: readonly Readonly<Record<string, string>>[];
 }
 
 /**
- * Fills the empty tables from the file, as their owner. What is there already stays as the operator has it. Markets are
- * numbered in the order of the file, for good: a new one goes to its end.
+ * Fills the empty tables from the file, as their owner. What is there already stays as the operator has it, its fees
+ * included. Markets are numbered in the order of the file, for good: a new one goes to its end.
  */
 export async function fillCatalogue(owner: Queryable): Promise<void> {
   const text = await readFile(new URL("../../catalogue.json", import.meta.url), "utf8");
   const file = JSON.parse(text) as CatalogueFile;
-  const markets = file.markets.map((market, i) => marketOf({ ...market, number: i + 1 }));
+  const feeTiers = file.fee_tiers.map(feeTierOf);
+  assert(whyNotTiers(feeTiers) === undefined, "the fee tiers of the file can be those of a market");
+  const markets = file.markets.map((market, i) => marketOf({ ...market, number: i + 1 }, feeTiers));
   await writeCatalogue(owner, file.assets, markets);
 }

@@ -1,6 +1,7 @@
 import { type Amount, amountOf } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Brand } from "../std/brand.ts";
+import type { FeeTier } from "./fee-tiers.ts";
 
 export type MarketCode = Brand<string, "MarketCode">;
 
@@ -20,13 +21,14 @@ export interface Market {
   readonly minQuoteAmount: Amount;
   readonly maxQuoteAmount: Amount;
   readonly maxNotionalValue: Amount;
-  /** Of gross, at most 4 decimals; so is the rebate, which is never above the lowest taker rate. */
-  readonly takerRate: Amount;
-  readonly makerRebate: Amount;
+  /** In the order of their minimums. The first begins at zero. */
+  readonly feeTiers: readonly FeeTier[];
 }
 
-/** From a line of the file or a row of the table: both use the names of the columns. */
-export function marketOf(row: Readonly<Record<string, string | number>>): Market {
+/** Has the names of the columns, as the table and the file do. */
+type Named = Readonly<Record<string, string | number>>;
+
+export function marketOf(row: Named, feeTiers: readonly FeeTier[]): Market {
   const amount = (name: string): Amount => amountOf(String(row[name]));
   return {
     code: row.code as MarketCode,
@@ -41,7 +43,14 @@ export function marketOf(row: Readonly<Record<string, string | number>>): Market
     minQuoteAmount: amount("min_quote_amount"),
     maxQuoteAmount: amount("max_quote_amount"),
     maxNotionalValue: amount("max_notional_value"),
-    takerRate: amount("taker_rate"),
-    makerRebate: amount("maker_rebate"),
+    feeTiers,
+  };
+}
+
+export function feeTierOf(row: Named): FeeTier {
+  return {
+    minimumGross: amountOf(String(row.minimum_gross)),
+    takerRate: amountOf(String(row.taker_rate)),
+    makerRebate: amountOf(String(row.maker_rebate)),
   };
 }

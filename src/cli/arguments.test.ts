@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
-import { readAmount, readDuration, readScopes, readText } from "./arguments.ts";
+import { readAmount, readDuration, readRate, readScopes, readText, readTier } from "./arguments.ts";
 
 test("a time span is a number with a unit, or 0", () => {
   expect(["0", "90s", "15m", "24h", "7d"].map(readDuration)).toEqual([0, 90_000, 900_000, 86_400_000, 604_800_000]);
@@ -26,6 +26,32 @@ test("an amount is decimal text above 0 and below 10^18; what no asset can hold 
   expect(readAmount(`0.${"0".repeat(18)}1`)).toBe("too_precise");
   for (const wrong of ["0", "-1", "1e3", "1,5", "", "1000000000000000000"]) {
     expect(() => readAmount(wrong), wrong).toThrow("It is not a decimal number");
+  }
+});
+
+test("a rate is from 0 to below 1, with at most 4 decimals", () => {
+  expect(["0", "0.0035", "0.99990", ".5"].map(readRate)).toEqual(["0", "0.0035", "0.9999", "0.5"].map(amountOf));
+  for (const wrong of ["1", "0.00351", "-0.0001", "0.35%", "1e-4", "", " 0.1"]) {
+    expect(() => readRate(wrong), wrong).toThrow("It is not a rate: from 0 to below 1, with at most 4 decimals");
+  }
+});
+
+test("a tier is where it begins, its taker rate and its maker rebate", () => {
+  const tier = { minimumGross: amountOf("1000000.5"), takerRate: amountOf("0.0018"), makerRebate: amountOf("0") };
+  expect(readTier("1000000.50:0.0018:0")).toEqual(tier);
+  expect(readTier("0:0.0018:0").minimumGross).toBe(0n);
+  for (const wrong of [
+    "",
+    "x:0.1:0",
+    "-1:0.1:0",
+    "0:0.1:0:0",
+    `0.${"0".repeat(18)}1:0.1:0`,
+    "1000000000000000000:0.1:0",
+  ]) {
+    expect(() => readTier(wrong), wrong).toThrow("It is not a tier: 30-day gross:taker rate:maker rebate");
+  }
+  for (const wrong of ["0", "0:0.1", "0:0.00351:0", "0:0.1:-0.1"]) {
+    expect(() => readTier(wrong), wrong).toThrow("It is not a rate");
   }
 });
 

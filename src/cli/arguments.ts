@@ -1,9 +1,11 @@
 /** What is typed, read into what it means. Whatever is not right is told before anything is started. */
 import { InvalidArgumentError } from "commander";
+import { type FeeTier, isRate } from "../catalogue/fee-tiers.ts";
 import type { RequestedAmount } from "../ledger/refusals.ts";
-import { parseAmount } from "../money/amount.ts";
+import { type Amount, parseAmount, ZERO } from "../money/amount.ts";
 import { isScope, SCOPES } from "../oauth/scopes.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
 
 export function readUuid(text: string): Uuid {
   const id = parseUuid(text);
@@ -15,6 +17,24 @@ export function readAmount(text: string): RequestedAmount {
   const amount = parseAmount(text);
   if (typeof amount === "bigint" || amount === "too_precise") return amount;
   throw new InvalidArgumentError("It is not a decimal number above 0 and below 10^18, such as 100 or 0.25.");
+}
+
+export function readRate(text: string): Amount {
+  const rate = parseAmount(text);
+  if (rate === "zero") return ZERO;
+  if (typeof rate === "bigint" && isRate(rate)) return rate;
+  throw new InvalidArgumentError("It is not a rate: from 0 to below 1, with at most 4 decimals, such as 0.0035.");
+}
+
+/** A tier as 30-day gross, taker rate and maker rebate, with colons between them. */
+export function readTier(text: string): FeeTier {
+  const [gross = "", takerRate = "", makerRebate = "", ...more] = text.split(":");
+  const minimum = parseAmount(gross);
+  const minimumGross = minimum === "zero" ? ZERO : minimum;
+  if (typeof minimumGross !== "bigint" || more.length > 0) {
+    throw new InvalidArgumentError("It is not a tier: 30-day gross:taker rate:maker rebate, such as 0:0.0035:0.0003.");
+  }
+  return { minimumGross, takerRate: readRate(takerRate), makerRebate: readRate(makerRebate) };
 }
 
 /** Between so many characters, as the fields of the API that it ends up in. */
@@ -34,6 +54,17 @@ export function readScopes(text: string): string[] {
   );
 }
 
+/** Networks with commas between them. */
+export function readNetworks(text: string): Network[] {
+  return text.split(",").map((each) => {
+    const network = parseNetwork(each.trim());
+    if (network !== undefined) return network;
+    throw new InvalidArgumentError(
+      `"${each}" is neither an IP address nor a network such as 192.0.2.0/24 or 2001:db8::/32, without bits beyond its prefix.`,
+    );
+  });
+}
+
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** A time span such as 90s, 15m, 24h or 7d, in milliseconds; 0 is none. */
@@ -42,4 +73,10 @@ export function readDuration(text: string): number {
   const [, number, unit] = /^([0-9]{1,5})([smhd])$/.exec(text) ?? [];
   if (number !== undefined && unit !== undefined) return Number(number) * UNIT_MS[unit as keyof typeof UNIT_MS];
   throw new InvalidArgumentError("It is not a time span such as 90s, 15m, 24h or 7d.");
+}
+
+export function readHours(text: string): number {
+  const hours = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
+  if (hours >= 1 && hours <= 720) return hours;
+  throw new InvalidArgumentError("It is not a whole number from 1 to 720.");
 }

@@ -3,16 +3,13 @@ import type { Command } from "commander";
 import { findOwner, listCustomers } from "../customers/across-customers.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Customer, findCustomer } from "../customers/customers-store.ts";
-import { listProfiles, type Profile } from "../customers/profiles-store.ts";
+import { findProfile, listProfiles, type Profile } from "../customers/profiles-store.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { formatInstant } from "../std/clock.ts";
 import { readText, readUuid } from "./arguments.ts";
-import { addCommand, addGroup, answering, Refused, table, withCore, withFoundation } from "./command.ts";
+import { addCommand, addGroup, answering, Refused, withCore, withFoundation } from "./command.ts";
 import { LISTED_AT_MOST, listing } from "./listing.ts";
-
-/** Rows that are read at once. */
-const PAGE = 1_000;
 
 export function addCustomerCommands(program: Command): void {
   const customer = addGroup(program, "customer", "the organisations that own profiles and API clients");
@@ -28,8 +25,13 @@ export function addCustomerCommands(program: Command): void {
   const profile = addGroup(program, "profile", "who holds balances");
   const profiles = addCommand(profile, "list", {
     summary: "list the profiles of a customer, the inactive ones included",
-    examples: ["profile list --customer 0190d5a4-0000-7000-8000-000000000002"],
-  }).requiredOption("--customer <id>", "the customer's id", readUuid);
+    examples: [
+      "profile list --customer 0190d5a4-0000-7000-8000-000000000002",
+      "profile list --customer 0190d5a4-0000-7000-8000-000000000002 --after 0190d5a4-0000-7000-8000-000000000004",
+    ],
+  })
+    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .option("--after <id>", "goes on behind this profile of a list that had more", readUuid);
   answering(profiles, listOfCustomer);
 }
 
@@ -68,23 +70,30 @@ function customerRecord({ id, name, createdAt }: Customer) {
   return { id, name, created_at: formatInstant(createdAt) };
 }
 
-function listOfCustomer({ customer }: { customer: CustomerId }) {
+interface ProfileListOptions {
+  readonly customer: CustomerId;
+  readonly after?: ProfileId;
+}
+
+function listOfCustomer({ customer, after }: ProfileListOptions) {
   return withFoundation(async ({ database }) => {
     await getCustomer(database, customer);
-    const items = (await readProfiles(database, customer)).map(profileRecord);
-    const rows = items.map(({ id, type, status, nickname }) => [id, type, status, nickname]);
-    return { json: { items }, prose: table(["id", "type", "status", "nickname"], rows) };
+    const behind = after === undefined ? undefined : await getProfile(database, customer, after);
+    const filter = { customerId: customer, order: "ASC", after: behind, limit: LISTED_AT_MOST + 1 } as const;
+    const found = (await listProfiles(database, filter)).map(profileRecord);
+    return listing(
+      found,
+      ["id", "type", "status", "nickname"],
+      ({ id, type, status, nickname }) => [id, type, status, nickname],
+      ({ id }) => `Go on with: profile list --customer ${customer} --after ${id}`,
+    );
   });
 }
 
-async function readProfiles(database: Queryable, customerId: CustomerId): Promise<Profile[]> {
-  const all: Profile[] = [];
-  for (;;) {
-    const after = all.at(-1);
-    const page = await listProfiles(database, { customerId, order: "ASC", after, limit: PAGE });
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
+async function getProfile(database: Queryable, customerId: CustomerId, id: ProfileId): Promise<Profile> {
+  const profile = await findProfile(database, customerId, id);
+  if (profile === undefined) throw new Refused(`profile not found: ${id}`);
+  return profile;
 }
 
 function profileRecord({ id, customerId, nickname, description, kind, status, createdAt, updatedAt }: Profile) {

@@ -78,7 +78,7 @@ async function take(step: TourStep, values: Values, patienceMs: number): Promise
   const end = Date.now() + (step.waits === true ? patienceMs : 0);
   for (;;) {
     const { status, answer } = await send(step, values);
-    const wrong = status === 200 ? mismatches(step, answer) : [`the status is ${status}, not 200`];
+    const wrong = status === 200 ? mismatches(step, answer) : wrongStatus(step, status);
     if (wrong.length > 0 && Date.now() < end) {
       await pause(ASK_EVERY_MS);
       continue;
@@ -126,6 +126,11 @@ function filled(text: string, values: Values): string {
   return text.replaceAll(/\$([A-Z]+)/g, (_, name: string) => must(values.get(name), `a step before has kept ${name}`));
 }
 
+function wrongStatus({ when401 }: TourStep, status: number): string[] {
+  const wrong = `the status is ${status}, not 200`;
+  return status === 401 && when401 !== undefined ? [wrong, when401] : [wrong];
+}
+
 function mismatches({ expected }: TourStep, answer: unknown): string[] {
   return Object.entries(expected)
     .filter(([path, pattern]) => !pattern.test(fieldOf(answer, path)))
@@ -149,6 +154,7 @@ function requestText({ method, url, form, json }: TourStep, values: Values): str
 function masked(answer: unknown, keep: TourStep["keep"]): unknown {
   if (keep?.secret !== true) return answer;
   const secret = fieldOf(answer, keep.field);
+  if (secret === "") return answer;
   return { ...(answer as object), [keep.field]: `${secret.slice(0, 12)}...` };
 }
 

@@ -5,6 +5,7 @@ import { WrongSettings } from "../config/config.ts";
 import { StartRefusal } from "../core.ts";
 import { Problem } from "../http/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
+import { KeyUnreadable } from "../oauth/key-encryption.ts";
 import { DatabaseAway, serverError } from "../postgres/database.ts";
 import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
 import { SchemaRefusal } from "../postgres/migrations.ts";
@@ -27,6 +28,7 @@ const REFUSALS = [
   BootstrapRefusal,
   Problem,
   Unavailable,
+  KeyUnreadable,
 ];
 
 export function failureOf(error: unknown): Failure {

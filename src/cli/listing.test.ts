@@ -16,3 +16,18 @@ test("a list past its bound is cut there, and says so", () => {
   expect(json).toEqual({ items: found(LISTED_AT_MOST), more: true });
   expect(prose.split("\n").slice(-2)).toEqual(["number 999", "These are the first 1000: there are more."]);
 });
+
+test("a list that can be gone on with says how, when there is more", () => {
+  const prose = (count: number) =>
+    listing(
+      found(count),
+      ["name"],
+      ({ name }) => [name],
+      ({ name }) => `Go on behind ${name}.`,
+    ).prose.split("\n");
+  expect(prose(LISTED_AT_MOST).at(-1)).toBe("number 999");
+  expect(prose(LISTED_AT_MOST + 1).slice(-2)).toEqual([
+    "These are the first 1000: there are more.",
+    "Go on behind number 999.",
+  ]);
+});

@@ -3,17 +3,21 @@ import { type Answer, table } from "./command.ts";
 
 export const LISTED_AT_MOST = 1_000;
 
-/** Shows what was found. Whoever reads it asks for one more than is shown: that one tells that there is more. */
+/**
+ * Shows what was found. Whoever reads it asks for one more than is shown: that one tells that there is more. `next` says
+ * how to see what comes behind the last one, where that can be asked for.
+ */
 export function listing<Item>(
   found: readonly Item[],
   head: readonly string[],
   rowOf: (item: Item) => readonly string[],
+  next?: (last: Item) => string,
 ): Answer {
   const items = found.slice(0, LISTED_AT_MOST);
+  const last = items.at(-1);
   const more = found.length > items.length;
-  const shown = table(head, items.map(rowOf));
-  return {
-    json: { items, more },
-    prose: more ? `${shown}\nThese are the first ${LISTED_AT_MOST}: there are more.` : shown,
-  };
+  const lines = [table(head, items.map(rowOf))];
+  if (more) lines.push(`These are the first ${LISTED_AT_MOST}: there are more.`);
+  if (more && next !== undefined && last !== undefined) lines.push(next(last));
+  return { json: { items, more }, prose: lines.join("\n") };
 }

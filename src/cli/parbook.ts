@@ -1,10 +1,13 @@
 /** The command line. Every error is a line on standard error; the exit codes are in `failure.ts`. */
 import { Command } from "commander";
+import { addAuditCommands } from "./audit.ts";
 import { addClientCommands } from "./clients.ts";
 import { addCrossingCommands } from "./crossings.ts";
 import { addCustomerCommands } from "./customers.ts";
 import { addDemo } from "./demo.ts";
 import { failureOf } from "./failure.ts";
+import { addFeeCommands } from "./fees.ts";
+import { addKeyCommands } from "./keys.ts";
 import { addMarketCommands } from "./markets.ts";
 import { addMigrate } from "./migrate.ts";
 import { addSchema } from "./schema.ts";
@@ -33,8 +36,11 @@ function buildProgram(): Command {
   addMigrate(program);
   addCustomerCommands(program);
   addClientCommands(program);
+  addKeyCommands(program);
   addCrossingCommands(program);
   addMarketCommands(program);
+  addFeeCommands(program);
+  addAuditCommands(program);
   addVerify(program);
   addSchema(program);
   return program;

@@ -29,6 +29,8 @@ export interface TourStep {
   readonly keep?: { readonly name: string; readonly field: string; readonly secret?: true };
   /** Something in the background has to come first. */
   readonly waits?: true;
+  /** What there is to say when the answer is 401. */
+  readonly when401?: string;
   /** Fields of the answer, by their path in it, and what they have to match. */
   readonly expected: Readonly<Record<string, RegExp>>;
 }
@@ -94,6 +96,7 @@ function tokenStep(name: "ACME" | "BOREALIS", { clientId, clientSecret }: TourCl
     url: "$AUTH/oauth2/token",
     form: { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret },
     keep: { name, field: "access_token", secret: true },
+    when401: `the secret of ${clientId} in demo.json is not valid any more: it was rotated, or the client disabled. Put the new one there; or, for a new demo, stop the service, remove its data directory and start it again`,
     expected: { access_token: /^[\w-]+\.[\w-]+\.[\w-]+$/, token_type: /^bearer$/, expires_in: /^3599$/ },
   };
 }
@@ -118,16 +121,17 @@ const conversionSteps: readonly TourStep[] = [
 ];
 
 /**
- * The second order finds something to buy whatever else is on the book: at least what the first one has put there. A
- * price far above what anybody bids keeps that from being taken at once; a market order knows no price collar.
+ * The sandbox's market maker is on the other side of both. Where it is off, or the market is empty for another reason,
+ * they trade with each other: so the first one asks for less than the maker ever bids, and for more than the price collar
+ * of 15 % forbids, and the second one spends what the first one's coins are worth at that price.
  */
 const orderSteps: readonly TourStep[] = [
   {
-    title: "Two orders that cross: one customer asks a high price, the other buys at the best one",
+    title: "An order of each customer to the book: a sale for 92000 or more, a purchase at the best price",
     as: "BOREALIS",
     method: "POST",
     url: "$API/v2/profiles/$DESK/orders",
-    json: { side: "SELL", market: "BTCUSD", type: "LIMIT", base_amount: "0.001", price: "200000", ref_id: "ask-$RUN" },
+    json: { side: "SELL", market: "BTCUSD", type: "LIMIT", base_amount: "0.001", price: "92000", ref_id: "ask-$RUN" },
     expected: { id: ID, status: /^(PENDING_SUBMISSION|SUBMITTED|OPEN|FILLED)$/ },
   },
   {
@@ -138,7 +142,7 @@ const orderSteps: readonly TourStep[] = [
       side: "BUY",
       market: "BTCUSD",
       type: "MARKET",
-      quote_amount: "200",
+      quote_amount: "92",
       await_fill_millis: 5_000,
       ref_id: "buy-$RUN",
     },

@@ -12,6 +12,8 @@ function linesOf(environment: Record<string, string>): readonly string[] {
   return [];
 }
 
+const DAY_MS = 86_400_000;
+
 test("without settings it is a sandbox on loopback with an embedded database", () => {
   expect(readConfig({ HOME: "/root", PATH: "/bin" })).toEqual({
     mode: "sandbox",
@@ -26,6 +28,14 @@ test("without settings it is a sandbox on loopback with an embedded database", (
     bootstrap: undefined,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
+    rateLimits: "off",
+    trustedProxies: [],
+    maxConnections: 10_000,
+    sandboxMaker: true,
+    tlsCert: undefined,
+    tlsKey: undefined,
+    withoutTls: new Set(),
+    signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * DAY_MS },
     logLevel: "info",
   });
 });
@@ -39,11 +49,20 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     PARBOOK_BASE_URL: "https://api.example.com/",
     PARBOOK_AUTH_URL: "https://auth.example.com",
     PARBOOK_DATA_DIR: "/var/lib/parbook",
-    PARBOOK_DATABASE_URL: "postgres://parbook@db/parbook",
-    PARBOOK_MIGRATE_URL: "postgresql://owner@db/parbook",
+    PARBOOK_DATABASE_URL: "postgres://parbook@db/parbook?sslmode=verify-full",
+    PARBOOK_MIGRATE_URL: "postgresql://owner@db/parbook?ssl=true",
     PARBOOK_BOOTSTRAP: "/etc/parbook.json",
     PARBOOK_ROLES: "api, engine",
     PARBOOK_SETTLEMENT_DELAY_MS: "250",
+    PARBOOK_RATE_LIMITS: "token=0.5, rest=100",
+    PARBOOK_TRUSTED_PROXIES: "10.0.0.7, 192.168.0.0/16,fd00::/8",
+    PARBOOK_MAX_CONNECTIONS: "500",
+    PARBOOK_SANDBOX_MAKER: "off",
+    PARBOOK_TLS_CERT: "/etc/tls/parbook.crt",
+    PARBOOK_TLS_KEY: "/etc/tls/parbook.key",
+    PARBOOK_WITHOUT_TLS: "http, database",
+    PARBOOK_KEY_ENCRYPTION_KEY: `${"A".repeat(43)}=,${"_".repeat(42)}8`,
+    PARBOOK_SIGNING_KEY_DAYS: "30",
     PARBOOK_LOG_LEVEL: "",
   });
   expect(config).toEqual({
@@ -54,11 +73,22 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     baseUrl: "https://api.example.com",
     authUrl: "https://auth.example.com",
     dataDir: "/var/lib/parbook",
-    databaseUrl: "postgres://parbook@db/parbook",
-    migrateUrl: "postgresql://owner@db/parbook",
+    databaseUrl: "postgres://parbook@db/parbook?sslmode=verify-full",
+    migrateUrl: "postgresql://owner@db/parbook?ssl=true",
     bootstrap: "/etc/parbook.json",
     roles: new Set(["api", "engine"]),
     settlementDelayMs: 250,
+    rateLimits: { token: 0.5, order_book: 10, recent_executions: 10, rest: 100 },
+    trustedProxies: ["10.0.0.7", "192.168.0.0/16", "fd00::/8"],
+    maxConnections: 500,
+    sandboxMaker: false,
+    tlsCert: "/etc/tls/parbook.crt",
+    tlsKey: "/etc/tls/parbook.key",
+    withoutTls: new Set(["http", "database"]),
+    signingKeys: {
+      encryptionKeys: [new Uint8Array(32), new Uint8Array(32).fill(255)],
+      replacedAfterMs: 30 * DAY_MS,
+    },
     logLevel: "info",
   });
   expect(Object.isFrozen(config)).toBe(true);
@@ -74,6 +104,14 @@ test("everything that is wrong is said at once, and no password with it", () => 
     PARBOOK_DATABASE_URL: "mysql://parbook:hunter2@db/parbook",
     PARBOOK_ROLES: "api,cook",
     PARBOOK_SETTLEMENT_DELAY_MS: "-1",
+    PARBOOK_RATE_LIMITS: "rest=0",
+    PARBOOK_TRUSTED_PROXIES: "10.0.0.0/33",
+    PARBOOK_MAX_CONNECTIONS: "0",
+    PARBOOK_SANDBOX_MAKER: "yes",
+    PARBOOK_TLS_KEY: "key.pem",
+    PARBOOK_WITHOUT_TLS: "http,all",
+    PARBOOK_KEY_ENCRYPTION_KEY: "hunter2hunter2",
+    PARBOOK_SIGNING_KEY_DAYS: "0",
     PARBOOK_LOG_LEVEL: "loud",
     PARBOOK_DATABSE_URL: "postgres://parbook@db/parbook",
   });
@@ -86,9 +124,56 @@ test("everything that is wrong is said at once, and no password with it", () => 
     "PARBOOK_DATABASE_URL is not an address that begins with postgres:// or postgresql://",
     'PARBOOK_ROLES "api,cook" is not a list of api, auth, engine, worker',
     'PARBOOK_SETTLEMENT_DELAY_MS "-1" is not a whole number from 0 to 2592000000',
+    'PARBOOK_RATE_LIMITS "rest=0" is not on, off, or rates per second from 0.01 to 100000 like "token=2,rest=100" of token, order_book, recent_executions, rest',
+    'PARBOOK_TRUSTED_PROXIES "10.0.0.0/33" is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8"',
+    'PARBOOK_MAX_CONNECTIONS "0" is not a whole number from 1 to 1000000',
+    'PARBOOK_SANDBOX_MAKER "yes" is not one of on, off',
+    'PARBOOK_WITHOUT_TLS "http,all" is not a list of http, database',
+    "PARBOOK_KEY_ENCRYPTION_KEY is not 1 to 4 keys of 32 bytes each in base64, separated by commas (openssl rand -base64 32)",
+    'PARBOOK_SIGNING_KEY_DAYS "0" is not a whole number from 1 to 3650',
     'PARBOOK_LOG_LEVEL "loud" is not one of trace, debug, info, warn, error, fatal, silent',
+    "PARBOOK_TLS_CERT and PARBOOK_TLS_KEY are two halves: set both or neither",
     "PARBOOK_DATABSE_URL is not a setting of Parbook",
   ]);
+});
+
+test("rates are limited in production and not in a sandbox, unless it is said otherwise", () => {
+  const usual = { token: 1, order_book: 10, recent_executions: 10, rest: 50 };
+  const rates = (mode: string, text: string) =>
+    readConfig({ PARBOOK_MODE: mode, PARBOOK_RATE_LIMITS: text }).rateLimits;
+  expect(rates("sandbox", "")).toBe("off");
+  expect(rates("sandbox", "on")).toEqual(usual);
+  expect(rates("production", "")).toEqual(usual);
+  expect(rates("production", "off")).toBe("off");
+  expect(rates("production", "order_book=20.25")).toEqual({ ...usual, order_book: 20.25 });
+  for (const wrong of [
+    "rest",
+    "rest=",
+    "rest=-1",
+    "rest=1e3",
+    "rest=1,rest=2",
+    "all=1",
+    "rest=100001",
+    "on,off",
+    ",",
+  ]) {
+    expect(linesOf({ PARBOOK_RATE_LIMITS: wrong })).toHaveLength(1);
+  }
+});
+
+test("a trusted proxy is an address or a network, and never everybody", () => {
+  for (const wrong of [
+    "proxy",
+    "10.0.0.0/0",
+    "::/0",
+    "10.0.0.0/",
+    "10.0.0.0/8/8",
+    "fd00::/129",
+    "10.0.0.1,",
+    "fe80::1%eth0",
+  ]) {
+    expect(linesOf({ PARBOOK_TRUSTED_PROXIES: wrong })).toHaveLength(1);
+  }
 });
 
 test("settings that contradict each other are wrong", () => {
@@ -98,4 +183,46 @@ test("settings that contradict each other are wrong", () => {
   expect(linesOf({ PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" })).toEqual([
     "PARBOOK_MIGRATE_URL is set without PARBOOK_DATABASE_URL: the embedded database migrates itself",
   ]);
+  expect(linesOf({ PARBOOK_MODE: "production", PARBOOK_SANDBOX_MAKER: "on" })).toEqual([
+    "PARBOOK_SANDBOX_MAKER is on in production: it trades with money that nobody has paid in",
+  ]);
+});
+
+test("the market maker comes with the demo's customers, unless it is said", () => {
+  const maker = (environment: Record<string, string>): boolean => readConfig(environment).sandboxMaker;
+  const bootstrap = { PARBOOK_BOOTSTRAP: "/etc/parbook.json" };
+  expect(maker({})).toBe(true);
+  expect(maker({ PARBOOK_SANDBOX_MAKER: "off" })).toBe(false);
+  expect(maker(bootstrap)).toBe(false);
+  expect(maker({ ...bootstrap, PARBOOK_SANDBOX_MAKER: "on" })).toBe(true);
+  expect(maker({ PARBOOK_MODE: "production" })).toBe(false);
+});
+
+test("production keeps its database connection to this machine or under TLS, unless it is told otherwise", () => {
+  const lines = (url: string, more: Record<string, string> = {}) =>
+    linesOf({ PARBOOK_MODE: "production", PARBOOK_DATABASE_URL: url, ...more });
+  const refused =
+    "PARBOOK_DATABASE_URL goes over the network without TLS: add ?sslmode=verify-full, or set PARBOOK_WITHOUT_TLS=database where the network takes care of it";
+  const plain = [
+    "",
+    "?sslmode=disable",
+    "?sslmode=prefer",
+    "?sslmode=allow",
+    "?ssl=false",
+    "?ssl=true&sslmode=disable",
+  ];
+  for (const query of plain) expect(lines(`postgres://parbook:secret@db/parbook${query}`)).toEqual([refused]);
+  expect(lines("postgres://parbook@localhost/parbook?host=db")).toEqual([refused]);
+  expect(lines("postgres://parbook@localhost.example.com/parbook")).toEqual([refused]);
+  for (const query of ["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full", "?ssl=1"]) {
+    expect(lines(`postgres://parbook@db/parbook${query}`)).toEqual([]);
+  }
+  const local = ["localhost", "127.0.0.1:5433", "[::1]", "%2Frun%2Fpostgresql"];
+  for (const host of local) expect(lines(`postgres://parbook@${host}/parbook`)).toEqual([]);
+  expect(lines("postgres://parbook@localhost/parbook?host=/run/postgresql")).toEqual([]);
+  expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "database" })).toEqual([]);
+  expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "http" })).toEqual([refused]);
+  const migrates = { PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" };
+  expect(lines("postgres://parbook@db/parbook?ssl=1", migrates)).toEqual([refused.replace("DATABASE", "MIGRATE")]);
+  expect(linesOf({ PARBOOK_DATABASE_URL: "postgres://parbook@db/parbook" })).toEqual([]);
 });

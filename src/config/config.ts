@@ -3,6 +3,11 @@
  * wrong is reported at once, before anything is started.
  */
 import { resolve } from "node:path";
+import { DEFAULT_RATES, type Rates } from "../limits/rates.ts";
+import { encryptionKeys } from "./key-settings.ts";
+import { rateLimits, trustedProxies } from "./limit-settings.ts";
+import { type Setting, Wrong } from "./setting.ts";
+import { type PlainWay, transportContradictions, withoutTls } from "./transport-settings.ts";
 
 export const ROLES = ["api", "auth", "engine", "worker"] as const;
 /** What a process does: answer the API, issue tokens, match orders, settle. */
@@ -28,21 +33,26 @@ export interface Config {
   readonly bootstrap: string | undefined;
   readonly roles: ReadonlySet<Role>;
   readonly settlementDelayMs: number;
+  /** Requests per second; "off" in sandbox mode unless it is asked for. */
+  readonly rateLimits: Rates | "off";
+  /** Whose `X-Forwarded-For` is believed: addresses and networks. */
+  readonly trustedProxies: readonly string[];
+  /** Of each of the two servers. */
+  readonly maxConnections: number;
+  /** Whether a market maker of ours gives those who try a sandbox somebody to trade with. */
+  readonly sandboxMaker: boolean;
+  /** Files in PEM: both or neither. */
+  readonly tlsCert: string | undefined;
+  readonly tlsKey: string | undefined;
+  /** What production may send without TLS. */
+  readonly withoutTls: ReadonlySet<PlainWay>;
+  /** Of the keys that sign tokens. */
+  readonly signingKeys: {
+    /** 256 bits each: the first one encrypts, all decrypt. None: signing keys lie in the database in clear. */
+    readonly encryptionKeys: readonly Uint8Array[];
+    readonly replacedAfterMs: number;
+  };
   readonly logLevel: (typeof LOG_LEVELS)[number];
-}
-
-/** Every setting with its rule: reads its text, or says what is wrong with it. */
-interface Setting<Value> {
-  readonly absent: Value;
-  readonly read: (text: string) => Value | Wrong;
-}
-
-/** What a setting has to be, as the end of a sentence. */
-class Wrong {
-  readonly rule: string;
-  constructor(rule: string) {
-    this.rule = rule;
-  }
 }
 
 /** All that is wrong with the environment, one line per setting. */
@@ -71,8 +81,12 @@ export function readConfig(environment: Environment): Config {
     lines.push([name, ...shown(name, text), value.rule].join(" "));
     return setting.absent;
   };
+  const mode = get("PARBOOK_MODE", oneOf(["sandbox", "production"], "sandbox"));
+  const bootstrap = get("PARBOOK_BOOTSTRAP", file);
+  // The demo is for those who try things out, and a bootstrap file for those who know what they want.
+  const hasDemo = mode === "sandbox" && bootstrap === undefined;
   const config: Config = {
-    mode: get("PARBOOK_MODE", oneOf(["sandbox", "production"], "sandbox")),
+    mode,
     host: get("PARBOOK_HOST", { absent: "127.0.0.1", read: (text) => text }),
     port: get("PARBOOK_PORT", wholeNumber(8080, 0, 65_535)),
     authPort: get("PARBOOK_AUTH_PORT", wholeNumber(8081, 0, 65_535)),
@@ -81,9 +95,20 @@ export function readConfig(environment: Environment): Config {
     dataDir: get("PARBOOK_DATA_DIR", { absent: resolve("data"), read: (text) => resolve(text) }),
     databaseUrl: get("PARBOOK_DATABASE_URL", url(["postgres:", "postgresql:"])),
     migrateUrl: get("PARBOOK_MIGRATE_URL", url(["postgres:", "postgresql:"])),
-    bootstrap: get("PARBOOK_BOOTSTRAP", { absent: undefined, read: (text) => resolve(text) }),
+    bootstrap,
     roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
     settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
+    rateLimits: get("PARBOOK_RATE_LIMITS", rateLimits) ?? (mode === "production" ? DEFAULT_RATES : "off"),
+    trustedProxies: get("PARBOOK_TRUSTED_PROXIES", trustedProxies),
+    maxConnections: get("PARBOOK_MAX_CONNECTIONS", wholeNumber(10_000, 1, 1_000_000)),
+    sandboxMaker: get("PARBOOK_SANDBOX_MAKER", oneOf(["on", "off"], hasDemo ? "on" : "off")) === "on",
+    tlsCert: get("PARBOOK_TLS_CERT", file),
+    tlsKey: get("PARBOOK_TLS_KEY", file),
+    withoutTls: get("PARBOOK_WITHOUT_TLS", withoutTls),
+    signingKeys: {
+      encryptionKeys: get("PARBOOK_KEY_ENCRYPTION_KEY", encryptionKeys),
+      replacedAfterMs: get("PARBOOK_SIGNING_KEY_DAYS", wholeNumber(90, 1, 3_650)) * 86_400_000,
+    },
     logLevel: get("PARBOOK_LOG_LEVEL", oneOf(LOG_LEVELS, "info")),
   };
   lines.push(...contradictions(config), ...misspelt(environment, known));
@@ -99,7 +124,10 @@ function contradictions(config: Config): string[] {
   if (config.port !== 0 && config.port === config.authPort) {
     lines.push(`PARBOOK_PORT and PARBOOK_AUTH_PORT are both ${config.port}: they are two servers`);
   }
-  return lines;
+  if (config.mode === "production" && config.sandboxMaker) {
+    lines.push("PARBOOK_SANDBOX_MAKER is on in production: it trades with money that nobody has paid in");
+  }
+  return [...lines, ...transportContradictions(config)];
 }
 
 /** A setting that nobody reads is a typing error, and its absence may be worse than the trouble of correcting it. */
@@ -109,10 +137,12 @@ function misspelt(environment: Environment, known: ReadonlySet<string>): string[
     .map((name) => `${name} is not a setting of Parbook`);
 }
 
-/** What was given, unless it may hold a password. */
+/** What was given, unless it may hold a password or a key. */
 function shown(name: string, text: string): string[] {
-  return /DATABASE|MIGRATE/.test(name) ? [] : [JSON.stringify(text.slice(0, 100))];
+  return /DATABASE|MIGRATE|ENCRYPTION/.test(name) ? [] : [JSON.stringify(text.slice(0, 100))];
 }
+
+const file: Setting<string | undefined> = { absent: undefined, read: (text) => resolve(text) };
 
 function oneOf<const Value extends string>(values: readonly Value[], absent: Value): Setting<Value> {
   const read = (text: string): Value | Wrong =>

@@ -5,6 +5,7 @@ import {
   jsonColumn,
   type Key,
   keyOf,
+  optionalsOf,
   type SqlRecord,
   type StateRow,
   type StateTable,
@@ -81,7 +82,7 @@ const COLUMNS = [...conversionTable.keys, ...conversionTable.fixed, ...conversio
   .join(", ");
 
 function readConversion(record: SqlRecord): Conversion {
-  const maybe = <Value>(name: string): Value | undefined => (record[name] as Value | null) ?? undefined;
+  const maybe = optionalsOf(record);
   return {
     id: record.id as ConversionId,
     profileId: record.profile_id as ProfileId,

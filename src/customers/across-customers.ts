@@ -29,6 +29,8 @@ export async function findOwner(database: Queryable, profileId: ProfileId): Prom
 export interface ListedClient {
   readonly clientId: string;
   readonly scopes: readonly string[];
+  /** Where it may call from; undefined: from anywhere. */
+  readonly networks: readonly string[] | undefined;
   readonly createdAt: Instant;
   readonly disabledAt: Instant | undefined;
   /** Secrets that are valid now. During a rotation there are two. */
@@ -41,12 +43,13 @@ export async function listClients(database: Queryable, customerId: CustomerId, l
   const rows = await database.rows<{
     client_id: string;
     scopes: string[];
+    networks: string[] | null;
     created_at: Instant;
     disabled_at: Instant | null;
     live_secrets: number;
     last_used_at: Instant | null;
   }>(
-    `select client.client_id, client.scopes, client.created_at, client.disabled_at,
+    `select client.client_id, client.scopes, client.networks::text[], client.created_at, client.disabled_at,
             count(secret.id) filter (where secret.expires_at is null or secret.expires_at > now())::integer as live_secrets,
             max(secret.last_used_at) as last_used_at
        from client left join client_secret secret on secret.client_id = client.client_id
@@ -59,6 +62,7 @@ export async function listClients(database: Queryable, customerId: CustomerId, l
   return rows.map((row) => ({
     clientId: row.client_id,
     scopes: row.scopes,
+    networks: row.networks ?? undefined,
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
     liveSecrets: row.live_secrets,

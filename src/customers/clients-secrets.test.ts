@@ -68,11 +68,13 @@ test("past its bound the matcher turns chosen secrets away and still compares ge
   const kept = await digestSecret(generated);
   expect(await matcher.match(generated, [kept], NOW)).toBe(kept);
   const answers = await Promise.all(guesses);
-  expect(answers.filter((answer) => answer === "busy")).toHaveLength(3);
+  // On a slow machine some of the others have waited for too long.
+  expect(answers.filter((answer) => answer === "busy").length).toBeGreaterThanOrEqual(3);
+  expect(answers[0]).toBeUndefined();
 });
 
 test("a gate lets in as many as it says, in order, also after one has failed", async () => {
-  const gate = new Gate(1, 1);
+  const gate = new Gate({ atOnce: 1, waiting: 1, waitsMs: 60_000 });
   const order: string[] = [];
   const first = gate.run(async () => {
     order.push("first");
@@ -84,4 +86,21 @@ test("a gate lets in as many as it says, in order, also after one has failed", a
   await second;
   await gate.run(async () => order.push("fourth"));
   expect(order).toEqual(["first", "second", "fourth"]);
+});
+
+test("whoever waits at a gate for too long is turned away, and its place in the queue is free", async () => {
+  const gate = new Gate({ atOnce: 1, waiting: 1, waitsMs: 20 });
+  let leave: () => void = () => undefined;
+  const inside = gate.run(
+    () =>
+      new Promise<void>((resolve) => {
+        leave = resolve;
+      }),
+  );
+  expect(await gate.run(async () => "served")).toBe("full");
+  const next = gate.run(async () => "served");
+  leave();
+  await inside;
+  expect(await next).toBe("served");
+  expect(await gate.run(async () => "served")).toBe("served");
 });

@@ -34,6 +34,8 @@ const SCRYPT = { N: 2 ** 14, r: 8, p: 5 } as const;
  */
 const RUNNING_AT_ONCE = 1;
 const WAITING_AT_MOST = 16;
+/** On a slow machine; whoever asks would soon have given up. */
+const WAITS_AT_MOST_MS = 5_000;
 
 const REMEMBERED_MS = 5 * 60_000;
 const REMEMBERED_AT_MOST = 1_000;
@@ -55,7 +57,7 @@ export async function digestSecret(secret: string): Promise<SecretDigest> {
 }
 
 export class SecretMatcher {
-  readonly #gate = new Gate(RUNNING_AT_ONCE, WAITING_AT_MOST);
+  readonly #gate = new Gate({ atOnce: RUNNING_AT_ONCE, waiting: WAITING_AT_MOST, waitsMs: WAITS_AT_MOST_MS });
   /**
    * Chosen secrets that matched a moment ago, and until when that is remembered. A client asks for a token again and
    * again with the same secret; without this each of its requests costs 0.2 s of a processor. An entry names the very
@@ -136,26 +138,20 @@ function slowHash(secret: string, salt: Buffer): Promise<Buffer> {
   });
 }
 
-/** Lets so many through at once and so many more wait; whoever comes then is turned away. */
+/** Lets so many through at once and so many more wait for so long; whoever comes then is turned away. */
 export class Gate {
-  readonly #atOnce: number;
-  readonly #atMost: number;
+  readonly #bounds: GateBounds;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  constructor(atOnce: number, waiting: number) {
-    this.#atOnce = atOnce;
-    this.#atMost = waiting;
+  constructor(bounds: GateBounds) {
+    this.#bounds = bounds;
   }
 
   async run<Value>(work: () => Promise<Value>): Promise<Value | "full"> {
-    if (this.#running >= this.#atOnce) {
-      if (this.#waiting.length >= this.#atMost) return "full";
-      // Whoever leaves hands its place on, so the number of those running stays as it is.
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#running += 1;
-    }
+    if (this.#running < this.#bounds.atOnce) this.#running += 1;
+    // Whoever leaves hands its place on, so the number of those running stays as it is.
+    else if (!(await this.#turn())) return "full";
     try {
       return await work();
     } finally {
@@ -164,4 +160,26 @@ export class Gate {
       else next();
     }
   }
+
+  /** Whether a place was handed on in time. */
+  #turn(): Promise<boolean> {
+    if (this.#waiting.length >= this.#bounds.waiting) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const go = (): void => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        resolve(false);
+      }, this.#bounds.waitsMs);
+      this.#waiting.push(go);
+    });
+  }
+}
+
+interface GateBounds {
+  readonly atOnce: number;
+  readonly waiting: number;
+  readonly waitsMs: number;
 }

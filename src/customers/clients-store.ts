@@ -1,6 +1,8 @@
 import type { Queryable } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
 import type { SecretDigest } from "./clients-secrets.ts";
 import type { CustomerId } from "./customer-id.ts";
 
@@ -16,6 +18,8 @@ export interface StoredClient {
   readonly customerId: CustomerId;
   /** As the operator wrote them; `*` stands for all. */
   readonly scopes: readonly string[];
+  /** Where it may call from; undefined: from anywhere. */
+  readonly networks: readonly Network[] | undefined;
   readonly disabledAt: Instant | undefined;
   readonly secrets: readonly StoredSecret[];
 }
@@ -23,14 +27,14 @@ export interface StoredClient {
 /** A client and its first secret, in one statement. False: the client_id is taken, nothing happened. */
 export async function insertClient(
   database: Queryable,
-  client: { clientId: string; customerId: CustomerId; scopes: readonly string[] },
+  client: Pick<StoredClient, "clientId" | "customerId" | "scopes" | "networks">,
   secret: SecretDigest & { id: Uuid },
   now: Instant,
 ): Promise<boolean> {
   const made = await database.rows(
     `with made as (
-       insert into client (client_id, customer_id, scopes, created_at)
-       values ($1, $2, $3, $4)
+       insert into client (client_id, customer_id, scopes, created_at, networks)
+       values ($1, $2, $3, $4, $9::text[]::cidr[])
        on conflict (client_id) do nothing
        returning client_id
      )
@@ -46,6 +50,7 @@ export async function insertClient(
       secret.scheme,
       secret.salt,
       secret.digest,
+      sqlNetworks(client.networks),
     ],
   );
   return made.length === 1;
@@ -54,7 +59,7 @@ export async function insertClient(
 /** A client with its secrets, the expired ones included, oldest first. */
 export async function findClient(database: Queryable, clientId: string): Promise<StoredClient | undefined> {
   const rows = await database.rows<ClientRow>(
-    `select client.client_id, client.customer_id, client.scopes, client.disabled_at,
+    `select client.client_id, client.customer_id, client.scopes, client.networks::text[], client.disabled_at,
             secret.id, secret.scheme, secret.salt, secret.digest, secret.expires_at, secret.last_used_at
        from client
        left join client_secret secret on secret.client_id = client.client_id
@@ -68,6 +73,7 @@ export async function findClient(database: Queryable, clientId: string): Promise
     clientId: first.client_id,
     customerId: first.customer_id,
     scopes: first.scopes,
+    networks: first.networks?.map(networkOf),
     disabledAt: first.disabled_at ?? undefined,
     secrets: rows.filter(hasSecret).map((row) => ({
       id: row.id,
@@ -80,10 +86,17 @@ export async function findClient(database: Queryable, clientId: string): Promise
   };
 }
 
-/** Locks a client, so that rotations of its secrets follow one another. False: there is no such client. */
-export async function lockClient(transaction: Queryable, clientId: string): Promise<boolean> {
-  const found = await transaction.rows("select 1 from client where client_id = $1 for update", [clientId]);
-  return found.length === 1;
+/** Locks a client, so that rotations of its secrets follow one another, and disabling it comes before or after. */
+export async function lockClient(
+  transaction: Queryable,
+  clientId: string,
+): Promise<"live" | "client_not_found" | "client_disabled"> {
+  const [found] = await transaction.rows<{ disabled: boolean }>(
+    "select disabled_at is not null as disabled from client where client_id = $1 for update",
+    [clientId],
+  );
+  if (found === undefined) return "client_not_found";
+  return found.disabled ? "client_disabled" : "live";
 }
 
 /** Removes the secrets that have expired, and lets those that live end at `until` at the latest. */
@@ -126,11 +139,35 @@ export async function setDisabled(database: Queryable, clientId: string, now: In
   return found.length === 1;
 }
 
-export async function listDisabledSince(database: Queryable, since: Instant): Promise<string[]> {
-  const rows = await database.rows<{ client_id: string }>("select client_id from client where disabled_at >= $1", [
-    formatInstant(since),
-  ]);
-  return rows.map((row) => row.client_id);
+/** `undefined`: from anywhere. False: there is no such client. */
+export async function setNetworks(
+  database: Queryable,
+  clientId: string,
+  networks: readonly Network[] | undefined,
+): Promise<boolean> {
+  const found = await database.rows(
+    "update client set networks = $2::text[]::cidr[] where client_id = $1 returning 1",
+    [clientId, sqlNetworks(networks)],
+  );
+  return found.length === 1;
+}
+
+/** A client that may not call from everywhere. */
+export interface RestrictedClient {
+  readonly clientId: string;
+  /** Where it may call from. Read when it is asked for: every node has all of these again every two seconds. */
+  readonly networks: () => readonly Network[];
+}
+
+/** Those that were disabled at this time or later, with no networks, and those that have a list of them. */
+export async function listRestricted(database: Queryable, since: Instant): Promise<RestrictedClient[]> {
+  const rows = await database.rows<{ client_id: string; networks: string }>(
+    `select client_id, case when disabled_at is null then array_to_string(networks, ',') else '' end as networks
+       from client
+      where disabled_at >= $1 or networks is not null`,
+    [formatInstant(since)],
+  );
+  return rows.map((row) => ({ clientId: row.client_id, networks: networksIn(row.networks) }));
 }
 
 /** Nothing happens when a use after `unlessAfter` is recorded: of several nodes that record one, the first does. */
@@ -151,6 +188,7 @@ interface ClientRow extends Partial<SecretRow> {
   readonly client_id: string;
   readonly customer_id: CustomerId;
   readonly scopes: string[];
+  readonly networks: string[] | null;
   readonly disabled_at: Instant | null;
 }
 
@@ -166,4 +204,20 @@ interface SecretRow {
 /** The left join leaves the columns of the secret null where a client has none. */
 function hasSecret(row: ClientRow): row is ClientRow & SecretRow {
   return (row.id ?? null) !== null;
+}
+
+function sqlNetworks(networks: readonly Network[] | undefined): string[] | null {
+  return networks?.map(({ text }) => text) ?? null;
+}
+
+function networkOf(text: string): Network {
+  return must(parseNetwork(text), "what PostgreSQL takes for a network is one");
+}
+
+function networksIn(text: string): () => readonly Network[] {
+  let networks: readonly Network[] | undefined;
+  return () => {
+    networks ??= text === "" ? [] : text.split(",").map(networkOf);
+    return networks;
+  };
 }

@@ -10,6 +10,8 @@ import { findOrder, listClosed } from "./orders-store.ts";
 const ASK_EVERY_MS = 200;
 /** Callers that wait at once. Whoever comes on top is answered without waiting. */
 const MOST_WAITING = 1_000;
+/** What of it one customer may take: who waits for a thousand orders of his own must not end the waiting of others. */
+const SHARE_OF_ONE = 1 / 4;
 
 interface Waiting {
   readonly order: Order;
@@ -32,8 +34,7 @@ export class FillWaits {
 
   /** The order as it is when it has closed, when the time is up, or when the signal says that nobody waits any more. */
   async untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order> {
-    if (order.closedAt !== undefined || millis === 0 || signal.aborted || this.#waiting.size >= this.#most)
-      return order;
+    if (order.closedAt !== undefined || millis === 0 || signal.aborted || this.#isFullFor(order)) return order;
     const closed = await this.#wait(order, millis, signal);
     if (closed !== undefined) return closed;
     return signal.aborted ? order : this.#asItIs(order);
@@ -47,6 +48,13 @@ export class FillWaits {
   /** Ends all waiting: the callers are answered at once. */
   stop(): void {
     for (const { end } of [...this.#waiting.values()]) end(undefined);
+  }
+
+  #isFullFor({ customerId }: Order): boolean {
+    if (this.#waiting.size >= this.#most) return true;
+    let own = 0;
+    for (const { order } of this.#waiting.values()) if (order.customerId === customerId) own += 1;
+    return own >= Math.ceil(this.#most * SHARE_OF_ONE);
   }
 
   #wait(order: Order, millis: number, signal: AbortSignal): Promise<Order | undefined> {

@@ -10,16 +10,17 @@ import { cancelled } from "./book/effect.ts";
 import type { OrderId as BookOrderId, Sequence, StopOrder } from "./book/order.ts";
 import { isStop } from "./book/order.ts";
 import { Expiries } from "./engine-expiries.ts";
+import type { LevelChange } from "./feed/book-change.ts";
 import type { MarketHead, MarketState } from "./market-state.ts";
 import type { RoundEffect, TurnedAway } from "./matching.ts";
 import type { BookedOrder, Committed, Round } from "./matching-command.ts";
-import { bookOrder, priceUnits } from "./matching-units.ts";
+import { amountOfLots, bookOrder, priceUnits } from "./matching-units.ts";
 import type { Order, OrderId } from "./order.ts";
 import type { CancelRequest, OpenOrder } from "./orders-queue.ts";
 
 /** What waits for the engine, as far as it was read: the oldest first. */
 export interface Work {
-  /** Whether the market takes orders; undefined when there are none. */
+  /** Whether the market takes orders; undefined when there are none and nothing is left of a cascade. */
   readonly status: MarketState["status"] | undefined;
   readonly orders: readonly Order[];
   readonly cancels: readonly CancelRequest[];
@@ -78,21 +79,32 @@ export class EngineBook {
     return this.#book.stateHash();
   }
 
+  /** Whether there is something to do that nobody asks for: an expiry, or the rest of a cascade. */
   hasDue(now: Instant): boolean {
-    return this.#expiries.isDue(now);
+    return this.#expiries.isDue(now) || this.#book.hasDueStops();
+  }
+
+  /** Whether a long cascade has been stored in part only. */
+  get hasDueStops(): boolean {
+    return this.#book.hasDueStops();
   }
 
   /** Does what is due and what waits, in the order in which it came. */
   run(work: Work, now: Instant): Plan {
     const making = new RoundInTheMaking();
     for (const id of this.#expiries.takeDue(now, MOST_EXPIRIES)) this.#note(making, this.#book.expire(id));
+    if (work.status === "OPEN" && this.#book.hasDueStops()) {
+      making.status = work.status;
+      this.#note(making, this.#book.settle());
+    }
     const placed = new Map(work.orders.map((order) => [order.id, order]));
     for (const step of inSequence(work, placed)) {
-      if (making.orders.size >= MOST_TOUCHED) break;
+      // What is left of a cascade is done before anything else, but that a halted market triggers nothing.
+      if (making.orders.size >= MOST_TOUCHED || (work.status === "OPEN" && this.#book.hasDueStops())) break;
       if (step.order !== undefined) this.#take(making, step.order, work.status, now);
       else this.#cancel(making, step.cancel, placed);
     }
-    return { round: making.roundOn(this.#head), cancels: making.cancels };
+    return { round: making.roundOn(this.#head, now), cancels: making.cancels };
   }
 
   /** Takes note that the round is stored. */
@@ -107,6 +119,18 @@ export class EngineBook {
         this.#expiries.strikeOff(id);
       }
     }
+  }
+
+  /** What rests at the prices at which orders of the round that was just accepted rest, or rested until now. */
+  levelsOf(orders: Committed["orders"]): LevelChange[] {
+    const levels = new Map<string, LevelChange>();
+    for (const { side, price, priority } of orders) {
+      // An order that never came to rest took from others, and these are in the round too.
+      if (price === undefined || priority === undefined) continue;
+      const total = this.#book.totalAt(side, priceUnits(this.#market, price));
+      levels.set(`${side} ${price}`, { side, price, amount: amountOfLots(this.#market, total) });
+    }
+    return [...levels.values()];
   }
 
   #take(making: RoundInTheMaking, order: Order, status: MarketState["status"] | undefined, now: Instant): void {
@@ -140,11 +164,11 @@ export class EngineBook {
   }
 
   #enter(
-    order: Pick<Order, "id" | "profileId" | "recipientProfileId" | "side" | "seq" | "expirationDate">,
+    order: Pick<Order, "id" | "profileId" | "customerId" | "recipientProfileId" | "side" | "seq" | "expirationDate">,
   ): BookOrderId {
-    const { profileId, recipientProfileId, side, seq, expirationDate } = order;
+    const { profileId, customerId, recipientProfileId, side, seq, expirationDate } = order;
     const id = bookId(order.id);
-    this.#booked.set(id, { id: order.id, profileId, recipientProfileId, side, seq });
+    this.#booked.set(id, { id: order.id, profileId, customerId, recipientProfileId, side, seq });
     if (expirationDate !== undefined) this.#expiries.add(id, expirationDate);
     return id;
   }
@@ -165,9 +189,9 @@ class RoundInTheMaking {
   readonly cancels: CancelRequest[] = [];
   status: MarketState["status"] | undefined;
 
-  roundOn(head: MarketHead): Round | undefined {
+  roundOn(head: MarketHead, plannedAt: Instant): Round | undefined {
     const { taken, effects, orders, status } = this;
-    return effects.length === 0 ? undefined : { head, status, taken, effects, orders };
+    return effects.length === 0 ? undefined : { head, plannedAt, status, taken, effects, orders };
   }
 }
 

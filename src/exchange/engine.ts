@@ -2,7 +2,7 @@
  * The matching engine of one market. However many processes have one, one of them works at a time.
  *
  * States:
- *   standing_by  another process has the market's lease; it is tried for every second or two.
+ *   standing_by  another process has the market's lease; it is tried for every second or so.
  *   opening      the lease is ours. Its fence is committed to the market's head, and only then is the book read: from
  *                here on no other engine, and no command of ours whose outcome is unknown, can change an order of it.
  *   serving      rounds run back to back while there is work: read what waits, run it through the book, commit it as
@@ -21,12 +21,13 @@ import type { Market } from "../catalogue/market.ts";
 import type { Lane } from "../ledger/lane.ts";
 import { type Database, DatabaseAway } from "../postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import { Bell } from "../std/bell.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import { Bell } from "./engine-bell.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
+import type { BookChange } from "./feed/book-change.ts";
 import type { RoundEffect } from "./matching.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./matching-command.ts";
-import { eachOpenOrder, eachWaitingStop, readCancels, readPending, strikeOut } from "./orders-queue.ts";
+import { eachOpenOrder, eachWaitingStop, readCancels, readPending, readStatus, strikeOut } from "./orders-queue.ts";
 
 /** What an operator may want to know. */
 export type EngineEvent =
@@ -37,10 +38,14 @@ export type EngineEvent =
 
 export type EngineState = "standing_by" | "opening" | "serving" | "failing" | "stopped";
 
-/** A round that is durable: the rows that it changed and added, as they are stored, and all that the book did. */
+/**
+ * A round that is durable: the rows that it changed and added, as they are stored, and all that the book did. The
+ * opening of a market is told as one that did nothing: it has numbered the head on.
+ */
 export interface CommittedRound extends Committed {
   readonly market: Market;
   readonly effects: readonly RoundEffect[];
+  readonly change: BookChange;
 }
 
 export interface EngineParts {
@@ -57,7 +62,8 @@ export interface EngineParts {
 
 /** Orders and cancels that are read for one round. */
 const ROUND = 200;
-const STANDBY_MS = 1_000;
+/** At least this long between two tries for a lease, and at most twice as long: a dead node is followed within 1.5 s of it. */
+const STANDBY_MS = 750;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -161,6 +167,7 @@ export class Engine {
     const startedAt = clock.now();
     const outcome = await lane.execute(takeOver(code, lease.fence));
     if (outcome.kind !== "done") return this.#lose();
+    this.#publish({ head: outcome.value, orders: [], executions: [] }, []);
     const book = new EngineBook(this.#market, outcome.value);
     await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
     await eachWaitingStop(database, code, (stop) => book.restoreStop(stop));
@@ -182,11 +189,12 @@ export class Engine {
   async #plan(book: EngineBook): Promise<Plan> {
     const { database, clock } = this.#parts;
     const { code } = this.#market;
-    const [{ status, orders }, cancels] = await Promise.all([
+    const [pending, cancels, status] = await Promise.all([
       readPending(database, code, ROUND),
       readCancels(database, code, ROUND),
+      book.hasDueStops ? readStatus(database, code) : undefined,
     ]);
-    return book.run({ status, orders, cancels }, clock.now());
+    return book.run({ orders: pending.orders, cancels, status: status ?? pending.status }, clock.now());
   }
 
   async #commit(book: EngineBook, round: Round): Promise<void> {
@@ -194,12 +202,21 @@ export class Engine {
     if (outcome.kind === "refused") throw new StaleBook(`the ${outcome.refusal.what} is not as the book believed`);
     if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);
-    this.#parts.publish({ ...outcome.value, market: this.#market, effects: round.effects });
+    this.#publish(outcome.value, round.effects, book);
+  }
+
+  #publish(committed: Committed, effects: readonly RoundEffect[], book?: EngineBook): void {
+    const { head, orders } = committed;
+    const levels = book?.levelsOf(orders) ?? [];
+    const change: BookChange = { market: this.#market.code, number: head.seq, levels };
+    this.#parts.publish({ ...committed, market: this.#market, effects, change });
   }
 
   async #renew(lease: Lease): Promise<void> {
     try {
-      if (!(await renewLease(this.#parts.database, lease, this.#parts.leaseMs))) this.#lose();
+      const isKept = await renewLease(this.#parts.database, lease, this.#parts.leaseMs);
+      // The answer may come when this lease was let go of, and even when the next one is there.
+      if (!isKept && this.#lease === lease) this.#lose();
     } catch {
       // The database is away. Whether the lease is still ours, the next renewal finds out, or the next round.
     }

@@ -9,9 +9,9 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Database } from "../postgres/database.ts";
+import { Bell } from "../std/bell.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { type CommittedRound, Engine, type EngineEvent, type EngineState } from "./engine.ts";
-import { Bell } from "./engine-bell.ts";
 import { findOldestWork } from "./orders-queue.ts";
 
 export type { CommittedRound, EngineEvent, EngineState } from "./engine.ts";

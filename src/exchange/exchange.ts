@@ -12,11 +12,15 @@ import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
-import type { Clock } from "../std/clock.ts";
+import { type Clock, steadyClock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import { FillWaits } from "./await-fill.ts";
 import type { Execution } from "./execution.ts";
 import { type ExecutionQuery, readExecutions } from "./executions.ts";
+import type { BookChange } from "./feed/book-change.ts";
+import { BookRecorder } from "./feed/book-recorder.ts";
+import { Feed, type MarketFeed } from "./feed/market-feed.ts";
+import { type CustomerFees, Fees } from "./fees.ts";
 import { haltMarket, type MarketNotFound, resumeMarket } from "./halt.ts";
 import { createMarketData, type MarketData } from "./market-data.ts";
 import type { MarketState } from "./market-state.ts";
@@ -29,9 +33,14 @@ import type { OrderRefusal, OrderRequest } from "./place-order.ts";
 export { type Candle, INCREMENTS, type Increment, incrementFor } from "./candles.ts";
 export type { Execution, ExecutionId } from "./execution.ts";
 export type { ExecutionQuery } from "./executions.ts";
+export type { Listener } from "./feed/audience.ts";
+export type { BookNews } from "./feed/book-follower.ts";
+export type { Followed, MarketFeed } from "./feed/market-feed.ts";
+export type { LastMatch } from "./feed/match-follower.ts";
+export type { CustomerFees, MarketFees } from "./fees.ts";
 export type { MarketNotFound } from "./halt.ts";
 export { type MarketData, MOST_LEVELS, MOST_MATCHES, type Statistics, type Ticker } from "./market-data.ts";
-export type { Level, MarketPrice, Match } from "./market-data-store.ts";
+export type { Level, MarketPrice, Match, OrderBook } from "./market-data-store.ts";
 export type { MarketListing } from "./markets.ts";
 export type { Order, OrderId } from "./order.ts";
 export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
@@ -44,8 +53,8 @@ export type { OrderRefusal, OrderRequest, RequestedPrice } from "./place-order.t
 export interface EngineSignals {
   /** There is something to do on this market. */
   wake(market: MarketCode): void;
-  /** Tells of the orders that a round has changed, once that is durable. */
-  onCommitted(listener: (round: { readonly orders: readonly Order[] }) => void): void;
+  /** Tells of the orders that a round has changed, and of its change of the book, once that is durable. */
+  onCommitted(listener: (round: { readonly orders: readonly Order[]; readonly change: BookChange }) => void): void;
 }
 
 export interface Exchange {
@@ -68,7 +77,10 @@ export interface Exchange {
   /** Newest first. */
   listExecutions(query: ExecutionQuery): Promise<Execution[]>;
   listMarkets(): Promise<MarketListing[]>;
+  /** What the customer pays and is paid on each market, as of now. */
+  feesOf(customerId: CustomerId): Promise<CustomerFees>;
   readonly marketData: MarketData;
+  readonly feed: MarketFeed;
   /** What prices and commissions of the market are in. */
   quoteAssetOf(market: MarketCode): AssetCode;
   /** The markets that there are, in the order of their codes. */
@@ -77,7 +89,7 @@ export interface Exchange {
   lastPrice(market: MarketCode): Promise<Amount | undefined>;
   haltMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
   resumeMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
-  /** Answers everybody who waits for an order to close. */
+  /** Answers everybody who waits for an order to close, and tells nobody anything more. */
   stop(): void;
 }
 
@@ -88,15 +100,24 @@ export interface ExchangeParts {
   readonly ids: IdSource;
   readonly clock: Clock;
   readonly engines: EngineSignals;
+  /** Told of what went wrong with the feed and is tried again. */
+  readonly onFeedFault: (error: Error) => void;
 }
 
 export function createExchange(parts: ExchangeParts): Exchange {
   const { database, lane, catalogue, engines } = parts;
   const waits = new FillWaits(database);
-  engines.onCommitted(({ orders }) => waits.changed(orders));
+  const fees = new Fees(parts);
+  const following = { database, clock: steadyClock, onFault: parts.onFeedFault };
+  const feed = new Feed(following);
+  const recorder = new BookRecorder({ ...following, onWritten: () => feed.wake() });
+  engines.onCommitted(({ orders, change }) => {
+    waits.changed(orders);
+    recorder.record(change);
+  });
   return {
     place: async (request) => {
-      const outcome = await place(parts, request);
+      const outcome = await place({ ...parts, fees }, request);
       if (outcome.kind === "done" && outcome.value.closedAt === undefined) engines.wake(outcome.value.market);
       return outcome;
     },
@@ -112,12 +133,17 @@ export function createExchange(parts: ExchangeParts): Exchange {
     averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
     listExecutions: (query) => readExecutions(database, query),
     listMarkets: () => listMarkets(database, catalogue),
+    feesOf: (customerId) => fees.feesOf(customerId),
     marketData: createMarketData(parts),
+    feed,
     quoteAssetOf: (market) => must(catalogue.findMarket(market), "an execution is of a market of the catalogue").quote,
     marketCodes: () => catalogue.listMarkets().map(({ code }) => code),
     lastPrice: (market) => findLastPrice(database, market),
     haltMarket: (market) => lane.execute(haltMarket(market)),
     resumeMarket: (market) => lane.execute(resumeMarket(market)),
-    stop: () => waits.stop(),
+    stop: () => {
+      waits.stop();
+      feed.stop();
+    },
   };
 }

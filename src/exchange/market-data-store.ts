@@ -19,6 +19,8 @@ export interface Level {
 
 /** The best level of each side comes first. */
 export interface OrderBook {
+  /** The market's number as of which this is the book; 0 before an engine has opened the market. */
+  readonly number: bigint;
   readonly bids: readonly Level[];
   readonly asks: readonly Level[];
 }
@@ -42,32 +44,57 @@ export interface MarketPrice {
 
 const DAY = 24 * 60 * 60_000;
 
-/** Both sides are read by one statement, and so at one moment: a book is never seen crossed. */
-export async function readBook(database: Queryable, market: MarketCode, most: number): Promise<OrderBook> {
-  const rows = await database.rows<{ side: OrderSide; price: string; amount: string }>(
-    `select side, price, amount from (
-       (select side, price, sum(base_amount - filled) as amount from orders
-         where market = $1 and status = 'OPEN' and side = 'BUY' group by side, price order by price desc limit $2)
-       union all
-       (select side, price, sum(base_amount - filled) as amount from orders
-         where market = $1 and status = 'OPEN' and side = 'SELL' group by side, price order by price limit $2)) level
+interface LevelRow {
+  /** The market's number, in every row. The rest is null in the one row of an empty book. */
+  readonly number: string;
+  readonly side: OrderSide | null;
+  readonly price: string;
+  readonly amount: string;
+}
+
+/**
+ * Both sides and the market's number are read by one statement, and so at one moment: a book is never seen crossed.
+ * `most` levels of each side, the best ones, or all.
+ */
+export async function readBook(database: Queryable, market: MarketCode, most: number | "all"): Promise<OrderBook> {
+  const rows = await database.rows<LevelRow>(
+    `select head.number, side, price, amount
+       from (select coalesce((select seq from market_head where market = $1), 0) as number) head
+       left join (
+         (select side, price, sum(base_amount - filled) as amount from orders
+           where market = $1 and status = 'OPEN' and side = 'BUY' group by side, price order by price desc limit $2)
+         union all
+         (select side, price, sum(base_amount - filled) as amount from orders
+           where market = $1 and status = 'OPEN' and side = 'SELL' group by side, price order by price limit $2)
+       ) level on true
       order by case side when 'BUY' then -price else price end`,
-    [market, most],
+    [market, most === "all" ? null : most],
   );
   const levels = (side: OrderSide): Level[] => rows.filter((row) => row.side === side).map(readLevel);
-  return { bids: levels("BUY"), asks: levels("SELL") };
+  const [first] = rows;
+  const number = BigInt(must(first, "an empty book is one row").number);
+  return { number, bids: levels("BUY"), asks: levels("SELL") };
 }
 
 export async function readRecentMatches(database: Queryable, market: MarketCode, most: number): Promise<Match[]> {
-  const rows = await database.rows<{ id: string; side: OrderSide; price: string; amount: string }>(
+  const rows = await database.rows<MatchRow>(
     `select id, side, price, amount from execution
       where market = $1 and (id & 1) = 1 order by id desc limit $2`,
     [market, most],
   );
-  return rows.map((row) => {
-    const id = BigInt(row.id) as ExecutionId;
-    return { id, side: row.side, executedAt: executedAtOf(id), ...readLevel(row) };
-  });
+  return rows.map(readMatch);
+}
+
+export interface MatchRow {
+  readonly id: string;
+  readonly side: OrderSide;
+  readonly price: string;
+  readonly amount: string;
+}
+
+export function readMatch(row: MatchRow): Match {
+  const id = BigInt(row.id) as ExecutionId;
+  return { id, side: row.side, executedAt: executedAtOf(id), ...readLevel(row) };
 }
 
 /** Of all markets, in the order of their codes. */

@@ -8,9 +8,10 @@ import { accountKey, accountTable, type Journal, type ProfileId } from "../ledge
 import { accept, type Command, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import { addition, change, type Key } from "../ledger/rows.ts";
 import { must } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
 import type { OrderId as BookOrderId } from "./book/order.ts";
 import { type Execution, executionTable } from "./execution.ts";
-import { NO_EXECUTION } from "./execution-id.ts";
+import { executedAtOf, NO_EXECUTION } from "./execution-id.ts";
 import {
   type MarketHead,
   type MarketState,
@@ -22,6 +23,7 @@ import {
 import { awaitedIn, type RoundEffects, settle } from "./matching.ts";
 import { heldAsset, receivedAsset, recipientOf } from "./matching-money.ts";
 import { type Order, orderKey, orderTable } from "./order.ts";
+import { type Day, dayOf, tradedDayKey, tradedDays, tradedDayTable } from "./traded-day.ts";
 
 /** Another engine has the market: its fence is higher. */
 export interface Fenced extends Refusal {
@@ -31,17 +33,18 @@ export interface Fenced extends Refusal {
 /** Something is not as the book believes. The book is of no use any more. */
 export interface Stale extends Refusal {
   readonly code: "stale";
-  readonly what: "head" | "market" | "order" | "hold";
+  readonly what: "head" | "market" | "order" | "hold" | "day";
 }
 
 /** An order as the book believes that it is stored. */
-export interface BookedOrder extends Pick<Order, "id" | "profileId" | "recipientProfileId" | "side"> {
+export interface BookedOrder extends Pick<Order, "id" | "profileId" | "customerId" | "recipientProfileId" | "side"> {
   readonly seq: bigint;
 }
 
 /** A round that the book has done, and what it believes about the rows that it rests on. */
 export interface Round extends RoundEffects {
-  readonly head: Pick<MarketHead, "fence" | "seq">;
+  readonly head: Pick<MarketHead, "fence" | "seq" | "lastExecutionId">;
+  readonly plannedAt: Instant;
   /** Undefined: no order was taken or turned away, so it makes no difference. */
   readonly status: MarketState["status"] | undefined;
   readonly orders: ReadonlyMap<BookOrderId, BookedOrder>;
@@ -71,11 +74,15 @@ export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead,
   };
 }
 
+/** How much later than it was planned a round may be decided, which its deadline bounds; and as much again. */
+const DECIDED_WITHIN_MS = 60_000;
+
 /** Carries out what the book has done, if everything is still as the book believed. */
 export function commitRound(market: Market, round: Round): Command<Committed, Stale> {
+  const days = daysOf(round);
   return {
     turn: "house",
-    rests: restsOf(market, round),
+    rests: restsOf(market, round, days),
     decide: (state, now) => {
       const head = state.get(marketHeadTable, market.code);
       if (head === undefined || head.seq !== round.head.seq || head.fence !== round.head.fence) return stale("head");
@@ -85,6 +92,8 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
       if (orders === undefined) return stale("order");
       const settlement = settle(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
       if (!areHeld(state, settlement.journals)) return stale("hold");
+      const traded = tradedDays(state, settlement.executions, days);
+      if (traded === undefined) return stale("day");
 
       // From here the round must succeed.
       const committed: Committed = {
@@ -97,6 +106,7 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
           change(marketHeadTable, settlement.head),
           ...settlement.orders.map((order) => change(orderTable, order)),
           ...settlement.recipients.map((profile) => change(profileTable, profile)),
+          ...traded.map((day) => change(tradedDayTable, day)),
         ],
         records: settlement.executions.map((execution) => addition(executionTable, execution)),
         journals: settlement.journals,
@@ -151,11 +161,18 @@ function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {
   return new Map(ids.map((id) => [id, must(state.get(profileTable, id), "an order's recipient is there")]));
 }
 
+/** On which days its matches can be: on two when it is planned shortly before midnight. */
+function daysOf({ head, plannedAt }: Round): Day[] {
+  // An engine's time never steps back: see `settle`.
+  const from = Math.max(plannedAt, executedAtOf(head.lastExecutionId));
+  return [...new Set([dayOf(from as Instant), dayOf((from + DECIDED_WITHIN_MS) as Instant)])];
+}
+
 /**
  * Only what the effects touch, so that an order that merely rests meets no other command on its accounts. A profile
  * that is paid is among the rows because an account may be opened for it: see `readKeys`.
  */
-function restsOf(market: Market, round: Round): Key[] {
+function restsOf(market: Market, round: Round, days: readonly Day[]): Key[] {
   const keys = [marketHeadKey(market.code), marketKey(market.code)];
   for (const { profileId, id } of round.orders.values()) keys.push(orderKey(profileId, id));
   for (const order of closedOrders(round)) {
@@ -166,6 +183,7 @@ function restsOf(market: Market, round: Round): Key[] {
     const recipient = recipientOf(order);
     keys.push(accountKey(order.profileId, heldAsset(market, order)), profileKey(recipient));
     keys.push(accountKey(recipient, receivedAsset(market, order)));
+    for (const day of days) keys.push(tradedDayKey({ customerId: order.customerId, day, market: market.code }));
   }
   return filled.length === 0 ? keys : [...keys, accountKey("fees", market.quote)];
 }

@@ -27,7 +27,7 @@ export const priceOf = (market: Market, price: Price): Amount =>
 const lotsIn = (market: Market, amount: Amount): Lots =>
   Number(mulDiv(amount, 1n, unitOf(market.baseDecimals), "exact")) as Lots;
 
-export const amountOfLots = (market: Market, lots: Lots): Amount =>
+export const amountOfLots = (market: Market, lots: Lots | bigint): Amount =>
   (BigInt(lots) * unitOf(market.baseDecimals)) as Amount;
 
 const quoteUnits = (market: Market, amount: Amount): QuoteUnits =>

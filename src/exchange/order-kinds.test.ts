@@ -42,28 +42,30 @@ describe("a kind has its own fields and no others", () => {
       { side: "BUY", type: "MARKET", baseAmount: "1" },
       [outOfPlace("baseAmount"), missing("quoteAmount")],
     ],
+    ["stop buy", { ...MARKET, type: "STOP_MARKET", stopPrice: "1" }, []],
+    ["stop sell", { side: "SELL", type: "STOP_MARKET", baseAmount: "1", stopPrice: "1" }, []],
+    ["stop without its price", { ...MARKET, type: "STOP_MARKET" }, [missing("stopPrice")]],
+    ["stop with a limit", { ...MARKET, type: "STOP_MARKET", stopPrice: "1", price: "1" }, [outOfPlace("price")]],
+    [
+      "stop buy of base",
+      { side: "BUY", type: "STOP_MARKET", baseAmount: "1", stopPrice: "1" },
+      [outOfPlace("baseAmount"), missing("quoteAmount")],
+    ],
+    ["stop limit", { ...LIMIT, type: "STOP_LIMIT", stopPrice: "1" }, []],
+    [
+      "stop limit without a limit",
+      { ...LIMIT, type: "STOP_LIMIT", stopPrice: "1", price: undefined },
+      [missing("price")],
+    ],
+    ["post only", { ...LIMIT, type: "POST_ONLY_LIMIT" }, []],
+    ["post only with a stop price", { ...LIMIT, type: "POST_ONLY_LIMIT", stopPrice: "1" }, [outOfPlace("stopPrice")]],
+    ["GTT", { ...LIMIT, timeInForce: "GTT", expirationDate: 1 }, []],
+    ["GTT without an expiry", { ...LIMIT, timeInForce: "GTT" }, [missing("expirationDate")]],
     ["limit for a sum", { ...LIMIT, quoteAmount: "1" }, [outOfPlace("quoteAmount")]],
     ["limit with a stop price", { ...LIMIT, stopPrice: "1" }, [outOfPlace("stopPrice")]],
     ["an expiry without GTT", { ...LIMIT, timeInForce: "IOC", expirationDate: 1 }, [outOfPlace("expirationDate")]],
   ];
   test.each(cases)("%s", (_name, draft, misfits) => {
     expect(misfitsOf(draft)).toEqual(misfits);
-  });
-
-  const STOPS: [string, OrderDraft][] = [
-    ["stop buy for a sum", { side: "BUY", type: "STOP_MARKET", quoteAmount: "1", stopPrice: "1" }],
-    ["stop sell of base", { side: "SELL", type: "STOP_MARKET", baseAmount: "1", stopPrice: "1" }],
-    ["stop limit", { ...LIMIT, type: "STOP_LIMIT", stopPrice: "1" }],
-    ["post only", { ...LIMIT, type: "POST_ONLY_LIMIT" }],
-  ];
-  test.each(STOPS)("%s is complete, but not supported yet", (_name, draft) => {
-    expect(misfitsOf(draft)).toEqual([{ field: "type", why: "not_supported_yet" }]);
-  });
-
-  test("GTT is complete with its expiry, but not supported yet", () => {
-    const unsupported: Misfit = { field: "timeInForce", why: "not_supported_yet" };
-    const draft: OrderDraft = { ...LIMIT, timeInForce: "GTT" };
-    expect(misfitsOf({ ...draft, expirationDate: 1 })).toEqual([unsupported]);
-    expect(misfitsOf(draft)).toEqual([unsupported, missing("expirationDate")]);
   });
 });

@@ -27,8 +27,8 @@ export interface OrderDraft {
 
 /** A field that does not fit the order's kind. */
 export interface Misfit {
-  readonly field: Exclude<keyof OrderDraft, "side">;
-  readonly why: "missing" | "out_of_place" | "invalid_for_the_type" | "not_supported_yet";
+  readonly field: Exclude<keyof OrderDraft, "side" | "type">;
+  readonly why: "missing" | "out_of_place" | "invalid_for_the_type";
 }
 
 export function timeInForceOf({ type, timeInForce }: OrderDraft): OrderTimeInForce {
@@ -37,7 +37,7 @@ export function timeInForceOf({ type, timeInForce }: OrderDraft): OrderTimeInFor
 
 /** All that does not fit; none when the order has the shape of its kind. */
 export function misfitsOf(draft: OrderDraft): Misfit[] {
-  const misfits = notSupportedYet(draft);
+  const misfits: Misfit[] = [];
   const { type, timeInForce } = draft;
   const valid: readonly OrderTimeInForce[] = TIMES_IN_FORCE[type];
   if (timeInForce !== undefined && !valid.includes(timeInForce)) {
@@ -61,9 +61,4 @@ function fieldsOf(draft: OrderDraft): Readonly<Partial<Record<Misfit["field"], b
     stopPrice: type === "STOP_MARKET" || type === "STOP_LIMIT",
     expirationDate: draft.timeInForce === "GTT",
   };
-}
-
-function notSupportedYet({ type, timeInForce }: OrderDraft): Misfit[] {
-  if (type !== "LIMIT" && type !== "MARKET") return [{ field: "type", why: "not_supported_yet" }];
-  return type === "LIMIT" && timeInForce === "GTT" ? [{ field: "timeInForce", why: "not_supported_yet" }] : [];
 }

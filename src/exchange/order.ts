@@ -8,6 +8,7 @@ import {
   jsonColumn,
   type Key,
   keyOf,
+  optionalsOf,
   type SqlRecord,
   type StateRow,
   type StateTable,
@@ -142,9 +143,7 @@ export const ORDER_COLUMNS = [...orderTable.keys, ...orderTable.fixed, ...orderT
   .join(", ");
 
 export function readOrder(record: SqlRecord): Order {
-  const maybe = <Value>(name: string, read: (text: string) => Value): Value | undefined =>
-    record[name] === null ? undefined : read(record[name] as string);
-  const same = <Value>(value: unknown): Value => value as Value;
+  const maybe = optionalsOf(record);
   return {
     id: record.id as OrderId,
     profileId: record.profile_id as ProfileId,
@@ -157,14 +156,14 @@ export function readOrder(record: SqlRecord): Order {
     quoteAmount: maybe("quote_amount", amountOf),
     price: maybe("price", amountOf),
     stopPrice: maybe("stop_price", amountOf),
-    expirationDate: maybe("expiration_date", same<Instant>),
+    expirationDate: maybe("expiration_date"),
     takerRate: amountOf(record.taker_rate as string),
     makerRebate: amountOf(record.maker_rebate as string),
-    recipientProfileId: maybe("recipient_profile_id", same<ProfileId>),
-    refId: maybe("ref_id", same<string>),
-    identityId: maybe("identity_id", same<string>),
-    identityAccountId: maybe("identity_account_id", same<string>),
-    metadata: maybe("metadata", same<Readonly<Record<string, string>>>),
+    recipientProfileId: maybe("recipient_profile_id"),
+    refId: maybe("ref_id"),
+    identityId: maybe("identity_id"),
+    identityAccountId: maybe("identity_account_id"),
+    metadata: maybe("metadata"),
     createdAt: record.created_at as Instant,
     status: record.status as OrderStatus,
     sequence: maybe("sequence", BigInt),
@@ -173,9 +172,9 @@ export function readOrder(record: SqlRecord): Order {
     filledGross: amountOf(record.filled_gross as string),
     held: amountOf(record.held as string),
     isTriggered: record.is_triggered as boolean,
-    rejectReason: maybe("reject_reason", same<OrderRejectReason>),
+    rejectReason: maybe("reject_reason"),
     modifiedAt: record.modified_at as Instant,
-    closedAt: maybe("closed_at", same<Instant>),
+    closedAt: maybe("closed_at"),
     seq: BigInt(record.seq as string),
   };
 }

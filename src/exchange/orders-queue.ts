@@ -6,6 +6,7 @@ import type { Market, MarketCode } from "../catalogue/market.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { SqlRecord } from "../ledger/rows.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Lots, Price } from "./book/order.ts";
 import type { MarketState } from "./market-state.ts";
@@ -44,6 +45,11 @@ export async function readPending(
     [market, limit],
   );
   return { status: rows[0]?.market_status as MarketState["status"] | undefined, orders: rows.map(readOrder) };
+}
+
+export async function readStatus(database: Queryable, market: MarketCode): Promise<MarketState["status"]> {
+  const rows = await database.rows<Pick<MarketState, "status">>("select status from market where code = $1", [market]);
+  return must(rows[0], "a market with an engine has its row").status;
 }
 
 export async function readCancels(database: Queryable, market: MarketCode, limit: number): Promise<CancelRequest[]> {

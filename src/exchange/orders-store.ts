@@ -50,6 +50,7 @@ export async function listClosed(
 export interface OrderFilter {
   readonly customerId: CustomerId;
   readonly profileId?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
   readonly accountId?: string | undefined;
   readonly market?: string | undefined;
   readonly status?: OrderStatus | undefined;
@@ -68,17 +69,19 @@ export async function listOrders(database: Queryable, filter: OrderFilter): Prom
     `select ${ORDER_COLUMNS} from orders
       where customer_id = $1
         and ($2::uuid is null or profile_id = $2)
-        and ($3::text is null or identity_account_id = $3)
-        and ($4::text is null or market = $4)
-        and ($5::order_status is null or status = $5)
-        and ($6::text[] is null or ref_id = any($6))
-        and ($7::uuid is null or id >= $7)
-        and ($8::uuid is null or id < $8)
+        and ($3::uuid[] is null or id = any($3))
+        and ($4::text is null or identity_account_id = $4)
+        and ($5::text is null or market = $5)
+        and ($6::order_status is null or status = $6)
+        and ($7::text[] is null or ref_id = any($7))
+        and ($8::uuid is null or id >= $8)
         and ($9::uuid is null or id < $9)
-      order by id desc limit $10`,
+        and ($10::uuid is null or id < $10)
+      order by id desc limit $11`,
     [
       filter.customerId,
       filter.profileId ?? null,
+      filter.ids ?? null,
       filter.accountId ?? null,
       filter.market ?? null,
       filter.status ?? null,

@@ -11,6 +11,7 @@ import type { Database } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Clock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
+import type { Fees } from "./fees.ts";
 import { marketKey } from "./market-state.ts";
 import { findLastPrice } from "./markets.ts";
 import type { Order, OrderId, OrderStatus } from "./order.ts";
@@ -33,6 +34,7 @@ interface Parts {
   readonly catalogue: Catalogue;
   readonly ids: IdSource;
   readonly clock: Clock;
+  readonly fees: Pick<Fees, "ratesOf">;
 }
 
 /** How long the ref_id of a closed order stays taken (interface.md, "Limits"). */
@@ -61,13 +63,17 @@ function heldFrom({ side, profileId }: OrderRequest, { market }: Venue) {
   return accountKey(profileId, side === "BUY" ? market.quote : market.base);
 }
 
-async function venueOf({ database, catalogue }: Parts, request: OrderRequest): Promise<Venue | undefined> {
+async function venueOf({ database, catalogue, fees }: Parts, request: OrderRequest): Promise<Venue | undefined> {
   const market = catalogue.findMarket(request.market);
   if (market === undefined) return undefined;
   const quote = must(catalogue.findAsset(market.quote), "the assets of a market are in the catalogue");
   // Only what sells at any price is worth what the last one paid. It is a bound on mistakes, so it is not guarded.
   const isSellAtAnyPrice = request.side === "SELL" && request.price === undefined;
-  return { market, quote, lastPrice: isSellAtAnyPrice ? await findLastPrice(database, market.code) : undefined };
+  const [rates, lastPrice] = await Promise.all([
+    fees.ratesOf(request.customerId, market),
+    isSellAtAnyPrice ? findLastPrice(database, market.code) : undefined,
+  ]);
+  return { market, quote, rates, lastPrice };
 }
 
 function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest, id: OrderId): { claim?: Claim } {
@@ -81,7 +87,7 @@ function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest
 
 /** Done means asked for, durably: the value is the market whose engine has to know. A fill may still win. */
 export async function cancel(
-  { database, clock }: Parts,
+  { database, clock }: Pick<Parts, "database" | "clock">,
   customerId: CustomerId,
   profileId: ProfileId,
   id: OrderId,

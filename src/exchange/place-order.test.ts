@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { BTCUSD_ROW } from "../../test/support/btcusd.ts";
 import { marketOf } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, profileTable } from "../customers/profiles.ts";
@@ -19,22 +20,14 @@ const id = new IdSource({ now: () => NOW }).next() as unknown as OrderId;
 const customerId = "0190d5a4-0000-7000-8000-000000000001" as Uuid as CustomerId;
 const profileId = "0190d5a4-0000-7000-8000-000000000002" as Uuid as ProfileId;
 
-const market = marketOf({
-  code: "BTCUSD",
-  base: "BTC",
-  quote: "USD",
-  price_decimals: 6,
-  base_decimals: 8,
-  tick: "1",
-  min_base_amount: "0.0001",
-  max_base_amount: "500",
-  min_quote_amount: "1",
-  max_quote_amount: "5000000",
-  max_notional_value: "100000",
-  taker_rate: "0.0035",
-  maker_rebate: "0.0003",
-});
-const venue: Venue = { market, quote: { code: USD, kind: "fiat", precision: 2 }, lastPrice: undefined };
+const row = { ...BTCUSD_ROW, max_notional_value: "100000" };
+const market = marketOf(row, []);
+const venue: Venue = {
+  market,
+  quote: { code: USD, kind: "fiat", precision: 2 },
+  rates: { takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") },
+  lastPrice: undefined,
+};
 
 const profile: Profile = {
   id: profileId,
@@ -137,6 +130,28 @@ test.each([
 ])("%s", (_name, request, held) => {
   const decision = decideOrder(request, id, venue, stateWith({ usd: "20070", btc: "4" }), NOW);
   expect(decision.accepted && formatAmount(decision.value.held)).toBe(held);
+});
+
+test.each<[string, OrderRequest, "usd" | "btc"]>([
+  ["a limit buy", { ...GTT_BUY, type: "LIMIT", timeInForce: "GTC", expirationDate: undefined }, "usd"],
+  ["a post-only buy", { ...GTT_BUY, type: "POST_ONLY_LIMIT", timeInForce: "GTC", expirationDate: undefined }, "usd"],
+  ["a stop limit buy", { ...GTT_BUY, type: "STOP_LIMIT", stopPrice: price("1"), expirationDate: undefined }, "usd"],
+  ["a stop sell", STOP_SELL, "btc"],
+])("%s is placed for exactly its hold, and refused for 10^-18 less", (_name, request, asset) => {
+  const held = asset === "usd" ? "20070" : "4";
+  const enough = decideOrder(request, id, venue, stateWith({ [asset]: held }), NOW);
+  expect(enough).toMatchObject({ accepted: true, value: { status: "PENDING_SUBMISSION", held: amountOf(held) } });
+  const available = (amountOf(held) - 1n) as Amount;
+  expect(decideOrder(request, id, venue, stateWith({ [asset]: formatAmount(available) }), NOW)).toEqual({
+    accepted: false,
+    refusal: {
+      code: "insufficient_funds",
+      profileId,
+      asset: asset.toUpperCase(),
+      available,
+      needed: amountOf(held),
+    },
+  });
 });
 
 test("a stop price is held against the tick like a price", () => {

@@ -3,6 +3,7 @@
  * the amounts that it takes, whether it is open, how much that is worth, the two reasons for which an order is stored as
  * REJECTED, and funds (behaviour.md, section 3).
  */
+import type { Rates } from "../catalogue/fee-tiers.ts";
 import type { Market, MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import {
@@ -118,6 +119,8 @@ export interface OrderRequest {
 export interface Venue {
   readonly market: Market;
   readonly quote: Asset;
+  /** The customer's own, of a few seconds ago. The order keeps them for its life. */
+  readonly rates: Rates;
   /** The price of the last execution, as it was when the request came in; undefined when there was none. */
   readonly lastPrice: Amount | undefined;
 }
@@ -251,7 +254,7 @@ function whyRejected(
 function holdOf(
   { side }: OrderRequest,
   { baseAmount, quoteAmount, price }: Terms,
-  { market }: Venue,
+  { market, rates }: Venue,
 ): { asset: AssetCode; amount: Amount } {
   if (side === "SELL") return { asset: market.base, amount: must(baseAmount, "a sell names its base amount") };
   const gross =
@@ -260,7 +263,7 @@ function holdOf(
       must(baseAmount, "a buy without a quote amount names its base"),
       must(price, "a limit buy has a price"),
     );
-  return { asset: market.quote, amount: plus(gross, multiplyExact(gross, market.takerRate)) };
+  return { asset: market.quote, amount: plus(gross, multiplyExact(gross, rates.takerRate)) };
 }
 
 /** A profile that another one's order will pay into counts it, so that it cannot be taken out of use before. */
@@ -273,7 +276,7 @@ function openOrder(
   request: OrderRequest,
   id: OrderId,
   terms: Terms,
-  { market }: Venue,
+  { market, rates }: Venue,
   { held, rejectReason }: { readonly held: Amount; readonly rejectReason?: OrderRejectReason },
 ): Order {
   const createdAt = instantOf(id);
@@ -287,8 +290,8 @@ function openOrder(
     type: request.type,
     timeInForce: request.timeInForce,
     expirationDate: request.expirationDate,
-    takerRate: market.takerRate,
-    makerRebate: market.makerRebate,
+    takerRate: rates.takerRate,
+    makerRebate: rates.makerRebate,
     recipientProfileId: request.recipientProfileId,
     refId: request.refId,
     identityId: request.identityId,

@@ -94,6 +94,8 @@ test("bytes that are not HTTP are answered with a problem", async () => {
   expect(headers).toEqual([
     "Content-Type: application/problem+json",
     expect.stringMatching(/^Content-Length: \d+$/),
+    "X-Content-Type-Options: nosniff",
+    "Cache-Control: no-store",
     "Connection: close",
   ]);
   expect(body).toEqual({

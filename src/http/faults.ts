@@ -6,7 +6,8 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
-import { DatabaseAway, serverError } from "../postgres/database.ts";
+import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
+import { safeHeaders } from "../std/safe-headers.ts";
 import { shownValue } from "./failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
 import { freshRequestId } from "./request-id.ts";
@@ -30,18 +31,12 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
   FST_ERR_MAX_PARAM_LENGTH: () => new Problem(414, "a part of the path is longer than any identifier"),
 };
 
-/**
- * What PostgreSQL says when it breaks off a statement at its time-out, or at that of a lock it waits for (SQLSTATE
- * query_canceled, lock_not_available). It is busy, not broken: trying again helps.
- */
-const TOOK_TOO_LONG: ReadonlySet<string> = new Set(["57014", "55P03"]);
-
 /** The problem that something thrown is told as. `undefined` stands for a bug. */
 function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
   if (thrown instanceof Problem) return thrown;
   if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
   if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
-  if (TOOK_TOO_LONG.has(serverError(thrown)?.code ?? "")) return unavailable("the database took too long", thrown);
+  if (tookTooLong(thrown)) return unavailable("the database took too long", thrown);
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_VALIDATION") return shapeProblem(request);
   // The connection broke while the body was read: nobody hears this, and nothing was done.
@@ -64,11 +59,19 @@ export function createErrorHandler(baseUrl: () => string) {
     const bytes = Buffer.from(JSON.stringify(body));
     void reply
       .code(problem.status)
-      .headers({ ...problem.headers, "x-request-id": request.id })
+      .headers({
+        ...safeHeaders(baseUrl()),
+        "cache-control": "no-store",
+        ...problem.headers,
+        "x-request-id": request.id,
+      })
       .type(PROBLEM_JSON)
       .send(bytes);
   };
 }
+
+/** For so long a caller who was refused may read why. Then it is over, also for one who goes on sending. */
+const PARTING_MS = 1_000;
 
 /** What Node itself refuses before there is a request: the bytes were not HTTP, too many, or too slow. */
 export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
@@ -76,6 +79,7 @@ export function refuseConnection(error: Error & { readonly code?: string }, sock
     socket.destroy();
     return;
   }
+  setTimeout(() => socket.destroy(), PARTING_MS).unref();
   const requestId = freshRequestId();
   const problem = connectionProblem(error.code);
   const body = JSON.stringify(problemBody(problem, { baseUrl: "", requestId }));
@@ -85,6 +89,8 @@ export function refuseConnection(error: Error & { readonly code?: string }, sock
       `Content-Type: ${PROBLEM_JSON}`,
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-Id: ${requestId}`,
+      "X-Content-Type-Options: nosniff",
+      "Cache-Control: no-store",
       "Connection: close",
       "",
       body,

@@ -34,7 +34,7 @@ test("without a token the challenge names no error (RFC 6750, section 3.1)", asy
 });
 
 test("a token that is not valid is an invalid_token", async () => {
-  const detail = "the access token is malformed, expired or revoked";
+  const detail = "the access token is malformed, expired, revoked or not for use from here";
   const expected = problem(401, "Unauthorized", detail, {
     headers: { "www-authenticate": `Bearer realm="parbook", error="invalid_token", error_description="${detail}"` },
   });

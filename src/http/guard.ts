@@ -3,16 +3,18 @@
  * neither does not start. The token is looked at before anything else of the request is read (behaviour.md, section 3).
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
+import type { Refusal } from "../audit/refusal.ts";
 import type { Grant } from "../oauth/grant.ts";
 import type { Scope } from "../oauth/scopes.ts";
 import { must } from "../std/assert.ts";
 import { Problem } from "./problems.ts";
+import type { Admit } from "./rate-limiting.ts";
 
 /** What a route asks for: nothing, one scope, or one of several. */
 export type Access = "public" | Scope | readonly Scope[];
 
-/** Answers what a token grants; undefined when it is malformed, expired or revoked. */
-export type Verify = (token: string) => Promise<Grant | undefined>;
+/** Answers what a token grants from an address; undefined when it is malformed, expired, revoked or not for there. */
+export type Verify = (token: string, address: string) => Promise<Grant | undefined>;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -30,19 +32,41 @@ export function grantOf(request: FastifyRequest): Grant {
   return must(grants.get(request), "a route that asks who calls is not public");
 }
 
-/** The hook of a route that is not public: lets the request through when its token holds one of the scopes. */
-export function guard(required: readonly Scope[], verify: Verify): onRequestAsyncHookHandler {
-  return async (request) => {
+export interface Guarding {
+  readonly verify: Verify;
+  readonly admit: Admit;
+  /** Told of every refusal of authority. Nobody waits for it. */
+  readonly onRefused: (refusal: Refusal) => void;
+}
+
+/**
+ * The hook of a route that is not public: lets the request through when its token holds one of the scopes. Whoever
+ * shows no good token is limited as a stranger, so that trying tokens out is no cheaper than using them.
+ */
+export function guard(required: readonly Scope[], { verify, admit, onRefused }: Guarding): onRequestAsyncHookHandler {
+  return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined)
+    const grant = token === undefined || token.length > LONGEST_TOKEN ? undefined : await verify(token, request.ip);
+    admit(request, reply, grant?.clientId);
+    if (token === undefined) {
+      onRefused(refusalOf(request, "no_token"));
       throw unauthorized("no access token was sent: the header is Authorization: Bearer <token>");
-    const grant = token.length > LONGEST_TOKEN ? undefined : await verify(token);
-    if (grant === undefined) {
-      throw unauthorized("the access token is malformed, expired or revoked", "invalid_token");
     }
-    if (!required.some((scope) => grant.scopes.has(scope))) throw insufficientScopes(required, [...grant.scopes]);
+    if (grant === undefined) {
+      onRefused(refusalOf(request, "invalid_token"));
+      throw unauthorized("the access token is malformed, expired, revoked or not for use from here", "invalid_token");
+    }
+    if (!required.some((scope) => grant.scopes.has(scope))) {
+      const { clientId, tokenId } = grant;
+      onRefused({ ...refusalOf(request, "insufficient_scope"), clientId, tokenId });
+      throw insufficientScopes(required, [...grant.scopes]);
+    }
     grants.set(request, grant);
   };
+}
+
+function refusalOf({ ip, method, routeOptions }: FastifyRequest, kind: Refusal["kind"]): Refusal {
+  return { kind, address: ip, operation: `${method} ${routeOptions.url ?? ""}` };
 }
 
 /** Longer than any token that we issue. */

@@ -19,7 +19,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Orders: "Placing, reading and cancelling orders.",
   Executions: "What was traded.",
   Markets: "What can be traded, and within which bounds. Public.",
-  "Market data": "Order books, prices, and what was traded by whomever. Public, but for candles.",
+  "Market data":
+    "Order books, prices, and what was traded by whomever. Public, but for candles. The same as it changes, over WebSocket on this address: `/marketdata/{market}` and `/executiondata/{market}`, which docs/market-data.md describes.",
 };
 
 const REQUEST_ID_HEADER = {

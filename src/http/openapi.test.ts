@@ -158,6 +158,7 @@ test("the token endpoint is there under its own address, open to all, with a for
     200: { "application/json": { ...error, schema: { $ref: "#/components/schemas/Token" } } },
     400: { "application/json": error },
     401: { "application/json": error },
+    429: { "application/json": error },
     500: { "application/json": error },
     503: { "application/json": error },
   });
@@ -196,7 +197,7 @@ test("the reference page and all that it loads come from here, and it may load n
   expect(page.headers).toEqual({
     "cache-control": "no-cache",
     "content-security-policy":
-      "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "default-src 'self'; connect-src 'self' http://auth.toy.test; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "content-type": "text/html; charset=utf-8",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",

@@ -10,7 +10,7 @@ export function problemPages(api: Api, baseUrl: () => string): void {
     { config: { scope: "public" }, schema: { hide: true, params: Type.Object({ slug: Type.String() }) } },
     async (request, reply) => {
       const { slug } = request.params;
-      if (!isSlug(slug)) throw notFound("Not Found");
+      if (!isSlug(slug)) throw notFound("there is nothing at this path");
       reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8");
       return pageOf(slug, baseUrl());
     },
@@ -20,7 +20,7 @@ export function problemPages(api: Api, baseUrl: () => string): void {
 /** The page is text and one style: it needs nothing from anywhere. */
 const PAGE_HEADERS = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
   "cache-control": "public, max-age=3600",
 };
 

@@ -17,7 +17,7 @@ export const PROBLEM_EXAMPLES = {
     detail: 'amount "1.001" has more decimals than USD allows: 2',
     meta: { asset: "USD", precision: 2 },
   },
-  401: { detail: "the access token is malformed, expired or revoked" },
+  401: { detail: "the access token is malformed, expired, revoked or not for use from here" },
   403: {
     detail: "insufficient scopes: found 'transfer:read_transfer', required one of '[funding:read_profile]'",
     meta: { required: ["funding:read_profile"], granted: ["transfer:read_transfer"] },
@@ -45,6 +45,7 @@ export const PROBLEM_EXAMPLES = {
   413: { detail: "the body has more than 65536 bytes" },
   414: { detail: "a part of the path is longer than any identifier" },
   415: { detail: 'the content type is "text/plain", but a body is application/json' },
+  426: { detail: "this is a feed: it is read over WebSocket" },
   429: { detail: "too many requests: try again in 3 seconds" },
   431: { detail: "the request line and the headers are too long together" },
   500: { detail: "something went wrong on our side; the request_id leads to what the log knows of it" },

@@ -27,6 +27,7 @@ export const PROBLEM_KINDS = {
   413: { status: 413, title: "Content Too Large" },
   414: { status: 414, title: "URI Too Long" },
   415: { status: 415, title: "Unsupported Media Type" },
+  426: { status: 426, title: "Upgrade Required" },
   429: { status: 429, title: "Too Many Requests" },
   431: { status: 431, title: "Request Header Fields Too Large" },
   500: { status: 500, title: "Internal Server Error" },

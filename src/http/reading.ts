@@ -16,10 +16,16 @@ interface FieldSchema {
   readonly default?: unknown;
   readonly items?: FieldSchema;
   readonly minLength?: number;
+  readonly maxItems?: number;
 }
 
 /** Longer strings than any field has. It also bounds what a pattern may be tried on: patterns can take quadratic time. */
 const LONGEST_STRING = 1_024;
+/**
+ * More than any body has. Each value can fail, and is then looked for, worded and sent back: without a bound 64 KiB of
+ * them keep everybody else waiting for a tenth of a second.
+ */
+const MOST_VALUES = 500;
 /** Deeper than any body of ours, and no danger to the stack. */
 const DEEPEST = 8;
 
@@ -28,12 +34,49 @@ export function readJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
   // JSON is UTF-8 (RFC 8259, section 8.1). Decoding would replace what is not in silence.
   if (!isUtf8(bytes)) throw invalid([{ field: "the body", rule: "is not UTF-8 text" }]);
+  const text = bytes.toString("utf8");
+  const parsed = parsedJson(text);
+  const { members, values } = countIn(parsed);
+  if (values > MOST_VALUES) throw invalid([{ field: "the body", rule: `has more than ${MOST_VALUES} values` }]);
+  if (members !== nameCount(text)) {
+    throw invalid([{ field: "the body", rule: "has a field twice, of which only one could be meant" }]);
+  }
+  return parsed;
+}
+
+function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return JSON.parse(text);
   } catch {
     // The parser's own words quote the body, which may hold a secret.
     throw invalid([{ field: "the body", rule: "is not JSON" }]);
   }
+}
+
+/**
+ * The parser keeps the last of two members with one name, and others keep the first (RFC 8259, section 4): an amount
+ * that somebody has approved on the way would not be the amount that is moved. In JSON a string is a name when a colon
+ * follows it; when the text has more names than the value has members, one of them was lost.
+ */
+function nameCount(text: string): number {
+  let count = 0;
+  for (const [, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"[ \t\r\n]*(:?)/g)) if (colon === ":") count += 1;
+  return count;
+}
+
+/** The members of all objects, and the values that there are, at any depth. */
+function countIn(parsed: unknown): { members: number; values: number } {
+  let [members, values] = [0, 0];
+  // Not by recursion: a body of 64 KiB can be nested deeper than the stack.
+  const waiting = [parsed];
+  for (let inner = waiting.pop(); inner !== undefined; inner = waiting.pop()) {
+    values += 1;
+    if (typeof inner !== "object" || inner === null) continue;
+    const held = Object.values(inner);
+    if (!Array.isArray(inner)) members += held.length;
+    waiting.push(...held);
+  }
+  return { members, values };
 }
 
 /** Takes null in an optional field for its absence (behaviour.md, section 3). Changes the body itself. */
@@ -98,6 +141,9 @@ export function readQuery(sent: Readonly<Record<string, unknown>>, schema: Objec
       if (field.default !== undefined) query[name] = field.default;
     } else if (field.type !== "array" && texts.length > 1) {
       failing.push({ field: name, rule: "is given more than once" });
+    } else if (field.maxItems !== undefined && texts.length > field.maxItems) {
+      // Refused here, for the validator would look at every one of them.
+      failing.push({ field: name, rule: `has more than ${field.maxItems} entries` });
     } else if (texts.some((text) => text === "") && field.minLength !== 0) {
       failing.push({ field: name, rule: "is empty" });
     } else {

@@ -7,13 +7,12 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Api } from "./api.ts";
 
-/** The style sheet draws its icons from `data:` addresses; the page itself has no style or script inline. */
-const HEADERS = {
-  "content-security-policy":
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-};
+/**
+ * The style sheet draws its icons from `data:` addresses; the page itself has no style or script inline. It may talk to
+ * auth_url, for "Authorize".
+ */
+const policy = (authUrl: string): string =>
+  `default-src 'self'; connect-src 'self' ${new URL(authUrl).origin}; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const INDEX = `<!doctype html>
 <html lang="en">
@@ -47,19 +46,24 @@ const FROM_THE_PACKAGE = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
 } as const;
 
-export async function referencePage(api: Api): Promise<void> {
+export async function referencePage(api: Api, authUrl: () => string): Promise<void> {
   const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  const serve = (path: string, type: string, content: string | Buffer, cacheControl: string): void => {
+    api.get(path, { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) =>
+      reply
+        .headers({
+          "content-security-policy": policy(authUrl()),
+          "referrer-policy": "no-referrer",
+          "content-type": type,
+          "cache-control": cacheControl,
+        })
+        .send(content),
+    );
+  };
   for (const [name, type] of Object.entries(FROM_THE_PACKAGE)) {
     const file = await readFile(join(folder, name));
-    serve(api, `/docs/${name}`, type, file, "public, max-age=3600");
+    serve(`/docs/${name}`, type, file, "public, max-age=3600");
   }
-  serve(api, "/docs", "text/html; charset=utf-8", INDEX, "no-cache");
-  serve(api, "/docs/initializer.js", "text/javascript; charset=utf-8", INITIALIZER, "no-cache");
-}
-
-function serve(api: Api, path: string, type: string, content: string | Buffer, cacheControl: string): void {
-  const headers = { ...HEADERS, "content-type": type, "cache-control": cacheControl };
-  api.get(path, { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) =>
-    reply.headers(headers).send(content),
-  );
+  serve("/docs", "text/html; charset=utf-8", INDEX, "no-cache");
+  serve("/docs/initializer.js", "text/javascript; charset=utf-8", INITIALIZER, "no-cache");
 }

@@ -46,7 +46,7 @@ test("a handler sees who calls, and what was sent as it was sent", async () => {
 
 test("a path that is not there is 404, whoever asks and whatever is sent", async () => {
   toy = await startToyApi();
-  const expected = problem(404, "Not Found", "Not Found");
+  const expected = problem(404, "Not Found", "there is nothing at this path");
   expect(await ask(toy, "/v2/nothing", { token: null })).toEqual(expected);
   expect(await ask(toy, "/v2/nothing", { method: "POST", headers: { "content-type": "text/plain" } })).toEqual(
     expected,
@@ -104,7 +104,7 @@ test("a body that is not said to be JSON is 415", async () => {
 test("a write is refused before its token and body are looked at when there is no room, a read is not", async () => {
   let verified = 0;
   toy = await startToyApi(undefined, {
-    full: () => true,
+    refusesWork: () => "there is more work waiting than can be taken on",
     verify: async () => {
       verified += 1;
       return GRANT;
@@ -208,7 +208,7 @@ test("a route that does not say who may call it does not start", async () => {
     authUrl: () => "",
     log: toy.api.log,
     verify: async () => undefined,
-    full: () => false,
+    refusesWork: () => undefined,
   });
   expect(() => api.get("/v2/open", { schema: { response: { 200: Type.Object({}) } } }, async () => ({}))).toThrow(
     "GET /v2/open says who may call it",

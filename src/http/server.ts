@@ -1,6 +1,6 @@
 /**
  * The HTTP API: one Fastify server with everything in it that is the same for all routes. A request passes, in this
- * order: its id, 404 and 405, shutting down, load, token, scope, body, shape; then the handler. Whatever is thrown on
+ * order: its id, 404 and 405, shutting down, load, token, rate, scope, body, shape; then the handler. Whatever is thrown on
  * the way leaves as a problem (`faults.ts`).
  *
  * A file in routes/ looks like this. The schema is validator, serialiser and document at once; the handler returns
@@ -23,6 +23,7 @@
  *       });
  *     }
  */
+import type { SecureContextOptions } from "node:tls";
 import {
   type FastifyBaseLogger,
   type FastifyRequest,
@@ -31,7 +32,11 @@ import {
   type onRequestHookHandler,
   type RouteOptions,
 } from "fastify";
+import type { Refusal } from "../audit/refusal.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
+import { transport } from "../limits/transport.ts";
 import { assert } from "../std/assert.ts";
+import { safeHeaders } from "../std/safe-headers.ts";
 import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
 import { type Access, grantOf, guard, type Verify } from "./guard.ts";
@@ -39,9 +44,11 @@ import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi.ts";
 import { problemPages } from "./problem-pages.ts";
 import { notFound, Problem, unavailable } from "./problems.ts";
+import { type Admit, admitAddress, admitBy } from "./rate-limiting.ts";
 import { readJson } from "./reading.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
+import { refuseCodedBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
 import { AJV, readByTheSchemas } from "./validation.ts";
 
 export type { Api } from "./api.ts";
@@ -53,24 +60,50 @@ export interface ApiOptions {
   readonly log: FastifyBaseLogger;
   readonly verify: Verify;
   /** Whether there is no room for more work. Then a write is refused before its token and body are read. */
-  readonly full: () => boolean;
+  readonly refusesWork: () => string | undefined;
+  /** Told of every refusal of authority. Nobody waits for it. */
+  readonly onRefused?: (refusal: Refusal) => void;
+  /** Left out: nothing is limited. */
+  readonly limiter?: RateLimiter | undefined;
+  /** Whose `X-Forwarded-For` is believed: addresses and networks. */
+  readonly trustedProxies?: readonly string[];
+  /** Left out: plain HTTP. */
+  readonly tls?: SecureContextOptions | undefined;
+  /** How long a request may take to arrive, and how often that is looked at. */
+  readonly patience?: Patience;
 }
+
+interface Patience {
+  readonly headersMs: number;
+  readonly requestMs: number;
+  readonly checkEveryMs: number;
+}
+
+const PATIENCE: Patience = { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 5_000 };
 
 /** Builds the API without its resources: routes are added to it, then it listens. */
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl);
+  const { patience = PATIENCE, trustedProxies = [] } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
     genReqId: requestIdOf,
     requestIdHeader: false,
-    trustProxy: false,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     ajv: AJV,
     bodyLimit: BODY_LIMIT_BYTES,
     // Room for a hundred values in each of several repeatable filters.
-    http: { maxHeaderSize: 65_536, headersTimeout: 20_000 },
+    ...transport(
+      {
+        maxHeaderSize: 65_536,
+        headersTimeout: patience.headersMs,
+        connectionsCheckingInterval: patience.checkEveryMs,
+      },
+      options.tls,
+    ),
     routerOptions: { maxParamLength: 1_024 },
-    requestTimeout: 30_000,
+    requestTimeout: patience.requestMs,
     connectionTimeout: 60_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: "idle",
@@ -80,36 +113,44 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   });
   api.setErrorHandler(handleError);
   api.removeAllContentTypeParsers();
-  api.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, bytes: Buffer) =>
-    readJson(bytes),
+  api.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      refuseCodedBody(request);
+      return readJson(bytes);
+    },
   );
   api.decorateRequest("grant", {
     getter(this: FastifyRequest) {
       return grantOf(this);
     },
   });
-  refuseUnknownRoutes(api);
+  refuseUnknownRoutes(api, options.baseUrl);
+  refuseUnsoundHeaders(api);
   refuseWhileClosing(api);
-  api.addHook("onRoute", (route) => prepareRoute(route, options));
+  const admit = admitBy(options.limiter);
+  api.addHook("onRoute", (route) => prepareRoute(route, options, admit));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
-  await referencePage(api);
+  await referencePage(api, options.authUrl);
   return api;
 }
 
-/** Gives every answer its id, then refuses paths and methods that are not there before their bodies are read. */
-function refuseUnknownRoutes(api: Api): void {
+/** Gives every answer its id and what all have in common, then refuses paths and methods that are not there before their bodies are read. */
+function refuseUnknownRoutes(api: Api, baseUrl: () => string): void {
   const routes = new KnownRoutes();
   api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
   api.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    // Not stored unless a route knows better: what is said to one caller is nobody else's, and a price soon is old.
+    reply.headers(safeHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (request.is404) done(notThere(request, routes.methodsOf(request.url)));
     else done();
   });
 }
 
 function notThere(request: FastifyRequest, methods: readonly string[]): Problem {
-  if (methods.length === 0) return notFound("Not Found");
+  if (methods.length === 0) return notFound("there is nothing at this path");
   const allow = methods.join(", ");
   return new Problem(405, `${request.method} is not a method of this path: it has ${allow}`, { headers: { allow } });
 }
@@ -131,21 +172,27 @@ function refuseWhileClosing(api: Api): void {
 }
 
 /** Puts before each route what its configuration and its schemas ask for. */
-function prepareRoute(route: RouteOptions, { verify, full }: ApiOptions): void {
+function prepareRoute(
+  route: RouteOptions,
+  { verify, refusesWork, onRefused = () => {} }: ApiOptions,
+  admit: Admit,
+): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
   const before: onRequestHookHandler[] = [];
-  if ([route.method].flat().some((method) => WRITES.has(method))) before.push(refuseWhenFull(full));
-  const hooks = [...before, ...(access === "public" ? [] : [guard([access].flat(), verify)])];
+  if ([route.method].flat().some((method) => WRITES.has(method))) before.push(refuseWork(refusesWork));
+  const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onRefused });
+  const hooks = [...before, entrance];
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
   route.preValidation = [readByTheSchemas(route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }
 
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-function refuseWhenFull(full: () => boolean): onRequestHookHandler {
+function refuseWork(refusesWork: () => string | undefined): onRequestHookHandler {
   return (_request, _reply, done) => {
-    if (full()) done(unavailable("there is more work waiting than can be taken on"));
-    else done();
+    const why = refusesWork();
+    if (why === undefined) done();
+    else done(unavailable(why));
   };
 }

@@ -44,6 +44,20 @@ test("every failing field is told once, path first, then body, in the order of t
   );
 });
 
+test("a body in which a name is there twice is 400, wherever it is and however it is written", async () => {
+  const rule = "has a field twice, of which only one could be meant";
+  const twice = problem(400, "Bad Request", `the body ${rule}`, { meta: { errors: [{ field: "the body", rule }] } });
+  const good = JSON.stringify(TOY).slice(1, -1);
+  expect(await make(`{${good},"amount":"2"}`)).toEqual(twice);
+  expect(await make(`{"\\u0061mount" : "2",${good}}`)).toEqual(twice);
+  expect(await make(`{${good},"metadata":{"a":"1","a":"1"}}`)).toEqual(twice);
+  expect(await make(`{${good},"__proto__":{},"__proto__":{}}`)).toEqual(twice);
+  // Colons, quotes and braces within texts make no names, and lists have none.
+  const metadata = { a: '"amount":"1"', '"b":': ":", "\\": "\\", c: "{}" };
+  expect((await make({ ...TOY, metadata })).status).toBe(200);
+  expect(await detailOf({ ids: [{ a: [] }, "a:", { a: null }] })).toContain("ids is not a field of this request");
+});
+
 test("a body that is missing, not JSON, not UTF-8 or not an object is 400", async () => {
   const about = (rule: string) =>
     problem(400, "Bad Request", `the body ${rule}`, { meta: { errors: [{ field: "the body", rule }] } });
@@ -122,7 +136,7 @@ test("what is not text or has a meaning of its own is refused wherever it stands
   expect(proto.detail).toBe("__proto__ is not a name that a field can have");
   const inside = (await make(`{"metadata":{"__proto__":"x"}}`)).body as { detail: string };
   expect(inside.detail).toBe("metadata.__proto__ is not a name that a field can have");
-  const deep = (await make(`{"asset":${"[".repeat(30_000)}${"]".repeat(30_000)}}`)).body as { detail: string };
+  const deep = (await make(`{"asset":${"[".repeat(300)}${"]".repeat(300)}}`)).body as { detail: string };
   expect(deep.detail).toBe("asset[0][0][0][0][0][0][0] is nested more than 8 levels deep");
   expect(await ask(toy, "/v2/toys?nickname=a%00b")).toEqual(
     problem(400, "Bad Request", "nickname contains the character NUL", {
@@ -207,4 +221,21 @@ test("failures of reading and of shape are told together, each field once", asyn
       ],
     },
   });
+});
+
+test("a request of nothing but wrong values is refused in a few words, however many there are", async () => {
+  const rule = "has more than 500 values";
+  const tooMany = problem(400, "Bad Request", `the body ${rule}`, { meta: { errors: [{ field: "the body", rule }] } });
+  const fields = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, index]));
+  expect(await make(fields(5_000))).toEqual(tooMany);
+  expect(await make({ ...TOY, metadata: fields(500) })).toEqual(tooMany);
+  expect(await make(`{"asset":${"[".repeat(30_000)}${"]".repeat(30_000)}}`)).toEqual(tooMany);
+  expect(await make(`[${"{},".repeat(500)}{}]`)).toEqual(tooMany);
+  expect(JSON.stringify((await make(fields(499))).body).length).toBeLessThan(65_536);
+  expect((await ask(toy, `/v2/toys?${"ids=x&".repeat(10_000)}`)).body).toEqual(
+    problem(400, "Bad Request", "ids has more than 100 entries", {
+      meta: { errors: [{ field: "ids", rule: "has more than 100 entries" }] },
+    }).body,
+  );
 });

@@ -108,9 +108,11 @@ export class Lane {
     ];
   }
 
-  /** Whether one more command would be refused, before anything of it is read. */
-  get full(): boolean {
-    return this.#state === "closed" || this.#closing || this.#away || this.#inside.full;
+  /** Why one more command would be refused before anything of it is read; undefined when it would not. */
+  get refusesWork(): string | undefined {
+    if (this.#state === "closed" || this.#closing) return "the service is shutting down";
+    if (this.#away) return "the database cannot be reached";
+    return this.#inside.full ? "there is more work waiting than can be taken on" : undefined;
   }
 
   /** Commands inside: waiting, decided, or being committed. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { canonicalJson, jsonColumn, line, textColumn } from "./rows.ts";
+import { amountOf } from "../money/amount.ts";
+import { canonicalJson, jsonColumn, line, optionalsOf, textColumn } from "./rows.ts";
 
 test("JSON comes out the same whatever the order of its keys was", () => {
   const one = canonicalJson({ b: "2", a: "1", "10": "x", "9": "y" });
@@ -31,4 +32,12 @@ test("what is hashed tells absent values, empty ones and neighbouring columns ap
     { two: "{}" },
   ];
   expect(new Set(rows.map((row) => line(columns, row))).size).toBe(rows.length);
+});
+
+test("an optional column is what it holds, what is made of that, or undefined where it is null", () => {
+  const maybe = optionalsOf({ ref_id: "", memo: null, amount: "1.5", number: null });
+  expect(maybe<string>("ref_id")).toBe("");
+  expect(maybe<string>("memo")).toBe(undefined);
+  expect(maybe("amount", amountOf)).toBe(amountOf("1.5"));
+  expect(maybe("number", BigInt)).toBe(undefined);
 });

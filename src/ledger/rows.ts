@@ -120,6 +120,18 @@ export const booleanColumn = <Row>(name: string, of: Reader<Row, boolean>) => fl
 export const jsonColumn = <Row>(name: string, of: Reader<Row, Readonly<Record<string, string>>>) =>
   objects(name, "jsonb", of);
 
+/**
+ * Reads a record's optional columns: what one holds, or what `read` makes of that; undefined where it is null. The way
+ * back of the columns above.
+ */
+export function optionalsOf(record: SqlRecord) {
+  return <Value>(name: string, read?: (stored: string) => Value): Value | undefined => {
+    const stored = record[name];
+    if (stored === null) return undefined;
+    return read === undefined ? (stored as Value) : read(stored as string);
+  };
+}
+
 /** JSON with sorted keys: `jsonb` keeps no order, and a digest must come out the same after reading it back. */
 export function canonicalJson(value: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))));

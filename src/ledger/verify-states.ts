@@ -52,7 +52,7 @@ async function comparePage(
   tally: Tally,
 ): Promise<void> {
   const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
-  // What the catalogue opened has number 1 and no batch until a command changes it.
+  // What the catalogue or a migration opened has number 1 and no batch until a command changes it.
   const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.seq === 1n));
   const noted = await database.rows<{ entry: string | null }>(
     `select b.changes #>> array[$1, k.key] as entry
@@ -116,5 +116,12 @@ async function tellGone(
 /** Whether a text can be a key at all: in a batch that was tampered with it need not be. */
 function isKey(table: AnyStateTable, key: string): boolean {
   const values = table.keyValues(key, 0);
-  return table.keys.every(({ type }, i) => (type === "uuid" ? parseUuid(values[i] ?? "") !== undefined : true));
+  return table.keys.every(({ type }, i) => canBe(type, values[i] ?? ""));
+}
+
+function canBe(type: string, text: string): boolean {
+  if (type === "uuid") return parseUuid(text) !== undefined;
+  if (type !== "date") return true;
+  const midnight = new Date(text);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text) && text.length === 10;
 }

@@ -1,8 +1,11 @@
 /** What the server on auth_url does around the token endpoint. */
 import { connect } from "node:net";
+import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Clients } from "../customers/clients.ts";
+import { RateLimiter } from "../limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../limits/rates.ts";
 import { DatabaseAway } from "../postgres/database.ts";
 import { IdSource } from "../std/id.ts";
 import { createAuthServer } from "./auth-server.ts";
@@ -13,8 +16,11 @@ const PUBLIC_KEY = { kty: "EC", crv: "P-256", kid: "k", x: "x", y: "y", alg: "ES
 const logged: string[] = [];
 let authUrl = "";
 
+let databaseHolds = async (): Promise<boolean> => true;
+
 const server = createAuthServer({
   authUrl: () => authUrl,
+  readiness: { database: () => databaseHolds(), migrations: async () => true },
   keys: { published: () => [PUBLIC_KEY] },
   clients: { authenticate },
   tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
@@ -49,6 +55,7 @@ async function send(path: string, request: RequestInit = {}): Promise<Answer> {
 
 const NOT_OURS = new Set(["date", "connection", "keep-alive", "content-length"]);
 const HEADERS = {
+  "x-content-type-options": "nosniff",
   "content-type": "application/json; charset=utf-8",
   "x-request-id": expect.stringMatching(/^[0-9a-f-]{36}$/),
 };
@@ -87,14 +94,40 @@ test("an address that cannot be decoded is refused like any other request", asyn
   });
 });
 
-test("bytes that are not HTTP are answered and harm nobody", async () => {
+function sendBytes(...lines: string[]): Promise<string> {
   const { port, hostname } = new URL(authUrl);
-  const answered = await new Promise<string>((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => socket.end("NONSENSE\r\n\r\n"));
-    socket.on("data", (data) => resolve(data.toString()));
-    socket.on("error", reject);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.end(lines.join("\r\n")));
+    let answered = "";
+    socket.setEncoding("utf8").on("data", (text) => {
+      answered += text;
+    });
+    socket.on("close", () => resolve(answered)).on("error", reject);
   });
+}
+
+test("two Authorization headers are refused, and no client is looked up", async () => {
+  authenticate.mockClear();
+  const answered = await sendBytes(
+    "POST /oauth2/token HTTP/1.1",
+    "Host: auth.example",
+    "Authorization: Basic YWNtZTpnb29k",
+    "authorization: Basic YWNtZTpiYWQ=",
+    "Content-Type: application/x-www-form-urlencoded",
+    "Content-Length: 29",
+    "Connection: close",
+    "",
+    "grant_type=client_credentials",
+  );
   expect(answered).toMatch(/^HTTP\/1.1 400 /);
+  expect(answered.split("\r\n\r\n")[1]).toBe(
+    '{"error":"invalid_request","error_description":"the header Authorization is there twice"}',
+  );
+  expect(authenticate).not.toHaveBeenCalled();
+});
+
+test("bytes that are not HTTP are answered and harm nobody", async () => {
+  expect(await sendBytes("NONSENSE", "", "")).toMatch(/^HTTP\/1.1 400 /);
   expect((await send("/oauth2/token", { method: "POST", body: FORM })).status).toBe(401);
 });
 
@@ -112,6 +145,19 @@ test("while the database is away the endpoint says when to come back", async () 
     status: 503,
     headers: { ...NOT_STORED, "retry-after": "1" },
     body: { error: "temporarily_unavailable", error_description: "the database cannot be reached" },
+  });
+});
+
+test.each([
+  ["statement", "57014"],
+  ["wait for a lock", "55P03"],
+])("a %s that the database broke off for taking long is no bug", async (_, code) => {
+  const broken = new pg.DatabaseError("canceling statement due to a timeout", 0, "error");
+  authenticate.mockRejectedValueOnce(Object.assign(broken, { code }));
+  expect(await send("/oauth2/token", { method: "POST", body: FORM })).toEqual({
+    status: 503,
+    headers: { ...NOT_STORED, "retry-after": "1" },
+    body: { error: "temporarily_unavailable", error_description: "the database took too long" },
   });
 });
 
@@ -156,4 +202,56 @@ test("the key set may be kept for as long as a new key does not sign yet", async
     headers: { ...HEADERS, "cache-control": "public, max-age=10" },
     body: { keys: [PUBLIC_KEY] },
   });
+});
+
+test("it says that it is alive, and whether what it needs is there", async () => {
+  const told = (status: string) => ({ status: 200, headers: NOT_STORED, body: { status } });
+  expect(await send("/healthz")).toEqual(told("alive"));
+  expect(await send("/readyz")).toEqual(told("ready"));
+  databaseHolds = () => Promise.reject(new Error("away"));
+  expect(await send("/readyz")).toEqual({
+    status: 503,
+    headers: { ...NOT_STORED, "retry-after": "1" },
+    body: { error: "temporarily_unavailable", error_description: "not ready: database" },
+  });
+  expect(await send("/healthz")).toEqual(told("alive"));
+  databaseHolds = async () => true;
+  expect((await send("/readyz", { method: "POST", body: FORM })).headers).toMatchObject({ allow: "GET, HEAD" });
+});
+
+test("an address that asks too often is told to come back, in the form of the token endpoint, before it is listened to", async () => {
+  const limited = createAuthServer({
+    authUrl: () => "http://auth.test",
+    keys: { published: () => [PUBLIC_KEY] },
+    clients: { authenticate },
+    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+    ids: new IdSource(),
+    log: pino({ level: "silent" }),
+    limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
+  });
+  const url = await limited.listen({ host: "127.0.0.1", port: 0 });
+  authenticate.mockClear();
+  try {
+    const ask = () => fetch(`${url}/oauth2/token`, { method: "POST", body: FORM });
+    const left = { "ratelimit-limit": "3", "ratelimit-reset": "100", "ratelimit-remaining": "2" };
+    expect(Object.fromEntries((await ask()).headers)).toMatchObject(left);
+    expect([(await ask()).status, (await ask()).status]).toEqual([401, 401]);
+    const refused = await ask();
+    expect(refused.status).toBe(429);
+    expect(Object.fromEntries(refused.headers)).toMatchObject({
+      "retry-after": "100",
+      "cache-control": "no-store",
+      "ratelimit-remaining": "0",
+    });
+    expect(await refused.json()).toEqual({
+      error: "temporarily_unavailable",
+      error_description: "too many requests from this address: try again in 100 s",
+    });
+    expect(authenticate).toHaveBeenCalledTimes(3);
+    // The keys have another rate: whoever asked for too many tokens can still verify those that there are.
+    expect((await fetch(`${url}/.well-known/jwks.json`)).status).toBe(200);
+    expect(Object.fromEntries((await fetch(`${url}/readyz`)).headers)).not.toHaveProperty("ratelimit-limit");
+  } finally {
+    await limited.close();
+  }
 });

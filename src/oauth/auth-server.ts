@@ -2,10 +2,16 @@
  * The HTTP server on auth_url: the token endpoint, and the documents that describe it. Errors are those of RFC 6749,
  * not problems. Nothing that is secret is ever logged: no body, no header, no query.
  */
+import type { SecureContextOptions } from "node:tls";
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
-import { DatabaseAway } from "../postgres/database.ts";
+import type { Refusal } from "../audit/refusal.ts";
+import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
+import { transport } from "../limits/transport.ts";
+import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
+import { failingChecks, type ReadinessChecks } from "../std/readiness.ts";
 import { sentRequestId } from "../std/request-id.ts";
+import { safeHeaders } from "../std/safe-headers.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "./signing-keys.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
@@ -16,6 +22,16 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   readonly keys: Pick<SigningKeys, "published">;
   readonly ids: IdSource;
   readonly log: FastifyBaseLogger;
+  /** Told of every client that could not prove who it is. Nobody waits for it. */
+  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** Left out: nothing is limited. */
+  readonly limiter?: RateLimiter | undefined;
+  /** What `/readyz` asks for. Left out: nothing. */
+  readonly readiness?: ReadinessChecks | undefined;
+  /** Whose `X-Forwarded-For` is believed: addresses and networks. */
+  readonly trustedProxies?: readonly string[];
+  /** Left out: plain HTTP. */
+  readonly tls?: SecureContextOptions | undefined;
 }
 
 /** Ample for all parameters at their longest, in multipart. */
@@ -24,28 +40,37 @@ const BODY_LIMIT_BYTES = 16_384;
 /** A key is published for this long before it signs: a copy of the set that is no older never lacks one that signs. */
 const KEYS_MAX_AGE_SECONDS = PUBLISHED_BEFORE_USE_MS / 1_000;
 
+/** For whoever runs the process, as on base_url; not in the documents. */
+const ALIVE_PATH = "/healthz";
+const READY_PATH = "/readyz";
+
 const METHODS: Readonly<Record<string, string>> = {
   [TOKEN_PATH]: "POST",
   [KEYS_PATH]: "GET, HEAD",
   [METADATA_PATH]: "GET, HEAD",
   [OPENID_PATH]: "GET, HEAD",
+  [ALIVE_PATH]: "GET, HEAD",
+  [READY_PATH]: "GET, HEAD",
 };
 
 export function createAuthServer(options: AuthServerOptions): FastifyInstance {
+  const { limiter, trustedProxies = [] } = options;
   const handleError = createErrorHandler(options.log);
+  const begin = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    reply.headers(safeHeaders(options.authUrl())).header("x-request-id", request.id);
   const server = fastify({
     bodyLimit: BODY_LIMIT_BYTES,
     genReqId: (request) => sentRequestId(request.headers["x-request-id"]) ?? options.ids.next(),
     requestIdHeader: false,
-    trustProxy: false,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    ...transport({ headersTimeout: 10_000, connectionsCheckingInterval: 5_000 }, options.tls),
     requestTimeout: 10_000,
     connectionTimeout: 20_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: "idle",
     return503OnClosing: false,
     // An address that cannot be decoded comes here before any hook.
-    frameworkErrors: (error, request, reply) =>
-      void handleError(error, request, reply.header("x-request-id", request.id)),
+    frameworkErrors: (error, request, reply) => void handleError(error, request, begin(request, reply)),
   });
   server.setErrorHandler(handleError);
   server.setNotFoundHandler(refuseUnknown);
@@ -53,12 +78,39 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
+    begin(request, reply);
     done();
   });
+  if (limiter !== undefined) limitAddresses(server, limiter);
   server.post(TOKEN_PATH, (request, reply) => answer(request, reply, options));
   describe(server, options);
+  tellHealth(server, options);
   return server;
+}
+
+/**
+ * By address alone: who the client is has yet to be found out, and that is what is to be limited. Whoever asks for
+ * health is not counted.
+ */
+function limitAddresses(server: FastifyInstance, limiter: RateLimiter): void {
+  server.addHook("onRequest", (request, reply, done) => {
+    const { path } = addressOf(request);
+    if (path === ALIVE_PATH || path === READY_PATH) return done();
+    const verdict = limiter.ofAddress(path === TOKEN_PATH ? "token" : "rest", request.ip);
+    reply.headers(verdict.headers);
+    if (verdict.admitted) done();
+    else refuseTooMany(reply, verdict);
+  });
+}
+
+/**
+ * RFC 6749 knows no such refusal. The status is that of RFC 6585, section 4; the error is the one that section 4.1.2.1
+ * has for a server that cannot answer for now, so that a client finds the body that it expects.
+ */
+function refuseTooMany(reply: FastifyReply, { retryAfter }: Verdict): void {
+  const description = `too many requests from this address: try again in ${retryAfter} s`;
+  const body = { error: "temporarily_unavailable", error_description: description };
+  void reply.code(429).headers(NOT_STORED).send(body);
 }
 
 function describe(server: FastifyInstance, { authUrl, keys }: AuthServerOptions): void {
@@ -69,20 +121,41 @@ function describe(server: FastifyInstance, { authUrl, keys }: AuthServerOptions)
   server.get(OPENID_PATH, () => openidConfiguration(authUrl()));
 }
 
+function tellHealth(server: FastifyInstance, { readiness = {} }: AuthServerOptions): void {
+  server.get(ALIVE_PATH, (_request, reply) => reply.headers(NOT_STORED).send({ status: "alive" }));
+  server.get(READY_PATH, async (_request, reply) => {
+    const missing = await failingChecks(readiness);
+    if (missing.length === 0) return reply.headers(NOT_STORED).send({ status: "ready" });
+    return refuse(reply, new TokenRefusal("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
+  });
+}
+
 async function answer(request: FastifyRequest, reply: FastifyReply, options: AuthServerOptions): Promise<FastifyReply> {
-  const { authorization, "content-type": contentType } = request.headers;
+  const { "content-type": contentType } = request.headers;
+  // Of two headers Node would hand on the first and say nothing of the second.
+  const { authorization = [] } = request.raw.headersDistinct;
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   const { query } = addressOf(request);
-  const answered = await answerTokenRequest({ query, contentType, authorization, body }, options);
+  const answered = await answerTokenRequest({ query, contentType, authorization, body, address: request.ip }, options);
   const about = { request_id: request.id, address: request.ip };
   if (answered instanceof TokenRefusal) {
-    options.log.info({ ...about, error: answered.error, reason: answered.description }, "token refused");
+    options.log.info({ ...about, refusal: answered.error, reason: answered.reason }, "token refused");
+    noteRefusal(answered, request, options);
     return refuse(reply, answered);
   }
   const { clientId, tokenId } = answered;
   // What goes well is a detail: at a higher level it would bury what does not.
   options.log.debug({ ...about, client_id: clientId, token_id: tokenId, scope: answered.body.scope }, "token issued");
   return reply.headers(NOT_STORED).send(answered.body);
+}
+
+function noteRefusal(
+  { error, clientId }: TokenRefusal,
+  { ip }: FastifyRequest,
+  { onRefused }: AuthServerOptions,
+): void {
+  if (error !== "invalid_client") return;
+  onRefused?.({ kind: "invalid_client", clientId, address: ip, operation: `POST ${TOKEN_PATH}` });
 }
 
 /** RFC 6749, section 5.1. */
@@ -109,11 +182,22 @@ function createErrorHandler(log: FastifyBaseLogger) {
     const { statusCode = 500 } = error;
     // What the framework refuses by itself: a body that is too long or shorter than announced, an unreadable header.
     if (statusCode < 500) return refuse(reply, new TokenRefusal("invalid_request", "the request cannot be read"));
-    log.error({ request_id: request.id, err: error }, "token request failed");
-    return error instanceof DatabaseAway
-      ? refuse(reply, new TokenRefusal("temporarily_unavailable", "the database cannot be reached"))
-      : refuse(reply, new TokenRefusal("server_error", "the request failed; the log has why, under its X-Request-Id"));
+    const busy = busyDatabase(error);
+    const about = { request_id: request.id, err: error };
+    if (busy === undefined) log.error(about, "a token request met a bug");
+    else log.warn(about, "a token request met a fault");
+    return refuse(
+      reply,
+      busy ?? new TokenRefusal("server_error", "the request failed; the log has why, under its X-Request-Id"),
+    );
   };
+}
+
+/** What trying again helps against. */
+function busyDatabase(error: Error): TokenRefusal | undefined {
+  if (error instanceof DatabaseAway)
+    return new TokenRefusal("temporarily_unavailable", "the database cannot be reached");
+  return tookTooLong(error) ? new TokenRefusal("temporarily_unavailable", "the database took too long") : undefined;
 }
 
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {

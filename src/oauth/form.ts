@@ -16,8 +16,20 @@ const PARAMETERS = {
 
 type Field = readonly [name: string, value: string];
 
-/** Bounds on forms whose own bounds would do no harm, such as a hundred fields that we ignore. */
-const LIMITS = { fields: 20, parts: 20, files: 0, fieldNameSize: 100, fieldSize: 4_000, headerPairs: 20 };
+const MOST_FIELDS = 20;
+
+/**
+ * Bounds on forms whose own bounds would do no harm, such as a hundred fields that we ignore. The parser drops fields
+ * beyond its limit without a word when the form comes in one piece, so it is allowed one more than we take.
+ */
+const LIMITS = {
+  fields: MOST_FIELDS + 1,
+  parts: MOST_FIELDS,
+  files: 0,
+  fieldNameSize: 100,
+  fieldSize: 4_000,
+  headerPairs: 20,
+};
 
 const FORM_TYPES = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)[ \t]*(?:;|$)/i;
 
@@ -72,7 +84,7 @@ function parseFields(contentType: string, body: Buffer): Promise<Field[] | Token
       parser.on("fieldsLimit", tooMuch);
       parser.on("partsLimit", tooMuch);
       parser.on("error", unreadable);
-      parser.on("finish", () => resolve(fields));
+      parser.on("finish", () => (fields.length > MOST_FIELDS ? tooMuch() : resolve(fields)));
       parser.end(body);
     } catch {
       // The parser throws for a content type without a boundary.

@@ -3,16 +3,19 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
-import { Clients } from "../customers/clients.ts";
+import { Clients, type ShownSecret } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
-import { createOauth, type Oauth } from "./oauth.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
+import { createOauth, createSigningKeys, type Oauth } from "./oauth.ts";
 
 const BASE_URL = "http://api.example";
+const ADDRESS = "192.0.2.1";
 const ids = new IdSource();
 const customerId = ids.next() as CustomerId;
 
+const logged: string[] = [];
 let testing: TestDatabase;
 let clients: Clients;
 let issuing: Oauth;
@@ -37,22 +40,52 @@ afterAll(async () => {
 });
 
 function node(): Oauth {
-  const options = { clock: systemClock, authUrl: () => authUrl, baseUrl: () => BASE_URL };
-  return createOauth({ database: testing.another(), ...options, log: pino({ level: "silent" }) });
+  const database = testing.another();
+  return createOauth({
+    database,
+    clients: new Clients({ database, clock: systemClock, ids, onUnrecordedUse: () => undefined }),
+    clock: systemClock,
+    ids,
+    signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 },
+    authUrl: () => authUrl,
+    baseUrl: () => BASE_URL,
+    log: pino({ level: "debug" }, { write: (line: string) => void logged.push(line) }),
+  });
 }
 
 async function newToken(clientId: string): Promise<string> {
   const made = await clients.create({ customerId, clientId, scopes: ["exchange:read_order"] });
   if (typeof made === "string") throw new Error(made);
-  const form = { grant_type: "client_credentials", client_id: clientId, client_secret: made.secret };
-  const response = await fetch(`${authUrl}/oauth2/token`, { method: "POST", body: new URLSearchParams(form) });
+  const response = await askToken(clientId, made.secret);
   return ((await response.json()) as { access_token: string }).access_token;
 }
+
+function askToken(clientId: string, secret: string): Promise<Response> {
+  const form = { grant_type: "client_credentials", client_id: clientId, client_secret: secret };
+  return fetch(`${authUrl}/oauth2/token`, { method: "POST", body: new URLSearchParams(form) });
+}
+
+test("a refused token is news to the log, an issued one a detail; only the log hears of a wrong address", async () => {
+  await newToken("told");
+  await clients.restrict("told", [parseNetwork("192.0.2.0/24") as Network]);
+  const { secret } = (await clients.rotateSecret("told", 0)) as ShownSecret;
+  logged.length = 0;
+  const answers = [await askToken("told", "guess"), await askToken("told", secret)];
+  await newToken("told-too");
+  const body = { error: "invalid_client", error_description: "client authentication failed" };
+  for (const answer of answers) expect(await answer.json()).toEqual(body);
+  const told = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(told.map(({ level, msg, reason }) => ({ level, msg, reason }))).toEqual([
+    { level: 30, msg: "token refused", reason: "client authentication failed" },
+    { level: 30, msg: "token refused", reason: "the client told may not call from this address" },
+    { level: 20, msg: "token issued", reason: undefined },
+  ]);
+});
 
 test("a token of one node is believed by another, and by whoever has the published keys", async () => {
   const token = await newToken("acme");
   const grant = { customerId, clientId: "acme", scopes: new Set(["exchange:read_order"]) };
-  expect(await other.verify(token)).toMatchObject(grant);
+  expect(await other.verify(token, ADDRESS)).toMatchObject(grant);
   const published = createRemoteJWKSet(new URL(`${authUrl}/.well-known/jwks.json`));
   const { payload } = await jwtVerify(token, published, { issuer: authUrl, audience: BASE_URL, typ: "at+jwt" });
   expect(payload.client_id).toBe("acme");
@@ -60,17 +93,18 @@ test("a token of one node is believed by another, and by whoever has the publish
 
 test("a token outlives a rotation of the keys", async () => {
   const token = await newToken("outlives");
-  await other.rotateSigningKey();
-  expect(await issuing.verify(token)).toBeDefined();
-  expect(await other.verify(token)).toBeDefined();
+  const settings = { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 };
+  await createSigningKeys(testing.database, systemClock, settings).rotate();
+  expect(await issuing.verify(token, ADDRESS)).toBeDefined();
+  expect(await other.verify(token, ADDRESS)).toBeDefined();
 });
 
 test("a disabled client gets no token, and within five seconds its live one is refused on every node", async () => {
   const token = await newToken("leaver");
-  for (const each of [issuing, other]) expect(await each.verify(token)).toBeDefined();
+  for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toBeDefined();
   await clients.disable("leaver");
   const refusedEverywhere = async (): Promise<void> => {
-    for (const each of [issuing, other]) expect(await each.verify(token)).toBeUndefined();
+    for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toBeUndefined();
   };
   await vi.waitFor(refusedEverywhere, { timeout: 5_000, interval: 50 });
 });

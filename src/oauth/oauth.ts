@@ -2,68 +2,90 @@
  * OAuth 2.0 for API clients: issues access tokens on auth_url, and says what a token grants. Every node may do either;
  * what they share is in the database, and each follows it within seconds.
  */
+import type { SecureContextOptions } from "node:tls";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
-import { Clients } from "../customers/clients.ts";
+import type { Refusal } from "../audit/refusal.ts";
+import type { Clients } from "../customers/clients.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Clock } from "../std/clock.ts";
-import { IdSource } from "../std/id.ts";
+import type { IdSource } from "../std/id.ts";
+import { type Poll, startPoll } from "../std/poll.ts";
+import type { ReadinessChecks } from "../std/readiness.ts";
 import { createAuthServer } from "./auth-server.ts";
-import { DisabledClients } from "./disabled-clients.ts";
+import { ClientRestrictions } from "./client-restrictions.ts";
+import { Freshness } from "./freshness.ts";
 import type { Grant } from "./grant.ts";
-import { type Poll, startPoll } from "./poll.ts";
+import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import { Tokens } from "./tokens.ts";
 
 export { tokenPath } from "./token-operation.ts";
 
+export interface SigningKeySettings {
+  readonly encryptionKeys: readonly Uint8Array[];
+  readonly replacedAfterMs: number;
+}
+
 export interface OauthOptions {
   readonly database: Database;
   readonly clock: Clock;
+  readonly ids: IdSource;
+  /** The process's only one: it remembers which secrets have matched. */
+  readonly clients: Clients;
   /** The public addresses. Asked when they are needed: with port 0 they are known once the servers listen. */
   readonly authUrl: () => string;
   readonly baseUrl: () => string;
   readonly log: FastifyBaseLogger;
+  readonly signingKeys: SigningKeySettings;
+  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** Left out: nothing is limited. */
+  readonly limiter?: RateLimiter | undefined;
+  /** Left out: the server on auth_url is ready as soon as it listens. */
+  readonly readiness?: ReadinessChecks | undefined;
+  readonly trustedProxies?: readonly string[];
+  readonly tls?: SecureContextOptions | undefined;
 }
 
 export interface Oauth {
-  /** Makes the first signing key when there is none, and follows keys and disabled clients from then on. */
+  /** Makes the first signing key when there is none, and follows keys and the restrictions of clients from then on. */
   start(): Promise<void>;
   /** Stops following. The server is its owner's to close, before this. */
   stop(): Promise<void>;
-  /** What a token grants; undefined when it grants nothing. Throws `DatabaseAway` when that cannot be known. */
-  verify(token: string): Promise<Grant | undefined>;
+  /** What a token grants from an address; undefined: nothing. Throws `DatabaseAway` when that cannot be known. */
+  verify(token: string, address: string): Promise<Grant | undefined>;
   /** For auth_url. Not listening yet. */
   readonly authServer: FastifyInstance;
-  /** The new key signs ten seconds later; the old one verifies until its last token has expired. Answers the new kid. */
-  rotateSigningKey(): Promise<string>;
+}
+
+export function createSigningKeys(database: Database, clock: Clock, settings: SigningKeySettings): SigningKeys {
+  const { encryptionKeys, replacedAfterMs } = settings;
+  return new SigningKeys({ database, clock, replacedAfterMs, encryption: new KeyEncryption(encryptionKeys) });
 }
 
 /** Every node has read a change after this and a little: well within the 5 s of behaviour.md, section 2. */
 const FOLLOWS_EVERY_MS = 2_000;
 
-export function createOauth({ database, clock, authUrl, baseUrl, log }: OauthOptions): Oauth {
-  const ids = new IdSource(clock);
-  const onUnrecordedUse = (clientId: string, error: unknown): void =>
-    log.warn({ client_id: clientId, err: error }, "the last use of a secret could not be recorded");
-  const clients = new Clients({ database, clock, ids, onUnrecordedUse });
-  const keys = new SigningKeys({ database, clock });
-  const disabled = new DisabledClients({ clients, clock });
-  const tokens = new Tokens({ keys, disabled, clock, ids, authUrl, baseUrl });
+export function createOauth(options: OauthOptions): Oauth {
+  const { database, clock, ids, clients, authUrl, baseUrl, log } = options;
+  const keys = createSigningKeys(database, clock, options.signingKeys);
+  const restrictions = new ClientRestrictions({ clients, clock });
+  const freshness = new Freshness({ read: () => Promise.all([restrictions.read(), keys.read()]) });
+  const tokens = new Tokens({ keys, restrictions, freshness, clock, ids, authUrl, baseUrl });
   const follow = async (): Promise<void> => {
-    await disabled.follow();
-    await keys.follow();
+    await freshness.follow();
+    await keys.renew();
   };
   let poll: Poll | undefined;
   return {
     start: async () => {
       await follow();
       poll = startPoll(FOLLOWS_EVERY_MS, follow, (error) =>
-        log.warn({ err: error }, "signing keys and disabled clients could not be read"),
+        log.warn({ err: error }, "signing keys and the restrictions of clients could not be followed"),
       );
     },
     stop: async () => poll?.stop(),
-    verify: (token) => tokens.verify(token),
-    authServer: createAuthServer({ authUrl, keys, clients, tokens, ids, log }),
-    rotateSigningKey: () => keys.rotate(),
+    verify: (token, address) => tokens.verify(token, address),
+    authServer: createAuthServer({ ...options, keys, tokens }),
   };
 }

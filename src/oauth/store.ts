@@ -2,11 +2,12 @@ import type { JWK } from "jose";
 import type { Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
+import type { StoredPrivateKey } from "./key-encryption.ts";
 
 /** A signing key as it is kept. Retired keys only verify. */
 export interface StoredKey {
   readonly kid: string;
-  readonly privateJwk: JWK;
+  readonly privateJwk: StoredPrivateKey;
   readonly publicJwk: JWK;
   readonly createdAt: Instant;
   readonly retiredAt: Instant | undefined;
@@ -40,8 +41,25 @@ export async function insertKey(database: Queryable, algorithm: string, key: New
   );
 }
 
-export async function retireKeys(transaction: Queryable, now: Instant): Promise<void> {
-  await transaction.rows("update signing_key set retired_at = $1 where retired_at is null", [formatInstant(now)]);
+/** Nothing happens when it is not the current one any more. */
+export async function retireCurrentKey(transaction: Queryable, kid: string, now: Instant): Promise<void> {
+  await transaction.rows("update signing_key set retired_at = $2 where kid = $1 and retired_at is null", [
+    kid,
+    formatInstant(now),
+  ]);
+}
+
+/** Leaves of the keys that were retired by then what others may know of them anyway. */
+export async function erasePrivateHalves(database: Queryable, bound: Instant): Promise<void> {
+  await database.rows(
+    "update signing_key set private_jwk = public_jwk where retired_at <= $1 and private_jwk <> public_jwk",
+    [formatInstant(bound)],
+  );
+}
+
+/** False: there is no such key. */
+export async function deleteKey(database: Queryable, kid: string): Promise<boolean> {
+  return (await database.rows("delete from signing_key where kid = $1 returning 1", [kid])).length === 1;
 }
 
 export async function deleteKeysRetiredBefore(transaction: Queryable, bound: Instant): Promise<void> {
@@ -55,7 +73,7 @@ export async function getCurrentKid(transaction: Queryable): Promise<string> {
 
 interface KeyRow {
   readonly kid: string;
-  readonly private_jwk: JWK;
+  readonly private_jwk: StoredPrivateKey;
   readonly public_jwk: JWK;
   readonly created_at: Instant;
   readonly retired_at: Instant | null;

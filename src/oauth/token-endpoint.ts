@@ -5,7 +5,7 @@
 import type { AuthenticatedClient, Clients } from "../customers/clients.ts";
 import { type ClientCredentials, readCredentials } from "./client-credentials.ts";
 import { type Form, readForm } from "./form.ts";
-import { heldScopes, type Scope } from "./scopes.ts";
+import { heldScopes, isScope, type Scope } from "./scopes.ts";
 import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
 import { TokenRefusal } from "./token-refusal.ts";
 import type { IssuedToken, Tokens } from "./tokens.ts";
@@ -13,8 +13,11 @@ import type { IssuedToken, Tokens } from "./tokens.ts";
 export interface TokenRequest {
   readonly query: URLSearchParams;
   readonly contentType: string | undefined;
-  readonly authorization: string | undefined;
+  /** Every header of this name, as it was sent. */
+  readonly authorization: readonly string[];
   readonly body: Buffer;
+  /** Where it comes from. */
+  readonly address: string;
 }
 
 /** RFC 6749, section 5.1. */
@@ -37,7 +40,7 @@ export interface TokenEndpointOptions {
 }
 
 export async function answerTokenRequest(
-  { query, contentType, authorization, body }: TokenRequest,
+  { query, contentType, authorization, body, address }: TokenRequest,
   { clients, tokens }: TokenEndpointOptions,
 ): Promise<TokenGranted | TokenRefusal> {
   const form = refuseCredentialsInAddress(query) ?? (await readForm(contentType, body));
@@ -46,7 +49,7 @@ export async function answerTokenRequest(
   if (refused !== undefined) return refused;
   const credentials = readCredentials(authorization, form);
   if (credentials instanceof TokenRefusal) return credentials;
-  const client = await authenticate(credentials, clients);
+  const client = await authenticate(credentials, address, clients);
   if (client instanceof TokenRefusal) return client;
   const scopes = grantScopes(form.get("scope"), client.scopes);
   if (scopes instanceof TokenRefusal) return scopes;
@@ -71,18 +74,26 @@ function refuseOtherGrants(form: Form): TokenRefusal | undefined {
 
 /** RFC 6749, section 5.2: `invalid_client`, and in answer to Basic also a challenge. It never says what was wrong. */
 async function authenticate(
-  { clientId, secret, sentBy }: ClientCredentials,
+  { readings, sentBy }: ClientCredentials,
+  address: string,
   clients: TokenEndpointOptions["clients"],
 ): Promise<AuthenticatedClient | TokenRefusal> {
-  const client = await clients.authenticate(clientId, secret);
-  switch (client) {
-    case "client_authentication_failed":
-      return new TokenRefusal("invalid_client", "client authentication failed", { challenge: sentBy === "basic" });
-    case "too_many_authentications":
+  let reason = "client authentication failed";
+  for (const { clientId, secret } of readings) {
+    const client = await clients.authenticate(clientId, secret, address);
+    if (client === "too_many_authentications") {
       return new TokenRefusal("temporarily_unavailable", "too many clients are being authenticated");
-    default:
-      return client;
+    }
+    if (typeof client !== "string") return client;
+    // Whoever has found a secret somewhere must not hear that it is a good one. The operator may want to know.
+    if (client === "address_not_allowed") reason = `the client ${clientId} may not call from this address`;
   }
+  const [first] = readings;
+  return new TokenRefusal("invalid_client", "client authentication failed", {
+    challenge: sentBy === "basic",
+    reason,
+    clientId: first?.clientId,
+  });
 }
 
 /**
@@ -102,13 +113,16 @@ function grantScopes(asked: string | undefined, listed: readonly string[]): read
   return held.length > 0 ? held : new TokenRefusal("invalid_scope", "the client holds no scope");
 }
 
-/** RFC 6749, section 5.2: a description has neither quotes nor backslashes, which no scope token has either. */
+/**
+ * RFC 6749, section 5.2: a description has neither quotes nor backslashes, which no scope token has either. Our log names
+ * known scopes only: in the place of any other there may be a secret.
+ */
 function refuseScope(name: string): TokenRefusal {
   const isToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(name);
-  return new TokenRefusal(
-    "invalid_scope",
-    isToken ? `the client does not hold the scope ${name}` : "a scope is malformed",
-  );
+  const description = isToken ? `the client does not hold the scope ${name}` : "a scope is malformed";
+  return new TokenRefusal("invalid_scope", description, {
+    reason: isScope(name) ? description : "the client asks for a scope that nobody knows",
+  });
 }
 
 function granted({ clientId }: AuthenticatedClient, scopes: readonly Scope[], issued: IssuedToken): TokenGranted {

@@ -68,6 +68,10 @@ const TOKEN_REFUSED = {
   },
 };
 
+const RETRY_AFTER = {
+  "Retry-After": { description: "Seconds after which to try again.", schema: { type: "integer" } },
+};
+
 /** A path of the document, with the one operation that it has. */
 export function tokenPath(authUrl: string) {
   return {
@@ -103,14 +107,16 @@ export function tokenPath(authUrl: string) {
               "WWW-Authenticate": { description: "To a client that used HTTP Basic.", schema: { type: "string" } },
             },
           }),
+          429: refusal("temporarily_unavailable", "Too many requests from this address.", {
+            example: "too many requests from this address: try again in 1 s",
+            headers: RETRY_AFTER,
+          }),
           ...refused("server_error", "Something went wrong on our side.", {
             example: "the request failed; the log has why, under its X-Request-Id",
           }),
           ...refused("temporarily_unavailable", "Nothing was issued for now.", {
             example: "the database cannot be reached",
-            headers: {
-              "Retry-After": { description: "Seconds after which to try again.", schema: { type: "integer" } },
-            },
+            headers: RETRY_AFTER,
           }),
         },
       },
@@ -118,16 +124,20 @@ export function tokenPath(authUrl: string) {
   };
 }
 
-function refused(
-  error: TokenError,
-  description: string,
-  { example, headers = {} }: { example: string; headers?: object },
-) {
+interface Told {
+  readonly example: string;
+  readonly headers?: object;
+}
+
+/** The response of a refusal, under the status that it has at the token endpoint. */
+function refused(error: TokenError, description: string, told: Told) {
+  return { [TOKEN_ERRORS[error]]: refusal(error, description, told) };
+}
+
+function refusal(error: TokenError, description: string, { example, headers = {} }: Told) {
   return {
-    [TOKEN_ERRORS[error]]: {
-      description,
-      headers,
-      content: { "application/json": { schema: TOKEN_REFUSED, example: { error, error_description: example } } },
-    },
+    description,
+    headers,
+    content: { "application/json": { schema: TOKEN_REFUSED, example: { error, error_description: example } } },
   };
 }

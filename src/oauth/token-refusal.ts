@@ -15,12 +15,27 @@ export class TokenRefusal {
   readonly error: TokenError;
   /** Printable ASCII without quotes and backslashes (RFC 6749, section 5.2). */
   readonly description: string;
+  /** What our own log says of it. */
+  readonly reason: string;
   /** Whether the client used HTTP Basic, and is answered in kind. */
   readonly challenge: boolean;
 
-  constructor(error: TokenError, description: string, { challenge = false } = {}) {
+  /** Whom it presented itself as; only of `invalid_client`. */
+  readonly clientId: string | undefined;
+
+  constructor(
+    error: TokenError,
+    description: string,
+    {
+      challenge = false,
+      reason = description,
+      clientId,
+    }: { challenge?: boolean; reason?: string; clientId?: string | undefined } = {},
+  ) {
     this.error = error;
     this.description = description;
+    this.reason = reason;
     this.challenge = challenge;
+    this.clientId = clientId;
   }
 }

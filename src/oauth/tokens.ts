@@ -7,7 +7,8 @@ import type { AuthenticatedClient } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { type IdSource, parseUuid } from "../std/id.ts";
-import type { DisabledClients } from "./disabled-clients.ts";
+import type { ClientRestrictions } from "./client-restrictions.ts";
+import type { Freshness } from "./freshness.ts";
 import type { Grant } from "./grant.ts";
 import type { Scope } from "./scopes.ts";
 import { ALGORITHM, type SigningKeys } from "./signing-keys.ts";
@@ -23,7 +24,9 @@ const CACHED_TOKENS = 10_000;
 
 export interface TokensOptions {
   readonly keys: SigningKeys;
-  readonly disabled: DisabledClients;
+  readonly restrictions: ClientRestrictions;
+  /** Of the keys and the restrictions. */
+  readonly freshness: Freshness;
   readonly clock: Clock;
   readonly ids: IdSource;
   /** Who issues: the public address of the token endpoint's host. */
@@ -64,29 +67,36 @@ export class Tokens {
   }
 
   /**
-   * What a token grants; undefined when it is not ours, expired, or its client is disabled. Throws `DatabaseAway` when
-   * that cannot be known. A token that was seen before costs one hash and a look-up, without waiting for anything.
+   * What a token grants to whoever sends it from this address; undefined when it is not ours, expired, its client is
+   * disabled or may not call from there. Throws `DatabaseAway` when that cannot be known. A token that was seen before
+   * costs one hash and a look-up, without waiting for anything.
    */
-  verify(token: string): Promise<Grant | undefined> {
+  verify(token: string, address: string): Promise<Grant | undefined> {
     if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
     const key = fingerprint(token);
     const known = this.#cache.get(key);
-    if (known !== undefined && this.#options.disabled.isFresh()) return Promise.resolve(this.#grantOf(known));
-    return this.#verifyAfresh(token, key, known);
+    if (known === undefined || !this.#options.freshness.isFresh())
+      return this.#verifyAfresh(token, key, known, address);
+    return Promise.resolve(this.#grantOf(known, address));
   }
 
-  async #verifyAfresh(token: string, key: string, known: VerifiedToken | undefined): Promise<Grant | undefined> {
+  async #verifyAfresh(
+    token: string,
+    key: string,
+    known: VerifiedToken | undefined,
+    address: string,
+  ): Promise<Grant | undefined> {
     const verified = known ?? (await this.#checkSignature(token));
     if (verified === undefined) return undefined;
-    await this.#options.disabled.freshen();
+    await this.#options.freshness.freshen();
     this.#cache.add(key, verified);
-    return this.#grantOf(verified);
+    return this.#grantOf(verified, address);
   }
 
-  /** What can change while a token lives: the time, the key and the client. */
-  #grantOf({ grant, kid, expiresAt }: VerifiedToken): Grant | undefined {
-    const { clock, keys, disabled } = this.#options;
-    const holds = clock.now() < expiresAt && keys.has(kid) && !disabled.has(grant.clientId);
+  /** What can change while a token lives: the time, the key, the client and where it calls from. */
+  #grantOf({ grant, kid, expiresAt }: VerifiedToken, address: string): Grant | undefined {
+    const { clock, keys, restrictions } = this.#options;
+    const holds = clock.now() < expiresAt && keys.has(kid) && restrictions.admits(grant.clientId, address);
     return holds ? grant : undefined;
   }
 

@@ -18,16 +18,25 @@ export class DatabaseAway extends Error {
 }
 
 const TIMESTAMPTZ = 1184;
+const DATE = 1082;
 /** The longest that a timer of Node can wait. */
 const FOREVER_MS = 2 ** 31 - 1;
 
-/** Timestamps as milliseconds: every one that we store has exactly three decimals. */
+/**
+ * Timestamps as milliseconds: every one that we store has exactly three decimals. Dates as they are written: the driver
+ * takes them for midnights of the place where it runs.
+ */
 const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: "text" | "binary") =>
-    oid === TIMESTAMPTZ && format !== "binary"
-      ? (text: string): Instant => Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00")) as Instant
-      : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser,
+  getTypeParser: ((oid: number, format?: "text" | "binary") => {
+    if (oid === TIMESTAMPTZ && format !== "binary") return readTimestamp;
+    if (oid === DATE && format !== "binary") return String;
+    return pg.types.getTypeParser(oid, format as "text");
+  }) as typeof pg.types.getTypeParser,
 };
+
+function readTimestamp(text: string): Instant {
+  return Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00")) as Instant;
+}
 
 export interface DatabaseOptions {
   /** Where and as whom: a connection string or its parts. */
@@ -55,7 +64,10 @@ export class Database implements Queryable {
       // A network that swallows everything sends no error: past this the server would have spoken.
       query_timeout: 20_000,
     });
-    this.#pool.on("error", options.onIdleError);
+    this.#pool.on("error", (error) => {
+      // Who closes is not told of connections that end.
+      if (!this.#pool.ending) options.onIdleError(error);
+    });
   }
 
   async rows<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
@@ -137,6 +149,14 @@ export function serverError(error: unknown): { code: string; constraint: string 
   return error instanceof pg.DatabaseError && error.code !== undefined
     ? { code: error.code, constraint: error.constraint }
     : undefined;
+}
+
+/**
+ * Whether PostgreSQL broke a statement off at its time-out, or at that of a lock it waited for (SQLSTATE query_canceled,
+ * lock_not_available). It is busy, not broken: trying again helps.
+ */
+export function tookTooLong(error: unknown): boolean {
+  return ["57014", "55P03"].includes(serverError(error)?.code ?? "");
 }
 
 /**

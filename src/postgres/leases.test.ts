@@ -59,6 +59,13 @@ test("a lease that was let go of is free at once, and only its holder can let go
   expect(await renewLease(db.database, second, LONG)).toBe(true);
 });
 
+test("a renewal that comes after its lease was let go of holds nothing", async () => {
+  const first = must(await takeLease(db.database, "late", "first", LONG), "a free lease is taken");
+  await releaseLease(db.database, first);
+  expect(await renewLease(db.database, first, LONG)).toBe(false);
+  expect(await takeLease(db.database, "late", "second", LONG)).toMatchObject({ holder: "second" });
+});
+
 test("a fence counts past 2^31 and 2^53", async () => {
   const lease = must(await takeLease(db.database, "far", "me", LONG), "a free lease is taken");
   await db.owner.rows("update lease set fence = 9007199254740993 where name = $1", [lease.name]);

@@ -34,7 +34,7 @@ export async function takeLease(
   return row === undefined ? undefined : { name, holder, fence: BigInt(row.fence) };
 }
 
-/** Holds a lease for longer. False: it is somebody else's by now. */
+/** Holds a lease for longer. False: it is somebody else's by now, or was let go of. */
 export async function renewLease(database: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const renewed = await database.rows(
     `update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
@@ -44,10 +44,13 @@ export async function renewLease(database: Queryable, lease: Lease, leaseMs: num
   return renewed.length === 1;
 }
 
-/** Lets go of a lease, so that the next one need not wait for its end. */
+/**
+ * Lets go of a lease, so that the next one need not wait for its end. The fence rises, so that a renewal that was under
+ * way and comes later holds nothing any more.
+ */
 export async function releaseLease(database: Queryable, lease: Lease): Promise<void> {
-  await database.rows(`update lease set expires_at = clock_timestamp() where name = $1 and fence = $2`, [
-    lease.name,
-    lease.fence,
-  ]);
+  await database.rows(
+    "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2",
+    [lease.name, lease.fence],
+  );
 }

@@ -46,12 +46,13 @@ async function dumpDomains(database: Queryable): Promise<string[]> {
 interface Table {
   readonly oid: string;
   readonly name: string;
+  readonly unlogged: boolean;
   readonly options: string[] | null;
 }
 
 async function dumpTables(database: Queryable, serviceRole: string): Promise<string[]> {
   const tables = await database.rows<Table>(
-    `select oid::text as oid, relname as name, reloptions as options from pg_class
+    `select oid::text as oid, relname as name, relpersistence = 'u' as unlogged, reloptions as options from pg_class
       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by relname collate "C"`,
   );
   const dumped: string[] = [];
@@ -59,11 +60,12 @@ async function dumpTables(database: Queryable, serviceRole: string): Promise<str
   return dumped;
 }
 
-async function dumpTable(database: Queryable, { oid, name, options }: Table, serviceRole: string): Promise<string> {
+async function dumpTable(database: Queryable, table: Table, serviceRole: string): Promise<string> {
+  const { oid, name, unlogged, options } = table;
   const lines = [...(await columnsOf(database, oid)), ...(await constraintsOf(database, oid))];
   const storage = options === null ? "" : ` with (${options.join(", ")})`;
   return [
-    `create table ${name} (`,
+    `create ${unlogged ? "unlogged " : ""}table ${name} (`,
     lines.map((line) => `  ${line}`).join(",\n"),
     `)${storage};`,
     ...(await indexesOf(database, oid)),

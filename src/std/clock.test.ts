@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { formatInstant, parseInstant } from "./clock.ts";
+import { expect, test, vi } from "vitest";
+import { formatInstant, parseInstant, steadyClock, systemClock } from "./clock.ts";
 
 const read = (text: string, finer: "up" | "down" = "down"): string | undefined => {
   const instant = parseInstant(text, finer);
@@ -60,4 +60,15 @@ test.each([
   "1763717400000",
 ])("%j is not a time", (text) => {
   expect(read(text)).toBeUndefined();
+});
+
+test("the steady clock goes on when the time of day is set back", () => {
+  const before = steadyClock.now();
+  vi.useFakeTimers({ toFake: ["Date"], now: systemClock.now() - 3_600_000 });
+  try {
+    expect(systemClock.now()).toBeLessThan(before);
+    expect(steadyClock.now()).toBeGreaterThanOrEqual(before);
+  } finally {
+    vi.useRealTimers();
+  }
 });

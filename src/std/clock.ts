@@ -10,6 +10,9 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() as Instant };
 
+/** For waits: whatever becomes of the time of day, it goes on. Its moments are stored nowhere and told to nobody. */
+export const steadyClock: Clock = { now: () => (performance.timeOrigin + performance.now()) as Instant };
+
 /** RFC 3339 UTC with exactly three decimals, e.g. 2026-11-21T09:30:00.000Z. */
 export function formatInstant(instant: Instant): string {
   return new Date(instant).toISOString();

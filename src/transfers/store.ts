@@ -3,6 +3,7 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import {
   amountColumn,
   jsonColumn,
+  optionalsOf,
   type RecordTable,
   type SqlRecord,
   textColumn,
@@ -113,7 +114,7 @@ export const transferTable: RecordTable<Transfer> = {
 const COLUMNS = transferTable.columns.map((column) => column.name).join(", ");
 
 function readTransfer(record: SqlRecord): Transfer {
-  const text = (name: string): string | undefined => (record[name] as string | null) ?? undefined;
+  const maybe = optionalsOf(record);
   return {
     id: record.id as Uuid,
     profileId: record.profile_id as ProfileId,
@@ -122,16 +123,16 @@ function readTransfer(record: SqlRecord): Transfer {
     direction: record.direction as Transfer["direction"],
     asset: record.asset as AssetCode,
     amount: amountOf(record.amount as string),
-    refId: text("ref_id"),
-    identityId: text("identity_id"),
-    accountId: text("account_id"),
-    metadata: (record.metadata as Transfer["metadata"] | null) ?? undefined,
-    cryptoNetwork: text("crypto_network") as CryptoNetwork | undefined,
-    destinationAddress: text("destination_address"),
-    cryptoTxHash: text("crypto_tx_hash"),
-    cryptoTxIndex: text("crypto_tx_index"),
-    notionalValue: record.notional_value === null ? undefined : amountOf(record.notional_value as string),
-    memo: text("memo"),
+    refId: maybe("ref_id"),
+    identityId: maybe("identity_id"),
+    accountId: maybe("account_id"),
+    metadata: maybe("metadata"),
+    cryptoNetwork: maybe("crypto_network"),
+    destinationAddress: maybe("destination_address"),
+    cryptoTxHash: maybe("crypto_tx_hash"),
+    cryptoTxIndex: maybe("crypto_tx_index"),
+    notionalValue: maybe("notional_value", amountOf),
+    memo: maybe("memo"),
     createdAt: record.created_at as Instant,
   };
 }

@@ -14,6 +14,7 @@
  *   pending, trading   what is kept aside is what conversions and orders hold
  *   orders       each holds what is left of it, and filled what its executions say
  *   executions   both sides are there, at their orders' rates
+ *   traded days  each is what its executions come to
  *   awaited      profiles count what will pay into them
  *   claims       every ref_id leads to its record
  */
@@ -23,9 +24,11 @@ import { profileTable } from "../customers/profiles.ts";
 import { executionTable } from "../exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
+import { tradedDayTable } from "../exchange/traded-day.ts";
 import { executionsExamination } from "../exchange/verify-executions.ts";
 import { matchCheck } from "../exchange/verify-matches.ts";
 import { ordersExamination, tradingExamination } from "../exchange/verify-orders.ts";
+import { tradedDaysExamination } from "../exchange/verify-traded-days.ts";
 import { type CheckResult, type Examination, examine, type Watcher } from "../ledger/verify.ts";
 import { accountsExamination } from "../ledger/verify-accounts.ts";
 import { type ChainHead, type LaneTables, readHeads } from "../ledger/verify-batches.ts";
@@ -57,8 +60,8 @@ export interface VerifyOptions {
 
 const TABLES: LaneTables = {
   records: [executionTable, transferTable],
-  states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable],
-  opened: [marketTable],
+  states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, tradedDayTable],
+  opened: [marketTable, tradedDayTable],
 };
 
 export async function verifyAll(database: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
@@ -80,6 +83,7 @@ function examinations(checkpoint: readonly ChainHead[] | undefined): Examination
     tradingExamination,
     ordersExamination,
     executionsExamination,
+    tradedDaysExamination,
     awaitedExamination,
     claimsExamination,
   ];

@@ -4,11 +4,14 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Database } from "../../src/postgres/database.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { until } from "../support/until.ts";
 import { answerOf, dataDirectory, parbook, readReady, type ServiceProcess, startService } from "./parbook.ts";
+
+// Each command is a process of its own, which on a busy machine takes seconds to come up.
+vi.setConfig({ testTimeout: 120_000 });
 
 let data: Awaited<ReturnType<typeof dataDirectory>>;
 let settings: { readonly PARBOOK_DATA_DIR: string };
@@ -25,6 +28,8 @@ afterAll(async () => {
   await data.remove();
 });
 
+/** Nobody's. */
+const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 test("the start prints a tour of less than a screen whose lines work in sh and in bash", async () => {
@@ -44,13 +49,15 @@ test("the start prints a tour of less than a screen whose lines work in sh and i
       { source_asset: "USD", target_asset: "PYUSD", amount: "100", status: "CREATED" },
       { status: "SETTLED" },
       { side: "SELL", market: "BTCUSD", base_amount: "0.001" },
-      { side: "BUY", market: "BTCUSD", status: "FILLED", amount_filled: "0.001" },
-      { items: [{ side: "BUY", price: "200000", gross_trade_amount: "200" }] },
+      { side: "BUY", market: "BTCUSD", status: "FILLED", quote_amount: "92" },
+      { items: [{ side: "BUY", market: "BTCUSD" }] },
       { side: "BUY", status: "FILLED" },
     ]);
     expect(answers[3].id).toBe(answers[2].id);
     expect(answers[6].items[0].order_id).toBe(answers[5].id);
     expect(answers[7].id).toBe(answers[5].id);
+    // The sandbox's market maker asks around a hundred thousand.
+    expect(answers[6].items[0].price).toMatch(/^(99|100)[0-9]{3}$/);
   }
 });
 
@@ -79,6 +86,15 @@ test("the operator's commands work beside the service", async () => {
     created_at: expect.any(String),
     default_profile_id: expect.stringMatching(UUID),
   });
+  const list = ["profile", "list", "--customer", id];
+  const [all, behind, behindNone] = await Promise.all([
+    answerOf(settings, ...list),
+    answerOf(settings, ...list, "--after", profile),
+    parbook(settings, ...list, "--after", id),
+  ]);
+  expect(all).toMatchObject({ items: [{ id: profile, customer_id: id, type: "DEFAULT" }], more: false });
+  expect(behind).toEqual({ items: [], more: false });
+  expect(behindNone).toEqual({ exitCode: 1, stdout: "", stderr: `profile not found: ${id}\n` });
   const client = ["client", "create", "--customer", id, "--client-id", "reports", "--scopes", "transfer:read_transfer"];
   const made = (await answerOf(settings, ...client)) as { client_secret: string };
   expect(made).toEqual({
@@ -114,6 +130,136 @@ test("the operator's commands work beside the service", async () => {
   const listed = await fetch(`${service.ready.base_url}/v2/transfer/transfers`, { headers: bearer(token) });
   expect(await listed.json()).toMatchObject({ items: [{ ref_id: "wire-1" }] });
 });
+
+test("the operator sets what trading costs, and is told why when it cannot be", async () => {
+  const made = (await answerOf(settings, "customer", "create", "--name", "Desk")) as { id: string };
+  const tiers = ["0:0.004:0.0002", "50000:0.002:0.0002"];
+  const listed = {
+    market: "ETHUSD",
+    tiers: [
+      { minimum_gross: "0", taker_rate: "0.004", maker_rebate: "0.0002" },
+      { minimum_gross: "50000", taker_rate: "0.002", maker_rebate: "0.0002" },
+    ],
+    agreements: [],
+    more: false,
+  };
+  expect(await answerOf(settings, "fee", "set", "ETHUSD", ...tiers)).toEqual(listed);
+  const agreed = { customer_id: made.id, taker_rate: "0.001", maker_rebate: "0.001" };
+  const rates = ["--customer", made.id, "--taker-rate", "0.001", "--maker-rebate"];
+  expect(await answerOf(settings, "fee", "agree", "ETHUSD", ...rates, "0.001")).toEqual({
+    market: "ETHUSD",
+    ...agreed,
+  });
+  const [prose, low, precise, unknown, stranger] = await Promise.all([
+    parbook(settings, "fee", "list", "ETHUSD"),
+    parbook(settings, "fee", "set", "ETHUSD", "0:0.0009:0"),
+    parbook(settings, "fee", "set", "ETHUSD", "0:0.00351:0"),
+    parbook(settings, "fee", "list", "DOGEUSD"),
+    parbook(settings, "fee", "agree", "ETHUSD", "--customer", CUSTOMER, "--taker-rate", "0.1", "--maker-rebate", "0"),
+  ]);
+  expect(prose.stdout).toBe(
+    [
+      "30-day gross  taker rate  maker rebate",
+      "0             0.004       0.0002",
+      "50000         0.002       0.0002",
+      "",
+      "agreed with customer                  taker rate  maker rebate",
+      `${made.id}  0.001       0.001`,
+      "",
+    ].join("\n"),
+  );
+  expect(low).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr:
+      "the highest maker rebate on ETHUSD, 0.001, would be above its lowest taker rate, 0.0009, of all tiers and agreements: rebates are paid out of commissions\n",
+  });
+  expect(precise).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(precise.stderr).toMatch(
+    /'0:0.00351:0' is invalid.* It is not a rate: from 0 to below 1, with at most 4 decimals/,
+  );
+  expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: DOGEUSD\n" });
+  expect(stranger).toEqual({ exitCode: 1, stdout: "", stderr: `customer not found: ${CUSTOMER}\n` });
+  expect(await answerOf(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
+    market: "ETHUSD",
+    customer_id: made.id,
+  });
+  expect(await parbook(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: `nothing was agreed with customer ${made.id} on ETHUSD\n`,
+  });
+  expect(await answerOf(settings, "fee", "list", "ETHUSD")).toEqual(listed);
+});
+/** Each command is a process of its own, which takes its time on a busy machine. */
+const SEVERAL_COMMANDS = { timeout: 120_000 };
+
+test("keys are replaced and revoked beside the service, which follows within seconds", SEVERAL_COMMANDS, async () => {
+  const token = await tokenOf("reports", await newSecret("reports"));
+  const accepted = async (): Promise<boolean> => {
+    const answer = await fetch(`${service.ready.base_url}/v2/transfer/transfers`, { headers: bearer(token) });
+    await answer.arrayBuffer();
+    return answer.status === 200;
+  };
+  const kids = async (): Promise<string[]> => {
+    const answer = await fetch(`${service.ready.auth_url}/.well-known/jwks.json`);
+    return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+  };
+  const [first = ""] = await kids();
+  const { kid } = (await answerOf(settings, "key", "rotate")) as { kid: string };
+  await until("the new key is published", async () => (await kids()).join() === [first, kid].join());
+  expect(await accepted()).toBe(true);
+  expect(await answerOf(settings, "key", "list")).toEqual({
+    items: [
+      {
+        kid: first,
+        state: "retired",
+        created_at: expect.any(String),
+        retired_at: expect.any(String),
+        encrypted: false,
+      },
+      { kid, state: "current", created_at: expect.any(String), encrypted: false },
+    ],
+  });
+  expect(await answerOf(settings, "key", "revoke", "--kid", first)).toEqual({ kid: first, revoked: true });
+  await until("the revoked key's token is refused", async () => !(await accepted()));
+  expect(await parbook(settings, "key", "revoke", "--kid", first)).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: `key not found: ${first}\n`,
+  });
+});
+
+test("a client is restricted to networks beside the service, and set free again", SEVERAL_COMMANDS, async () => {
+  const secret = await newSecret("reports");
+  const restricted = await answerOf(
+    settings,
+    "client",
+    "restrict",
+    "reports",
+    "--from",
+    "::ffff:192.0.2.0/120, 2001:db8::/32",
+  );
+  expect(restricted).toEqual({ client_id: "reports", networks: ["192.0.2.0/24", "2001:db8::/32"] });
+  expect(await tokenOf("reports", secret)).toBeUndefined();
+  expect(await parbook(settings, "client", "restrict", "reports")).toEqual({
+    exitCode: 2,
+    stdout: "",
+    stderr: "give --from or --from-anywhere\n",
+  });
+  const slip = await parbook(settings, "client", "restrict", "reports", "--from", "192.0.2.1/24");
+  expect(slip).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(slip.stderr).toContain('"192.0.2.1/24" is neither an IP address nor a network');
+  expect(await answerOf(settings, "client", "restrict", "reports", "--from-anywhere")).toEqual({
+    client_id: "reports",
+  });
+  expect(await tokenOf("reports", secret)).toEqual(expect.any(String));
+});
+
+async function newSecret(clientId: string): Promise<string> {
+  const rotated = await answerOf(settings, "client", "rotate", clientId, "--overlap", "0");
+  return (rotated as { client_secret: string }).client_secret;
+}
 
 test("verify says what is off, and where", async () => {
   expect(await answerOf(settings, "verify")).toMatchObject({ sound: true, had_checkpoint: false });
@@ -159,6 +305,10 @@ test("killed in the middle and started again, it has everything that it had answ
   await Promise.all(sent);
 
   service = await startService(settings);
+  // The market maker has its orders of before, and no second ones beside them.
+  expect(await tampering((owner) => owner.rows(OPEN_BOOKS))).toEqual(
+    ["BTCUSD", "ETHEUR", "ETHUSD", "LTCUSD", "USDPUSD"].map((market) => ({ market, bids: 5, asks: 5 })),
+  );
   process.stdout.write(`The start after a kill took ${Math.round(service.startMs)} ms.\n`);
   const again = await transferMover();
   for (let i = 0; i < next; i += 1) {
@@ -183,6 +333,10 @@ test("asked to stop, it ends in order; verify then brings the database up by its
     stderr: `no service is running on the data directory ${data.path}: start one first\n`,
   });
 });
+
+const OPEN_BOOKS = `
+  select market, count(*) filter (where side = 'BUY')::int as bids, count(*) filter (where side = 'SELL')::int as asks
+    from orders where closed_at is null group by market order by market`;
 
 /** What was printed after the log of the start, and of that the lines to be pasted. */
 function tourOf(output: string): { all: string[]; lines: string[] } {

@@ -5,7 +5,7 @@ import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { formatAmount, minus } from "../../src/money/amount.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp, TestExchange, type OrderAsked, type Trader } from "../support/orders.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
 
 let exchange: TestExchange;
 let engines: Engines;

@@ -8,7 +8,9 @@ import type { Lane } from "../../src/ledger/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startLane } from "../support/movements.ts";
-import { ahead, type OrderAsked, expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { type Random, seeded } from "../support/random.ts";
+import { someOrder } from "../support/some-orders.ts";
 import { until } from "../support/until.ts";
 
 const MARKETS = ["ETHUSD", "LTCUSD"] as const;
@@ -32,46 +34,7 @@ afterAll(async () => {
   await exchange.close();
 });
 
-/** Numbers from 0 to below `most`, the same for the same seed (mulberry32). */
-function seeded(seed: number): (most: number) => number {
-  let state = seed;
-  return (most) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % most;
-  };
-}
-
-function someOrder(random: (most: number) => number): OrderAsked {
-  const market = MARKETS[random(2)] as string;
-  const side = random(2) === 0 ? "BUY" : "SELL";
-  const price = `${95 + random(11)}.${random(10)}`;
-  const base = `0.${random(999) + 1}`;
-  const stopPrice = `${95 + random(11)}`;
-  const rates = { takerRate: `0.00${35 + random(10)}`, makerRebate: `0.000${random(10)}` };
-  const asked = { market, side, ...rates } as const;
-  switch (random(10)) {
-    case 0:
-      return { ...asked, type: "MARKET", timeInForce: "IOC", ...(side === "BUY" ? { quote: "12.34" } : { base }) };
-    case 1:
-      return { ...asked, type: "POST_ONLY_LIMIT", base, price };
-    case 2:
-      return { ...asked, type: "STOP_LIMIT", base, price, stopPrice };
-    case 3:
-      return { ...asked, type: "STOP_MARKET", stopPrice, ...(side === "BUY" ? { quote: "9.99" } : { base }) };
-    case 4:
-      return { ...asked, base, price, timeInForce: "IOC" };
-    case 5:
-      return { ...asked, base, price, timeInForce: "FOK" };
-    case 6:
-      return { ...asked, base, price, timeInForce: "GTT", expirationDate: ahead(random(2_000)) };
-    default:
-      return { ...asked, base, price };
-  }
-}
-
-function startEngines(random: (most: number) => number, loses: number): { engines: Engine[]; events: EngineEvent[] } {
+function startEngines(random: Random, loses: number): { engines: Engine[]; events: EngineEvent[] } {
   const events: EngineEvent[] = [];
   const execute: Lane["execute"] = async (command) => {
     if (loses > 0 && random(100) < loses) throw new Unavailable("not taken in");
@@ -119,7 +82,7 @@ test.each([
       const who = random(5);
       // Every second order pays into another profile of its customer.
       const recipient = random(2) === 0 ? {} : { recipientProfileId: vaults[who] as ProfileId };
-      return exchange.place(traders[who] as Trader, { ...someOrder(random), ...recipient });
+      return exchange.place(traders[who] as Trader, { ...someOrder(MARKETS, random), ...recipient });
     };
     const { engines, events } = startEngines(random, loses);
     const looking = setInterval(() => {

@@ -8,7 +8,7 @@ import type { Lane } from "../../src/ledger/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startLane } from "../support/movements.ts";
-import { type OrderAsked, expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
 import { until } from "../support/until.ts";
 
 type Execute = Lane["execute"];

@@ -103,13 +103,13 @@ test("past its bound the lane answers 503 at once, the house excepted", async ()
   const flooding = newId();
   const flood = Array.from({ length: 15 }, () => send(flooding));
   const others = Array.from({ length: 15 }, () => send(newId()));
-  expect(lane.full).toBe(true);
+  expect(lane.refusesWork).toBe("there is more work waiting than can be taken on");
   const house = Array.from({ length: 15 }, () => send("house"));
   const count = async (outcomes: Promise<string>[]): Promise<number> =>
     (await Promise.all(outcomes)).filter((told) => told === "done").length;
   expect([await count(flood), await count(others), await count(house)]).toEqual([10, 10, 15]);
   expect(await flood[14]).toBe("Unavailable: too much is waiting");
-  expect(lane.full).toBe(false);
+  expect(lane.refusesWork).toBeUndefined();
 });
 
 /*

@@ -1,8 +1,8 @@
 /** What a batch rests on is checked when it is saved, and a batch that fails takes those behind it with it. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { profileTable } from "../../src/customers/profiles-store.ts";
-import { accept, type Command, refuse } from "../../src/ledger/decision.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
+import { accept, type Command, refuse } from "../../src/ledger/decision.ts";
 import { keyOf } from "../../src/ledger/rows.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";

@@ -133,7 +133,7 @@ test("stop answers everybody who is inside, and takes nobody in any more", async
   );
   await funded;
   await stopped;
-  expect(ours.lane.full).toBe(true);
+  expect(ours.lane.refusesWork).toBeDefined();
   expect(ours.lane.depth).toBe(0);
   expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["1"]));
 });
@@ -146,7 +146,7 @@ test("a lane that is stopped while the database is away does not come back to it
   await setConnectable(db, false);
   await terminate(db, "parbook lane");
   await terminate(db);
-  await until("the lane knows that the database is away", () => ours.lane.full);
+  await until("the lane knows that the database is away", () => ours.lane.refusesWork !== undefined);
   await ours.lane.stop();
   await setConnectable(db, true);
   expect(await laneConnections(db.owner)).toBe(0);

@@ -88,7 +88,7 @@ test("while the outcome is unknown nobody is told that it is done or that it is 
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   expect(answered).toBe(false);
-  expect(ours.lane.full).toBe(true);
+  expect(ours.lane.refusesWork).toBe("the database cannot be reached");
   await expect(ours.lane.execute(movement({ from, to, amount: "1" }))).rejects.toThrow("the database is away");
   await inTheWay.query("rollback");
   await inTheWay.end();

@@ -185,12 +185,13 @@ test("what cannot be deposited is refused by its rule", async () => {
 
 test("in production there is no such path, neither served nor described", async () => {
   // On an embedded server of its own: production does not start on the tests' server, which does not wait for its disk.
-  const production = await startTestService({ mode: "production", databaseUrl: undefined, migrateUrl: undefined });
+  const own = { databaseUrl: undefined, migrateUrl: undefined };
+  const production = await startTestService({ mode: "production", withoutTls: new Set(["http"]), ...own });
   try {
     const customer = await production.customer();
     const path = "/v2/sandbox/profiles/default/deposit";
     const answer = await production.call("POST", path, { as: customer.token, body: { asset: "USD", amount: "1" } });
-    expectProblem(answer, { status: 404, detail: "Not Found" });
+    expectProblem(answer, { status: 404, detail: "there is nothing at this path" });
     const { paths } = (await production.call("GET", "/openapi.json")).body;
     expect(Object.keys(paths).filter((name) => name.includes("sandbox"))).toEqual([]);
   } finally {

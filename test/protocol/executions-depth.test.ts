@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { type ExecutionQuery, readExecutions } from "../../src/exchange/executions.ts";
-import type { Queryable } from "../../src/postgres/database.ts";
-import { must } from "../../src/std/assert.ts";
+import { costOf } from "../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 const ROWS = 200_000;
@@ -30,24 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-/** How many pages of the database the statement of a query touches, and how many rows it answers. */
-async function costOf(query: ExecutionQuery): Promise<{ pages: number; rows: number }> {
-  let cost: { pages: number; rows: number } | undefined;
-  const explaining: Queryable = {
-    rows: async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
-      const [answer] = await db.owner.rows<{ "QUERY PLAN": [{ Plan: Record<string, number> }] }>(
-        `explain (analyze, buffers, format json) ${text}`,
-        values,
-      );
-      const plan = must(answer, "there is a plan")["QUERY PLAN"][0].Plan;
-      const pages = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
-      cost = { pages, rows: plan["Actual Rows"] ?? 0 };
-      return [];
-    },
-  };
-  await readExecutions(explaining, query);
-  return must(cost, "the query was explained");
-}
+const costOfPage = (query: ExecutionQuery) => costOf(db.owner, (explaining) => readExecutions(explaining, query));
 
 const SHALLOW = BigInt(ROWS);
 const DEEP = 5_000n;
@@ -77,13 +59,13 @@ const MOST_PAGES = 330;
 
 test.each(FILTERS)("a page by %s costs as little in the depth as at the top", async (_name, query) => {
   for (const after of [SHALLOW, DEEP]) {
-    const { pages } = await costOf({ ...query, after });
+    const { pages } = await costOfPage({ ...query, after });
     expect(pages, `behind ${after}`).toBeLessThan(MOST_PAGES);
   }
 });
 
 test("the measure sees a filter that has to walk: the same page read without an index costs many times more", async () => {
   await db.owner.rows("drop index execution_account");
-  const { pages } = await costOf({ customerId: BIG, accountId: "nobody", limit: 101 });
+  const { pages } = await costOfPage({ customerId: BIG, accountId: "nobody", limit: 101 });
   expect(pages).toBeGreaterThan(10 * MOST_PAGES);
 });

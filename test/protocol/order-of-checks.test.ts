@@ -62,7 +62,10 @@ describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
     });
     expect(without.headers.get("www-authenticate")).toBe('Bearer realm="parbook"');
     const bad = await service.call(method, path, { as: `${acme.token}x` });
-    expectProblem(bad, { status: 401, detail: "the access token is malformed, expired or revoked" });
+    expectProblem(bad, {
+      status: 401,
+      detail: "the access token is malformed, expired, revoked or not for use from here",
+    });
     expect(bad.headers.get("www-authenticate")).toContain('error="invalid_token"');
   });
 

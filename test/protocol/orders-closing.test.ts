@@ -141,3 +141,20 @@ test("who waits on top of the bound is answered at once, and stopping answers ev
   waits.stop();
   expect(await first).toEqual(order);
 });
+
+test("one customer takes a quarter of the waits at most, and the others are waited for all the same", async () => {
+  const order = must(await api.exchange.findOrderOfCustomer(api.acme.customerId, await placed()), "it was placed");
+  const waits = new FillWaits(api.db.database, 8);
+  const { signal } = new AbortController();
+  const own = (n: number): Order => ({ ...order, id: `${n}` as unknown as OrderId });
+  const waiting = [1, 2].map((n) => waits.untilClosed(own(n), 10_000, signal));
+  const third = own(3);
+  expect(await waits.untilClosed(third, 10_000, signal)).toBe(third);
+  const others = { ...own(4), customerId: api.globex.customerId };
+  const closed = { ...others, closedAt: order.createdAt };
+  const theirs = waits.untilClosed(others, 10_000, signal);
+  waits.changed([closed]);
+  expect(await theirs).toBe(closed);
+  waits.stop();
+  await Promise.all(waiting);
+});

@@ -239,6 +239,29 @@ test("a ref_id is another's to use, and free again when its order has been close
   );
 });
 
+test("the ref_id of a rejected order is taken for 24 hours, and then goes to one of those who ask at once", async () => {
+  const json = { ...LIMIT_BUY, ref_id: `rejected-${profile.id}` };
+  const rejected = await ask(api, "POST", path, { json: { ...json, identity_id: "alone" } });
+  expect(rejected.body).toMatchObject({ status: "REJECTED" });
+  const taken = (existing: unknown) =>
+    problem(409, "Already Exists", `ref_id "${json.ref_id}" was used before`, {
+      slug: "already-exists",
+      meta: { existing },
+    });
+  const rejectedAt = Date.parse((rejected.body as { created_at: string }).created_at);
+  api.time.now = (rejectedAt + 86_400_000) as Instant;
+  expect(await ask(api, "POST", path, { json })).toEqual(taken(rejected.body));
+  api.time.now = (rejectedAt + 86_400_001) as Instant;
+  const answers = await Promise.all(Array.from({ length: 8 }, () => ask(api, "POST", path, { json })));
+  const [winner, ...others] = answers.toSorted((a, b) => a.status - b.status);
+  expect(winner?.status).toBe(200);
+  for (const other of others) expect(other).toEqual(taken(winner?.body));
+  expect(await balance("USD")).toEqual(["987456.25", "12543.75"]);
+  // Both are found by the name that they share.
+  const listed = await ask(api, "GET", `/v2/orders?ref_ids=${json.ref_id}`);
+  expect(listed.body).toEqual({ items: [winner?.body, rejected.body], next_page_cursor: "" });
+});
+
 test("a halted market takes no orders, hears cancels, and takes orders again when it is resumed", async () => {
   const market = "BTCUSD" as MarketCode;
   const { id } = (await ask(api, "POST", path, { json: LIMIT_BUY })).body as { id: string };

@@ -11,7 +11,6 @@
  * `asks`, `stops`, `last`.
  */
 import { expect } from "vitest";
-import { assert, must } from "../../src/std/assert.ts";
 import { Book } from "../../src/exchange/book/book.ts";
 import type { Effect } from "../../src/exchange/book/effect.ts";
 import type {
@@ -25,6 +24,7 @@ import type {
   Side,
   TimeInForce,
 } from "../../src/exchange/book/order.ts";
+import { assert, must } from "../../src/std/assert.ts";
 
 /** Plays a script and compares it with itself. Spaces between words do not count. */
 export function expectPlay(script: string): void {

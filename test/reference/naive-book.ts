@@ -22,8 +22,9 @@ import type {
   StopOrder,
 } from "../../src/exchange/book/order.ts";
 
-/** What a taker has yet to trade or to spend. */
+/** What a taker has yet to trade or to spend, and how many orders it may yet meet. */
 interface Left {
+  meets: number;
   lots: Lots | undefined;
   budget: QuoteUnits | undefined;
 }
@@ -33,6 +34,11 @@ export class NaiveBook {
   waiting: StopOrder[] = [];
   last: Price | undefined;
   effects: Effect[] = [];
+  mostMet: number;
+
+  constructor(mostMet: number) {
+    this.mostMet = mostMet;
+  }
 
   place(order: Order): readonly Effect[] {
     this.effects = [];
@@ -42,12 +48,27 @@ export class NaiveBook {
     } else {
       this.execute(order);
     }
-    for (let due = this.nextDue(); due !== undefined; due = this.nextDue()) {
+    this.triggerDue();
+    return this.effects;
+  }
+
+  /** Goes on with a cascade that has become too long for one answer. */
+  settle(): readonly Effect[] {
+    this.effects = [];
+    this.triggerDue();
+    return this.effects;
+  }
+
+  hasDueStops(): boolean {
+    return this.nextDue() !== undefined;
+  }
+
+  triggerDue(): void {
+    for (let due = this.nextDue(); due !== undefined && this.effects.length < this.mostMet; due = this.nextDue()) {
       const id = due.id;
       this.waiting = this.waiting.filter((stop) => stop.id !== id);
       this.execute(due);
     }
-    return this.effects;
   }
 
   cancel(id: OrderId): readonly Effect[] {
@@ -146,7 +167,10 @@ export class NaiveBook {
 
   limit(order: LimitOrder | StopLimitOrder): void {
     const others = this.reachable(order.side, order.price).filter((maker) => maker.customer !== order.customer);
-    const offered = others.reduce((sum, maker) => sum + BigInt(maker.lots), 0n);
+    const offered = this.reachable(order.side, order.price)
+      .slice(0, this.mostMet)
+      .filter((maker) => maker.customer !== order.customer)
+      .reduce((sum, maker) => sum + BigInt(maker.lots), 0n);
     if (order.timeInForce === "FOK" && offered < BigInt(order.lots)) {
       this.effects.push(cancelled(order.id, "fill_or_kill"));
       return;
@@ -155,10 +179,12 @@ export class NaiveBook {
       this.effects.push(rejected(order.id, "price_collar"));
       return;
     }
-    const left: Left = { lots: order.lots, budget: undefined };
+    const left: Left = { lots: order.lots, budget: undefined, meets: this.mostMet };
     for (const maker of this.reachable(order.side, order.price)) this.meet(order, left, maker);
+    const isCutOff = this.reachable(order.side, order.price).length > 0;
     if (left.lots === 0) this.effects.push(filledUp(order.id));
     else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
+    else if (isCutOff) this.effects.push(cancelled(order.id, "too_many_matches"));
     else this.rest(order, left.lots as Lots);
   }
 
@@ -178,7 +204,7 @@ export class NaiveBook {
       this.effects.push(rejected(order.id, "no_liquidity"));
       return;
     }
-    const left: Left = { lots: order.lots, budget: undefined };
+    const left: Left = { lots: order.lots, budget: undefined, meets: this.mostMet };
     for (const maker of this.queue("BUY")) this.meet(order, left, maker);
     this.effects.push(left.lots === 0 ? filledUp(order.id) : cancelled(order.id, "immediate_or_cancel"));
   }
@@ -191,7 +217,7 @@ export class NaiveBook {
     } else if (order.budget / BigInt(best.price) < 1n) {
       this.effects.push(rejected(order.id, "below_one_lot"));
     } else {
-      const left: Left = { lots: undefined, budget: order.budget };
+      const left: Left = { lots: undefined, budget: order.budget, meets: this.mostMet };
       for (const level of this.levels("SELL")) if (!this.emptyLevel(order, left, level.price)) break;
       this.closeMarketBuy(order, left.budget as QuoteUnits);
     }
@@ -204,7 +230,8 @@ export class NaiveBook {
   emptyLevel(order: MarketBuy | StopMarketBuy, left: Left, price: Price): boolean {
     for (const maker of this.queue("SELL").filter((ask) => ask.price === price)) {
       const affordable = (left.budget as bigint) / BigInt(price);
-      if (affordable === 0n) return false;
+      if (affordable === 0n || left.meets === 0) return false;
+      left.meets -= 1;
       if (maker.customer === order.customer) this.cancelNow(maker.id, "self_trade");
       else if (affordable >= BigInt(maker.lots)) this.fill(order, left, maker, maker.lots);
       else this.fill(order, left, maker, Number(affordable) as Lots);
@@ -225,7 +252,8 @@ export class NaiveBook {
 
   /** A taker of lots, if it has something left, comes to an order of the other side. */
   meet(taker: Order, left: Left, maker: RestingOrder): void {
-    if (left.lots === 0) return;
+    if (left.lots === 0 || left.meets === 0) return;
+    left.meets -= 1;
     if (maker.customer === taker.customer) this.cancelNow(maker.id, "self_trade");
     else this.fill(taker, left, maker, Math.min(left.lots as Lots, maker.lots) as Lots);
   }

@@ -2,10 +2,11 @@
  * Follows every order from the commands and the effects alone, as the engine does, and holds each effect against the
  * laws of the book. It looks into the book only at the end of a command, to find the same orders there.
  */
-import { assert, must } from "../../src/std/assert.ts";
+
 import type { Book } from "../../src/exchange/book/book.ts";
 import type { Closed, Effect, Filled, Rested } from "../../src/exchange/book/effect.ts";
 import type { Order, OrderId, RestingOrder } from "../../src/exchange/book/order.ts";
+import { assert, must } from "../../src/std/assert.ts";
 
 interface Followed {
   readonly order: Order;

@@ -2,11 +2,15 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ClientConfig } from "pg";
+import { Client, type ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { applyBootstrap } from "../../src/bootstrap/bootstrap.ts";
 import { readBootstrapFile } from "../../src/bootstrap/bootstrap-file.ts";
+import { refuseDemo, refuseDemoClients } from "../../src/bootstrap/refuse-demo.ts";
+import type { Config } from "../../src/config/config.ts";
+import { Unavailable } from "../../src/ledger/decision.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { testDatabase } from "../support/database.ts";
 import { startTestService } from "../support/service.ts";
 
 let directory: string;
@@ -68,12 +72,32 @@ test("the bootstrap file is applied, and applied again without effect", async ()
   await service.close();
 });
 
+test("an opening deposit that another node is just making is tried again", async () => {
+  const service = await startTestService();
+  const { core, transfers } = service.service;
+  let tries = 0;
+  const cross: typeof transfers.cross = async (request) => {
+    tries += 1;
+    if (tries < 3) throw new Unavailable("its ref_id is changing hands");
+    return transfers.cross(request);
+  };
+  const file = await readBootstrapFile(await bootstrapFile(ACME));
+  await applyBootstrap({ ...core, transfers: { ...transfers, cross } }, file);
+  const [row] = await service.db.database.rows<{ available: string }>(
+    "select available from account where owner_id = $1 and asset = 'USD'",
+    [PROFILE],
+  );
+  expect([tries, row?.available]).toEqual([5, "1000"]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
 test("a bootstrap file that is wrong starts nothing, and says every line", async () => {
   const wrong = {
     customers: [{ name: "", profiles: [{ nickname: "desk", balances: { USD: "-1" } }], colour: "blue" }],
   };
   await expect(startTestService({ bootstrap: await bootstrapFile(wrong) })).rejects.toThrow(
-    /is wrong:\n.*customers\/0.*\n.*customers\/0/,
+    /is wrong:\n {2}customers\[0\]\.colour is not a field of a customer\n {2}customers\[0\]\.name is empty\n/,
   );
   await expect(startTestService({ bootstrap: await bootstrapFile("{") })).rejects.toThrow("cannot be read");
   const scope = {
@@ -86,10 +110,30 @@ test("a bootstrap file that is wrong starts nothing, and says every line", async
   await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("exceed precision");
 });
 
+const PRODUCTION: Partial<Config> = { mode: "production", withoutTls: new Set(["http"]) };
+
+test("a sandbox that is not told of the owner of the tables starts when nothing is to be migrated", async () => {
+  const service = await startTestService({ migrateUrl: undefined });
+  expect((await service.call("GET", "/readyz")).status).toBe(200);
+  await service.close();
+});
+
+test("a sandbox that would have to migrate and is not the owner says what is missing", async () => {
+  const failure = await startTestService({ migrateUrl: undefined }, async (connection) => {
+    const { user, password } = inject("owner");
+    const database = new Client({ ...connection, user, password });
+    await database.connect();
+    await database.query("delete from migration where number = 6");
+    await database.end();
+    return connection;
+  }).catch((error: Error) => error.message);
+  expect(failure).toBe("the database lacks 0006-refusals.sql: run parbook migrate with PARBOOK_MIGRATE_URL first");
+});
+
 test("production refuses a database that is not durable, and a role that could change the books", async () => {
   const { user, password } = inject("owner");
   const asOwner = async (database: ClientConfig): Promise<ClientConfig> => ({ ...database, user, password });
-  const failure = await startTestService({ mode: "production" }, asOwner).then(
+  const failure = await startTestService({ ...PRODUCTION }, asOwner).then(
     () => undefined,
     (error: Error) => error,
   );
@@ -99,6 +143,64 @@ test("production refuses a database that is not durable, and a role that could c
       (name) => `the service's role can change or remove rows of ${name}: it is a superuser`,
     ),
   ]);
+});
+
+test("production refuses addresses that are not safe to send a secret to", async () => {
+  const of = (setting: string) =>
+    `${setting} has to begin with https:// in production: set it, set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY where no proxy in front speaks TLS, or set PARBOOK_WITHOUT_TLS=http where plain HTTP is meant`;
+  await expect(startTestService({ mode: "production" })).rejects.toThrow(
+    `${of("PARBOOK_BASE_URL")}\n${of("PARBOOK_AUTH_URL")}`,
+  );
+  const half = { baseUrl: "https://api.example.com", authUrl: "http://auth.example.com" };
+  await expect(startTestService({ mode: "production", ...half })).rejects.toThrow(of("PARBOOK_AUTH_URL"));
+  const certified = { tlsCert: "/nowhere/parbook.crt", tlsKey: "/nowhere/parbook.key" };
+  await expect(startTestService({ mode: "production", ...certified, baseUrl: "http://api" })).rejects.toThrow(
+    of("PARBOOK_BASE_URL"),
+  );
+});
+
+test("production refuses what a sandbox leaves behind, and secrets that can be guessed or read", async () => {
+  const clients = [
+    { client_id: "acme-00ff00", client_secret: "0123456789012345678901234567890", scopes: ["*"] },
+    { client_id: "short", client_secret: "0123456789012345678", scopes: ["*"] },
+    { client_id: "copied", client_secret: "correct horse battery staple", scopes: ["*"] },
+    { client_id: "fine", client_secret: "01234567890123456789", scopes: ["*"] },
+  ];
+  const bootstrap = await bootstrapFile({ customers: [{ name: "Acme", clients }] });
+  // On an embedded server of its own: the tests' server is not durable.
+  const own = { databaseUrl: undefined, migrateUrl: undefined };
+  await expect(startTestService({ ...PRODUCTION, ...own, bootstrap })).rejects.toThrow(
+    [
+      'the client "acme-00ff00" of the bootstrap file is a sandbox\'s demo',
+      'the client "short" of the bootstrap file has a secret of fewer than 20 characters, which can be guessed',
+      'the client "copied" of the bootstrap file has a secret that stands in the documents',
+    ].join("\n"),
+  );
+  const dataDir = await mkdtemp(join(directory, "data-"));
+  await writeFile(join(dataDir, "demo.json"), "{}");
+  await expect(refuseDemo(dataDir, undefined)).rejects.toThrow(
+    `${dataDir}/demo.json is a sandbox's demo: production starts on a data directory of its own`,
+  );
+});
+
+test("production refuses a database that a sandbox has served, while its demo's clients live", async () => {
+  const db = await testDatabase();
+  const start = () => refuseDemoClients(db.database);
+  await db.owner.rows(`insert into customer (id, name, created_at) values ('${CUSTOMER}', 'Acme', now())`);
+  const insert = (clientId: string) =>
+    db.owner.rows("insert into client (client_id, customer_id, scopes, created_at) values ($1, $2, '{*}', now())", [
+      clientId,
+      CUSTOMER,
+    ]);
+  for (const innocent of ["acme", "acme-00ff001", "my-acme-00ff00"]) await insert(innocent);
+  await start();
+  await insert("borealis-0123ab");
+  await expect(start()).rejects.toThrow(
+    "the database has a sandbox's demo in it (borealis-0123ab): production starts on one of its own",
+  );
+  await db.owner.rows("update client set disabled_at = now() where client_id = 'borealis-0123ab'");
+  await start();
+  await db.close();
 });
 
 test("readyz and healthz answer, and ready.json is there while it serves", async () => {

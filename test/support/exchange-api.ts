@@ -81,6 +81,9 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
     ids,
     clock,
     engines: { wake: (market) => woken.push(market), onCommitted: (listener) => listeners.push(listener) },
+    onFeedFault: (error) => {
+      throw error;
+    },
   });
   const api = await createApi({
     baseUrl: () => "http://parbook.test",
@@ -91,7 +94,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       const scopes = token.includes("/") ? [] : Object.keys(SCOPES);
       return known && { customerId: known.customerId, clientId: token, scopes: new Set(scopes), tokenId: token };
     },
-    full: () => lane.full,
+    refusesWork: () => lane.refusesWork,
   });
   orderRoutes(api, exchange, profiles);
   executionRoutes(api, exchange, profiles);
@@ -117,7 +120,8 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       return outcome.value;
     },
     tell: (order) => {
-      for (const listener of listeners) listener({ orders: [order] });
+      const change = { market: order.market, number: 0n, levels: [] };
+      for (const listener of listeners) listener({ orders: [order], change });
     },
     close: (order, how) => closeOrder(lane, catalogue, order, how),
     stop: async () => {

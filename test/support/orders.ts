@@ -266,7 +266,8 @@ export const ahead = (ms: number): Instant => (Date.now() + ms) as Instant;
 
 /**
  * Proves in plain SQL that every order holds what is left of it and no more, that it filled what its executions say,
- * that a match has two of them, and that every profile awaits the open orders that will pay into it.
+ * that a match has two of them, that every profile awaits the open orders that will pay into it, and that what a customer
+ * traded in a day is what his executions come to.
  */
 export async function expectOrdersAddUp(database: Queryable): Promise<void> {
   const broken = await database.rows<{ broken: string }>(
@@ -286,7 +287,14 @@ export async function expectOrdersAddUp(database: Queryable): Promise<void> {
      union all
      select format('profile %s awaits %s', id, awaited) from profile p
       where awaited <> (select count(*) from orders o where o.recipient_profile_id = p.id and o.profile_id <> p.id
-                                                        and o.closed_at is null)`,
+                                                        and o.closed_at is null)
+     union all
+     select format('customer %s traded %s on %s of %s, but his executions come to %s', customer_id, t.gross, market, day,
+                   e.gross)
+       from traded_day t
+       full join (select customer_id, (executed_at at time zone 'UTC')::date as day, market, sum(amount * price) as gross
+                    from execution group by 1, 2, 3) e using (customer_id, day, market)
+      where t.gross is distinct from e.gross`,
   );
   expect(broken).toEqual([]);
 }

@@ -1,11 +1,14 @@
 /** The service as it runs in earnest, on a database of the test's own, with everything that a test of the wire needs. */
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
 import { pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { Api } from "../../src/http/api.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { type Service, startService } from "../../src/main.ts";
 import { amountOf } from "../../src/money/amount.ts";
@@ -38,7 +41,17 @@ export interface TestService {
     path: string,
     options?: { as?: string; body?: unknown; headers?: Record<string, string> },
   ): Promise<Answer>;
+  /** Stops the service and leaves its database, for another one to be started on. */
+  stop(): Promise<void>;
+  /** Another node on the same database, with the same public addresses, listening on ports of its own. */
+  another(settings?: Partial<Config>): Promise<Listening>;
   close(): Promise<void>;
+}
+
+/** Where a node listens, whatever its public addresses are. */
+export interface Listening {
+  readonly baseUrl: string;
+  readonly authUrl: string;
 }
 
 export interface Answer {
@@ -50,10 +63,11 @@ export interface Answer {
 
 const ids = new IdSource();
 
-/** `through` puts something between the service and its database. */
+/** `through` puts something between the service and its database; `addRoutes` is given the API before it listens. */
 export async function startTestService(
   settings: Partial<Config> = {},
   through: (database: ClientConfig) => Promise<ClientConfig> = async (database) => database,
+  addRoutes: (api: Api) => void = () => undefined,
 ): Promise<TestService> {
   const db = await testDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-service-"));
@@ -72,6 +86,14 @@ export async function startTestService(
     bootstrap,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
+    rateLimits: "off",
+    trustedProxies: [],
+    maxConnections: 10_000,
+    sandboxMaker: false,
+    tlsCert: undefined,
+    tlsKey: undefined,
+    withoutTls: new Set(),
+    signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 },
     logLevel: "silent",
     ...settings,
   };
@@ -79,13 +101,19 @@ export async function startTestService(
     await db.close();
     await rm(dataDir, { recursive: true, force: true });
   };
-  const service = await startService(config, pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" })).catch(
+  const service = await startService(config, pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }), addRoutes).catch(
     async (error: unknown) => {
       await clean();
       throw error;
     },
   );
   const { baseUrl, authUrl, core } = service;
+  const others: Service[] = [];
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= service.stop();
+    return stopped;
+  };
 
   const token: TestService["token"] = async ({ clientId, secret }, scope) => {
     const form = new URLSearchParams({ grant_type: "client_credentials", client_id: clientId, client_secret: secret });
@@ -142,11 +170,29 @@ export async function startTestService(
       const text = await answer.text();
       return { status: answer.status, headers: answer.headers, body: text === "" ? undefined : JSON.parse(text) };
     },
+    another: async (differing = {}) => {
+      const [port, authPort] = [await freePort(), await freePort()];
+      const own = { port, authPort, baseUrl, authUrl, dataDir: await mkdtemp(join(dataDir, "node-")) };
+      others.push(await startService({ ...config, ...own, ...differing }, pino({ level: "silent" })));
+      return { baseUrl: `http://127.0.0.1:${port}`, authUrl: `http://127.0.0.1:${authPort}` };
+    },
+    stop,
     close: async () => {
-      await service.stop();
+      for (const other of others) await other.stop();
+      await stop();
       await clean();
     },
   };
+}
+
+/** One that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 /** A connection as an address: the settings speak in those. */

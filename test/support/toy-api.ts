@@ -46,7 +46,7 @@ export async function startToyApi(
     authUrl: () => "http://auth.toy.test",
     log,
     verify: async (token) => (token === "good" ? GRANT : undefined),
-    full: () => false,
+    refusesWork: () => undefined,
     ...options,
   });
   toyRoutes(api);
@@ -90,6 +90,9 @@ export async function ask(toy: ToyApi, path: string, question: Question = {}): P
   return { status: response.status, headers: told, body: isJson ? JSON.parse(text) : text };
 }
 
+/** What every answer has. */
+export const COMMON_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
 /** The whole answer that a problem is. */
 export function problem(
   status: number,
@@ -99,7 +102,7 @@ export function problem(
 ): Answer {
   return {
     status,
-    headers: { "content-type": "application/problem+json", "x-request-id": "r-1", ...headers },
+    headers: { ...COMMON_HEADERS, "content-type": "application/problem+json", "x-request-id": "r-1", ...headers },
     body: { type, title, status, detail, meta, request_id: "r-1" },
   };
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { entry, journal, accountKey } from "../../src/ledger/accounts.ts";
+import { accountKey, entry, journal } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { PAGE, examine } from "../../src/ledger/verify.ts";
+import { examine, PAGE } from "../../src/ledger/verify.ts";
 import { accountsExamination } from "../../src/ledger/verify-accounts.ts";
 import { chainExamination } from "../../src/ledger/verify-chain.ts";
 import { journalCheck } from "../../src/ledger/verify-journals.ts";

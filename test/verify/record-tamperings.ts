@@ -165,6 +165,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
       "matches: journal matched of batch 1/18 is a match's whose executions are missing",
       "orders: order desk/offer filled 1, but its executions 0",
       "executions: execution treasury/match+1 has no counterpart",
+      "traded days: traded day acme/today/BTCUSD is 40000, but its executions come to 20000",
     ],
   },
   {
@@ -174,6 +175,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
       "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
       "matches: journal matched of batch 1/18 is a match's whose executions are missing",
       "orders: order treasury/bid filled 1, but its executions 0",
+      "traded days: traded day acme/today/BTCUSD is 40000, but its executions come to 0",
     ],
   },
   {
@@ -184,6 +186,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
       "matches: match match asks for -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1002.5 USD to available of treasury, 20007 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
       "orders: order treasury/bid filled 20000 gross, but its executions 20001",
       "executions: execution treasury/match+1 has a commission of 70, but 70.0035 is due",
+      "traded days: traded day acme/today/BTCUSD is 40000, but its executions come to 40002",
     ],
   },
   {
@@ -231,6 +234,35 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "a profile is declared inactive",
     sql: "update profile set status = 'INACTIVE' where id = :shop",
     findings: ["states: profile shop is not as batch 1/3 left it, which it names"],
+  },
+  {
+    title: "what a customer traded in a day is raised",
+    sql: "update traded_day set gross = 1000000",
+    findings: [
+      "states: traded_day acme/today/BTCUSD is not as batch 1/18 left it, which it names",
+      "traded days: traded day acme/today/BTCUSD is 1000000, but its executions come to 40000",
+    ],
+  },
+  {
+    title: "what a customer traded in a day is removed",
+    sql: "delete from traded_day",
+    findings: [
+      "states: traded_day acme/today/BTCUSD is missing, but a batch wrote it",
+      "executions: execution treasury/match+1 is in no traded day of its customer",
+    ],
+  },
+  {
+    title: "a customer is given a traded day without trading, as if a migration had counted it",
+    sql: "insert into traded_day select :acme, '2026-01-01', 'ETHUSD', 5, 1",
+    findings: ["traded days: traded day acme/today/ETHUSD is 5, but its executions come to 0"],
+  },
+  {
+    title: "a batch is made to name a row of a day that there is not",
+    sql: `update batch set changes = json_build_object('traded_day', json_build_object(:acme || '/2026-02-30/BTCUSD', '1 x')) where slot = 1 and n = 18`,
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "states: orders treasury/bid is not as batch 1/18 left it, which it names",
+    ],
   },
   {
     title: "a profile is removed",

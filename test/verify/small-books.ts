@@ -10,9 +10,10 @@ import { createCustomers } from "../../src/customers/customers.ts";
 import { createProfiles } from "../../src/customers/profiles.ts";
 import { createExchange } from "../../src/exchange/exchange.ts";
 import { type Execution, executionTable } from "../../src/exchange/execution.ts";
-import { matchJournalId, nextMatchId, NO_EXECUTION, takerId } from "../../src/exchange/execution-id.ts";
+import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
 import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/place-order.ts";
+import { dayOf, tradedDayKey, tradedDays, tradedDayTable } from "../../src/exchange/traded-day.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command, type Outcome, type Refusal } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane.ts";
@@ -71,7 +72,7 @@ class Making {
       profiles: createProfiles(parts),
       transfers: createTransfers(parts),
       conversions: createConversions({ ...parts, onCreated: () => undefined }),
-      exchange: createExchange({ ...parts, engines: NO_ENGINES }),
+      exchange: createExchange({ ...parts, engines: NO_ENGINES, onFeedFault: () => undefined }),
     };
   }
 
@@ -159,11 +160,12 @@ class Making {
     this.names.set(makerId.toString(), "match").set(takerId(makerId).toString(), "match+1").set(journalId, "matched");
     const recipient = must(maker.recipientProfileId, "the maker has a recipient");
     const cost = plus(gross, commission);
-    const both = { market: market.code, amount, price, accountId: undefined, executedAt: systemClock.now() };
+    const both = { market: market.code, amount, price, accountId: undefined, executedAt: executedAtOf(makerId) };
     const executions: Execution[] = [
       { ...both, ...orderOf(maker), id: makerId, commission: ZERO, rebate },
       { ...both, ...orderOf(taker), id: takerId(makerId), commission, rebate: ZERO },
     ];
+    const day = dayOf(executedAtOf(makerId));
     const entries = [
       entry(maker.profileId, base, negative(amount), "trading"),
       entry(taker.profileId, base, amount),
@@ -177,6 +179,7 @@ class Making {
       rests: [
         ...[maker, taker].map((order) => orderKey(order.profileId, order.id)),
         ...entries.map(({ owner, asset }) => accountKey(owner, asset)),
+        tradedDayKey({ customerId: this.#customerId, day, market: market.code }),
       ],
       decide: (state, now) => {
         const [resting, coming] = [maker, taker].map((order) =>
@@ -188,6 +191,7 @@ class Making {
           states: [
             change(orderTable, { ...resting, ...left, ...filled(resting, amount, gross) }),
             change(orderTable, { ...coming, ...closed, ...filled(coming, amount, gross) }),
+            ...must(tradedDays(state, executions, [day]), "the day is named").map((row) => change(tradedDayTable, row)),
           ],
           records: executions.map((execution) => addition(executionTable, execution)),
           journals: [journal(journalId, "order_filled", entries)],

@@ -63,13 +63,19 @@ export class BookSide {
     return undefined;
   }
 
-  /** Whether others than this customer have at least so many lots on this side within the limit. */
-  othersOffer(lots: Lots, limit: Price, customer: string): boolean {
+  /**
+   * Whether others than this customer have at least so many lots on this side within the limit, counting the first
+   * `most` orders.
+   */
+  othersOffer(lots: Lots, limit: Price, customer: string, most = Number.POSITIVE_INFINITY): boolean {
     let missing: number = lots;
+    let met = 0;
     for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
       const level = this.#levelAt(i);
       if (!this.isWithin(limit, level.price)) return false;
       for (let order = level.oldest; order !== undefined; order = order.newer) {
+        if (met === most) return false;
+        met += 1;
         if (order.customer !== customer) missing -= order.lots;
         if (missing <= 0) return true;
       }

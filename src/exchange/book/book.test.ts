@@ -146,6 +146,7 @@ test("an order is here while it rests or waits", () => {
 
   book.place({ ...stop, id: id("t2") });
   book.restoreLast(price(80));
+  expect(book.settle()).toMatchObject([{ kind: "triggered" }, { kind: "closed", reason: "no_liquidity" }]);
   book.place(limit({ id: id("s2") }));
   expect([book.size, book.has(id("s2")), book.has(id("t2"))]).toEqual([1, true, false]);
 });
@@ -162,12 +163,15 @@ test("restoring matches and triggers nothing, and those that rest later stand be
     bids: [{ ...resting, id: id("r2"), side: "BUY", price: price(99) }],
     stops: [stop],
   });
-  expect(book.place(limit({}))).toMatchObject([
-    { kind: "rested", priority: 8 },
+  expect(book.hasDueStops()).toBe(true);
+  expect(() => book.place(limit({}))).toThrow("what the last order has triggered is settled first");
+  expect(book.settle()).toMatchObject([
     { kind: "triggered", order: "t1" },
     { kind: "filled", maker: "r2", price: 99 },
     { kind: "closed", order: "t1" },
   ]);
+  expect(book.hasDueStops()).toBe(false);
+  expect(book.place(limit({}))).toMatchObject([{ kind: "rested", priority: 8 }]);
 });
 
 test("the state hash tells any difference of state", () => {
@@ -214,3 +218,25 @@ function changed(book: Book, change: (book: Book) => void): Book {
   change(book);
   return book;
 }
+
+test("an order is found, and taken out, whether it came lately or long ago", () => {
+  const book = new Book();
+  const ids = Array.from({ length: 10_000 }, (_, number) => `many-${number}` as OrderId);
+  for (const [number, id] of ids.entries()) book.place(limit({ id, sequence: number as Sequence }));
+  expect(book.size).toBe(10_000);
+  expect(ids.every((id) => book.has(id))).toBe(true);
+  expect(ids.toReversed().every((id) => book.cancel(id).length === 1)).toBe(true);
+  expect([book.size, book.levels("BUY"), book.levels("SELL")]).toEqual([0, [], []]);
+  expect(ids.some((id) => book.has(id) || book.cancel(id).length > 0)).toBe(false);
+});
+
+test("an order that is placed again while it rests is found when the later one has rested for a while", () => {
+  const book = new Book();
+  const place = (number: number) =>
+    book.place(limit({ id: `many-${number}` as OrderId, sequence: number as Sequence }));
+  for (let number = 0; number < 5_000; number += 1) place(number);
+  place(0);
+  expect(() => {
+    for (let number = 5_000; number < 10_000; number += 1) place(number);
+  }).toThrow("an order rests once");
+});

@@ -30,26 +30,53 @@ import {
   type StopMarketSell,
   type StopOrder,
 } from "./order.ts";
+import { OrderIndex } from "./order-index.ts";
 import { isThrough, WaitingStops } from "./waiting-stops.ts";
 
 const ONE_LOT = 1 as Lots;
+/**
+ * How many resting orders one order may meet. Whatever it does is stored at once, and while that is done nobody else's
+ * money moves: so somebody who rests ten thousand tiny orders must not decide how long that is.
+ */
+const MOST_MET = 1_000;
 
 export class Book {
   readonly #bids = new BookSide("BUY");
   readonly #asks = new BookSide("SELL");
-  readonly #resting = new Map<OrderId, Resting>();
+  readonly #resting = new OrderIndex();
   readonly #stops = new WaitingStops();
+  readonly #mostMet: number;
   /** The price of the last execution, which stops wait for. */
   #last: Price | undefined;
 
-  /** Executes an order, and then every stop that its executions trigger, and those that these trigger, and so on. */
+  constructor(mostMet = MOST_MET) {
+    this.#mostMet = mostMet;
+  }
+
+  /**
+   * Executes an order, and then every stop that its executions trigger, and those that these trigger, and so on. Of a
+   * long cascade some stops are left, which `settle` goes on with: nothing else is placed before that.
+   */
   place(order: Order): readonly Effect[] {
     assertWellFormed(order);
-    assert(!this.has(order.id), "an order is placed once");
+    assert(!this.hasDueStops(), "what the last order has triggered is settled first");
+    assert(!this.#resting.hasRecent(order.id) && !this.#stops.has(order.id), "an order is placed once");
     const effects: Effect[] = [];
     if (!isStop(order)) this.#execute(order, effects);
     else if (isThrough(order, this.#last)) this.#trigger(order, effects);
     else this.#wait(order, effects);
+    this.#triggerDueStops(effects);
+    return effects;
+  }
+
+  /** Whether a cascade is to be gone on with. */
+  hasDueStops(): boolean {
+    return this.#stops.hasDue(this.#last);
+  }
+
+  /** Goes on with a cascade. */
+  settle(): readonly Effect[] {
+    const effects: Effect[] = [];
     this.#triggerDueStops(effects);
     return effects;
   }
@@ -70,7 +97,7 @@ export class Book {
     assertPositive(order.lots, "lots are a safe integer above zero");
     assert(!this.has(order.id), "an order is restored once");
     assert(!this.#wouldCross(order.side, order.price), "a book that is restored is not crossed");
-    this.#resting.set(order.id, this.#own(order.side).restore(order));
+    this.#resting.add(this.#own(order.side).restore(order));
   }
 
   /** Puts a stop back that had not been triggered. It triggers nothing, in whatever order stops come. */
@@ -80,7 +107,7 @@ export class Book {
     this.#stops.add(stop);
   }
 
-  /** Restores the price of the last execution. It triggers nothing: what it triggered has been settled then. */
+  /** Restores the price of the last execution. It triggers nothing: what it had triggered is settled, or is due. */
   restoreLast(price: Price): void {
     assertPositive(price, "a price is a safe integer above zero");
     this.#last = price;
@@ -134,7 +161,9 @@ export class Book {
 
   /** What one stop executes can make others due, or no longer due: so they are looked at again after each. */
   #triggerDueStops(effects: Effect[]): void {
-    for (let stop = this.#stops.takeDue(this.#last); stop !== undefined; stop = this.#stops.takeDue(this.#last)) {
+    while (effects.length < this.#mostMet) {
+      const stop = this.#stops.takeDue(this.#last);
+      if (stop === undefined) return;
       this.#trigger(stop, effects);
     }
   }
@@ -165,7 +194,8 @@ export class Book {
 
   #executeLimit(order: LimitOrder | StopLimitOrder, effects: Effect[]): Rested | Closed {
     const fillOrKill = order.timeInForce === "FOK";
-    if (fillOrKill && !this.#opposite(order.side).othersOffer(order.lots, order.price, order.customer)) {
+    const opposite = this.#opposite(order.side);
+    if (fillOrKill && !opposite.othersOffer(order.lots, order.price, order.customer, this.#mostMet)) {
       return cancelled(order.id, "fill_or_kill");
     }
     if (this.#isCollared(order)) return rejected(order.id, "price_collar");
@@ -174,6 +204,7 @@ export class Book {
     assert(left === 0 || !fillOrKill, "what others offered has filled the order");
     if (left === 0) return filledUp(order.id);
     if (order.timeInForce === "IOC") return cancelled(order.id, "immediate_or_cancel");
+    if (this.#wouldCross(order.side, order.price)) return cancelled(order.id, "too_many_matches");
     return this.#rest(order, left);
   }
 
@@ -203,11 +234,14 @@ export class Book {
     return left < BigInt(nextPrice) ? filledUp(order.id) : cancelled(order.id, "immediate_or_cancel");
   }
 
-  /** Fills an order from the other side as far as its lots and its limit reach. Returns the lots that are left. */
+  /**
+   * Fills an order from the other side as far as its lots, its limit, and the number of orders that it may meet reach.
+   * Returns the lots that are left.
+   */
   #takeLots(taker: Order & { readonly lots: Lots }, limit: Price | undefined, effects: Effect[]): Lots {
     const opposite = this.#opposite(taker.side);
     let left = taker.lots;
-    while (left > 0) {
+    for (let met = 0; left > 0 && met < this.#mostMet; met += 1) {
       const maker = opposite.first();
       if (maker === undefined || !opposite.isWithin(limit, maker.price)) break;
       if (maker.customer === taker.customer) {
@@ -227,7 +261,9 @@ export class Book {
    */
   #takeForBudget(taker: MarketBuy | StopMarketBuy, effects: Effect[]): QuoteUnits {
     let left = taker.budget;
-    for (let maker = this.#asks.first(); maker !== undefined; maker = this.#asks.first()) {
+    for (let met = 0; met < this.#mostMet; met += 1) {
+      const maker = this.#asks.first();
+      if (maker === undefined) break;
       const affordable = left / BigInt(maker.price);
       if (affordable === 0n) break;
       if (maker.customer === taker.customer) {
@@ -281,7 +317,7 @@ export class Book {
   #rest(order: LimitOrder | StopLimitOrder, lots: Lots): Rested {
     const { id, customer, side, price } = order;
     const resting = this.#own(side).append(id, customer, price, lots);
-    this.#resting.set(id, resting);
+    this.#resting.add(resting);
     return { kind: "rested", order: id, side, price, lots, priority: resting.priority };
   }
 

@@ -13,8 +13,15 @@ export type RejectReason = "post_only_would_cross" | "no_liquidity" | "below_one
 /**
  * Why an order was cancelled. `immediate_or_cancel`: what an IOC or market order could not trade at once.
  * `fill_or_kill`: others do not offer enough. `self_trade`: a newer order of the same customer reached it.
+ * `too_many_matches`: it has met as many orders as one may, and cannot rest because there are more.
  */
-export type CancelReason = "requested" | "expired" | "self_trade" | "immediate_or_cancel" | "fill_or_kill";
+export type CancelReason =
+  | "requested"
+  | "expired"
+  | "self_trade"
+  | "immediate_or_cancel"
+  | "fill_or_kill"
+  | "too_many_matches";
 
 /** A match, at the price of the maker: the order that was resting. */
 export interface Filled {

@@ -42,6 +42,10 @@ export class WaitingStops {
     return true;
   }
 
+  hasDue(last: Price | undefined): boolean {
+    return nextDue(this.#sells, last) !== undefined || nextDue(this.#buys, last) !== undefined;
+  }
+
   /** Takes out the stop that is to trigger next, if any: with one due on each side, the one of lower sequence. */
   takeDue(last: Price | undefined): StopOrder | undefined {
     const sell = nextDue(this.#sells, last);

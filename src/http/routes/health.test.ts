@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from "vitest";
-import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, COMMON_HEADERS, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { healthRoutes } from "./health.ts";
 
 let toy: ToyApi;
 afterEach(() => toy.close());
 
-const JSON_ANSWER = { "content-type": "application/json; charset=utf-8", "x-request-id": "r-1" };
+const JSON_ANSWER = { ...COMMON_HEADERS, "content-type": "application/json; charset=utf-8", "x-request-id": "r-1" };
 
 test("a process that serves is alive, and ready when all checks hold", async () => {
   toy = await startToyApi((api) => healthRoutes(api, { database: async () => true, migrations: async () => true }));

@@ -6,6 +6,7 @@ import {
   type Match,
   MOST_LEVELS,
   MOST_MATCHES,
+  type OrderBook,
   type Statistics,
   type Ticker,
 } from "../../exchange/exchange.ts";
@@ -30,13 +31,23 @@ const LevelBody = Type.Object(
 const Side = Type.Array(LevelBody, { maxItems: MOST_LEVELS });
 
 const OrderBookBody = Type.Object(
-  { market: MarketText, bids: Side, asks: Side },
+  {
+    market: MarketText,
+    sequence: Type.String({
+      description:
+        "Rises with every change of the market. The feed of market data numbers its messages with it: the book here is the one that the feed's messages up to this number make.",
+      examples: ["4711"],
+    }),
+    bids: Side,
+    asks: Side,
+  },
   {
     title: "OrderBook",
     description: "The orders that rest on a market, added up by price.",
     examples: [
       {
         market: "BTCUSD",
+        sequence: "4711",
         bids: [{ price: "24999", amount: "0.75" }],
         asks: [
           { price: "25001", amount: "0.5" },
@@ -138,7 +149,7 @@ function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
   api.get(
     "/v2/markets/:market/order-book",
     {
-      config: PUBLIC,
+      config: { ...PUBLIC, rate: "order_book" },
       schema: {
         operationId: "getOrderBook",
         tags: ["Market data"],
@@ -150,8 +161,7 @@ function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
     },
     async ({ params }) => {
       const market = marketInPath(exchange, params.market);
-      const { bids, asks } = await exchange.marketData.orderBook(market);
-      return { market, bids: bids.map(levelBody), asks: asks.map(levelBody) };
+      return orderBookBody(market, await exchange.marketData.orderBook(market));
     },
   );
 }
@@ -182,7 +192,7 @@ function recentExecutionsRoute(api: Api, exchange: MarketDataExchange): void {
   api.get(
     "/v2/markets/:market/recent-executions",
     {
-      config: PUBLIC,
+      config: { ...PUBLIC, rate: "recent_executions" },
       schema: {
         operationId: "listRecentExecutions",
         tags: ["Market data"],
@@ -227,6 +237,10 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
   );
 }
 
+export function orderBookBody(market: string, { number, bids, asks }: OrderBook): Static<typeof OrderBookBody> {
+  return { market, sequence: number.toString(), bids: bids.map(levelBody), asks: asks.map(levelBody) };
+}
+
 function levelBody({ price, amount }: Level): Static<typeof LevelBody> {
   return { price: formatAmount(price), amount: formatAmount(amount) };
 }
@@ -259,7 +273,7 @@ function statisticsBody({ begin, end, volume, prices }: Statistics): Static<type
   };
 }
 
-function recentExecutionBody(match: Match): Static<typeof RecentExecutionBody> {
+export function recentExecutionBody(match: Match): Static<typeof RecentExecutionBody> {
   return {
     match_number: match.id.toString(),
     price: formatAmount(match.price),

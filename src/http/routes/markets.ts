@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
+import { tierFor } from "../../catalogue/fee-tiers.ts";
 import type { Exchange, MarketListing } from "../../exchange/exchange.ts";
-import { formatAmount } from "../../money/amount.ts";
+import { formatAmount, ZERO } from "../../money/amount.ts";
 import type { Api } from "../api.ts";
 import { errors } from "../problem-responses.ts";
 import { Decimal, ListOf } from "../schemas.ts";
@@ -25,8 +26,16 @@ const MarketBody = Type.Object(
       description: "What an order may be worth in the quote asset.",
       examples: ["5000000"],
     },
-    taker_rate: { ...Decimal, description: "The taker's commission, of gross.", examples: ["0.0035"] },
-    maker_rebate: { ...Decimal, description: "What the maker is paid, of gross.", examples: ["0.0003"] },
+    taker_rate: {
+      ...Decimal,
+      description: "The taker's commission, of gross, for who has traded little; your own is in `GET /v2/fees`.",
+      examples: ["0.0035"],
+    },
+    maker_rebate: {
+      ...Decimal,
+      description: "What the maker is paid, of gross, when he has traded little.",
+      examples: ["0.0003"],
+    },
   },
   { title: "Market", description: "What can be traded against what, and within which bounds." },
 );
@@ -49,6 +58,7 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
 }
 
 function marketBody({ market, status }: MarketListing): Static<typeof MarketBody> {
+  const base = tierFor(market.feeTiers, ZERO);
   return {
     market: market.code,
     base_asset: market.base,
@@ -62,7 +72,7 @@ function marketBody({ market, status }: MarketListing): Static<typeof MarketBody
     min_quote_amount: formatAmount(market.minQuoteAmount),
     max_quote_amount: formatAmount(market.maxQuoteAmount),
     max_notional_value: formatAmount(market.maxNotionalValue),
-    taker_rate: formatAmount(market.takerRate),
-    maker_rebate: formatAmount(market.makerRebate),
+    taker_rate: formatAmount(base.takerRate),
+    maker_rebate: formatAmount(base.makerRebate),
   };
 }

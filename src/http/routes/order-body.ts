@@ -44,7 +44,7 @@ const Side = Type.Enum(SIDES, { description: "Whether the base asset is bought o
 
 export const OrderStatus = Type.Enum(ORDER_STATUSES, {
   description:
-    "PENDING_SUBMISSION is stored, with its funds held. SUBMITTED has reached the market, OPEN rests on its book, partly filled or not. FILLED, CANCELLED and REJECTED are closed and never change again. EXPIRED is kept for smart order routing.",
+    "PENDING_SUBMISSION is stored, with its funds held. SUBMITTED has reached the market, OPEN rests on its book, partly filled or not. FILLED, CANCELLED and REJECTED are closed and never change again. CANCELLED is also a GTT order whose expiration_date has come, and an IOC or FOK order that was not filled to its end. EXPIRED is kept for smart order routing: no order has it.",
 });
 
 const EXAMPLE_REQUEST = {
@@ -60,7 +60,10 @@ const EXAMPLE_REQUEST = {
 const NEW_ORDER_FIELDS = {
   side: Side,
   market: MarketText,
-  type: Type.Enum(ORDER_TYPES, { description: "LIMIT and MARKET are supported so far." }),
+  type: Type.Enum(ORDER_TYPES, {
+    description:
+      "LIMIT trades up to its price. MARKET trades at any price, at once. POST_ONLY_LIMIT rests and never takes. A stop waits for the last execution price, a sell until that is at its stop_price or below, a buy until it is there or above: then STOP_MARKET is a market order and STOP_LIMIT a limit order.",
+  }),
   ref_id: Type.Optional({
     ...RefId,
     description:
@@ -68,11 +71,12 @@ const NEW_ORDER_FIELDS = {
   }),
   base_amount: Type.Optional({
     ...Amount,
-    description: "How much of the base asset to trade. For everything but market buys.",
+    description: "How much of the base asset to trade. For everything but MARKET and STOP_MARKET buys.",
   }),
   quote_amount: Type.Optional({
     ...Amount,
-    description: "For market buys: how much of the quote asset to spend. The commission comes on top of it.",
+    description:
+      "For MARKET and STOP_MARKET buys: how much of the quote asset to spend. The commission comes on top of it.",
   }),
   price: Type.Optional({
     ...Amount,
@@ -81,11 +85,15 @@ const NEW_ORDER_FIELDS = {
   }),
   stop_price: Type.Optional({ ...Amount, description: "For stop orders: a multiple of the market's tick." }),
   time_in_force: Type.Optional(
-    Type.Enum(TIMES, { description: "GTC when it is left out, IOC for market orders, which take no other." }),
+    Type.Enum(TIMES, {
+      description:
+        "MARKET takes IOC only, stops GTC and GTT, LIMIT and POST_ONLY_LIMIT all of them. When it is left out: IOC for MARKET, else GTC. What GTT leaves unfilled at its expiration_date, and IOC or FOK at once, is CANCELLED.",
+    }),
   ),
   expiration_date: Type.Optional(
     Type.String({
-      description: "For GTT: RFC 3339, or milliseconds since 1970 as a string. Answered as RFC 3339.",
+      description:
+        "For GTT: RFC 3339, or milliseconds since 1970 as a string. Answered as RFC 3339. When it comes, an order that is still open becomes CANCELLED. Not more than 10 seconds ahead it gives a REJECTED order.",
       minLength: 1,
       maxLength: 100,
       examples: ["2026-11-21T09:30:00.000Z"],
@@ -137,9 +145,12 @@ export const OrderBody = Type.Object(
     stop_price: Type.Optional({ ...Decimal, description: "The last price at which a stop order is triggered." }),
     time_in_force: Type.Enum(TIMES, {
       description:
-        "GTC is active until it is filled or cancelled, GTT until its expiration_date. IOC trades what it can at once, FOK all or nothing; what is left is cancelled.",
+        "GTC is active until it is filled or cancelled, GTT until its expiration_date at the latest. IOC trades what it can at once, FOK all or nothing. What is left of GTT, IOC and FOK then is cancelled: the status is CANCELLED.",
     }),
-    expiration_date: Type.Optional(Timestamp),
+    expiration_date: Type.Optional({
+      ...Timestamp,
+      description: "When a GTT order becomes CANCELLED, if it is still open.",
+    }),
     identity_id: Type.Optional(Type.String({ description: "The end user who trades." })),
     identity_account_id: Type.Optional(Type.String({ description: "The account that is traded for." })),
     recipient_profile_id: Type.Optional({
@@ -244,7 +255,6 @@ export function orderRequest(body: NewOrderBody, customerId: CustomerId, profile
 }
 
 const WIRE_FIELDS = {
-  type: "type",
   timeInForce: "time_in_force",
   baseAmount: "base_amount",
   quoteAmount: "quote_amount",
@@ -272,8 +282,6 @@ function failingMisfit({ field, why }: Misfit, body: NewOrderBody): FailingField
         ...sent(name, body),
         rule: `is not valid for a ${body.type} order, which takes ${TIMES_IN_FORCE[body.type].join(", ")}`,
       };
-    case "not_supported_yet":
-      return { ...sent(name, body), rule: "is not supported yet" };
   }
 }
 

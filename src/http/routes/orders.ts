@@ -23,7 +23,7 @@ const FILTERS = {
   market: Type.Optional(MarketText),
   status: Type.Optional({ ...OrderStatus, description: "Only orders with this status." }),
   ...interval("order_time"),
-  ref_ids: Repeatable(RefId, "Only orders with one of these ref_ids."),
+  ref_ids: Repeatable({ ...RefId, description: "The ref_id of an order." }, "Only orders with one of these ref_ids."),
 };
 const ProfileQuery = ListQuery(FILTERS, PAGE);
 const CustomerQuery = ListQuery(
@@ -48,7 +48,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
         tags: TAGS,
         summary: "Place an order",
         description:
-          "Holds the funds, stores the order, and hands it to the market. A stored order may come back REJECTED: then `reject_reason` says why, and nothing is held. With `await_fill_millis` the answer waits for the order to close; ending the wait changes nothing.",
+          "Holds the funds, stores the order, and hands it to the market. A stored order may come back REJECTED: then `reject_reason` says why, and nothing is held. With `await_fill_millis` the answer waits for the order to close; ending the wait changes nothing. An order trades with a thousand resting orders at most; what is left of it then is cancelled.",
         params: Type.Object({ profile_id: ProfileIdParam }),
         body: NewOrderBody,
         response: {

@@ -22,11 +22,11 @@ export function clusterPath(directory: string): string {
   return join(directory, "postgres");
 }
 
-/** Makes the data directory, and proves that something can be written there. */
+/** Makes the data directory, open to its owner alone, and proves that something can be written there. */
 export async function makeDataDirectory(directory: string): Promise<void> {
   const probe = join(directory, `probe.${randomBytes(4).toString("hex")}`);
   try {
-    await mkdir(directory, { recursive: true });
+    await mkdir(directory, { recursive: true, mode: 0o700 });
     await mkdir(probe);
     await rm(probe, { recursive: true });
   } catch (error) {

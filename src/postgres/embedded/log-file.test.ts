@@ -19,7 +19,7 @@ test("a log that is too long is put aside, and its writer goes on at the start",
       stdio: ["pipe", log, log],
     }),
   );
-  await expect.poll(() => sizeOf(path)).toBe(101);
+  await expect.poll(() => sizeOf(path), { timeout: 20_000 }).toBe(101);
   await shorten(path, 100);
   expect(await sizeOf(path)).toBe(0);
   server.stdin?.end("new\n");

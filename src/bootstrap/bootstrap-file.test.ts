@@ -1,0 +1,70 @@
+/** What a bootstrap file that is wrong is told, to the word. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BootstrapRefusal, readBootstrapFile } from "./bootstrap-file.ts";
+
+let directory = "";
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parbook-bootstrap-"));
+});
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+/** The lines below the first, which names the file. */
+async function refusalOf(content: unknown): Promise<string[]> {
+  const path = join(directory, "bootstrap.json");
+  await writeFile(path, JSON.stringify(content));
+  const refusal = await readBootstrapFile(path).then(
+    () => new Error("it was taken"),
+    (error: unknown) => error,
+  );
+  expect(refusal).toBeInstanceOf(BootstrapRefusal);
+  const [first, ...lines] = (refusal as Error).message.split("\n");
+  expect(first).toBe(`the bootstrap file ${path} is wrong:`);
+  return lines;
+}
+
+test("a field that is misspelt is told with the entry that it is in, and the one that it was to be", async () => {
+  expect(await refusalOf({ customers: [{ nam: "Acme" }] })).toEqual([
+    "  customers[0].name is required",
+    "  customers[0].nam is not a field of a customer",
+  ]);
+  const client = { client_id: "acme", client_secret: "s", scopes: ["*"], colour: "blue" };
+  const profile = { nickname: "desk", balance: { USD: "1" } };
+  expect(
+    await refusalOf({ customers: [{ name: "A" }, { name: "B", clients: [client], profiles: [profile] }] }),
+  ).toEqual([
+    "  customers[1].clients[0].colour is not a field of a client",
+    "  customers[1].profiles[0].balance is not a field of a profile",
+  ]);
+  expect(await refusalOf({ customers: [], tenants: [] })).toEqual(["  tenants is not a field of the file"]);
+});
+
+test("a value that is wrong is told by its rule, and never shown", async () => {
+  const clients = [{ client_id: "x".repeat(101), client_secret: 4711, scopes: [] }];
+  const profiles = [{ id: "17", nickname: "desk", balances: { USD: "-1" } }];
+  expect(await refusalOf({ customers: [{ name: "", clients, profiles }] })).toEqual([
+    "  customers[0].name is empty",
+    "  customers[0].clients[0].client_id has more than 100 characters",
+    '  customers[0].clients[0].client_secret has to be text, in " "',
+    "  customers[0].clients[0].scopes is empty",
+    "  customers[0].profiles[0].id is not a UUID in lower case",
+    '  customers[0].profiles[0].balances.USD is not a decimal number such as "1000" or "0.5"',
+  ]);
+});
+
+test("a file that is something else altogether is told what it has to be", async () => {
+  expect(await refusalOf([])).toEqual(["  the file has to be an object, in { }"]);
+  expect(await refusalOf({})).toEqual(["  customers is required"]);
+  expect(await refusalOf({ customers: {} })).toEqual(["  customers has to be a list, in [ ]"]);
+});
+
+test("of many mistakes the first ones are told, and that there may be more", async () => {
+  const misspelt = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field${at}`, at]));
+  const lines = await refusalOf({ customers: [{ name: "Acme", ...misspelt }] });
+  const first = Array.from({ length: 8 }, (_, at) => `  customers[0].field${at} is not a field of a customer`);
+  expect(lines).toEqual([...first, "  there may be more"]);
+});

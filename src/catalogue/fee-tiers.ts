@@ -1,0 +1,78 @@
+/**
+ * What trading on a market costs, by what a customer has traded there in 30 days. A rebate is paid out of the commission
+ * of the same match, so no tier and no agreement may promise a rebate that another one's commission does not cover.
+ */
+import { type Amount, fitsPrecision, ZERO } from "../money/amount.ts";
+import { must } from "../std/assert.ts";
+
+/** Of gross: what the taker pays, and what the maker is paid. At most 4 decimals, so that both are exact. */
+export interface Rates {
+  readonly takerRate: Amount;
+  readonly makerRebate: Amount;
+}
+
+/** Holds for who has traded so much, in the market's quote asset, or more. */
+export interface FeeTier extends Rates {
+  readonly minimumGross: Amount;
+}
+
+/** Why rates cannot be those of a market. */
+export type FeeRefusal =
+  | { readonly code: "not_a_rate"; readonly rate: Amount }
+  | { readonly code: "tier_below_zero"; readonly minimumGross: Amount }
+  | { readonly code: "no_tier_from_zero" }
+  | { readonly code: "tier_given_twice"; readonly minimumGross: Amount }
+  | { readonly code: "too_many_tiers"; readonly most: number }
+  /** The highest rebate of the market would be above its lowest commission. */
+  | ({ readonly code: "rebate_above_commission" } & Rates);
+
+const RATE_DECIMALS = 4;
+const ONE = 10n ** 18n;
+/** Every node keeps them, and every answer lists them. */
+export const MOST_TIERS = 50;
+
+export function isRate(rate: Amount): boolean {
+  return rate >= ZERO && rate < ONE && fitsPrecision(rate, RATE_DECIMALS);
+}
+
+/** The tier of who has traded so much. `tiers` are in the order of their minimums, and the first begins at zero. */
+export function tierFor(tiers: readonly FeeTier[], gross: Amount): FeeTier {
+  return must(
+    tiers.findLast(({ minimumGross }) => minimumGross <= gross),
+    "the first tier of a market begins at zero",
+  );
+}
+
+/** Whether these can be the tiers of one market; undefined when they can. */
+export function whyNotTiers(tiers: readonly FeeTier[]): FeeRefusal | undefined {
+  const minimums = tiers.map(({ minimumGross }) => minimumGross);
+  if (tiers.length > MOST_TIERS) return { code: "too_many_tiers", most: MOST_TIERS };
+  const below = minimums.find((minimum) => minimum < ZERO);
+  if (below !== undefined) return { code: "tier_below_zero", minimumGross: below };
+  const twice = minimums.find((minimum, i) => minimums.indexOf(minimum) !== i);
+  if (twice !== undefined) return { code: "tier_given_twice", minimumGross: twice };
+  if (!minimums.includes(ZERO)) return { code: "no_tier_from_zero" };
+  return whyNotRates(tiers);
+}
+
+/** Whether these rates can all hold on one market at the same time; undefined when they can. */
+export function whyNotRates(all: readonly Rates[]): FeeRefusal | undefined {
+  const rate = all.flatMap(({ takerRate, makerRebate }) => [takerRate, makerRebate]).find((one) => !isRate(one));
+  if (rate !== undefined) return { code: "not_a_rate", rate };
+  const takerRate = lowestTakerRate(all);
+  const makerRebate = highestRebate(all);
+  if (makerRebate > takerRate) return { code: "rebate_above_commission", takerRate, makerRebate };
+  return undefined;
+}
+
+export function highestRebate(all: readonly Rates[]): Amount {
+  return must(sorted(all.map(({ makerRebate }) => makerRebate)).at(-1), "a market has rates");
+}
+
+function lowestTakerRate(all: readonly Rates[]): Amount {
+  return must(sorted(all.map(({ takerRate }) => takerRate))[0], "a market has rates");
+}
+
+function sorted(amounts: readonly Amount[]): Amount[] {
+  return amounts.toSorted((a, b) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { amountOf, formatAmount } from "../../money/amount.ts";
+import type { OrderBook } from "../market-data-store.ts";
+import type { LevelChange } from "./book-change.ts";
+import { BookCopy } from "./book-copy.ts";
+
+/** "24000 0.75, 23900 1" */
+const levels = (text: string) =>
+  text === ""
+    ? []
+    : text.split(", ").map((level) => {
+        const [price = "", amount = ""] = level.split(" ");
+        return { price: amountOf(price), amount: amountOf(amount) };
+      });
+const book = (number: bigint, bids: string, asks: string): OrderBook => ({
+  number,
+  bids: levels(bids),
+  asks: levels(asks),
+});
+/** "BUY 24000 0.75, SELL 25000 0" */
+const changes = (text: string): LevelChange[] =>
+  text.split(", ").map((change) => {
+    const [side, ...level] = change.split(" ");
+    return { side: side as LevelChange["side"], ...levels(level.join(" "))[0] } as LevelChange;
+  });
+const told = (all: readonly LevelChange[]): string =>
+  all.map(({ side, price, amount }) => `${side} ${formatAmount(price)} ${formatAmount(amount)}`).join(", ");
+
+test("changes put levels in, replace their totals and take them out, and the book stays in order", () => {
+  const copy = new BookCopy(book(7n, "24000 1, 23000 2", "25000 3"));
+  copy.apply({ number: 8n, levels: changes("BUY 23500 0.5, SELL 24900 4, SELL 25000 0") });
+  copy.apply({ number: 9n, levels: changes("BUY 24000 0.25, SELL 100000 1") });
+  expect(copy.book()).toEqual(book(9n, "24000 0.25, 23500 0.5, 23000 2", "24900 4, 100000 1"));
+});
+
+test("what is as it was is not told, and a change of nothing numbers the book on", () => {
+  const copy = new BookCopy(book(7n, "24000 1", ""));
+  expect(told(copy.apply({ number: 8n, levels: changes("BUY 24000 1, SELL 25000 0, SELL 26000 1") }))).toBe(
+    "SELL 26000 1",
+  );
+  expect(copy.apply({ number: 9n, levels: [] })).toEqual([]);
+  expect(copy.book()).toEqual(book(9n, "24000 1", "26000 1"));
+});
+
+test("only the change that comes next is applied", () => {
+  const copy = new BookCopy(book(7n, "", ""));
+  for (const number of [7n, 9n]) expect(() => copy.apply({ number, levels: [] })).toThrow("comes next");
+});
+
+test("becoming another book tells what is different", () => {
+  const copy = new BookCopy(book(7n, "24000 1, 23000 2, 22000 3", "25000 3"));
+  const after = book(20n, "24000 1, 23000 1.5", "25000 3, 25500 1");
+  expect(told(copy.become(after))).toBe("BUY 22000 0, BUY 23000 1.5, SELL 25500 1");
+  expect(copy.book()).toEqual(after);
+  expect(copy.become({ ...after, number: 21n })).toEqual([]);
+});
+
+test("a book that was handed out does not change any more", () => {
+  const copy = new BookCopy(book(7n, "24000 1", ""));
+  const before = copy.book();
+  copy.apply({ number: 8n, levels: changes("BUY 24000 2") });
+  expect(before).toEqual(book(7n, "24000 1", ""));
+});

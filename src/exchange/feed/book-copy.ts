@@ -1,0 +1,78 @@
+/** A copy of a market's book by its levels, which changes keep up to date. Pure. */
+import type { Amount } from "../../money/amount.ts";
+import { assert } from "../../std/assert.ts";
+import type { Level, OrderBook } from "../market-data-store.ts";
+import type { OrderSide } from "../order.ts";
+import type { BookChange, LevelChange } from "./book-change.ts";
+
+type Totals = Map<Amount, Amount>;
+
+export class BookCopy {
+  #number: bigint;
+  #levels: Readonly<Record<OrderSide, Totals>>;
+  /** Sorted when it is asked for, until the next change. */
+  #sorted: OrderBook | undefined;
+
+  constructor(book: OrderBook) {
+    this.#number = book.number;
+    this.#levels = totalsOf(book);
+  }
+
+  /** The number of the market's head as of which this is the book. */
+  get number(): bigint {
+    return this.#number;
+  }
+
+  book(): OrderBook {
+    const { BUY, SELL } = this.#levels;
+    this.#sorted ??= { number: this.#number, bids: sorted(BUY, -1), asks: sorted(SELL, 1) };
+    return this.#sorted;
+  }
+
+  /** Does the change that comes next. Answers the levels that are not as they were. */
+  apply({ number, levels }: Pick<BookChange, "number" | "levels">): LevelChange[] {
+    assert(number === this.#number + 1n, "a book is changed by the change that comes next");
+    this.#number = number;
+    this.#sorted = undefined;
+    return levels.filter((change) => this.#change(change));
+  }
+
+  /** Becomes another book, whatever was missed in between. Answers the levels that are not as they were. */
+  become(book: OrderBook): LevelChange[] {
+    const before = this.#levels;
+    this.#levels = totalsOf(book);
+    this.#number = book.number;
+    this.#sorted = undefined;
+    return [
+      ...differences("BUY", before.BUY, this.#levels.BUY),
+      ...differences("SELL", before.SELL, this.#levels.SELL),
+    ];
+  }
+
+  #change({ side, price, amount }: LevelChange): boolean {
+    const totals = this.#levels[side];
+    const before = totals.get(price) ?? 0n;
+    if (amount === 0n) totals.delete(price);
+    else totals.set(price, amount);
+    return before !== amount;
+  }
+}
+
+function totalsOf({ bids, asks }: OrderBook): Record<OrderSide, Totals> {
+  const totals = (levels: readonly Level[]): Totals => new Map(levels.map(({ price, amount }) => [price, amount]));
+  return { BUY: totals(bids), SELL: totals(asks) };
+}
+
+/** `sign` is 1 for rising prices, -1 for falling ones. */
+function sorted(totals: Totals, sign: 1 | -1): Level[] {
+  return [...totals].sort(([a], [b]) => (a < b ? -sign : sign)).map(([price, amount]) => ({ price, amount }));
+}
+
+function differences(side: OrderSide, before: Totals, after: Totals): LevelChange[] {
+  const gone = [...before.keys()].filter((price) => !after.has(price));
+  const changed = [...after].filter(([price, amount]) => before.get(price) !== amount);
+  return [
+    ...gone.map((price) => ({ side, price, amount: 0n as Amount })),
+    ...changed.map(([price, amount]) => ({ side, price, amount })),
+  ];
+}

@@ -1,0 +1,115 @@
+/** The feed's SQL. */
+import type { MarketCode } from "../../catalogue/market.ts";
+import { amountOf, formatAmount } from "../../money/amount.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import type { ExecutionId } from "../execution.ts";
+import { type Match, type MatchRow, readMatch } from "../market-data-store.ts";
+import type { OrderSide } from "../order.ts";
+import type { BookChange, LevelChange } from "./book-change.ts";
+
+/** What is stored of a level: side, price and total. */
+type StoredLevel = readonly [OrderSide, string, string];
+
+/** Stores changes. One that is there already is the same: a number is given once. */
+export async function addChanges(database: Queryable, changes: readonly BookChange[]): Promise<void> {
+  await database.rows(
+    `insert into book_change (market, number, levels, at)
+     select market, number, levels::json, clock_timestamp()
+       from unnest($1::text[], $2::bigint[], $3::text[]) as c(market, number, levels)
+     on conflict do nothing`,
+    [
+      changes.map(({ market }) => market),
+      changes.map(({ number }) => number),
+      changes.map(({ levels }) => JSON.stringify(levels.map(storedLevel))),
+    ],
+  );
+}
+
+/** Removes changes that were added so long ago, the oldest of each market first: at most so many of each. */
+export async function removeChanges(database: Queryable, olderThanMs: number, most: number): Promise<number> {
+  const removed = await database.rows(
+    `delete from book_change c
+      using market m cross join lateral (
+        select number, at from book_change where market = m.code order by number limit $2) old
+      where c.market = m.code and c.number = old.number
+        and old.at < clock_timestamp() - $1 * interval '1 millisecond'
+     returning 1`,
+    [olderThanMs, most],
+  );
+  return removed.length;
+}
+
+/** What there is behind a number of a market. */
+export interface FoundChanges {
+  /** The number of the market's head. A change up to it that is not here is not stored yet, or is lost. */
+  readonly head: bigint;
+  /** In the order of their numbers, of which some may be missing. */
+  readonly changes: readonly BookChange[];
+}
+
+/** The first so many changes behind each market's number. */
+export async function readChanges(
+  database: Queryable,
+  after: ReadonlyMap<MarketCode, bigint>,
+  most: number,
+): Promise<Map<MarketCode, FoundChanges>> {
+  const rows = await database.rows<{
+    market: MarketCode;
+    head: string;
+    number: string | null;
+    levels: readonly StoredLevel[];
+  }>(
+    `select f.market, coalesce(h.seq, 0) as head, c.number, c.levels
+       from unnest($1::text[], $2::bigint[]) as f(market, number)
+       left join market_head h on h.market = f.market
+       left join lateral (
+         select number, levels from book_change
+          where market = f.market and number > f.number and h.seq > f.number
+          order by number limit $3) c on true
+      order by f.market, c.number`,
+    [[...after.keys()], [...after.values()], most],
+  );
+  const found = new Map<MarketCode, { head: bigint; changes: BookChange[] }>();
+  for (const { market, head, number, levels } of rows) {
+    const of = found.get(market) ?? { head: BigInt(head), changes: [] };
+    found.set(market, of);
+    if (number !== null) of.changes.push({ market, number: BigInt(number), levels: levels.map(readLevelChange) });
+  }
+  return found;
+}
+
+/** The first so many matches behind each market's id, in the order of their ids. */
+export async function readMatches(
+  database: Queryable,
+  after: ReadonlyMap<MarketCode, ExecutionId>,
+  most: number,
+): Promise<Map<MarketCode, Match[]>> {
+  const rows = await database.rows<MatchRow & { market: MarketCode }>(
+    `select f.market, m.id, m.side, m.price, m.amount
+       from unnest($1::text[], $2::bigint[]) as f(market, id)
+      cross join lateral (
+         select id, side, price, amount from execution
+          where market = f.market and (id & 1) = 1 and id > f.id order by id limit $3) m
+      order by f.market, m.id`,
+    [[...after.keys()], [...after.values()], most],
+  );
+  const found = new Map<MarketCode, Match[]>();
+  for (const row of rows) {
+    const matches = found.get(row.market) ?? [];
+    found.set(row.market, matches);
+    matches.push(readMatch(row));
+  }
+  return found;
+}
+
+const storedLevel = ({ side, price, amount }: LevelChange): StoredLevel => [
+  side,
+  formatAmount(price),
+  formatAmount(amount),
+];
+
+const readLevelChange = ([side, price, amount]: StoredLevel): LevelChange => ({
+  side,
+  price: amountOf(price),
+  amount: amountOf(amount),
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import type { MarketCode } from "../../catalogue/market.ts";
+import { amountOf } from "../../money/amount.ts";
+import { DatabaseAway } from "../../postgres/database.ts";
+import { steadyClock } from "../../std/clock.ts";
+import { Feed } from "./market-feed.ts";
+
+const BTCUSD = "BTCUSD" as MarketCode;
+
+/** A database with one bid on one market, of which no changes are stored. */
+class ToyDatabase {
+  isAway = false;
+  head = 5;
+  bid = "1";
+  refusals = 0;
+
+  async rows<Row>(text: string): Promise<Row[]> {
+    if (this.isAway) {
+      this.refusals += 1;
+      throw new DatabaseAway("gone");
+    }
+    const head = `${this.head}`;
+    const noChange = { market: BTCUSD, head, number: null, levels: null };
+    const book = { number: head, side: "BUY", price: "100", amount: this.bid };
+    return [text.includes("book_change") ? noChange : book] as Row[];
+  }
+}
+
+test("a database that comes back with other changes behind the same numbers leaves nobody with another book", async () => {
+  const database = new ToyDatabase();
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  const followed = feed.followBook(BTCUSD, () => undefined);
+  await until("the book is known", () => followed.state !== undefined);
+  database.isAway = true;
+  feed.wake();
+  await until("the feed has found out", () => database.refusals > 0);
+  // Set back to number 4, and gone on from there: nothing behind number 5 tells what number 5 is now.
+  Object.assign(database, { isAway: false, head: 5, bid: "7" });
+  await until("the readers have the book as it is", () => followed.state?.bids[0]?.amount === amountOf("7"));
+  expect(followed.state).toEqual({ number: 5n, bids: [{ price: amountOf("100"), amount: amountOf("7") }], asks: [] });
+  followed.stop();
+  feed.stop();
+});

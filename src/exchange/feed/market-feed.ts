@@ -1,0 +1,202 @@
+/**
+ * Books and matches as they change, for whoever follows them in this process. What is followed is looked at for all
+ * markets together: at once when an engine of this process has committed something, and else twenty times a second, so
+ * a node that runs no engine follows as well. What nobody follows costs nothing.
+ *
+ * When the database is away, everything is as it was until it is back, and then what was missed is told.
+ */
+import type { MarketCode } from "../../catalogue/market.ts";
+import { type Database, DatabaseAway } from "../../postgres/database.ts";
+import { Bell } from "../../std/bell.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
+import { pause } from "../../std/pause.ts";
+import { type Match, type OrderBook, readBook, readRecentMatches } from "../market-data-store.ts";
+import type { Audience, Listener } from "./audience.ts";
+import { BookFollower, type BookNews } from "./book-follower.ts";
+import { readChanges, readMatches } from "./feed-store.ts";
+import { type LastMatch, MatchFollower } from "./match-follower.ts";
+
+/** Something that is followed, until `stop`. */
+export interface Followed<State> {
+  /** As it is now; undefined until it is known, of which the listener is told with `undefined`. */
+  readonly state: State | undefined;
+  stop(): void;
+}
+
+export interface MarketFeed {
+  followBook(market: MarketCode, listener: Listener<BookNews | undefined>): Followed<OrderBook>;
+  /** Of new matches, in their order. Those behind the last one at the beginning are told without exception. */
+  followMatches(market: MarketCode, listener: Listener<readonly Match[] | undefined>): Followed<LastMatch>;
+}
+
+export interface MarketFeedOptions {
+  readonly database: Pick<Database, "rows">;
+  /** Never steps: it measures waits. */
+  readonly clock: Clock;
+  readonly onFault: (error: Error) => void;
+  /** For how long a change that ought to be there is waited for, before the book is read anew. */
+  readonly patienceMs?: number;
+  /** For how long something is followed when nobody listens any more. */
+  readonly lingerMs?: number;
+}
+
+const LOOK_MS = 50;
+/** Between two looks: what happens meanwhile is told together. */
+const SHORTEST_MS = 5;
+const RETRY_MS = 500;
+const PATIENCE_MS = 1_000;
+const LINGER_MS = 10_000;
+/** Changes, or matches, of a market that are read and told at once: no more than a reader can take who is not slow. */
+const MOST_AT_ONCE = 200;
+/** A deep book takes a while to read, and others need the database too. */
+const MOST_READS = 4;
+
+type Followers<Follower> = Map<MarketCode, Follower>;
+
+/** Where a follower is; undefined when it has to read first. */
+interface Positioned<Position extends bigint> {
+  readonly after: Position | undefined;
+}
+
+interface Follower<State, News> extends Positioned<bigint> {
+  readonly audience: Audience<News>;
+  readonly state: State | undefined;
+}
+
+export class Feed implements MarketFeed {
+  readonly #options: MarketFeedOptions;
+  readonly #books: Followers<BookFollower> = new Map();
+  readonly #matches: Followers<MatchFollower> = new Map();
+  /** What is being read anew. */
+  readonly #reads = new Set<Positioned<bigint>>();
+  readonly #bell = new Bell();
+  #isRunning = false;
+  #isStopped = false;
+
+  constructor(options: MarketFeedOptions) {
+    this.#options = options;
+  }
+
+  followBook(market: MarketCode, listener: Listener<BookNews | undefined>): Followed<OrderBook> {
+    const { patienceMs = PATIENCE_MS } = this.#options;
+    return this.#follow(this.#books, market, listener, () => new BookFollower(patienceMs));
+  }
+
+  followMatches(market: MarketCode, listener: Listener<readonly Match[] | undefined>): Followed<LastMatch> {
+    return this.#follow(this.#matches, market, listener, () => new MatchFollower());
+  }
+
+  /** Says that there may be news. */
+  wake(): void {
+    this.#bell.ring();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#bell.ring();
+  }
+
+  #follow<State, News, One extends Follower<State, News>>(
+    followers: Followers<One>,
+    market: MarketCode,
+    listener: Listener<News>,
+    make: () => One,
+  ): Followed<State> {
+    const follower = followers.get(market) ?? make();
+    followers.set(market, follower);
+    follower.audience.join(listener);
+    if (!this.#isRunning) void this.#run();
+    this.#bell.ring();
+    return {
+      get state() {
+        return follower.state;
+      },
+      stop: () => follower.audience.leave(listener, this.#options.clock.now()),
+    };
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (!this.#isStopped && this.#books.size + this.#matches.size > 0) {
+      this.#startReads();
+      const looks = await Promise.all([
+        this.#attempt(() => this.#lookAtBooks()),
+        this.#attempt(() => this.#lookAtMatches()),
+      ]);
+      if (!looks[0]) for (const book of this.#books.values()) book.mistrust();
+      if (looks.every((done) => done)) await this.#bell.wait(LOOK_MS);
+      await pause(looks.every((done) => done) ? SHORTEST_MS : RETRY_MS);
+      this.#letGo();
+    }
+    this.#isRunning = false;
+  }
+
+  async #lookAtBooks(): Promise<void> {
+    const after = positions(this.#books);
+    if (after.size === 0) return;
+    const found = await readChanges(this.#options.database, after, MOST_AT_ONCE);
+    const now = this.#options.clock.now();
+    for (const [market, changes] of found) {
+      this.#books.get(market)?.take(changes, now);
+      if (changes.changes.length === MOST_AT_ONCE) this.#bell.ring();
+    }
+  }
+
+  async #lookAtMatches(): Promise<void> {
+    const after = positions(this.#matches);
+    if (after.size === 0) return;
+    for (const [market, matches] of await readMatches(this.#options.database, after, MOST_AT_ONCE)) {
+      this.#matches.get(market)?.take(matches);
+      if (matches.length === MOST_AT_ONCE) this.#bell.ring();
+    }
+  }
+
+  /** What has to be read is read beside the looks, so that one deep book does not hold up the others. */
+  #startReads(): void {
+    const { database } = this.#options;
+    for (const [market, follower] of this.#books) {
+      this.#startRead(follower, async () => follower.read(await readBook(database, market, "all")));
+    }
+    for (const [market, follower] of this.#matches) {
+      this.#startRead(follower, async () => follower.read((await readRecentMatches(database, market, 1))[0]));
+    }
+  }
+
+  #startRead(follower: Positioned<bigint>, read: () => Promise<void>): void {
+    if (follower.after !== undefined || this.#reads.has(follower) || this.#reads.size >= MOST_READS) return;
+    this.#reads.add(follower);
+    const reading = async (): Promise<void> => {
+      if (!(await this.#attempt(read))) await pause(RETRY_MS);
+      this.#reads.delete(follower);
+      this.#bell.ring();
+    };
+    void reading();
+  }
+
+  #letGo(): void {
+    const { clock, lingerMs = LINGER_MS } = this.#options;
+    const since = (clock.now() - lingerMs) as Instant;
+    for (const followers of [this.#books, this.#matches]) {
+      for (const [market, { audience }] of followers) if (audience.isGoneSince(since)) followers.delete(market);
+    }
+  }
+
+  async #attempt(work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      // When the database is away everybody finds out, and who writes says so.
+      if (!(error instanceof DatabaseAway) && !this.#isStopped) this.#options.onFault(error as Error);
+      return false;
+    }
+  }
+}
+
+function positions<Position extends bigint>(
+  followers: ReadonlyMap<MarketCode, Positioned<Position>>,
+): Map<MarketCode, Position> {
+  const known = new Map<MarketCode, Position>();
+  for (const [market, { after }] of followers) if (after !== undefined) known.set(market, after);
+  return known;
+}

@@ -1,0 +1,85 @@
+/**
+ * What a customer traded on a market in a day, as maker and as taker. The command that saves a match counts it, so the
+ * rows are always what the executions say, and nobody waits for anybody: they are the market's own, whose engine is one.
+ */
+import type { MarketCode } from "../catalogue/market.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { State } from "../ledger/decision.ts";
+import {
+  amountColumn,
+  type Key,
+  keyOf,
+  type StateRow,
+  type StateTable,
+  textColumn,
+  uuidColumn,
+} from "../ledger/rows.ts";
+import { type Amount, amountOf, multiplyExact, plus, ZERO } from "../money/amount.ts";
+import type { Brand } from "../std/brand.ts";
+import { formatInstant, type Instant } from "../std/clock.ts";
+import type { Execution } from "./execution.ts";
+
+/** A day in UTC, like 2026-11-21. */
+export type Day = Brand<string, "Day">;
+
+export interface TradedDay extends StateRow {
+  readonly customerId: CustomerId;
+  readonly day: Day;
+  readonly market: MarketCode;
+  /** In the market's quote asset. */
+  readonly gross: Amount;
+}
+
+export const tradedDayTable: StateTable<TradedDay> = {
+  name: "traded_day",
+  keys: [
+    uuidColumn("customer_id", (row) => row.customerId),
+    textColumn("day", "date", (row) => row.day),
+    textColumn("market", "text", (row) => row.market),
+  ],
+  fixed: [],
+  changing: [amountColumn("gross", (row) => row.gross)],
+  digested: true,
+  keyOf: keyText,
+  keyValues: (key) => key.split("/"),
+  read: (record) => ({
+    customerId: record.customer_id as CustomerId,
+    day: record.day as Day,
+    market: record.market as MarketCode,
+    gross: amountOf(record.gross as string),
+    seq: BigInt(record.seq as string),
+  }),
+};
+
+export const dayOf = (instant: Instant): Day => formatInstant(instant).slice(0, 10) as Day;
+
+export const tradedDayKey = (row: Names): Key => keyOf(tradedDayTable, keyText(row));
+
+type Names = Pick<TradedDay, "customerId" | "day" | "market">;
+
+function keyText({ customerId, day, market }: Names): string {
+  return `${customerId}/${day}/${market}`;
+}
+
+/**
+ * The rows as these executions of one market leave them; undefined when one is of a day that the command has not named.
+ */
+export function tradedDays(
+  state: State,
+  executions: readonly Execution[],
+  named: readonly Day[],
+): TradedDay[] | undefined {
+  const rows = new Map<string, TradedDay>();
+  const days = new Map<Instant, Day>();
+  for (const { customerId, market, executedAt, amount, price } of executions) {
+    // Most matches of a round are of one millisecond.
+    const day = days.get(executedAt) ?? dayOf(executedAt);
+    days.set(executedAt, day);
+    if (!named.includes(day)) return undefined;
+    const traded = { customerId, day, market };
+    const key = keyText(traded);
+    const row = rows.get(key) ?? state.get(tradedDayTable, key) ?? { ...traded, gross: ZERO, seq: 0n };
+    rows.set(key, { ...row, gross: plus(row.gross, multiplyExact(amount, price)) });
+  }
+  return [...rows.values()];
+}

@@ -1,0 +1,91 @@
+/** Readers that are slow or stuck, and many of them. */
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { BookClient, stuckReader } from "../../../test/support/feed-client.ts";
+import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ToyFeed } from "../../../test/support/toy-feed.ts";
+import { until } from "../../../test/support/until.ts";
+import type { BookNews } from "../../exchange/exchange.ts";
+import { amountOf } from "../../money/amount.ts";
+import { feedRoutes } from "./feeds.ts";
+
+let toy: ToyApi;
+let feed: ToyFeed;
+let sockets: Socket[];
+beforeEach(async () => {
+  sockets = [];
+  feed = new ToyFeed();
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange));
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await toy.close();
+});
+
+const LEVELS = 1_000;
+
+/** A round in which every level comes to have the round's number as its total. About 110 KiB of messages. */
+function tellRound(number: bigint): void {
+  const amount = amountOf(`${number}`);
+  const levels: BookNews["levels"] = Array.from({ length: LEVELS }, (_, at) => ({
+    side: "BUY",
+    price: amountOf(`${10_000 + at}`),
+    amount,
+  }));
+  feed.tellBook("BTCUSD", { number, bids: levels.toReversed(), asks: [] }, { number, levels });
+}
+
+const hasRound = (reader: BookClient, number: bigint) =>
+  until("the reader has the round", () => reader.messages.at(-1)?.sequence === `${number}`);
+
+test("a slow reader is sent away with a code, and the others go on", async () => {
+  const [slow, good] = await Promise.all([1, 2].map(() => new BookClient(toy.url, "/marketdata/BTCUSD").opened()));
+  feed.knowBook("BTCUSD", { number: 0n, bids: [], asks: [] });
+  await Promise.all([slow, good].map((reader) => hasRound(reader as BookClient, 0n)));
+  slow?.webSocket.pause();
+  const rounds = 150n;
+  for (let number = 1n; number <= rounds; number += 1n) {
+    tellRound(number);
+    await hasRound(good as BookClient, number);
+  }
+  slow?.webSocket.resume();
+  expect(await slow?.closed).toBe("1013 too slow: connect again, and start from a new snapshot");
+  expect(good?.snapshots).toBe(1);
+  expect(good?.last).toMatch(/^150 @ 10999, .*, 150 @ 10000 \| $/);
+});
+
+test("with a thousand idle readers and ten stuck ones memory stays flat", async () => {
+  for (let i = 0; i < 1_000; i += 100) {
+    const some = Array.from({ length: 100 }, () => stuckReader(toy.url, "/marketdata/ETHUSD"));
+    sockets.push(...(await Promise.all(some)).map((socket) => socket.resume()));
+  }
+  const stuck: Socket[] = [];
+  for (let i = 0; i < 10; i += 1) stuck.push(await stuckReader(toy.url, "/marketdata/BTCUSD"));
+  sockets.push(...stuck);
+  const good = await new BookClient(toy.url, "/marketdata/BTCUSD").opened();
+  feed.knowBook("ETHUSD", { number: 0n, bids: [], asks: [] });
+  feed.knowBook("BTCUSD", { number: 0n, bids: [], asks: [] });
+  await hasRound(good, 0n);
+
+  const before = memoryInUse();
+  const rounds = 200n;
+  for (let number = 1n; number <= rounds; number += 1n) {
+    tellRound(number);
+    await hasRound(good, number);
+    good.forget();
+  }
+  // Each of the stuck ones may have a mebibyte kept for it. All that was told is 22 MiB, for each.
+  expect(memoryInUse() - before).toBeLessThan(80 * 1024 * 1024);
+  for (const socket of stuck) await once(socket.resume(), "close");
+});
+
+/** What this process holds on to, in bytes: what it is done with has been collected. */
+function memoryInUse(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}

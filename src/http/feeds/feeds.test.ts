@@ -1,0 +1,260 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { FeedClient, stuckReader } from "../../../test/support/feed-client.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ToyFeed } from "../../../test/support/toy-feed.ts";
+import { until } from "../../../test/support/until.ts";
+import type { BookNews, Match, OrderBook } from "../../exchange/exchange.ts";
+import type { ExecutionId } from "../../exchange/execution.ts";
+import { RateLimiter } from "../../limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../limits/rates.ts";
+import { amountOf } from "../../money/amount.ts";
+import type { Instant } from "../../std/clock.ts";
+import { type FeedBounds, feedRoutes } from "./feeds.ts";
+
+let toy: ToyApi;
+let feed: ToyFeed;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await toy.close();
+});
+
+async function start(bounds: Partial<FeedBounds> = {}): Promise<void> {
+  feed = new ToyFeed();
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, bounds));
+}
+
+async function stuck(path: string): Promise<Socket> {
+  const socket = await stuckReader(toy.url, path);
+  sockets.push(socket);
+  return socket;
+}
+
+const level = (price: string, amount: string) => ({ price: amountOf(price), amount: amountOf(amount) });
+const BOOK: OrderBook = {
+  number: 7n,
+  bids: [level("24999", "0.75"), level("24000", "1")],
+  asks: [level("25001.5", "2")],
+};
+const SNAPSHOT = {
+  type: "SNAPSHOT",
+  market: "BTCUSD",
+  sequence: "7",
+  bids: [
+    { price: "24999", amount: "0.75" },
+    { price: "24000", amount: "1" },
+  ],
+  asks: [{ price: "25001.5", amount: "2" }],
+  final_snapshot: true,
+};
+const NEWS: BookNews = {
+  number: 8n,
+  levels: [
+    { side: "BUY", ...level("24999", "0") },
+    { side: "SELL", ...level("25000", "0.1") },
+  ],
+};
+const AFTER: OrderBook = {
+  number: 8n,
+  bids: [level("24000", "1")],
+  asks: [level("25000", "0.1"), level("25001.5", "2")],
+};
+const UPDATE = { type: "UPDATE", market: "BTCUSD", sequence: "8" };
+const UPDATES = [
+  { ...UPDATE, side: "BUY", price: "24999", amount: "0", final_update: false },
+  { ...UPDATE, side: "SELL", price: "25000", amount: "0.1", final_update: true },
+];
+
+const heard = (client: FeedClient, count: number) =>
+  until(`${count} messages have come`, () => client.messages.length >= count);
+
+test("a reader is told the book, then each level that changes; a later one is told the book as it is by then", async () => {
+  await start();
+  const early = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  feed.knowBook("BTCUSD", BOOK);
+  feed.tellBook("BTCUSD", AFTER, NEWS);
+  const late = new FeedClient(toy.url, "/marketdata/BTCUSD?some=thing");
+  await heard(early, 3);
+  await heard(late, 1);
+  expect(early.messages).toEqual([SNAPSHOT, ...UPDATES]);
+  const after = {
+    sequence: "8",
+    bids: [SNAPSHOT.bids[1]],
+    asks: [{ price: "25000", amount: "0.1" }, SNAPSHOT.asks[0]],
+  };
+  expect(late.messages).toEqual([{ ...SNAPSHOT, ...after }]);
+});
+
+const match = (id: bigint, amount: string): Match => ({
+  ...level("25000", amount),
+  id: id as ExecutionId,
+  side: "SELL",
+  executedAt: Date.parse("2026-11-21T09:30:00.000Z") as Instant,
+});
+const execution = (match_number: string, amount: string) => ({
+  market: "ETHUSD",
+  match_number,
+  price: "25000",
+  amount,
+  side: "SELL",
+  executed_at: "2026-11-21T09:30:00.000Z",
+});
+
+test("a reader of executions is told the last one, and then each that happens", async () => {
+  await start();
+  const first = await new FeedClient(toy.url, "/executiondata/ETHUSD").opened();
+  feed.knowMatch("ETHUSD", undefined);
+  feed.tellMatches("ETHUSD", [match(11n, "0.1"), match(13n, "0.2")]);
+  await heard(first, 2);
+  const second = new FeedClient(toy.url, "/executiondata/ETHUSD");
+  await heard(second, 1);
+  feed.tellMatches("ETHUSD", [match(15n, "0.3")]);
+  await Promise.all([heard(first, 3), heard(second, 2)]);
+  expect(first.messages).toEqual([execution("11", "0.1"), execution("13", "0.2"), execution("15", "0.3")]);
+  expect(second.messages).toEqual([execution("13", "0.2"), execution("15", "0.3")]);
+});
+
+test("a market is followed once, for as long as it is read", async () => {
+  await start();
+  const readers = await Promise.all([1, 2].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()));
+  await readers[0]?.close();
+  expect(feed.followed).toEqual(["BTCUSD"]);
+  await readers[1]?.close();
+  await until("the market is let go of", () => feed.followed.length === 0);
+});
+
+/** The answer to a handshake, with some of its headers changed. */
+async function handshake(path: string, changed: Record<string, string> = {}, method = "GET") {
+  const headers = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "x-request-id": "r-1",
+  };
+  const sent = request(toy.url + path, { method, headers: { ...headers, ...changed } });
+  sent.end();
+  const [response] = await once(sent, "response");
+  let text = "";
+  for await (const part of response.setEncoding("utf8")) text += part;
+  const { connection, date: _, "content-length": __, ...told } = response.headers;
+  expect(connection).toBe("close");
+  return { status: response.statusCode, headers: told, body: JSON.parse(text) };
+}
+
+test("a handshake that leads nowhere is answered like any other request", async () => {
+  await start();
+  for (const path of ["/", "/marketdata", "/marketdata/BTCUSD/x"]) {
+    expect(await handshake(path)).toEqual(problem(404, "Not Found", "there is nothing at this path"));
+  }
+  expect(await handshake("/marketdata/btcusd")).toEqual(problem(404, "Not Found", "market not found: btcusd"));
+  const upgrade = { upgrade: "websocket", "sec-websocket-version": "13" };
+  expect(await handshake("/marketdata/BTCUSD", { "sec-websocket-version": "8" })).toEqual(
+    problem(426, "Upgrade Required", "Sec-WebSocket-Version has to be 13", { headers: upgrade }),
+  );
+  expect(await handshake("/marketdata/BTCUSD", { "sec-websocket-key": "short" })).toEqual(
+    problem(400, "Bad Request", "Sec-WebSocket-Key has to be 16 bytes in base64"),
+  );
+  expect(await handshake("/marketdata/BTCUSD", {}, "DELETE")).toEqual(
+    problem(405, "Method Not Allowed", "DELETE is not a method of this path: it has GET", {
+      headers: { allow: "GET" },
+    }),
+  );
+});
+
+test("a handshake costs a request: past the rate it is 429", async () => {
+  feed = new ToyFeed();
+  const limiter = new RateLimiter({ ...DEFAULT_RATES, order_book: 1 / 300 });
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange), { limiter });
+  await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  const { status, body } = await handshake("/marketdata/ETHUSD");
+  expect([status, body.detail]).toEqual([429, "too many requests: try again in 300 seconds"]);
+});
+
+test("a feed that is asked for without WebSocket says what it is", async () => {
+  await start();
+  const upgrade = { upgrade: "websocket", "sec-websocket-version": "13" };
+  for (const path of ["/marketdata/BTCUSD", "/executiondata/BTCUSD"]) {
+    expect(await ask(toy, path)).toEqual(
+      problem(426, "Upgrade Required", "this is a feed: it is read over WebSocket", { headers: upgrade }),
+    );
+  }
+  expect(await ask(toy, "/marketdata/DOGEUSD")).toEqual(problem(404, "Not Found", "market not found: DOGEUSD"));
+});
+
+test("a request that offers HTTP/2 is answered as if it had not, its body included", async () => {
+  await start();
+  const { hostname, port } = new URL(toy.url);
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  const body = JSON.stringify({ to_profile_id: "0190d5a4-0000-7000-8000-000000000009", amount: "1", asset: "USD" });
+  const head = [
+    "POST /v2/toys/default HTTP/1.1",
+    "Host: toy",
+    "Connection: Upgrade, HTTP2-Settings",
+    "Upgrade: h2c",
+    "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
+    "Authorization: Bearer good",
+    "Content-Type: application/json",
+    `Content-Length: ${body.length}`,
+  ].join("\r\n");
+  let text = "";
+  socket.setEncoding("utf8").on("data", (part) => {
+    text += part;
+  });
+  // The body comes in two parts, the second one when the first has been read; then another request.
+  socket.write(`${head}\r\n\r\n${body.slice(0, 20)}`);
+  await once(toy.api.server, "upgrade");
+  socket.write(`${body.slice(20)}`);
+  await until("the first request is answered", () => text.includes('"default"'));
+  socket.write("GET /v2/toys HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\nConnection: close\r\n\r\n");
+  await once(socket, "close");
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
+  expect(text).toContain(`"body":${body}`);
+});
+
+test("past its bounds a process takes no more readers, and takes others when some have gone", async () => {
+  await start({ mostReaders: 2 });
+  const [first] = await Promise.all([1, 2].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()));
+  expect(await handshake("/marketdata/ETHUSD")).toEqual(
+    problem(503, "Service Unavailable", "as many read the feeds as can", { headers: { "retry-after": "1" } }),
+  );
+  await first?.close();
+  await new FeedClient(toy.url, "/marketdata/ETHUSD").opened();
+});
+
+test("what a reader says is ignored; one that talks much, or long, is sent away", async () => {
+  await start({ mostHeard: 3 });
+  const [quiet, chatty, long] = await Promise.all(
+    [1, 2, 3].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()),
+  );
+  quiet?.webSocket.send('{"type":"subscribe"}');
+  for (let i = 0; i < 4; i += 1) chatty?.webSocket.ping();
+  long?.webSocket.send("x".repeat(1_025));
+  expect(await chatty?.closed).toBe("1008 a feed is read, and not talked to");
+  expect(await long?.closed).toBe("1009");
+  feed.knowBook("BTCUSD", BOOK);
+  await heard(quiet as FeedClient, 1);
+});
+
+test("whoever does not answer a ping is gone; whoever does stays", async () => {
+  await start({ beatMs: 100 });
+  const there = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  const gone = await stuck("/marketdata/BTCUSD");
+  await once(gone.resume(), "close");
+  feed.knowBook("BTCUSD", BOOK);
+  await heard(there, 1);
+});
+
+test("on closing readers are told to go, and those who do not listen are cut off", async () => {
+  await start();
+  const reader = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  const deaf = await stuck("/marketdata/BTCUSD");
+  const closing = toy.close();
+  expect(await reader.closed).toBe("1001 the service is shutting down");
+  await closing;
+  await once(deaf.resume(), "close");
+});

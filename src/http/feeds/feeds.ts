@@ -1,0 +1,125 @@
+/**
+ * The feeds of market data, over WebSocket on the API's own address: /marketdata/{market} and /executiondata/{market}.
+ * What they say is in docs/market-data.md.
+ *
+ * They are public, as all market data is, and nothing can be done through them: so no token is asked for, and a page of
+ * any origin may read them.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { Type } from "typebox";
+import type { MarketCode } from "../../catalogue/market.ts";
+import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
+import type { RateClass } from "../../limits/rates.ts";
+import type { Api } from "../api.ts";
+import { unavailable } from "../problems.ts";
+import { MarketParam, marketInPath } from "../routes/market-in-path.ts";
+import { Channel } from "./channel.ts";
+import { executionMessage, snapshotMessage, updateMessages } from "./messages.ts";
+import { GOING_AWAY, Reader, type ReaderBounds } from "./reader.ts";
+import { Upgrades } from "./upgrade.ts";
+
+export interface FeedBounds extends ReaderBounds {
+  /** At once, in this process. */
+  readonly mostReaders: number;
+  readonly beatMs: number;
+}
+
+const BOUNDS: FeedBounds = {
+  mostReaders: 5_000,
+  slackBytes: 1024 * 1024,
+  mostHeard: 60,
+  beatMs: 30_000,
+  leaveMs: 5_000,
+};
+/** Closing waits no longer for readers that do not answer. */
+const LAST_WORDS_MS = 1_000;
+
+type AnyChannel = Channel<OrderBook, BookNews> | Channel<LastMatch, readonly Match[]>;
+type OpenChannel = (feed: MarketFeed, market: MarketCode) => AnyChannel;
+
+const bookChannel: OpenChannel = (feed, market) =>
+  new Channel<OrderBook, BookNews>({
+    follow: (listener) => feed.followBook(market, listener),
+    first: (book) => [snapshotMessage(market, book)],
+    next: (news) => updateMessages(market, news),
+  });
+
+const matchChannel: OpenChannel = (feed, market) =>
+  new Channel<LastMatch, readonly Match[]>({
+    follow: (listener) => feed.followMatches(market, listener),
+    first: ({ last }) => (last === undefined ? [] : [executionMessage(market, last)]),
+    next: (matches) => matches.map((match) => executionMessage(market, match)),
+  });
+
+type FeedExchange = Pick<Exchange, "marketCodes" | "feed">;
+
+export function feedRoutes(api: Api, exchange: FeedExchange, bounds: Partial<FeedBounds> = {}): void {
+  const readers = new Readers({ ...BOUNDS, ...bounds });
+  api.addHook("preClose", () => readers.sendAway());
+  const upgrades = new Upgrades(api);
+  const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
+    const channels = new Map<MarketCode, AnyChannel>();
+    const join = (market: MarketCode, reader: Reader): void => {
+      const channel = channels.get(market) ?? open(exchange.feed, market);
+      channels.set(market, channel);
+      channel.join(reader);
+      void reader.gone.then(() => {
+        channel.leave(reader);
+        if (!channel.isEmpty) return;
+        channel.stop();
+        channels.delete(market);
+      });
+    };
+    const schema = { hide: true, params: Type.Object({ market: MarketParam }) };
+    // A handshake costs what the request does that reads the same.
+    const config = { scope: "public", rate } as const;
+    api.get(`/${name}/:market`, { config, schema, exposeHeadRoute: false }, (request, reply) => {
+      const market = marketInPath(exchange, (request.params as { readonly market: string }).market);
+      upgrades.check(request);
+      readers.admit(upgrades, request, reply, (reader) => join(market, reader));
+    });
+  };
+  feedRoute("marketdata", "order_book", bookChannel);
+  feedRoute("executiondata", "recent_executions", matchChannel);
+}
+
+/** All who read a feed in this process. */
+class Readers {
+  readonly #bounds: FeedBounds;
+  readonly #all = new Set<Reader>();
+  readonly #beat: NodeJS.Timeout;
+  #isLeaving = false;
+
+  constructor(bounds: FeedBounds) {
+    this.#bounds = bounds;
+    this.#beat = setInterval(() => {
+      for (const reader of this.#all) reader.beat();
+    }, bounds.beatMs).unref();
+  }
+
+  /** Throws a problem when there is no room. */
+  admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
+    if (this.#all.size >= this.#bounds.mostReaders) throw unavailable("as many read the feeds as can");
+    upgrades.accept(request, reply, (webSocket, socket) => {
+      const reader = new Reader(webSocket, socket, this.#bounds);
+      // A handshake that was under way when the others were sent away.
+      if (this.#isLeaving) return reader.terminate();
+      this.#all.add(reader);
+      void reader.gone.then(() => this.#all.delete(reader));
+      join(reader);
+    });
+  }
+
+  /** Ends all connections: in order where the reader answers, and in any case. */
+  async sendAway(): Promise<void> {
+    this.#isLeaving = true;
+    clearInterval(this.#beat);
+    const leaving = [...this.#all];
+    for (const reader of leaving) reader.leave(GOING_AWAY, "the service is shutting down");
+    const timer = setTimeout(() => {
+      for (const reader of leaving) reader.terminate();
+    }, LAST_WORDS_MS);
+    await Promise.all(leaving.map(({ gone }) => gone));
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,30 @@
+/** What a feed says, as it goes over the wire. Made once for all readers. */
+import type { BookNews, Match, OrderBook } from "../../exchange/exchange.ts";
+import { formatAmount } from "../../money/amount.ts";
+import { orderBookBody, recentExecutionBody } from "../routes/market-data.ts";
+
+/** The whole book. `final_snapshot` is always true: a snapshot is one message. */
+export function snapshotMessage(market: string, book: OrderBook): Buffer {
+  return message({ type: "SNAPSHOT", ...orderBookBody(market, book), final_snapshot: true });
+}
+
+/** One message for each level. The last one says that the book is whole again. */
+export function updateMessages(market: string, { number, levels }: BookNews): Buffer[] {
+  const sequence = number.toString();
+  return levels.map(({ side, price, amount }, at) =>
+    message({
+      type: "UPDATE",
+      market,
+      side,
+      price: formatAmount(price),
+      amount: formatAmount(amount),
+      sequence,
+      final_update: at === levels.length - 1,
+    }),
+  );
+}
+
+export const executionMessage = (market: string, match: Match): Buffer =>
+  message({ market, ...recentExecutionBody(match) });
+
+const message = (body: object): Buffer => Buffer.from(JSON.stringify(body));

@@ -1,0 +1,92 @@
+/**
+ * One who reads a feed. What it has not taken yet is kept for it up to a bound; when more than that waits it is sent
+ * away, so that memory does not grow with readers who are slow, or stuck.
+ *
+ * States: reading -> leaving (the close frame is sent, and its answer is waited for) -> gone, and from both to gone when
+ * the connection breaks, or nothing was heard of the reader for a whole beat.
+ */
+import type { Duplex } from "node:stream";
+import { WebSocket } from "ws";
+
+/** Messages that are sent together. */
+export interface Packet {
+  readonly messages: readonly Buffer[];
+  readonly bytes: number;
+}
+
+export interface ReaderBounds {
+  /** What may wait for a reader on top of the largest packet that it was sent. */
+  readonly slackBytes: number;
+  /** Messages and pings that it may send between two beats. */
+  readonly mostHeard: number;
+  /** For how long the answer to a close frame is waited for. */
+  readonly leaveMs: number;
+}
+
+/** RFC 6455, section 7.4.1, and the registry that it has opened. */
+export const GOING_AWAY = 1001;
+const POLICY_VIOLATION = 1008;
+const TRY_AGAIN_LATER = 1013;
+
+export class Reader {
+  /** Settles when the connection has ended. */
+  readonly gone: Promise<void>;
+  readonly #webSocket: WebSocket;
+  readonly #socket: Duplex;
+  readonly #bounds: ReaderBounds;
+  #largest = 0;
+  #heard = 0;
+  #isAlive = true;
+
+  constructor(webSocket: WebSocket, socket: Duplex, bounds: ReaderBounds) {
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.#bounds = bounds;
+    this.gone = new Promise((resolve) => webSocket.once("close", () => resolve()));
+    // What breaks the protocol, or is longer than it may be, is answered with a close frame already.
+    webSocket.on("error", () => undefined);
+    webSocket.on("pong", () => {
+      this.#isAlive = true;
+    });
+    webSocket.on("message", () => this.#hear());
+    webSocket.on("ping", () => this.#hear());
+  }
+
+  send({ messages, bytes }: Packet): void {
+    if (this.#webSocket.readyState !== WebSocket.OPEN) return;
+    if (this.#webSocket.bufferedAmount > this.#bounds.slackBytes + this.#largest) {
+      this.leave(TRY_AGAIN_LATER, "too slow: connect again, and start from a new snapshot");
+      return;
+    }
+    this.#largest = Math.max(this.#largest, bytes);
+    // All messages of a packet in one write.
+    this.#socket.cork();
+    for (const message of messages) this.#webSocket.send(message, { binary: false });
+    this.#socket.uncork();
+  }
+
+  /** Called at regular times: asks whether anybody is there, and ends the connection when nobody answered the last time. */
+  beat(): void {
+    if (!this.#isAlive) this.#webSocket.terminate();
+    this.#isAlive = false;
+    this.#heard = 0;
+    if (this.#webSocket.readyState === WebSocket.OPEN) this.#webSocket.ping();
+  }
+
+  leave(code: number, reason: string): void {
+    if (this.#webSocket.readyState !== WebSocket.OPEN) return;
+    this.#webSocket.close(code, reason);
+    const timer = setTimeout(() => this.#webSocket.terminate(), this.#bounds.leaveMs);
+    this.#webSocket.once("close", () => clearTimeout(timer));
+  }
+
+  terminate(): void {
+    this.#webSocket.terminate();
+  }
+
+  /** A feed is not talked to. What little comes is ignored. */
+  #hear(): void {
+    this.#heard += 1;
+    if (this.#heard > this.#bounds.mostHeard) this.leave(POLICY_VIOLATION, "a feed is read, and not talked to");
+  }
+}

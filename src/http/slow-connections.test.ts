@@ -1,0 +1,80 @@
+/** Callers who take their time, on real sockets: they are sent away, and nobody else has to wait for them. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { ask, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { until } from "../../test/support/until.ts";
+
+let toy: ToyApi;
+const sockets: Socket[] = [];
+const trickling: NodeJS.Timeout[] = [];
+afterEach(async () => {
+  for (const timer of trickling.splice(0)) clearInterval(timer);
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await toy.close();
+});
+
+const IMPATIENT = { headersMs: 200, requestMs: 400, checkEveryMs: 50 };
+
+/** Opens a connection, sends how a request begins, and then a byte at a time for as long as it can. */
+function trickle(beginning: string, byte: string): Socket & { received: string } {
+  const { hostname, port } = new URL(toy.url);
+  const socket = Object.assign(connect({ port: Number(port), host: hostname, allowHalfOpen: true }), { received: "" });
+  sockets.push(socket);
+  socket.setEncoding("utf8").on("data", (text: string) => (socket.received += text));
+  socket.on("error", () => {});
+  socket.write(beginning);
+  trickling.push(setInterval(() => socket.write(byte), 20));
+  return socket;
+}
+
+const gone = (socket: Socket): boolean => socket.destroyed || socket.closed;
+
+test("headers that trickle in are given up on, however steadily", async () => {
+  toy = await startToyApi(undefined, { patience: IMPATIENT });
+  const socket = trickle("GET /v2/toys HTTP/1.1\r\nHost: toy\r\nX-Slow: ", "a");
+  await until("the connection is closed", () => gone(socket));
+  expect(socket.received).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+  expect(socket.received).toContain('"detail":"the request did not arrive in time"');
+});
+
+test("a body that trickles in is given up on, and its handler never runs", async () => {
+  let ran = 0;
+  toy = await startToyApi(
+    (api) => api.post("/count", { config: { scope: "public" }, schema: { hide: true } }, async () => ({ ran: ++ran })),
+    { patience: IMPATIENT },
+  );
+  const head = "POST /count HTTP/1.1\r\nHost: toy\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{";
+  const socket = trickle(head, " ");
+  await until("the connection is closed", () => gone(socket));
+  expect(ran).toBe(0);
+});
+
+test("a caller who opens a connection and says nothing is given up on", async () => {
+  toy = await startToyApi(undefined, { patience: IMPATIENT });
+  const { hostname, port } = new URL(toy.url);
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  socket.on("error", () => {}).resume();
+  await once(socket, "close");
+});
+
+test("a thousand requests that never end stop nobody else", async () => {
+  toy = await startToyApi();
+  const { hostname, port } = new URL(toy.url);
+  const beginnings = [
+    "",
+    "GET /v2/toys HTTP/1.1\r\nHost: t",
+    "POST /v2/toys/default HTTP/1.1\r\nHost: toy\r\nContent-Type: application/json\r\nAuthorization: Bearer good\r\nContent-Length: 5000\r\n\r\n{",
+  ];
+  let open = 0;
+  toy.api.server.on("connection", () => (open += 1));
+  for (let i = 0; i < 1_000; i += 1) {
+    const socket = connect(Number(port), hostname).on("error", () => {});
+    sockets.push(socket);
+    socket.write(beginnings[i % 3] ?? "");
+  }
+  await until("all of them are open", () => open >= 1_000);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(toy, "/v2/toys")));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+});

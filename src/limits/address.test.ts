@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { isAmong, isLoopback, neighbourhood } from "./address.ts";
+
+test("an IPv4 address stands for itself, also in IPv6 clothes", () => {
+  expect(neighbourhood("203.0.113.9")).toBe("203.0.113.9");
+  expect(neighbourhood("::ffff:203.0.113.9")).toBe("203.0.113.9");
+});
+
+test("all IPv6 addresses of one network of 64 bits are one", () => {
+  const network = "2001:db8:0:12::/64";
+  for (const address of [
+    "2001:db8:0:12::1",
+    "2001:0DB8:0000:0012:ffff::",
+    "2001:db8:0:12:1:2:3:4",
+    "2001:db8:0:12::192.0.2.1",
+  ]) {
+    expect(neighbourhood(address)).toBe(network);
+  }
+  expect(neighbourhood("2001:db8:0:13::1")).toBe("2001:db8:0:13::/64");
+  expect(neighbourhood("::1")).toBe("0:0:0:0::/64");
+  expect(neighbourhood("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
+  expect(neighbourhood("64:ff9b::192.0.2.33")).toBe("64:ff9b:0:0::/64");
+});
+
+test("what is no address is all one stranger", () => {
+  expect([neighbourhood("unix:"), neighbourhood(""), neighbourhood("10.0.0.256")]).toEqual([
+    "unknown",
+    "unknown",
+    "unknown",
+  ]);
+});
+
+test("loopback is the machine itself", () => {
+  expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "128.0.0.1"].map(isLoopback)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("an address is among those that are named, or in a network that is", () => {
+  const isProxy = isAmong(["10.0.0.7", "192.168.0.0/16", "fd00::/8"]);
+  const asked = [
+    "10.0.0.7",
+    "10.0.0.8",
+    "192.168.3.4",
+    "::ffff:192.168.3.4",
+    "192.169.0.1",
+    "fd12::1",
+    "fe80::1",
+    "nobody",
+  ];
+  expect(asked.filter(isProxy)).toEqual(["10.0.0.7", "192.168.3.4", "::ffff:192.168.3.4", "fd12::1"]);
+  expect(isAmong([])("127.0.0.1")).toBe(false);
+});

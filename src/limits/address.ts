@@ -1,0 +1,44 @@
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+
+/**
+ * Who is at an address, as far as limits go. An IPv6 host is given a whole network of 64 bits and may take any address
+ * in it, so the network counts; an IPv4 address in IPv6 clothes is the IPv4 address.
+ */
+export function neighbourhood(address: string): string {
+  if (isIPv4(address)) return address;
+  if (!isIPv6(address)) return "unknown";
+  const embedded = /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
+  return embedded ?? `${groupsOf(address).slice(0, 4).join(":")}::/64`;
+}
+
+/** The eight groups of an IPv6 address, without leading zeros. */
+function groupsOf(address: string): string[] {
+  const [head = "", tail] = withoutZone(address).toLowerCase().split("::");
+  const before = split(head);
+  const after = split(tail ?? "");
+  const gap = tail === undefined ? [] : new Array<string>(8 - before.length - after.length).fill("0");
+  return [...before, ...gap, ...after].map((group) => group.replace(/^0+(?=.)/, ""));
+}
+
+/** An IPv4 address at the end stands for two groups, which are behind the network and never looked at. */
+const split = (text: string): string[] => (text === "" ? [] : text.replace(/[0-9.]+\.[0-9]+$/, "0:0").split(":"));
+
+const withoutZone = (address: string): string => address.split("%", 1)[0] ?? "";
+
+/** The machine itself: a proxy on it, or whoever operates it. */
+export function isLoopback(address: string): boolean {
+  return address === "::1" || /^(?:::ffff:)?127\./i.test(address);
+}
+
+/** Whether an address is one of these, or in one of these networks ("10.0.0.0/8"). */
+export function isAmong(entries: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = "", bits] = entry.split("/");
+    const family = familyOf(address);
+    list.addSubnet(address, Number(bits ?? (family === "ipv4" ? 32 : 128)), family);
+  }
+  return (address) => list.check(address, familyOf(address));
+}
+
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv4(address) ? "ipv4" : "ipv6");

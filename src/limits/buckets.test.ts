@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { Buckets } from "./buckets.ts";
+
+test("each key has a bucket of its own", () => {
+  const buckets = new Buckets(0.01, 10);
+  const taken = (key: string) => buckets.take(key, 0).taken;
+  expect([taken("a"), taken("a"), taken("a"), taken("a"), taken("b")]).toEqual([true, true, true, false, true]);
+});
+
+test("a flood of newcomers neither grows the table past its bound nor gives anybody a new bucket", () => {
+  const buckets = new Buckets(0.01, 100);
+  while (buckets.take("greedy", 0).taken);
+  for (let i = 0; i < 10_000; i += 1) buckets.take(`newcomer ${i}`, 1);
+  expect(buckets.size).toBeLessThanOrEqual(101);
+  expect(buckets.take("greedy", 2).taken).toBe(false);
+});
+
+test("newcomers without a place share one bucket, and those who have one keep it", () => {
+  const buckets = new Buckets(0.01, 2);
+  buckets.take("a", 0);
+  buckets.take("b", 0);
+  const strangers = ["c", "d", "e", "f"].map((key) => buckets.take(key, 1).taken);
+  expect(strangers).toEqual([true, true, true, false]);
+  expect(buckets.take("a", 1)).toMatchObject({ taken: true, remaining: 1 });
+});
+
+test("buckets that are full again make room, a few with each newcomer", () => {
+  const buckets = new Buckets(1, 1_000);
+  for (let i = 0; i < 1_000; i += 1) buckets.take(`early ${i}`, 0);
+  for (let i = 0; i < 400; i += 1) expect(buckets.take(`late ${i}`, 10_000).remaining).toBe(299);
+  expect(buckets.size).toBe(400);
+});

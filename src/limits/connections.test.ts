@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { afterEach, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { boundConnections, type Dropped } from "./connections.ts";
+
+const servers: Server[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+});
+
+function bounded(most: number, isProxy = (_address: string) => false): { server: Server; dropped: Dropped[] } {
+  const dropped: Dropped[] = [];
+  const server = createServer();
+  boundConnections(server, { most, isProxy, onDropped: (some) => dropped.push(some) });
+  servers.push(server);
+  return { server, dropped };
+}
+
+/** A connection as a server sees it that comes from elsewhere than this machine. */
+function arrive(server: Server, remoteAddress: string): Duplex {
+  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
+  server.emit("connection", socket);
+  return socket;
+}
+
+test("past the bound connections are dropped, those that are there go on, and the log is told once", async () => {
+  const { server, dropped } = bounded(5);
+  server.on("connection", (socket) => void socket.pipe(socket).on("error", () => {}));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const open = async (): Promise<Socket> => {
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    sockets.push(socket);
+    await once(socket, "connect");
+    return socket;
+  };
+  const first = await open();
+  for (let i = 0; i < 4; i += 1) await open();
+  await until("five are served", () => sockets.every((socket) => !socket.destroyed));
+  const late = await Promise.all([open(), open(), open()]);
+  await until("the late ones are dropped", () => {
+    for (const socket of late) socket.resume();
+    return late.every((socket) => socket.destroyed || socket.readableEnded);
+  });
+  first.write("still here");
+  const [answer] = (await once(first, "data")) as [Buffer];
+  expect(answer.toString()).toBe("still here");
+  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: "too many connections" }]);
+});
+
+test("one address has a quarter of all, so that there is room for others; who leaves makes room again", async () => {
+  const { server, dropped } = bounded(8);
+  const [first, second, third] = ["203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9"].map((from) =>
+    arrive(server, from),
+  );
+  expect([first?.destroyed, second?.destroyed, third?.destroyed]).toEqual([false, false, true]);
+  expect(dropped).toEqual([{ count: 1, address: "203.0.113.9", reason: "too many connections from one address" }]);
+  expect(arrive(server, "203.0.113.10").destroyed).toBe(false);
+  const left = once(first as Duplex, "close");
+  first?.destroy();
+  await left;
+  expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+  expect(arrive(server, "203.0.113.9").destroyed).toBe(true);
+});
+
+test("a connection that is announced again is still one", () => {
+  const { server } = bounded(8);
+  const first = arrive(server, "203.0.113.9");
+  server.emit("connection", first);
+  expect([first, arrive(server, "203.0.113.9")].map(({ destroyed }) => destroyed)).toEqual([false, false]);
+});
+
+test("proxies and the machine itself stand for many, and have no share of their own", () => {
+  const { server } = bounded(8, (address) => address === "10.0.0.7");
+  const all = [...new Array<string>(8).fill("10.0.0.7"), ...new Array<string>(8).fill("127.0.0.1")];
+  expect(all.map((from) => arrive(server, from)).filter((socket) => socket.destroyed)).toEqual([]);
+});

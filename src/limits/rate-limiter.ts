@@ -1,0 +1,64 @@
+/**
+ * Rate limits: of API clients, and of addresses for whoever is not known to be one. Each process counts what it answers
+ * itself. Clients are found by their token, so strangers can neither use up nor crowd out the buckets of clients.
+ */
+import { neighbourhood } from "./address.ts";
+import { Buckets } from "./buckets.ts";
+import { RATE_CLASSES, type RateClass, type Rates } from "./rates.ts";
+import type { Taking } from "./token-bucket.ts";
+
+/** Some 10 MB when all are taken. */
+const MOST_BUCKETS = 100_000;
+
+export interface Verdict {
+  readonly admitted: boolean;
+  /**
+   * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset as draft-ietf-httpapi-ratelimit-headers-06 has them, the
+   * last revision with the three names that clients know, and `Retry-After` (RFC 9110, section 10.2.3) when refused.
+   */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whole seconds after which to try again; 0 when admitted. */
+  readonly retryAfter: number;
+}
+
+export class RateLimiter {
+  readonly #clients: Readonly<Record<RateClass, Buckets>>;
+  readonly #addresses: Readonly<Record<RateClass, Buckets>>;
+  readonly #now: () => number;
+
+  /** `now` answers milliseconds that only ever pass. */
+  constructor(rates: Rates, { now = () => performance.now(), mostBuckets = MOST_BUCKETS } = {}) {
+    this.#clients = bucketsOf(rates, mostBuckets);
+    this.#addresses = bucketsOf(rates, mostBuckets);
+    this.#now = now;
+  }
+
+  ofClient(rateClass: RateClass, clientId: string): Verdict {
+    return this.#judge(this.#clients[rateClass], clientId);
+  }
+
+  ofAddress(rateClass: RateClass, address: string): Verdict {
+    return this.#judge(this.#addresses[rateClass], neighbourhood(address));
+  }
+
+  #judge(buckets: Buckets, key: string): Verdict {
+    const now = this.#now();
+    return verdictOn(buckets.take(key, now), now);
+  }
+}
+
+function verdictOn({ taken, limit, remaining, fullAt, waitMs }: Taking, now: number): Verdict {
+  const headers = {
+    "ratelimit-limit": String(limit),
+    "ratelimit-remaining": String(remaining),
+    "ratelimit-reset": String(Math.ceil((fullAt - now) / 1_000)),
+  };
+  if (taken) return { admitted: true, headers, retryAfter: 0 };
+  const retryAfter = Math.max(Math.ceil(waitMs / 1_000), 1);
+  return { admitted: false, headers: { ...headers, "retry-after": String(retryAfter) }, retryAfter };
+}
+
+function bucketsOf(rates: Rates, capacity: number): Record<RateClass, Buckets> {
+  const entries = RATE_CLASSES.map((rateClass) => [rateClass, new Buckets(rates[rateClass], capacity)]);
+  return Object.fromEntries(entries) as Record<RateClass, Buckets>;
+}

@@ -1,0 +1,75 @@
+/**
+ * Networks of IP addresses in the notation of CIDR. An IPv4 address that is written as IPv6 (`::ffff:192.0.2.1`, as a
+ * socket for both gives it) is the IPv4 address, and so is a network of such.
+ */
+import { isIPv4, isIPv6 } from "node:net";
+
+export interface Network {
+  /** As it is written: `192.0.2.0/24`. */
+  readonly text: string;
+  readonly family: 4 | 6;
+  /** How many of the leading bits are the network's. */
+  readonly prefix: number;
+  readonly bits: bigint;
+}
+
+type Address = Omit<Network, "text" | "prefix">;
+
+const WIDTH = { 4: 32, 6: 128 } as const;
+/** RFC 4291, section 2.5.5.2: IPv4-mapped addresses. */
+const MAPPED = 0xffffn;
+
+/** A network, or an address as a network of one. With bits beyond its prefix it is a slip, and none. */
+export function parseNetwork(text: string): Network | undefined {
+  const [, host = "", length] = /^([^/]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(text) ?? [];
+  const address = readAddress(host);
+  if (address === undefined) return undefined;
+  const written = isIPv4(host) ? 4 : 6;
+  const prefix = Number(length ?? WIDTH[written]) - (WIDTH[written] - WIDTH[address.family]);
+  if (prefix < 0 || prefix > WIDTH[address.family]) return undefined;
+  if (address.bits !== leading(address.bits, address.family, prefix) << BigInt(WIDTH[address.family] - prefix)) {
+    return undefined;
+  }
+  return { text: `${written === address.family ? host : dotted(address.bits)}/${prefix}`, prefix, ...address };
+}
+
+/** What is no address, such as that of somebody on a Unix socket, is in no network. */
+export function isWithin(networks: readonly Network[], address: string): boolean {
+  const { family, bits } = readAddress(address) ?? {};
+  if (family === undefined || bits === undefined) return false;
+  return networks.some(
+    (network) =>
+      network.family === family &&
+      leading(network.bits, family, network.prefix) === leading(bits, family, network.prefix),
+  );
+}
+
+function leading(bits: bigint, family: 4 | 6, prefix: number): bigint {
+  return bits >> BigInt(WIDTH[family] - prefix);
+}
+
+function readAddress(text: string): Address | undefined {
+  if (isIPv4(text)) return { family: 4, bits: joined(text.split(".").map(Number), 8n) };
+  // A zone (`fe80::1%eth0`) says on which link the address is, not which one it is.
+  const [address = "", ...zone] = text.split("%");
+  if (!isIPv6(address) || zone.length > 1) return undefined;
+  const bits = readIPv6(address);
+  return bits >> 32n === MAPPED ? { family: 4, bits: bits & 0xffff_ffffn } : { family: 6, bits };
+}
+
+/** The URL standard writes an address in hexadecimal with one gap at most, whatever it was written like. */
+function readIPv6(text: string): bigint {
+  const [before = "", after] = new URL(`http://[${text}]`).hostname.slice(1, -1).split("::");
+  const groups = (part: string): number[] =>
+    part === "" ? [] : part.split(":").map((each) => Number.parseInt(each, 16));
+  const [first, last] = [groups(before), groups(after ?? "")];
+  return joined([...first, ...Array<number>(8 - first.length - last.length).fill(0), ...last], 16n);
+}
+
+function joined(groups: readonly number[], width: bigint): bigint {
+  return groups.reduce((bits, group) => (bits << width) | BigInt(group), 0n);
+}
+
+function dotted(bits: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join(".");
+}

@@ -1,0 +1,128 @@
+/** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Refusal } from "../../src/audit/refusal.ts";
+import { listRefusals, Refusals } from "../../src/audit/refusals.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { IdSource, lowestId } from "../../src/std/id.ts";
+import { answerOf, parbook } from "../cli/parbook.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { startTestService, urlOf } from "../support/service.ts";
+
+const CUSTOMER = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+let db: TestDatabase;
+let now: number;
+const clock = { now: () => now as Instant };
+beforeEach(async () => {
+  db = await testDatabase();
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [CUSTOMER]);
+  await db.owner.rows(
+    `insert into client (client_id, customer_id, scopes, created_at)
+     select client_id, $1, '{}', now() from unnest(array['acme', 'borealis']) as k(client_id)`,
+    [CUSTOMER],
+  );
+  now = Date.parse("2026-11-21T12:00:00Z");
+});
+afterEach(() => db.close());
+
+const GUESS: Refusal = {
+  kind: "invalid_client",
+  clientId: "acme",
+  address: "203.0.113.9",
+  operation: "POST /oauth2/token",
+};
+
+function trail(): Refusals {
+  return new Refusals({ database: db.database, clock, ids: new IdSource(clock), onFailure: () => {} });
+}
+
+const all = () => listRefusals(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });
+
+test("the same refusal again is counted in one row, another one has its own", async () => {
+  const refusals = trail();
+  refusals.note(GUESS);
+  now += 5_000;
+  refusals.note(GUESS);
+  refusals.note({ ...GUESS, clientId: "borealis" });
+  await refusals.write();
+  const [first, last] = [now - 5_000, now];
+  const nobody = { tokenId: undefined };
+  expect(await all()).toEqual([
+    { ...GUESS, ...nobody, clientId: "borealis", firstAt: last, lastAt: last, count: 1 },
+    { ...GUESS, ...nobody, firstAt: first, lastAt: last, count: 2 },
+  ]);
+  await refusals.write();
+  expect(await all()).toHaveLength(2);
+});
+
+test("a flood is counted to the last one, in as many rows as the bound has", async () => {
+  const refusals = trail();
+  for (let i = 0; i < 5_000; i += 1) refusals.note({ ...GUESS, address: `203.0.113.9/${i}` });
+  refusals.note({ ...GUESS, kind: "no_token", clientId: undefined, address: "one more" });
+  await refusals.write();
+  const rows = await all();
+  expect(rows).toHaveLength(102);
+  expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(5_001);
+  const ofMany = rows.filter(({ address }) => address === undefined).map(({ kind, count }) => [kind, count]);
+  expect(ofMany.sort()).toEqual([
+    ["invalid_client", 4_900],
+    ["no_token", 1],
+  ]);
+});
+
+test("what strangers choose cannot keep the others out of the table, and is not kept: it may be a secret", async () => {
+  const refusals = trail();
+  const long = "x".repeat(60_000);
+  refusals.note({ ...GUESS, clientId: long, address: long, operation: long });
+  refusals.note({ ...GUESS, clientId: `{"quoted\\", NULL}` });
+  refusals.note(GUESS);
+  await refusals.write();
+  expect((await all()).map(({ clientId }) => clientId)).toEqual(["acme", undefined, undefined]);
+});
+
+test("what could not be written is written with what comes after it, and after thirty days it is removed", async () => {
+  const refusals = trail();
+  refusals.note(GUESS);
+  await db.owner.rows("alter table refusal rename to away");
+  await expect(refusals.write()).rejects.toThrow();
+  await db.owner.rows("alter table away rename to refusal");
+  refusals.note(GUESS);
+  await refusals.write();
+  expect((await all()).map(({ count }) => count)).toEqual([2]);
+  now += 30 * 24 * 60 * 60 * 1_000;
+  await refusals.write();
+  expect(await all()).toHaveLength(1);
+  now += 1_000;
+  await refusals.write();
+  expect(await all()).toEqual([]);
+});
+
+test("the service keeps who was refused where and why, and the operator can ask for it", async () => {
+  const service = await startTestService();
+  const customer = await service.customer();
+  const reader = await service.token(customer, "transfer:read_transfer");
+  expect((await service.call("GET", "/v2/profiles")).status).toBe(401);
+  expect((await service.call("GET", "/v2/profiles", { as: "guess" })).status).toBe(401);
+  expect((await service.call("PUT", `/v2/profiles/${customer.defaultProfile}`, { as: reader, body: {} })).status).toBe(
+    403,
+  );
+  await expect(service.token({ clientId: customer.clientId, secret: "wrong" })).rejects.toThrow("invalid_client");
+  expect((await service.call("GET", "/v2/transfer/transfers", { as: reader })).status).toBe(200);
+  await service.stop();
+
+  const tokenId = JSON.parse(Buffer.from(reader.split(".")[1] ?? "", "base64url").toString()).jti;
+  const common = { address: "127.0.0.1", count: 1, first_at: expect.any(String), last_at: expect.any(String) };
+  const client_id = customer.clientId;
+  const settings = { PARBOOK_DATABASE_URL: urlOf(service.db), PARBOOK_MIGRATE_URL: urlOf(service.db, "owner") };
+  expect(await answerOf(settings, "audit", "refusals")).toEqual({
+    items: [
+      { ...common, kind: "invalid_client", client_id, operation: "POST /oauth2/token" },
+      { ...common, kind: "insufficient_scope", client_id, token_id: tokenId, operation: "PUT /v2/profiles/:id" },
+      { ...common, kind: "invalid_token", operation: "GET /v2/profiles" },
+      { ...common, kind: "no_token", operation: "GET /v2/profiles" },
+    ],
+    more: false,
+  });
+  const ofNobody = await parbook(settings, "audit", "refusals", "--client", "nobody");
+  expect(ofNobody.stdout).toBe("last  count  kind  client_id  address  operation\n");
+  await service.close();
+}, 120_000);

@@ -1,0 +1,54 @@
+/** What becomes of a client's secret: rotated under the demo's feet, and asked for when the client has ended. */
+import { readFile, writeFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { demoFile } from "../../src/bootstrap/demo-file.ts";
+import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "./parbook.ts";
+
+// Each command is a process of its own, which on a busy machine takes seconds to come up.
+vi.setConfig({ testTimeout: 120_000 });
+
+let data: Awaited<ReturnType<typeof dataDirectory>>;
+let settings: { readonly PARBOOK_DATA_DIR: string };
+let service: ServiceProcess;
+
+beforeAll(async () => {
+  data = await dataDirectory();
+  settings = { PARBOOK_DATA_DIR: data.path };
+  service = await startService(settings);
+});
+
+afterAll(async () => {
+  await service.end("SIGTERM");
+  await data.remove();
+});
+
+test("the demo says when its secret was rotated away, and takes the tour with the new one", async () => {
+  const path = demoFile(data.path);
+  const file = await readFile(path, "utf8");
+  const { client_id: clientId, client_secret: secret } = JSON.parse(file).customers[0].clients[0];
+  const rotated = await answerOf(settings, "client", "rotate", clientId, "--overlap", "0");
+  const { client_secret: fresh } = rotated as { client_secret: string };
+  const { exitCode, stdout } = await parbook(settings, "demo");
+  expect(exitCode).toBe(1);
+  expect(stdout.split("\n").slice(-5)).toEqual([
+    '  401 {"error":"invalid_client","error_description":"client authentication failed"}',
+    "  WRONG: the status is 401, not 200",
+    `  WRONG: the secret of ${clientId} in demo.json is not valid any more: it was rotated, or the client disabled. Put the new one there; or, for a new demo, stop the service, remove its data directory and start it again`,
+    "The last answer was not as expected.",
+    "",
+  ]);
+  await writeFile(path, file.replace(secret, fresh));
+  expect(await answerOf(settings, "demo")).toMatchObject({ passed: true });
+});
+
+test("a client that was disabled is not given a new secret", async () => {
+  const customer = (await answerOf(settings, "customer", "create", "--name", "Gone")) as { id: string };
+  const client = ["--customer", customer.id, "--client-id", "gone", "--scopes", "*"];
+  await answerOf(settings, "client", "create", ...client);
+  await answerOf(settings, "client", "disable", "gone");
+  expect(await parbook(settings, "client", "rotate", "gone")).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: "client gone is disabled for good: make another one with client create\n",
+  });
+});

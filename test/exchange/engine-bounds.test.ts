@@ -1,0 +1,87 @@
+/** What one order may set in motion at once: whoever rests a thousand tiny orders must not stop a market. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type CommittedRound, createEngines, type Engines } from "../../src/exchange/engines.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { until } from "../support/until.ts";
+
+let exchange: TestExchange;
+let engines: Engines;
+let rounds: CommittedRound[];
+let ann: Trader;
+let bob: Trader;
+
+beforeAll(async () => {
+  exchange = await TestExchange.open();
+  [ann, bob] = [
+    await exchange.trader("Ann", "1000000 USD, 100 ETH"),
+    await exchange.trader("Bob", "1000000 USD, 100 ETH"),
+  ];
+  start();
+});
+
+afterAll(async () => {
+  await engines.stop();
+  await expectBooksBalance(exchange.db.database);
+  await expectOrdersAddUp(exchange.db.database);
+  await exchange.close();
+});
+
+function start(): void {
+  const { db, lane, catalogue } = exchange;
+  rounds = [];
+  engines = createEngines({
+    database: db.database,
+    lane,
+    clock: systemClock,
+    catalogue,
+    holder: "test",
+    log: () => undefined,
+  });
+  engines.onCommitted((round) => rounds.push(round));
+  engines.start();
+}
+
+/** Some at a time, so that each wait is a short one. */
+async function placeMany(trader: Trader, count: number, asked: OrderAsked): Promise<void> {
+  for (let placed = 0; placed < count; placed += 100) {
+    await Promise.all(Array.from({ length: Math.min(100, count - placed) }, () => exchange.place(trader, asked)));
+    await exchange.untilDone();
+  }
+}
+
+const counted = async (where: string): Promise<number> => {
+  const [row] = await exchange.db.database.rows<{ count: string }>(`select count(*) from orders where ${where}`);
+  return Number(row?.count);
+};
+
+test("an order meets a thousand others at most: what is left of it is cancelled, and the market goes on", async () => {
+  const market = "ETHUSD";
+  await placeMany(ann, 1_002, { market, side: "SELL", base: "0.001", price: "1000" });
+  const cut = await exchange.place(bob, { market, side: "BUY", base: "2", price: "1000" });
+  await exchange.untilDone();
+  expect(await exchange.told(cut)).toBe("CANCELLED 1 for 1000, holds 0");
+  const killed = await exchange.place(bob, { market, side: "BUY", base: "0.003", price: "1000", timeInForce: "FOK" });
+  const rest = await exchange.place(bob, { market, side: "BUY", base: "0.003", price: "1000" });
+  await exchange.untilDone();
+  expect(await exchange.told(killed)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.told(rest)).toBe("OPEN 0.002 for 2, holds 1.0035");
+}, 90_000);
+
+test("a long cascade is stored in parts, one behind the other", async () => {
+  const market = "LTCUSD";
+  const [seller, buyer] = [await exchange.trader("Cat", "1000 LTC"), await exchange.trader("Dan", "1000 USD")];
+  const stop: OrderAsked = { market, type: "STOP_MARKET", side: "SELL", base: "0.01", stopPrice: "100" };
+  await placeMany(seller, 1_100, stop);
+  await exchange.place(buyer, { market, side: "BUY", base: "1", price: "100" });
+  await exchange.untilDone();
+  rounds.length = 0;
+  await exchange.place(seller, { market, side: "SELL", base: "1", price: "100" });
+  // Two effects each: 500 stops in the first part.
+  await until("a part is stored", () => rounds.some(({ effects }) => effects.length >= 1_000));
+  await until("all have gone off", async () => (await counted("type = 'STOP_MARKET' and closed_at is null")) === 0);
+  expect(await counted("type = 'STOP_MARKET' and reject_reason = 'no_liquidity' and is_triggered")).toBe(1_100);
+  expect(rounds.filter(({ effects }) => effects.some(({ kind }) => kind === "triggered"))).toHaveLength(3);
+  for (const { effects } of rounds) expect(effects.length).toBeLessThan(1_010);
+}, 90_000);

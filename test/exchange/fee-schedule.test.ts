@@ -1,0 +1,233 @@
+/** What an operator may set, what he is refused, and what the tables refuse whoever writes to them. */
+import fc from "fast-check";
+import type pg from "pg";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-schedule.ts";
+import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fee-store.ts";
+import { type FeeTier, highestRebate, MOST_TIERS, type Rates, whyNotTiers } from "../../src/catalogue/fee-tiers.ts";
+import type { MarketCode } from "../../src/catalogue/market.ts";
+import { amountOf, formatAmount } from "../../src/money/amount.ts";
+import { serverError } from "../../src/postgres/database.ts";
+import { must } from "../../src/std/assert.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+
+const MARKET = "BTCUSD" as MarketCode;
+const BASE = "0:0.0035:0.0003";
+
+let db: TestDatabase;
+let customers: Uuid[];
+beforeAll(async () => {
+  db = await testDatabase();
+  const rows = await db.owner.rows<{ id: Uuid }>(
+    "insert into customer select gen_random_uuid(), 'x', now() from generate_series(1, 2) returning id",
+  );
+  customers = rows.map(({ id }) => id).toSorted();
+});
+beforeEach(async () => {
+  await db.owner.rows("delete from fee_agreement");
+  expect(await set(BASE)).toBeUndefined();
+});
+afterAll(() => db.close());
+
+/** "0:0.0035:0.0003 1000:0.002:0.0003" */
+function tiersOf(text: string): FeeTier[] {
+  return text.split(" ").map((tier) => {
+    const [minimumGross, takerRate, makerRebate] = tier.split(":").map(amountOf);
+    return { minimumGross, takerRate, makerRebate } as FeeTier;
+  });
+}
+
+const tierText = (tier: FeeTier): string =>
+  [tier.minimumGross, tier.takerRate, tier.makerRebate].map(formatAmount).join(":");
+
+const set = (text: string, market = MARKET) => setFeeTiers(db.database, market, tiersOf(text));
+
+const agree = (customer: number, takerRate: string, makerRebate: string, market = MARKET) =>
+  agreeFees(db.database, market, {
+    customerId: customers[customer] as Uuid,
+    takerRate: amountOf(takerRate),
+    makerRebate: amountOf(makerRebate),
+  });
+
+/** All that the market has: tiers, then agreements with the first and the second customer. */
+async function stored(): Promise<string> {
+  const tiers = (await readTiers(db.database, MARKET)).map(tierText);
+  const agreed = (await listAgreements(db.database, MARKET, 10)).map(
+    ({ customerId, takerRate, makerRebate }) =>
+      `${customers.indexOf(customerId)}=${formatAmount(takerRate)}:${formatAmount(makerRebate)}`,
+  );
+  return [...tiers, ...agreed].join(" ");
+}
+
+const above = (makerRebate: string, takerRate: string) => ({
+  code: "rebate_above_commission",
+  makerRebate: amountOf(makerRebate),
+  takerRate: amountOf(takerRate),
+});
+
+test("tiers take the place of those that were there, in the order of their minimums", async () => {
+  expect(await set("1000000:0.0005:0.0005 0:0.004:0")).toBeUndefined();
+  expect(await stored()).toBe("0:0.004:0 1000000:0.0005:0.0005");
+  expect(await set("0:0:0 0.000000000000000001:0.9999:0")).toBeUndefined();
+  expect(await stored()).toBe("0:0:0 0.000000000000000001:0.9999:0");
+});
+
+test("an agreement takes the place of the one before, and ends", async () => {
+  expect(await agree(0, "0.001", "0.0005")).toBeUndefined();
+  expect(await agree(1, "0.002", "0")).toBeUndefined();
+  expect(await agree(0, "0.0004", "0.0004")).toBeUndefined();
+  expect(await stored()).toBe(`${BASE} 0=0.0004:0.0004 1=0.002:0`);
+  expect(await readAgreements(db.database, customers[0] as Uuid)).toEqual(
+    new Map([[MARKET, { takerRate: amountOf("0.0004"), makerRebate: amountOf("0.0004") }]]),
+  );
+  expect(await endAgreement(db.database, MARKET, customers[0] as Uuid)).toBe(true);
+  expect(await endAgreement(db.database, MARKET, customers[0] as Uuid)).toBe(false);
+  expect(await stored()).toBe(`${BASE} 1=0.002:0`);
+});
+
+const tooMany = Array.from({ length: MOST_TIERS + 1 }, (_, i) => `${i}:0.1:0`).join(" ");
+test.each([
+  ["a rate with 5 decimals", "0:0.00351:0.0003", { code: "not_a_rate", rate: amountOf("0.00351") }],
+  ["a rebate with 5 decimals", "0:0.0035:0.00031", { code: "not_a_rate", rate: amountOf("0.00031") }],
+  ["a commission below zero", "0:-0.0001:-0.0001", { code: "not_a_rate", rate: amountOf("-0.0001") }],
+  ["a rebate below zero", "0:0.0035:-0.0001", { code: "not_a_rate", rate: amountOf("-0.0001") }],
+  ["a commission of all that is traded", "0:1:0", { code: "not_a_rate", rate: amountOf("1") }],
+  ["a rebate above the commission of its tier", "0:0.0003:0.0004", above("0.0004", "0.0003")],
+  ["a rebate above the commission of another tier", "0:0.0035:0.0003 5:0.0002:0", above("0.0003", "0.0002")],
+  ["a tier below zero", "0:0.1:0 -1:0.1:0", { code: "tier_below_zero", minimumGross: amountOf("-1") }],
+  ["no tier from zero", "1:0.0035:0.0003", { code: "no_tier_from_zero" }],
+  [
+    "two tiers from the same gross",
+    "0:0.1:0 5:0.1:0 5.0:0.2:0",
+    { code: "tier_given_twice", minimumGross: amountOf("5") },
+  ],
+  ["too many tiers", tooMany, { code: "too_many_tiers", most: 50 }],
+])("%s is refused, and nothing is changed", async (_name, text, refusal) => {
+  expect(await set(text)).toEqual(refusal);
+  expect(await stored()).toBe(BASE);
+});
+
+test("rates are held against what was agreed, and agreements against the tiers and each other", async () => {
+  expect(await agree(0, "0.0035", "0.0004")).toBeUndefined();
+  expect(await set("0:0.0035:0.0003 1000:0.0003:0.0003")).toEqual(above("0.0004", "0.0003"));
+  expect(await agree(1, "0.0003", "0")).toEqual(above("0.0004", "0.0003"));
+  expect(await agree(1, "0.01", "0.0036")).toEqual(above("0.0036", "0.0035"));
+  expect(await agree(1, "0.01", "0.00001")).toEqual({ code: "not_a_rate", rate: amountOf("0.00001") });
+  expect(await stored()).toBe(`${BASE} 0=0.0035:0.0004`);
+  // What one's own agreement was does not count against the next.
+  expect(await agree(0, "0.0003", "0")).toBeUndefined();
+});
+
+test("a market that there is not has no fees", async () => {
+  const nowhere = "DOGEUSD" as MarketCode;
+  expect(await set(BASE, nowhere)).toEqual({ code: "market_not_found" });
+  expect(await agree(0, "0.1", "0", nowhere)).toEqual({ code: "market_not_found" });
+});
+
+test("of two operators who would break the rule together, at the same time, one is refused", async () => {
+  for (let round = 0; round < 20; round += 1) {
+    await endAgreement(db.database, MARKET, customers[0] as Uuid);
+    await set(BASE);
+    const outcomes = await Promise.all([set("0:0.0035:0.0003 1000:0.0004:0"), agree(0, "0.0035", "0.0005")]);
+    expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome?.code === "rebate_above_commission")).toHaveLength(1);
+  }
+});
+
+/** Two sessions with the rights of the owner, who go around the commands. */
+async function sessions(work: (a: pg.Client, b: pg.Client) => Promise<void>): Promise<void> {
+  const [a, b] = await Promise.all([db.owner.connect({}), db.owner.connect({})]);
+  try {
+    await Promise.all([a.query("begin"), b.query("begin")]);
+    await work(a, b);
+  } finally {
+    await Promise.all([a.end(), b.end()]);
+  }
+}
+
+const failure = (query: Promise<unknown>): Promise<unknown> =>
+  query.then(
+    () => "done",
+    (error: unknown) => serverError(error)?.constraint,
+  );
+
+const untilBlocked = (): Promise<void> =>
+  until("one session waits for the other", async () => {
+    const rows = await db.owner.rows(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows.length === 1;
+  });
+
+const insert = (minimum: number, takerRate: string, makerRebate: string, ceiling: string): string =>
+  `insert into fee_tier values ('${MARKET}', ${minimum}, ${takerRate}, ${makerRebate}, ${ceiling})`;
+const raise = (ceiling: string): string =>
+  `update fee_schedule set rebate_ceiling = ${ceiling} where market = '${MARKET}'`;
+
+test("who raises the ceiling waits for a low commission that is not committed yet, and is then refused", () =>
+  sessions(async (a, b) => {
+    await a.query(insert(1000, "0.0004", "0", "0.0003"));
+    const raising = failure(b.query(raise("0.0005")));
+    await untilBlocked();
+    await a.query("commit");
+    expect(await raising).toBe("rebate_within_commission");
+  }));
+
+test("who brings a low commission waits for a ceiling that is not committed yet, and is then refused", () =>
+  sessions(async (a, b) => {
+    await b.query(raise("0.0005"));
+    await b.query(insert(1000, "0.0035", "0.0005", "0.0005"));
+    const lowering = failure(a.query(insert(2000, "0.0004", "0", "0.0003")));
+    await untilBlocked();
+    await b.query("commit");
+    expect(await lowering).toBe("fee_tier_market_rebate_ceiling_fkey");
+  }));
+
+test.each([
+  ["a rebate above the ceiling", insert(5, "0.1", "0.0004", "0.0003"), "rebate_within_commission"],
+  ["a commission below it", insert(5, "0.0002", "0", "0.0003"), "rebate_within_commission"],
+  ["another ceiling", insert(5, "0.1", "0.0004", "0.0004"), "fee_tier_market_rebate_ceiling_fkey"],
+  ["5 decimals", insert(5, "0.00351", "0", "0.0003"), "rate_check"],
+  ["a rate below zero", insert(5, "0.1", "-0.0001", "0.0003"), "rate_check"],
+  ["a minimum below zero", insert(-1, "0.1", "0", "0.0003"), "fee_tier_minimum_gross_check"],
+  ["a second tier from zero", insert(0, "0.1", "0", "0.0003"), "fee_tier_pkey"],
+  ["no tier from zero", `delete from fee_tier where market = '${MARKET}'`, "tier_from_zero"],
+  ["a ceiling above a commission", raise("0.0036"), "rebate_within_commission"],
+  ["a schedule without a market", "insert into fee_schedule values ('DOGEUSD', 0)", "fee_schedule_market_fkey"],
+  [
+    "a market without a schedule",
+    "insert into market select 'DOGEUSD', 200, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, status, 1 from market where code = 'BTCUSD'",
+    "fees_are_scheduled",
+  ],
+])("the tables themselves refuse %s", async (_name, sql, constraint) => {
+  expect(await failure(db.owner.rows(sql))).toBe(constraint);
+});
+
+const rate = fc.integer({ min: 0, max: 12 }).map((n) => amountOf(`0.${String(n).padStart(4, "0")}`));
+const rates: fc.Arbitrary<Rates> = fc.record({ takerRate: rate, makerRebate: rate });
+const tierSets = fc
+  .array(rates, { minLength: 1, maxLength: 4 })
+  .map((all) => all.map((one, i) => ({ ...one, minimumGross: amountOf(`${i * 10}`) })));
+
+test("for any tiers, the rule and the tables are of one mind", async () => {
+  await fc.assert(
+    fc.asyncProperty(tierSets, async (tiers) => {
+      const refusal = whyNotTiers(tiers);
+      const ceiling = formatAmount(highestRebate(tiers));
+      const outcome = await failure(
+        db.owner.transaction(async (transaction) => {
+          await transaction.rows("delete from fee_tier where market = $1", [MARKET]);
+          await transaction.rows(raise(ceiling));
+          for (const tier of tiers) {
+            const [minimum, ...both] = [tier.minimumGross, tier.takerRate, tier.makerRebate].map(formatAmount);
+            await transaction.rows(insert(Number(minimum), must(both[0], "a rate"), must(both[1], "a rate"), ceiling));
+          }
+        }),
+      );
+      expect(outcome).toBe(refusal === undefined ? "done" : "rebate_within_commission");
+    }),
+    { numRuns: 60 },
+  );
+});

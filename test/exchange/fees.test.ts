@@ -1,0 +1,187 @@
+/** Which rates a customer is given, and what counts towards them. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import { createEngines } from "../../src/exchange/engines.ts";
+import { Fees } from "../../src/exchange/fees.ts";
+import { formatAmount } from "../../src/money/amount.ts";
+import type { Queryable } from "../../src/postgres/database.ts";
+import { must } from "../../src/std/assert.ts";
+import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { startLane } from "../support/movements.ts";
+import { expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { until } from "../support/until.ts";
+
+const NOON = Date.parse("2026-03-31T12:00:00Z");
+const DAY = 24 * 60 * 60_000;
+
+let db: TestDatabase;
+let catalogue: Catalogue;
+let time = NOON;
+const clock: Clock = { now: () => time as Instant };
+
+beforeAll(async () => {
+  db = await testDatabase();
+  catalogue = await loadCatalogue(db.database);
+});
+afterAll(async () => {
+  catalogue.close();
+  await db.close();
+});
+
+/** A customer who traded so much, by market and day: { "BTCUSD 2026-03-01": "100000" }. */
+async function customer(traded: Readonly<Record<string, string>>): Promise<Trader["customerId"]> {
+  const [row] = await db.owner.rows<{ id: Trader["customerId"] }>(
+    "insert into customer (id, name, created_at) values (gen_random_uuid(), 'x', now()) returning id",
+  );
+  const { id } = must(row, "a customer was made");
+  for (const [name, gross] of Object.entries(traded)) await trade(id, name, gross);
+  return id;
+}
+
+async function trade(customerId: Trader["customerId"], name: string, gross: string): Promise<void> {
+  const [market, day] = name.split(" ");
+  await db.owner.rows("insert into traded_day (customer_id, day, market, gross, seq) values ($1, $2, $3, $4, 1)", [
+    customerId,
+    day,
+    market,
+    gross,
+  ]);
+}
+
+async function rates(fees: Fees, customerId: Trader["customerId"], market = "BTCUSD"): Promise<string> {
+  const found = await fees.ratesOf(customerId, must(catalogue.findMarket(market), "the market is there"));
+  return `${formatAmount(found.takerRate)} ${formatAmount(found.makerRebate)}`;
+}
+
+const newFees = (database: Queryable = db.database): Fees => new Fees({ database, catalogue, clock });
+
+test.each([
+  ["nothing", {}, "0.0035 0.0003"],
+  ["a little less than the second tier asks for", { "BTCUSD 2026-03-31": "99999.999999999999999999" }, "0.0035 0.0003"],
+  ["exactly what the second tier asks for", { "BTCUSD 2026-03-31": "100000" }, "0.0025 0.0003"],
+  ["more than all tiers", { "BTCUSD 2026-03-30": "1000000000" }, "0.0008 0.0006"],
+  ["it on several markets and days", { "ETHUSD 2026-03-31": "60000", "BTCUSD 2026-03-30": "40000" }, "0.0025 0.0003"],
+  ["it against another asset", { "BTCEUR 2026-03-31": "1000000" }, "0.0035 0.0003"],
+  ["it on the first of the 30 days", { "BTCUSD 2026-03-02": "100000" }, "0.0025 0.0003"],
+  ["it the day before", { "BTCUSD 2026-03-01": "1000000" }, "0.0035 0.0003"],
+])("the rates of who has traded %s", async (_name, traded, expected) => {
+  time = NOON;
+  expect(await rates(newFees(), await customer(traded))).toBe(expected);
+});
+
+test("a day is counted until midnight of the thirtieth day", async () => {
+  const id = await customer({ "BTCUSD 2026-03-02": "100000" });
+  const fees = newFees();
+  time = NOON + DAY / 2 - 1;
+  expect(await rates(fees, id)).toBe("0.0025 0.0003");
+  const report = await fees.feesOf(id);
+  expect(new Date(report.since).toISOString()).toBe("2026-03-02T00:00:00.000Z");
+  time = NOON + DAY / 2;
+  expect((await fees.feesOf(id)).since).toBe(report.since + DAY);
+  expect(await rates(fees, id)).toBe("0.0035 0.0003");
+});
+
+test("what is known of a customer is read again after three seconds, and when he asks", async () => {
+  time = NOON;
+  const id = await customer({});
+  const fees = newFees();
+  expect(await rates(fees, id)).toBe("0.0035 0.0003");
+  await trade(id, "BTCUSD 2026-03-31", "100000");
+  time += 2_999;
+  expect(await rates(fees, id)).toBe("0.0035 0.0003");
+  time += 1;
+  expect(await rates(fees, id)).toBe("0.0025 0.0003");
+  await trade(id, "ETHUSD 2026-03-31", "900000");
+  const { markets } = await fees.feesOf(id);
+  expect(markets.map(({ market }) => market)).toEqual(catalogue.listMarkets().map(({ code }) => code));
+  expect(markets.find(({ market }) => market === "LTCUSD")).toEqual({
+    market: "LTCUSD",
+    quote: "USD",
+    takerRate: 18n * 10n ** 14n,
+    makerRebate: 4n * 10n ** 14n,
+    isAgreed: false,
+    thirtyDayGross: 10n ** 24n,
+    tiers: catalogue.findMarket("LTCUSD")?.feeTiers,
+  });
+  expect(await rates(fees, id)).toBe("0.0018 0.0004");
+});
+
+test("a clock that has stepped back does not make what is known last longer", async () => {
+  time = NOON;
+  const id = await customer({});
+  const fees = newFees();
+  await rates(fees, id);
+  await trade(id, "BTCUSD 2026-03-31", "100000");
+  time = NOON - 1;
+  expect(await rates(fees, id)).toBe("0.0025 0.0003");
+});
+
+test("orders that are placed at once read once, and a read that failed is not kept", async () => {
+  time = NOON;
+  const id = await customer({ "BTCUSD 2026-03-31": "100000" });
+  let reads = 0;
+  let isAway = true;
+  const fees = newFees({
+    rows: (text, values) => {
+      reads += 1;
+      return isAway ? Promise.reject(new Error("away")) : db.database.rows(text, values);
+    },
+  });
+  await expect(rates(fees, id)).rejects.toThrow("away");
+  isAway = false;
+  reads = 0;
+  const found = await Promise.all(Array.from({ length: 50 }, () => rates(fees, id)));
+  expect(new Set(found)).toEqual(new Set(["0.0025 0.0003"]));
+  // What he traded, and what was agreed with him.
+  expect(reads).toBe(2);
+});
+
+test("each match counts for both of its parties, on the day of its time, also when midnight comes between two", async () => {
+  const books = await testDatabase();
+  const midnight = Date.parse("2031-06-01T00:00:00Z");
+  let ahead = 0;
+  const late: Clock = { now: () => (systemClock.now() + ahead) as Instant };
+  const itIs = (instant: number): void => {
+    ahead = instant - systemClock.now();
+  };
+  itIs(midnight - 10 * 60_000);
+  const { lane } = await startLane(books.database, { clock: late });
+  const exchange = new TestExchange(books, lane, await loadCatalogue(books.database));
+  const log = (): void => undefined;
+  const listMarkets = () => [exchange.market("ETHUSD")];
+  const parts = { database: books.database, lane, clock: late, catalogue: { listMarkets }, holder: "late", log };
+  const engines = createEngines(parts);
+  engines.start();
+  const buyer = await exchange.trader("buyer", "100000 USD");
+  const seller = await exchange.trader("seller", "100 ETH");
+  const tradeOnce = async (): Promise<void> => {
+    await exchange.place(seller, { market: "ETHUSD", side: "SELL", base: "0.01", price: "1000" });
+    await exchange.place(buyer, { market: "ETHUSD", side: "BUY", base: "0.01", price: "1000" });
+  };
+  const daysOf = async ({ customerId }: Trader): Promise<string[]> => {
+    const rows = await books.database.rows<{ day: string }>(
+      "select day from traded_day where customer_id = $1 order by day",
+      [customerId],
+    );
+    return rows.map(({ day }) => day);
+  };
+  await tradeOnce();
+  await exchange.untilDone();
+  expect(await daysOf(buyer)).toEqual(["2031-05-31"]);
+  itIs(midnight - 300);
+  await until("the market has traded on the next day", async () => {
+    await tradeOnce();
+    return (await daysOf(buyer)).length === 2;
+  });
+  await exchange.untilDone();
+  expect([await daysOf(buyer), await daysOf(seller)]).toEqual([
+    ["2031-05-31", "2031-06-01"],
+    ["2031-05-31", "2031-06-01"],
+  ]);
+  await expectOrdersAddUp(books.database);
+  await expectBooksBalance(books.database);
+  await engines.stop();
+  await exchange.close();
+});

@@ -1,0 +1,92 @@
+/**
+ * The token endpoint, judged by what is used outside of JavaScript: two libraries for Python as Debian packages them, and
+ * curl by hand. Where one is missing its tests say so and are skipped, unless skipping is forbidden (`required`).
+ */
+import { execFile, execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { type Asked, type Heard, type Judge, judged } from "./judge.ts";
+
+/** Debian's own, which sees Debian's packages whatever else is called python3. */
+const PYTHON = "/usr/bin/python3";
+const PROGRAMS = new URL("programs/", import.meta.url);
+
+judged(
+  {
+    name: "requests-oauthlib",
+    oneGrant: true,
+    missing: pythonPackage("requests_oauthlib"),
+    ask: inPython("requests_oauthlib_client.py"),
+  },
+  { name: "authlib", statusHidesError: true, missing: pythonPackage("authlib"), ask: inPython("authlib_client.py") },
+  { name: "curl -F", missing: program("curl"), ask: byCurl("-F") },
+  { name: "curl --data-urlencode", missing: program("curl"), ask: byCurl("--data-urlencode") },
+);
+
+function inPython(file: string): Judge["ask"] {
+  return async (authUrl, asked) =>
+    JSON.parse(
+      await outputOf(PYTHON, [fileURLToPath(new URL(file, PROGRAMS))], JSON.stringify({ authUrl, asked })),
+    ) as Heard[];
+}
+
+/** The form as curl makes it of one option for each field; `-u` puts the credentials into the header as they are. */
+function byCurl(option: "-F" | "--data-urlencode"): Judge["ask"] {
+  return async (authUrl, asked) => {
+    const heard: Heard[] = [];
+    for (const each of asked) {
+      const fields = Object.entries(fieldsOf(each)).flatMap(([name, value]) => [option, `${name}=${value}`]);
+      const basic = each.way === "basic" ? ["-u", `${each.clientId}:${each.secret}`] : [];
+      const answer = await outputOf("curl", [
+        "--silent",
+        "--show-error",
+        ...basic,
+        ...fields,
+        `${authUrl}/oauth2/token`,
+      ]);
+      heard.push(understood(JSON.parse(answer) as Record<string, string>));
+    }
+    return heard;
+  };
+}
+
+function fieldsOf({ way, clientId, secret, scope, grantType = "client_credentials" }: Asked): Record<string, string> {
+  return {
+    grant_type: grantType,
+    ...(way === "body" ? { client_id: clientId, client_secret: secret } : {}),
+    ...(scope === undefined ? {} : { scope }),
+  };
+}
+
+function understood({ error, error_description, ...body }: Readonly<Record<string, string>>): Heard {
+  if (error !== undefined) return { error, description: error_description };
+  const { access_token = "", token_type = "", scope = "", expires_in } = body;
+  return { token: access_token, type: token_type, scope, expiresIn: Number(expires_in) };
+}
+
+function outputOf(program: string, args: readonly string[], input = ""): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // oauthlib refuses addresses without TLS unless it is told that this is a test.
+    const env = { ...process.env, OAUTHLIB_INSECURE_TRANSPORT: "1" };
+    const child = execFile(program, args, { env, timeout: 60_000 }, (error, stdout) =>
+      error === null ? resolve(stdout) : reject(error),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+function pythonPackage(name: string): string | undefined {
+  return runs(PYTHON, "-c", `import ${name}`) ? undefined : `${PYTHON} has no ${name}`;
+}
+
+function program(name: string): string | undefined {
+  return runs(name, "--version") ? undefined : `there is no ${name}`;
+}
+
+function runs(name: string, ...args: string[]): boolean {
+  try {
+    execFileSync(name, args, { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}

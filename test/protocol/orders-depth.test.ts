@@ -1,0 +1,83 @@
+/** What a page of orders costs, in pages of the database that are touched, on a table of 100,000 orders of one customer. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { listOrders, type OrderFilter } from "../../src/exchange/orders-store.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import { costOf } from "../support/cost.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const ROWS = 100_000;
+const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;
+const BIG = uuid("11111111", 0) as string as CustomerId;
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+  // One order in 20,000 of each status, market and account that is rare; all rare ones are old.
+  await db.owner.rows(
+    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                         maker_rebate, ref_id, identity_id, identity_account_id, created_at, status, filled, filled_gross,
+                         held, is_triggered, reject_reason, modified_at, closed_at, seq, slot, batch)
+     select ('22222222-0000-7000-8000-' || lpad(to_hex(n % 10), 12, '0'))::uuid,
+            ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid,
+            case when old and n % 100 = 3 then 'WIFUSD' when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT',
+            'GTC', 1, 1, 0.0035, 0.0003, 'ref-' || n, 'i',
+            case when old and n % 100 = 5 then 'rare' when n % 2 = 0 then 'main' end, at, status, 0, 0,
+            case when status = 'OPEN' then 1 else 0 end, false,
+            case when status = 'REJECTED' then 'no_liquidity'::reject_reason end, at,
+            case when status <> 'OPEN' then at end, 3, 1, n / 100
+       from (select n, n < 500 as old, timestamptz '2026-01-01' + n * interval '1 s' as at,
+                    (case when n < 500 and n % 100 = 7 then 'OPEN' when n < 500 and n % 100 = 9 then 'REJECTED'
+                          when n < 500 and n % 100 = 11 then 'FILLED' else 'CANCELLED' end)::order_status as status
+               from generate_series(1, ${ROWS}) n) as made`,
+  );
+  await db.owner.rows("vacuum analyze orders");
+});
+afterAll(() => db.close());
+
+type Filter = Partial<Omit<OrderFilter, "customerId">>;
+
+const costOfPage = (filter: Filter) =>
+  costOf(db.owner, (explaining) => listOrders(explaining, { customerId: BIG, limit: 101, ...filter }));
+
+const PROFILE = uuid("22222222", 3) as string;
+const FILTERS: readonly [string, Filter, number][] = [
+  ["nothing", {}, 101],
+  ["profile", { profileId: PROFILE }, 101],
+  ["a status that is rare", { status: "OPEN" }, 5],
+  ["a status that most have", { status: "CANCELLED" }, 101],
+  ["a status that none has", { status: "PENDING_SUBMISSION" }, 0],
+  ["a market that many have", { market: "BTCUSD" }, 101],
+  ["an account that is rare", { accountId: "rare" }, 5],
+  ["an account that many have", { accountId: "main" }, 101],
+  ["an account that is not there, and a profile", { accountId: "nobody", profileId: PROFILE }, 0],
+  ["ref_ids", { refIds: ["ref-3", "ref-77777"] }, 2],
+  ["ref_ids that are not there, and a profile", { refIds: ["none"], profileId: PROFILE }, 0],
+];
+
+/** A row may lie on a page of its own; an index is a few pages deep. */
+const MOST_PAGES = 330;
+
+test.each(FILTERS)("a page by %s costs as little in the depth as at the top", async (_name, filter, found) => {
+  const top = await costOfPage(filter);
+  expect(top.rows).toBe(found);
+  expect(top.pages).toBeLessThan(MOST_PAGES);
+  const deep = await costOfPage({ ...filter, after: uuid("33333333", ROWS / 2) });
+  expect(deep.pages).toBeLessThan(MOST_PAGES);
+});
+
+/** They have no index: every order would pay for it three times in its life. */
+const WALKS: readonly [string, Filter, number][] = [
+  ["a status of closed orders that is rare", { status: "FILLED" }, 5],
+  ["a market that is rare", { market: "WIFUSD" }, 5],
+  ["a market that none has, and a status that most have", { market: "ARBUSD", status: "CANCELLED" }, 0],
+];
+
+test.each(WALKS)(
+  "a page by %s walks through all orders of the customer, which the measure sees",
+  async (_name, filter, found) => {
+    const { pages, rows } = await costOfPage(filter);
+    expect(rows).toBe(found);
+    expect(pages).toBeGreaterThan(5 * MOST_PAGES);
+  },
+);

@@ -1,0 +1,130 @@
+/** Both servers with a certificate of the operator's own, and what every answer says for safety. */
+import { once } from "node:events";
+import { copyFile, cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { get } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type PeerCertificate } from "node:tls";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Config } from "../../src/config/config.ts";
+import { createAuthServer } from "../../src/oauth/auth-server.ts";
+import { IdSource } from "../../src/std/id.ts";
+import { followTls, readTls } from "../../src/tls.ts";
+import { startToyApi } from "../support/toy-api.ts";
+import { until } from "../support/until.ts";
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parbook-tls-"));
+  // Made with openssl for a hundred years, and of no use to anybody else.
+  await cp(new URL("./certificates", import.meta.url), directory, { recursive: true });
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const path = (name: string): string => join(directory, name);
+const files = (cert: string, key: string): Pick<Config, "tlsCert" | "tlsKey"> => ({
+  tlsCert: path(cert),
+  tlsKey: path(key),
+});
+
+interface Told {
+  readonly status: number | undefined;
+  readonly headers: Record<string, unknown>;
+}
+
+/** A test's certificate is signed by nobody. */
+function askOverTls(url: string): Promise<Told> {
+  return new Promise((resolve, reject) => {
+    get(url, { rejectUnauthorized: false }, (answer) => {
+      answer.resume().on("end", () => resolve({ status: answer.statusCode, headers: answer.headers }));
+    }).on("error", reject);
+  });
+}
+
+async function certificateOf(url: string, options: object = {}): Promise<PeerCertificate> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false, ...options });
+  await once(socket, "secureConnect");
+  const certificate = socket.getPeerCertificate();
+  socket.destroy();
+  return certificate;
+}
+
+test("both servers speak TLS, nothing older than 1.2, and say that they always will", async () => {
+  const tls = await readTls(files("first.crt", "first.key"));
+  const toy = await startToyApi(undefined, { tls, baseUrl: () => "https://toy.test" });
+  const authServer = createAuthServer({
+    authUrl: () => "https://auth.toy.test",
+    keys: { published: () => [] },
+    clients: { authenticate: async () => "client_authentication_failed" },
+    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+    ids: new IdSource(),
+    log: pino({ level: "silent" }),
+    tls,
+  });
+  try {
+    const authUrl = await authServer.listen({ host: "127.0.0.1", port: 0 });
+    const safe = { "strict-transport-security": "max-age=31536000", "x-content-type-options": "nosniff" };
+    for (const url of [`${toy.url}/v2/toys`, `${toy.url}/v2/toys/%zz`, `${toy.url}/docs`, `${authUrl}/oauth2/token`]) {
+      expect((await askOverTls(url)).headers).toMatchObject(safe);
+    }
+    for (const url of [toy.url, authUrl]) {
+      expect((await certificateOf(url)).subject.CN).toBe("first");
+      const old = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" };
+      await expect(certificateOf(url, old)).rejects.toThrow(/version|alert/i);
+    }
+    await expect(fetch(toy.url.replace("https:", "http:"))).rejects.toThrow();
+  } finally {
+    await authServer.close();
+    await toy.close();
+  }
+});
+
+/** Puts a file in its place as a whole, as programs that renew certificates do. */
+async function renew(name: string, kind: "crt" | "key"): Promise<void> {
+  await copyFile(path(`${name}.${kind}`), path("draft"));
+  await rename(path("draft"), path(`live.${kind}`));
+}
+
+test("a renewed certificate is used without a restart, and one that is wrong changes nothing", async () => {
+  await renew("first", "crt");
+  await renew("first", "key");
+  const live = files("live.crt", "live.key");
+  const tls = await readTls(live);
+  if (tls === undefined) throw new Error("the files were set");
+  const toy = await startToyApi(undefined, { tls });
+  const log = pino({ level: "error" }, { write: (line: string) => void failures.push(line) });
+  const failures: string[] = [];
+  const stop = followTls(live, tls, [toy.api.server], log, 10);
+  try {
+    await renew("second", "crt");
+    await until("the half-changed pair was told of", () => failures.length > 0);
+    expect((await certificateOf(toy.url)).subject.CN).toBe("first");
+    await renew("second", "key");
+    await until("the new one is used", async () => (await certificateOf(toy.url)).subject.CN === "second");
+  } finally {
+    await stop();
+    await toy.close();
+  }
+});
+
+test("files that are no certificate with its key are told by their names, before anything is started", async () => {
+  await writeFile(path("empty.crt"), "");
+  await expect(readTls(files("none.crt", "first.key"))).rejects.toThrow(
+    `PARBOOK_TLS_CERT ${path("none.crt")} cannot be read: ENOENT`,
+  );
+  await expect(readTls(files("first.crt", "none.key"))).rejects.toThrow(
+    `PARBOOK_TLS_KEY ${path("none.key")} cannot be read: ENOENT`,
+  );
+  for (const [cert, key] of [
+    ["empty.crt", "first.key"],
+    ["first.key", "first.crt"],
+    ["first.crt", "second.key"],
+  ] as const) {
+    await expect(readTls(files(cert, key))).rejects.toThrow(
+      `PARBOOK_TLS_CERT ${path(cert)} and PARBOOK_TLS_KEY ${path(key)} are no certificate with its key in PEM: `,
+    );
+  }
+  expect(await readTls({ tlsCert: undefined, tlsKey: undefined })).toBe(undefined);
+});

@@ -1,0 +1,125 @@
+/** The OpenAPI document of a running service as a list of operations with their inputs, for tests that walk it. */
+import type { TestService } from "./service.ts";
+
+/** A JSON Schema as far as the document uses them. A reference has been followed when it comes from here. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly string[];
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly propertyNames?: Schema;
+  readonly additionalProperties?: boolean | Schema;
+  readonly "x-check"?: string;
+}
+
+export interface Input {
+  readonly where: "path" | "query" | "body";
+  readonly name: string;
+  readonly required: boolean;
+  readonly schema: Schema;
+}
+
+export interface Response {
+  readonly headers?: Readonly<Record<string, object>>;
+  readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly method: string;
+  /** With its parameters in braces. */
+  readonly path: string;
+  /** Any one of them lets a caller in; without any it is public. */
+  readonly scopes: readonly string[];
+  readonly inputs: readonly Input[];
+  /** Of its body; none when it takes no body. */
+  readonly mediaTypes: readonly string[];
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+export interface Document {
+  readonly operations: readonly Operation[];
+  readonly components: object;
+}
+
+interface RawOperation {
+  readonly operationId: string;
+  readonly security: readonly { readonly oauth2: readonly string[] }[];
+  readonly parameters?: readonly { in: "path" | "query"; name: string; required?: boolean; schema: Schema }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface RawDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+export async function readDocument(service: Pick<TestService, "call">): Promise<Document> {
+  const { paths, components } = (await service.call("GET", "/openapi.json")).body as RawDocument;
+  const named = ({ $ref, ...rest }: Schema): Schema =>
+    $ref === undefined ? rest : (components.schemas[$ref.split("/").at(-1) ?? ""] ?? {});
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      operationId: operation.operationId,
+      method: method.toUpperCase(),
+      path,
+      scopes: operation.security.flatMap(({ oauth2 }) => oauth2),
+      inputs: inputsOf(operation, named),
+      mediaTypes: Object.keys(operation.requestBody?.content ?? {}),
+      responses: operation.responses,
+    })),
+  );
+  return { operations, components };
+}
+
+function inputsOf({ parameters = [], requestBody }: RawOperation, named: (schema: Schema) => Schema): Input[] {
+  const [content] = Object.values(requestBody?.content ?? {});
+  const { properties = {}, required = [] } = content === undefined ? {} : named(content.schema);
+  const fields = Object.entries(properties).map(([name, schema]) => ({
+    where: "body" as const,
+    name,
+    required: required.includes(name),
+    schema: named(schema),
+  }));
+  const sent = parameters.map(({ in: where, name, required: needed = false, schema }) => ({
+    where,
+    name,
+    required: needed,
+    schema: named(schema),
+  }));
+  return [...sent, ...fields];
+}
+
+/** What is sent to an operation. */
+export interface Call {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+}
+
+/** The path and query of a call. What is in `raw` goes into the path as it is, not encoded. */
+export function addressOf(
+  operation: Pick<Operation, "path">,
+  { path = {}, query = {} }: Call,
+  raw: Readonly<Record<string, string>> = {},
+): string {
+  const filled = operation.path.replace(/\{([^}]+)\}/g, (_, name: string) => {
+    const value = raw[name] ?? (path[name] === undefined ? undefined : encodeURIComponent(path[name]));
+    if (value === undefined) throw new Error(`${operation.path} needs a sample of its parameter ${name}`);
+    return value;
+  });
+  const search = new URLSearchParams();
+  for (const [name, values] of Object.entries(query)) for (const value of [values].flat()) search.append(name, value);
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}

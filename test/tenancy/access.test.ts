@@ -1,0 +1,136 @@
+/**
+ * Who is let in at all (behaviour.md, sections 2 and 3): every operation of the document, without a token, with one of
+ * nobody's, and with every scope but its own.
+ */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { Api } from "../../src/http/api.ts";
+import { SCOPES } from "../../src/oauth/scopes.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { digestOfTables } from "../support/effects.ts";
+import { addressOf, type Operation, readDocument } from "../support/openapi.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { makerOf, type Owner, ownerOfEverything } from "./belongings.ts";
+import { SAMPLES } from "./inputs.ts";
+
+// A busy machine takes its time for all of these.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let service: TestService;
+let operations: readonly Operation[];
+let acme: Owner;
+let api: Api;
+beforeAll(async () => {
+  service = await startTestService({ settlementDelayMs: 86_400_000 }, undefined, (made) => {
+    api = made;
+  });
+  operations = (await readDocument(service)).operations;
+  acme = await ownerOfEverything(service, "acme", await makerOf(service));
+});
+afterAll(() => service.close());
+
+/** What anybody may read. An operation that is to be public has to be named here as well. */
+const PUBLIC = ["issueToken", "listMarkets", "getOrderBook", "getTicker", "listRecentExecutions", "listPrices"];
+/** What has no place in the document, and tells nothing of anybody. */
+const UNDOCUMENTED = [
+  ...["/docs", "/docs/favicon-32x32.png", "/docs/initializer.js", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"],
+  ...["/executiondata/{}", "/marketdata/{}", "/healthz", "/openapi.json", "/problems/{}", "/readyz"],
+];
+
+const guarded = () => operations.filter(({ scopes }) => scopes.length > 0);
+
+function call(operation: Operation, headers: Readonly<Record<string, string>>) {
+  const sample = SAMPLES[operation.operationId]?.(acme.has) ?? {};
+  const { body } = sample;
+  return service.call(operation.method, addressOf(operation, sample), { ...(body && { body }), headers });
+}
+
+test("nothing is public but what is named here", () => {
+  const open = operations.filter(({ scopes }) => scopes.length === 0);
+  expect(open.map(({ operationId }) => operationId)).toEqual(PUBLIC);
+});
+
+test("every route of the service is in the document or named here", () => {
+  const documented = operations.map(({ path }) => path.replace(/\{[^}]+\}/g, "{}"));
+  const unknown = routesOf(api).filter((path) => !documented.includes(path) && !UNDOCUMENTED.includes(path));
+  expect(routesOf(api)).toEqual(expect.arrayContaining(["/v2/transfer/platform", ...UNDOCUMENTED]));
+  expect(unknown).toEqual([]);
+});
+
+/** The paths that the router knows, a parameter as {}. It prints them as a tree, four characters to a level. */
+function routesOf(router: Pick<Api, "printRoutes">): string[] {
+  const above: string[] = [];
+  const paths = router
+    .printRoutes({ commonPrefix: false })
+    .split("\n")
+    .flatMap((line) => {
+      const [, indent = "", segment = "", methods] = /^([│├└─ ]*)(\S+)(?: \((.*)\))?$/.exec(line) ?? [];
+      const depth = indent.length / 4;
+      above.splice(depth - 1, Number.POSITIVE_INFINITY, segment);
+      return methods === undefined ? [] : [above.join("").replace(/:[^/]+/g, "{}")];
+    });
+  return [...new Set(paths)].toSorted();
+}
+
+test.each([
+  ["no token", {}, undefined],
+  ["an empty header", { authorization: "" }, undefined],
+  ["a scheme without a token", { authorization: "Bearer" }, undefined],
+  ["another scheme", { authorization: "Basic YWNtZTphY21l" }, undefined],
+  ["a token of nobody's", { authorization: "Bearer e30.e30.e30" }, "invalid_token"],
+  ["two tokens", { authorization: "Bearer a, Bearer b" }, "invalid_token"],
+  ["a token of 60,000 characters", { authorization: `Bearer ${"x".repeat(60_000)}` }, "invalid_token"],
+] as const)(
+  "with %s every operation that is not public answers 401, without an effect",
+  async (_what, headers, error) => {
+    const before = await digestOfTables(service.db.owner);
+    for (const operation of guarded()) {
+      const { status, body, headers: told } = await call(operation, { ...headers });
+      const challenge = told.get("www-authenticate") ?? "";
+      expect([operation.operationId, status, body.status]).toEqual([operation.operationId, 401, 401]);
+      expect(challenge).toMatch(/^Bearer realm="parbook"/);
+      expect(/error="([a-z_]+)"/.exec(challenge)?.[1]).toBe(error);
+    }
+    expect(await digestOfTables(service.db.owner)).toEqual(before);
+  },
+);
+
+test("without its scope an operation answers 403 that names it, without an effect", async () => {
+  const before = await digestOfTables(service.db.owner);
+  for (const [scope, guardedByIt] of byScope()) {
+    const others = Object.keys(SCOPES).filter((name) => name !== scope);
+    const authorization = `Bearer ${await service.token(acme, others.join(" "))}`;
+    for (const operation of guardedByIt) {
+      const { status, body, headers } = await call(operation, { authorization });
+      expect([operation.operationId, operation.scopes]).toEqual([operation.operationId, [scope]]);
+      expect({ status, body }).toEqual({
+        status: 403,
+        body: {
+          type: "about:blank",
+          title: "Forbidden",
+          status: 403,
+          detail: `insufficient scopes: found '${others.join(" ")}', required one of '[${scope}]'`,
+          meta: { required: [scope], granted: others },
+          request_id: headers.get("x-request-id"),
+        },
+      });
+      expect(headers.get("www-authenticate")).toContain(`error="insufficient_scope"`);
+    }
+  }
+  expect(await digestOfTables(service.db.owner)).toEqual(before);
+});
+
+test("its scope alone is enough for an operation", async () => {
+  for (const [scope, guardedByIt] of byScope()) {
+    const authorization = `Bearer ${await service.token(acme, scope)}`;
+    for (const operation of guardedByIt) {
+      const { status } = await call(operation, { authorization });
+      expect([operation.operationId, status]).toEqual([operation.operationId, 200]);
+    }
+  }
+  await expectBooksBalance(service.db.owner);
+});
+
+function byScope(): Map<string, Operation[]> {
+  const scopes = new Set(guarded().flatMap((operation) => operation.scopes));
+  return new Map([...scopes].map((scope) => [scope, guarded().filter((one) => one.scopes.includes(scope))]));
+}

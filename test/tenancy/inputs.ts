@@ -1,0 +1,104 @@
+/**
+ * What each input of the API names, and a call of each operation that its caller may make. The walk does not start
+ * while an input or an operation of the document is missing here.
+ */
+import type { Call, Input, Operation } from "../support/openapi.ts";
+import type { Belongings } from "./belongings.ts";
+
+/**
+ * What an input names:
+ * - `reference`: by its id, something that must be the caller's own; else 404, or as a filter an empty list.
+ * - `receiver`: a profile that may be anybody's. The one exception (behaviour.md, section 1).
+ * - `number`: it is compared, and looks nothing up.
+ * - `word`: the caller's own name for something, free text that means nothing to anybody else.
+ * - `cursor`: a place in one of the caller's own lists.
+ * - `nothing`: no thing of anybody's: amounts, codes, times, choices.
+ */
+export type Naming = "reference" | "receiver" | "number" | "word" | "cursor" | "nothing";
+
+const NAMINGS: Readonly<Record<Exclude<Naming, "receiver">, string>> = {
+  reference: "id ids profile_id profile_ids order_id group_ids from_profile_id to_profile_id recipient_profile_id",
+  number: "since_execution_id",
+  word: "ref_id ref_ids account_id account_ids identity_id identity_ids identity_account_id nickname from_identity_id from_account_id to_identity_id to_account_id description metadata recipient_metadata",
+  cursor: "page_cursor",
+  nothing:
+    "amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network expiration_date increment limit market markets max_data_points order order_by order_time.begin order_time.end price quote_amount range.begin range.end self_match_prevention_id side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte",
+};
+
+const NAMING_OF = new Map<string, Naming>(
+  Object.entries(NAMINGS).flatMap(([naming, names]) => names.split(" ").map((name) => [name, naming as Naming])),
+);
+
+export function namingOf({ operationId }: Operation, { name }: Input): Naming | undefined {
+  if (operationId === "createPlatformTransfer" && name === "to_profile_id") return "receiver";
+  return NAMING_OF.get(name);
+}
+
+/** Whether the document says that it is an id, whatever it is called. */
+function looksLikeAnId({ name, schema }: Input): boolean {
+  const { format, "x-check": check } = schema.items ?? schema;
+  return format === "uuid" || check === "uuid" || check === "profile_id" || /(^|_)ids?$/.test(name);
+}
+
+const move = (own: Belongings): Call => ({
+  body: { from_profile_id: own.profile, to_profile_id: own.defaultProfile, amount: "1", asset: "USD" },
+});
+const profile = (own: Belongings): Call => ({ path: { id: own.spareProfile } });
+const ofProfile = (own: Belongings): Call => ({ path: { profile_id: own.profile } });
+const order = (own: Belongings): Call => ({ path: { profile_id: own.profile, id: own.openOrder } });
+const list = (): Call => ({});
+
+/** A call of each operation that asks for a token, with everything that is needed and nothing else. */
+export const SAMPLES: Readonly<Record<string, (own: Belongings) => Call>> = {
+  createProfile: () => ({ body: { nickname: `made by the walk ${Math.random()}` } }),
+  listProfiles: list,
+  getProfile: profile,
+  updateProfile: (own) => ({ ...profile(own), body: { description: "changed by the walk" } }),
+  deactivateProfile: profile,
+  listBalances: profile,
+  getBalance: (own) => ({ path: { id: own.profile, asset: "USD" } }),
+  createPlatformTransfer: move,
+  createInternalTransfer: move,
+  getTransfer: (own) => ({ path: { id: own.transfer } }),
+  listTransfers: list,
+  createStablecoinConversion: (own) => ({
+    body: { profile_id: own.profile, amount: "1", source_asset: "USD", target_asset: "USDG" },
+  }),
+  listStablecoinConversions: list,
+  getStablecoinConversion: (own) => ({ path: { id: own.conversion } }),
+  cancelStablecoinConversion: (own) => ({ path: { id: own.conversion } }),
+  createSandboxDeposit: (own) => ({ path: { id: own.profile }, body: { asset: "USD", amount: "1" } }),
+  placeOrder: (own) => ({
+    ...ofProfile(own),
+    body: { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.01", price: "20000" },
+  }),
+  listProfileOrders: ofProfile,
+  cancelOrder: order,
+  getOrder: order,
+  listOrders: list,
+  listExecutions: list,
+  listFees: list,
+  listProfileExecutions: ofProfile,
+  listHistoricalCandles: () => ({ path: { market: "BTCUSD" }, query: { increment: "ONE_MINUTE" } }),
+};
+
+/** What is missing here, each as a sentence that says what to add. */
+export function uncovered(operations: readonly Operation[]): string[] {
+  const withoutSample = operations
+    .filter(({ operationId }) => SAMPLES[operationId] === undefined)
+    .map(({ operationId }) => `${operationId}: add to SAMPLES a call of it that its caller may make`);
+  const withoutNaming = operations.flatMap((operation) =>
+    operation.inputs
+      .filter((input) => namingOf(operation, input) === undefined)
+      .map(({ name }) => `${operation.operationId}: say in NAMINGS what its input ${name} names`),
+  );
+  const taken = operations.flatMap((operation) =>
+    operation.inputs
+      .filter((input) => looksLikeAnId(input) && namingOf(operation, input) === "nothing" && !NO_ID.has(input.name))
+      .map(({ name }) => `${operation.operationId}: its input ${name} looks like an id, so it cannot name nothing`),
+  );
+  return [...withoutSample, ...withoutNaming, ...taken];
+}
+
+/** Called like an id, but refused whatever is in it. */
+const NO_ID = new Set(["self_match_prevention_id"]);
