@@ -2,9 +2,7 @@
  * The service, built by hand: the core, and on it whatever this process's roles ask for. Nothing listens before
  * everything behind it works; stopping goes the other way round.
  */
-import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { FastifyInstance, onRequestHookHandler } from "fastify";
+import { rm } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { Refusal } from "./audit/refusal.ts";
 import { Refusals } from "./audit/refusals.ts";
@@ -12,47 +10,33 @@ import { applyBootstrap } from "./bootstrap/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./bootstrap/bootstrap-file.ts";
 import { ensureDemoFile } from "./bootstrap/demo-file.ts";
 import { refuseDemo, refuseDemoClients } from "./bootstrap/refuse-demo.ts";
-import type { MarketCode } from "./catalogue/market.ts";
 import type { Config } from "./config/config.ts";
-import { type Conversions, createConversions } from "./conversions/conversions.ts";
+import { createConversions } from "./conversions/conversions.ts";
 import { Settlement } from "./conversions/settlement.ts";
-import { type Core, closeAll, openCore, StartRefusal } from "./core.ts";
+import { type Core, closeAll, openCore } from "./core.ts";
+import { announce, makeDataDirectory, readyFile } from "./data-directory.ts";
 import { createEngines, type EngineEvent, type Engines } from "./exchange/engines.ts";
-import { createExchange, type Exchange } from "./exchange/exchange.ts";
-import { feedRoutes } from "./http/feeds/feeds.ts";
-import { balanceRoutes } from "./http/routes/balances.ts";
-import { conversionRoutes } from "./http/routes/conversions.ts";
-import { executionRoutes } from "./http/routes/executions.ts";
-import { feeRoutes } from "./http/routes/fees.ts";
+import { createExchange } from "./exchange/exchange.ts";
 import { healthRoutes } from "./http/routes/health.ts";
-import { marketDataRoutes } from "./http/routes/market-data.ts";
-import { marketRoutes } from "./http/routes/markets.ts";
-import { orderRoutes } from "./http/routes/orders.ts";
-import { profileRoutes } from "./http/routes/profiles.ts";
-import { sandboxRoutes } from "./http/routes/sandbox.ts";
-import { transferRoutes } from "./http/routes/transfers.ts";
 import { type Api, createApi } from "./http/server.ts";
-import { readBalances } from "./ledger/balances.ts";
 import { isAmong } from "./limits/address.ts";
 import { boundConnections, type ConnectionBounds } from "./limits/connections.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
+import { gate, listen, ownAddress } from "./listening.ts";
 import { Maker, type MakerEvent } from "./maker/maker.ts";
-import { type AssetCode, USD } from "./money/asset.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
+import { addResources, type Domain } from "./resources.ts";
 import type { ReadinessChecks } from "./std/readiness.ts";
 import { followTls, readTls, refusePlainHttp, type Tls } from "./tls.ts";
-import { createTransfers, type Transfers } from "./transfers/transfers.ts";
+import { createTransfers } from "./transfers/transfers.ts";
 
-export interface Service {
+export interface Service extends Domain {
   readonly baseUrl: string;
   readonly authUrl: string;
   /** What was applied at the start, when there was anything. */
   readonly bootstrap: BootstrapFile | undefined;
   readonly core: Core;
-  readonly transfers: Transfers;
-  readonly conversions: Conversions;
-  readonly exchange: Exchange;
   /** Stops accepting, finishes what is queued, and closes everything. */
   stop(): Promise<void>;
 }
@@ -145,31 +129,6 @@ async function start(
   return { ...addresses, ...parts, bootstrap, core, stop: () => closeAll(closing) };
 }
 
-/**
- * Holds requests until both servers listen. Tokens are issued and verified for both addresses, and one that was issued
- * before the other is known would be good for nothing.
- */
-function gate(): { hook: onRequestHookHandler; open: () => void } {
-  let isOpen = false;
-  const waiting: (() => void)[] = [];
-  return {
-    hook: (_request, _reply, done) => {
-      if (isOpen) done();
-      else waiting.push(done);
-    },
-    open: () => {
-      isOpen = true;
-      for (const go of waiting.splice(0)) go();
-    },
-  };
-}
-
-interface Domain {
-  readonly transfers: Transfers;
-  readonly conversions: Conversions;
-  readonly exchange: Exchange;
-}
-
 function createDomain(core: Core, config: Config, settlement: Settlement, engines: Engines): Domain {
   const settles = config.roles.has("worker");
   return {
@@ -247,29 +206,6 @@ function readinessOf({ database }: Core): ReadinessChecks {
   };
 }
 
-function addResources(api: Api, config: Config, core: Core, { transfers, conversions, exchange }: Domain): void {
-  const { database, profiles, catalogue } = core;
-  profileRoutes(api, profiles, transfers);
-  balanceRoutes(api, {
-    profiles,
-    catalogue,
-    readBalances: (profileId, assets, at) => readBalances(database, profileId, assets, at),
-  });
-  transferRoutes(api, transfers, profiles);
-  conversionRoutes(api, conversions, profiles);
-  if (config.mode === "sandbox") {
-    const lastPrice = (asset: AssetCode) => exchange.lastPrice(`${asset}${USD}` as MarketCode);
-    sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
-  }
-  orderRoutes(api, exchange, profiles);
-  executionRoutes(api, exchange, profiles);
-  marketRoutes(api, exchange);
-  feeRoutes(api, exchange);
-  marketDataRoutes(api, exchange);
-  // The other half is for those who ask and go.
-  feedRoutes(api, exchange, { mostReaders: Math.ceil(config.maxConnections / 2) });
-}
-
 /** One seed for all sandboxes: what was tried on one gives the same prices on another. */
 const SEED = "parbook";
 
@@ -297,9 +233,6 @@ function logEngine(log: Logger, event: EngineEvent): void {
   else log.debug(event, `the engine of ${market}: ${kind.replaceAll("_", " ")}`);
 }
 
-/** The data directory when it is ours to make: what is in it is secrets, or leads to money. */
-const OWNER_ALONE = 0o700;
-
 /** The operator's file; in sandbox mode without one, the demo's. */
 async function bootstrapFrom(config: Config, { ids, database }: Core): Promise<BootstrapFile | undefined> {
   const own = config.bootstrap === undefined ? undefined : await readBootstrapFile(config.bootstrap);
@@ -308,43 +241,6 @@ async function bootstrapFrom(config: Config, { ids, database }: Core): Promise<B
     await refuseDemoClients(database);
   }
   if (own !== undefined || config.mode === "production") return own;
-  await mkdir(config.dataDir, { recursive: true, mode: OWNER_ALONE });
+  await makeDataDirectory(config.dataDir);
   return readBootstrapFile(await ensureDemoFile(config.dataDir, ids));
-}
-
-/** Listens, and answers the port. The usual mishaps are told in a line. */
-async function listen(server: FastifyInstance | Api, host: string, port: number, setting: string): Promise<number> {
-  try {
-    await server.listen({ host, port });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE") {
-      throw new StartRefusal(`port ${port} on ${host} is in use: stop what uses it, or set ${setting} to another one`);
-    }
-    if (code === "EACCES")
-      throw new StartRefusal(`port ${port} on ${host} may not be used: set ${setting} to another one`);
-    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-      throw new StartRefusal(`PARBOOK_HOST ${host} is not an address of this machine`);
-    }
-    throw error;
-  }
-  const address = server.server.address();
-  return typeof address === "object" && address !== null ? address.port : port;
-}
-
-function ownAddress({ host, tlsCert }: Config, port: number): string {
-  return `${tlsCert === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-export const readyFile = (dataDir: string): string => join(dataDir, "ready.json");
-
-/** Writes `ready.json`, whole or not at all, for whoever waits for the service. */
-async function announce(dataDir: string, { baseUrl, authUrl }: Addresses): Promise<{ withdraw: () => Promise<void> }> {
-  await mkdir(dataDir, { recursive: true, mode: OWNER_ALONE });
-  const path = readyFile(dataDir);
-  const draft = `${path}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify({ base_url: baseUrl, auth_url: authUrl, pid: process.pid })}\n`);
-  await chmod(draft, 0o644);
-  await rename(draft, path);
-  return { withdraw: () => rm(path, { force: true }) };
 }

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { readBootstrapFile } from "../bootstrap/bootstrap-file.ts";
 import { demoFile } from "../bootstrap/demo-file.ts";
 import type { Config } from "../config/config.ts";
-import { readyFile } from "../main.ts";
+import { readyFile } from "../data-directory.ts";
 import { must } from "../std/assert.ts";
 import { IdSource } from "../std/id.ts";
 import { pause } from "../std/pause.ts";
