@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
+import { neighbourhood } from "../limits/address.ts";
 import type { Grant } from "../oauth/grant.ts";
 import type { Scope } from "../oauth/scopes.ts";
 import { must } from "../std/assert.ts";
@@ -30,6 +31,11 @@ const grants = new WeakMap<FastifyRequest, Grant>();
 
 export function grantOf(request: FastifyRequest): Grant {
   return must(grants.get(request), "a route that asks who calls is not public");
+}
+
+/** Whose request it is: a customer's, or, where nobody has to be known, an address's. */
+export function callerOf(request: FastifyRequest): string {
+  return grants.get(request)?.customerId ?? neighbourhood(request.ip);
 }
 
 export interface Guarding {

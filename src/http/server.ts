@@ -1,7 +1,7 @@
 /**
  * The HTTP API: one Fastify server with everything in it that is the same for all routes. A request passes, in this
- * order: its id, 404 and 405, shutting down, load, token, rate, scope, body, shape; then the handler. Whatever is thrown on
- * the way leaves as a problem (`faults.ts`).
+ * order: its id, 404 and 405, shutting down, load, token, rate, scope, the caller's room, body, shape, the caller's turn;
+ * then the handler. Whatever is thrown on the way leaves as a problem (`faults.ts`).
  *
  * A file in routes/ looks like this. The schema is validator, serialiser and document at once; the handler returns
  * the body or throws a problem; `request.grant` says who calls.
@@ -48,6 +48,7 @@ import { type Admit, admitAddress, admitBy } from "./rate-limiting.ts";
 import { readJson } from "./reading.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
+import { createTurnstiles, inTurn, refuseCrowd, type Turnstiles } from "./taking-turns.ts";
 import { refuseCodedBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
 import { AJV, readByTheSchemas } from "./validation.ts";
 
@@ -61,6 +62,8 @@ export interface ApiOptions {
   readonly verify: Verify;
   /** Whether there is no room for more work. Then a write is refused before its token and body are read. */
   readonly refusesWork: () => string | undefined;
+  /** How many requests are worked on at once, and how many wait. */
+  readonly turnstiles?: Turnstiles;
   /** Told of every refusal of authority. Nobody waits for it. */
   readonly onRefused?: (refusal: Refusal) => void;
   /** Left out: nothing is limited. */
@@ -84,7 +87,7 @@ const PATIENCE: Patience = { headersMs: 20_000, requestMs: 30_000, checkEveryMs:
 /** Builds the API without its resources: routes are added to it, then it listens. */
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl);
-  const { patience = PATIENCE, trustedProxies = [] } = options;
+  const { patience = PATIENCE, trustedProxies = [], turnstiles = createTurnstiles() } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
@@ -130,7 +133,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   refuseUnsoundHeaders(api);
   refuseWhileClosing(api);
   const admit = admitBy(options.limiter);
-  api.addHook("onRoute", (route) => prepareRoute(route, options, admit));
+  api.addHook("onRoute", (route) => prepareRoute(route, options, admit, turnstiles));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
   await referencePage(api, options.authUrl);
@@ -176,13 +179,18 @@ function prepareRoute(
   route: RouteOptions,
   { verify, refusesWork, onRefused = () => {} }: ApiOptions,
   admit: Admit,
+  { reads, writes }: Turnstiles,
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
-  const before: onRequestHookHandler[] = [];
-  if ([route.method].flat().some((method) => WRITES.has(method))) before.push(refuseWork(refusesWork));
+  const isWrite = [route.method].flat().some((method) => WRITES.has(method));
   const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onRefused });
-  const hooks = [...before, entrance];
+  const hooks = [...(isWrite ? [refuseWork(refusesWork)] : []), entrance];
+  if (route.config?.takesTurns !== false) {
+    const turnstile = isWrite ? writes : reads;
+    hooks.push(refuseCrowd(turnstile));
+    route.handler = inTurn(turnstile, route.handler);
+  }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
   route.preValidation = [readByTheSchemas(route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }

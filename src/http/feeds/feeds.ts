@@ -72,7 +72,7 @@ export function feedRoutes(api: Api, exchange: FeedExchange, bounds: Partial<Fee
     };
     const schema = { hide: true, params: Type.Object({ market: MarketParam }) };
     // A handshake costs what the request does that reads the same.
-    const config = { scope: "public", rate } as const;
+    const config = { scope: "public", rate, takesTurns: false } as const;
     api.get(`/${name}/:market`, { config, schema, exposeHeadRoute: false }, (request, reply) => {
       const market = marketInPath(exchange, (request.params as { readonly market: string }).market);
       upgrades.check(request);

@@ -4,7 +4,10 @@ import { unavailable } from "../problems.ts";
 import type { Api } from "../server.ts";
 
 export function healthRoutes(api: Api, checks: ReadinessChecks): void {
-  const options = { config: { scope: "public" as const, rate: "none" as const }, schema: { hide: true } };
+  const options = {
+    config: { scope: "public" as const, rate: "none" as const, takesTurns: false as const },
+    schema: { hide: true },
+  };
   api.get("/healthz", options, async () => ({ status: "alive" }));
   api.get("/readyz", options, async () => {
     const missing = await failingChecks(checks);

@@ -8,6 +8,7 @@ import { page, pageRequest } from "../paging.ts";
 import { errors } from "../problem-responses.ts";
 import { notFound, Problem } from "../problems.ts";
 import { AccountId, ListOf, ListQuery, ProfileIdParam, RefId, Repeatable, UuidText, uuidOf } from "../schemas.ts";
+import { letOthersGo } from "../taking-turns.ts";
 import { idsWithin, interval, readInterval } from "../time-range.ts";
 import { idPosition, nameTaken, profileInPath } from "../wire.ts";
 import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
@@ -66,6 +67,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
         const existing = await exchange.findOrderOfCustomer(grant.customerId, outcome.id as OrderId);
         throw nameTaken("ref_id", body, existing && orderBody(existing, exchange));
       }
+      letOthersGo(request);
       const order = await exchange.untilClosed(outcome.value, body.await_fill_millis ?? 0, whenGone(reply));
       return orderBody(order, exchange);
     },

@@ -1,0 +1,68 @@
+/**
+ * Requests that are worked on at once: reads and writes have a turnstile each. Whether there is room is looked at before
+ * the body is read; a turn is taken when the request is whole and sound, so that a body that trickles in holds up nobody.
+ */
+import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
+import { Turnstile } from "../limits/turnstile.ts";
+import { callerOf } from "./guard.ts";
+import { type Problem, unavailable } from "./problems.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** False for what asks nothing of the database. */
+    takesTurns?: false;
+  }
+}
+
+/** Together fewer than the pool has connections: what the house itself has to read finds some still. */
+const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, patienceMs: 2_000 };
+
+/**
+ * Alone a customer may fill the ledger's batches. Beside others he has a share that makes small ones: three quarters of what
+ * he would get, while those who come between wait for no more than such a batch (docs/decisions/0017).
+ */
+const WRITES = { most: 1_000, atOnce: 1_000, alone: 1_000, share: 16, patienceMs: 2_000 };
+
+export interface Turnstiles {
+  readonly reads: Turnstile;
+  readonly writes: Turnstile;
+}
+
+export const createTurnstiles = (): Turnstiles => ({ reads: new Turnstile(READS), writes: new Turnstile(WRITES) });
+
+/** Refuses whose line is full, before the body is read. */
+export function refuseCrowd(turnstile: Turnstile): onRequestHookHandler {
+  return (request, _reply, done) => {
+    if (turnstile.hasRoomFor(callerOf(request))) done();
+    else done(crowded());
+  };
+}
+
+const leaving = new WeakMap<FastifyRequest, () => void>();
+
+/** The handler, when it is the caller's turn. */
+export function inTurn(turnstile: Turnstile, handler: RouteHandlerMethod): RouteHandlerMethod {
+  return async function (request, reply) {
+    const caller = callerOf(request);
+    if (!(await turnstile.enter(caller))) throw crowded();
+    let isInside = true;
+    const leave = (): void => {
+      if (isInside) turnstile.leave(caller);
+      isInside = false;
+    };
+    leaving.set(request, leave);
+    try {
+      if (reply.raw.destroyed) throw unavailable("nobody waits for the answer any more");
+      return await handler.call(this, request, reply);
+    } finally {
+      leave();
+    }
+  };
+}
+
+/** From here on the request only waits for something to happen, and keeps nobody from his turn. */
+export function letOthersGo(request: FastifyRequest): void {
+  leaving.get(request)?.();
+}
+
+const crowded = (): Problem => unavailable("there is more work waiting than can be taken on");

@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { Turnstile, type TurnstileBounds } from "./turnstile.ts";
+
+const BOUNDS: TurnstileBounds = { most: 100, atOnce: 100, alone: 100, share: 2, patienceMs: 2_000 };
+
+/** A turnstile with a clock of its own, and a list of who came in or was sent away, in that order. */
+function start(bounds: Partial<TurnstileBounds> = {}) {
+  const clock = { now: 1_000_000 };
+  const turnstile = new Turnstile({ ...BOUNDS, ...bounds }, () => clock.now);
+  const told: string[] = [];
+  /** One letter for each request: the caller. */
+  const come = async (callers: string): Promise<void> => {
+    for (const caller of callers) {
+      void turnstile.enter(caller).then((isIn) => told.push(isIn ? caller : `no ${caller}`));
+    }
+    await settled();
+  };
+  const leave = async (callers: string): Promise<void> => {
+    for (const caller of callers) turnstile.leave(caller);
+    await settled();
+  };
+  /** What was told since this was asked last. */
+  const news = (): string => told.splice(0).join(" ");
+  return { turnstile, clock, come, leave, news };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("who is alone may have all that there is", async () => {
+  const { come, news } = start({ alone: 5 });
+  await come("aaaaaaa");
+  expect(news()).toBe("a a a a a");
+});
+
+test("beside others a caller has his share, and the rest of his requests wait behind one another", async () => {
+  const { come, leave, news } = start();
+  await come("b");
+  await come("aaaaa");
+  expect(news()).toBe("b a a");
+  await come("b");
+  expect(news()).toBe("b");
+  await leave("a");
+  expect(news()).toBe("a");
+});
+
+test("who had all when another comes gives up what is past his share, as he is answered", async () => {
+  const { come, leave, news } = start();
+  await come("aaaab");
+  await come("aaa");
+  expect(news()).toBe("a a a a b");
+  await leave("aa");
+  expect(news()).toBe("");
+  await leave("a");
+  expect(news()).toBe("a");
+});
+
+test("who asks one thing after the other counts as there between two of them, and for a second after the last", async () => {
+  const { clock, come, leave, news } = start();
+  await come("b");
+  await come("aaaaa");
+  await leave("b");
+  clock.now += 999;
+  await leave("a");
+  expect(news()).toBe("b a a a");
+  clock.now += 101;
+  await leave("a");
+  expect(news()).toBe("a a");
+});
+
+test("what is bounded in all is given out in turns", async () => {
+  const { come, leave, news } = start({ atOnce: 2, share: 2, alone: 2 });
+  await come("aaaaabbbc");
+  expect(news()).toBe("a a");
+  await leave("a");
+  await leave("a");
+  await leave("b");
+  await leave("c");
+  expect(news()).toBe("a b c a");
+});
+
+test("a line is as long as the room that is left, and whoever comes next finds some", async () => {
+  const { turnstile, come, news } = start({ most: 12, alone: 2 });
+  await come("aaaaaaaaaaaa");
+  expect(news()).toBe("a a no a no a no a no a no a no a");
+  await come("bbbbbb");
+  expect(news()).toBe("b b no b no b no b");
+  expect([turnstile.size, turnstile.isFull, turnstile.hasRoomFor("a"), turnstile.hasRoomFor("c")]).toEqual([
+    9,
+    false,
+    false,
+    true,
+  ]);
+});
+
+test("however many come, there are never more than the bound", async () => {
+  const { turnstile, come } = start({ most: 10 });
+  for (const caller of "abcdefghijklmnop") await come(caller.repeat(10));
+  expect([turnstile.size, turnstile.isFull]).toEqual([10, true]);
+});
+
+test("nobody waits longer than a while, also when nobody leaves", async () => {
+  const { clock, come, news } = start({ alone: 1 });
+  await come("aa");
+  clock.now += 1_999;
+  await come("a");
+  expect(news()).toBe("a");
+  clock.now += 101;
+  await expect.poll(news).toBe("no a");
+  clock.now += 1_900;
+  await expect.poll(news).toBe("no a");
+});
+
+test("whoever was not here lately is forgotten", async () => {
+  const { clock, come, leave, news } = start();
+  for (const caller of "bcdefgh") {
+    await come(caller);
+    await leave(caller);
+  }
+  news();
+  clock.now += 1_000;
+  await come("aaa");
+  expect(news()).toBe("a a a");
+});
