@@ -13,6 +13,8 @@ export interface Provided {
   readonly service: ClientConfig;
   /** How the owner of the tables connects; undefined when migrations are not ours to apply. */
   readonly owner: ClientConfig | undefined;
+  /** Who may do everything, with an embedded server. */
+  readonly superuser: ClientConfig | undefined;
   /** Nobody else can be using the database, so leases that were left behind are free. */
   readonly exclusive: boolean;
   close(): Promise<void>;
@@ -45,7 +47,7 @@ export async function provideDatabase(
     return { ...connections(running), owner: undefined, exclusive: false, close: async () => running.close() };
   }
   if (purpose === "command" && !(await isEmbedded(config.dataDir))) throw new NoDatabase(config.dataDir);
-  const server = await startEmbedded({ directory: config.dataDir, log });
+  const server = await startEmbedded({ directory: config.dataDir, log, walArchive: config.walArchive });
   try {
     await makeDatabase(server);
   } catch (error) {
@@ -57,8 +59,9 @@ export async function provideDatabase(
 
 type Connected = Pick<EmbeddedServer, "connection">;
 
-function connections({ connection }: Connected): Pick<Provided, "service" | "owner"> {
-  return { service: connection(DATABASE, SERVICE_ROLE), owner: connection(DATABASE, SUPERUSER) };
+function connections({ connection }: Connected): Pick<Provided, "service" | "owner" | "superuser"> {
+  const superuser = connection(DATABASE, SUPERUSER);
+  return { service: connection(DATABASE, SERVICE_ROLE), owner: superuser, superuser };
 }
 
 /** The database and the service's role in the embedded server, made when they are not there yet. */
@@ -90,6 +93,7 @@ function external(url: string, { mode, migrateUrl }: Config): Provided {
   return {
     service: connectionOf(url),
     owner: owner === undefined ? undefined : connectionOf(owner),
+    superuser: undefined,
     exclusive: false,
     close: async () => undefined,
   };

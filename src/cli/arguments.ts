@@ -1,9 +1,11 @@
 /** What is typed, read into what it means. Whatever is not right is told before anything is started. */
+import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { type FeeTier, isRate } from "../catalogue/fee-tiers.ts";
 import type { RequestedAmount } from "../ledger/refusals.ts";
 import { type Amount, parseAmount, ZERO } from "../money/amount.ts";
 import { isScope, SCOPES } from "../oauth/scopes.ts";
+import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
 
@@ -41,6 +43,18 @@ export function readTier(text: string): FeeTier {
 export function readText(text: string): string {
   if (text.length >= 1 && text.length <= 100 && !text.includes("\0")) return text;
   throw new InvalidArgumentError("It has to have 1 to 100 characters.");
+}
+
+/** A file or directory, as it is called from where the command is run. */
+export function readPath(text: string): string {
+  if (text !== "" && !text.includes("\0")) return resolve(text);
+  throw new InvalidArgumentError("It is not a path.");
+}
+
+export function readTime(text: string): Date {
+  const instant = parseInstant(text, "down");
+  if (instant !== undefined) return new Date(instant);
+  throw new InvalidArgumentError("It is not a time of RFC 3339, such as 2026-11-21T14:05:00Z.");
 }
 
 /** Scopes with commas between them, or `*`. */

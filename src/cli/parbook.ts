@@ -1,6 +1,7 @@
 /** The command line. Every error is a line on standard error; the exit codes are in `failure.ts`. */
 import { Command } from "commander";
 import { addAuditCommands } from "./audit.ts";
+import { addBackup } from "./backup.ts";
 import { addClientCommands } from "./clients.ts";
 import { addCrossingCommands } from "./crossings.ts";
 import { addCustomerCommands } from "./customers.ts";
@@ -10,6 +11,7 @@ import { addFeeCommands } from "./fees.ts";
 import { addKeyCommands } from "./keys.ts";
 import { addMarketCommands } from "./markets.ts";
 import { addMigrate } from "./migrate.ts";
+import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
 import { addStart } from "./start.ts";
 import { addVerify } from "./verify.ts";
@@ -42,6 +44,8 @@ function buildProgram(): Command {
   addFeeCommands(program);
   addAuditCommands(program);
   addVerify(program);
+  addBackup(program);
+  addRestore(program);
   addSchema(program);
   return program;
 }

@@ -5,6 +5,7 @@ import type { Foundation } from "../core.ts";
 import { formatReport } from "../verify/report.ts";
 import { type VerifyReport, verifyAll } from "../verify/verify.ts";
 import { type Answer, addCommand, answering, Refused, withFoundation } from "./command.ts";
+import { headOf, headRecord } from "./heads.ts";
 
 interface VerifyCommandOptions {
   readonly checkpoint?: string;
@@ -32,7 +33,7 @@ async function verifyBooks({ database }: Foundation, { checkpoint }: VerifyComma
   return { json: reportRecord(report), prose: reportText(report), failed: !report.sound };
 }
 
-function reportText(report: VerifyReport): string {
+export function reportText(report: VerifyReport): string {
   const against = report.hadCheckpoint
     ? "The chains were compared with a checkpoint."
     : "There was no checkpoint: whoever owns the database could have made the chains again as a whole.";
@@ -40,7 +41,7 @@ function reportText(report: VerifyReport): string {
   return [formatReport(report.checks), "", against, verdict].join("\n");
 }
 
-function reportRecord({ sound, hadCheckpoint, checks, heads }: VerifyReport) {
+export function reportRecord({ sound, hadCheckpoint, checks, heads }: VerifyReport) {
   return {
     sound,
     had_checkpoint: hadCheckpoint,
@@ -54,8 +55,6 @@ function reportRecord({ sound, hadCheckpoint, checks, heads }: VerifyReport) {
   };
 }
 
-const headRecord = ({ slot, n, hash }: Heads[number]) => ({ slot, n: n.toString(), hash: hash.toString("hex") });
-
 /** Undefined when there is no such file yet: the first run makes it. */
 async function readHeads(path: string): Promise<Heads | undefined> {
   let text: string;
@@ -67,7 +66,7 @@ async function readHeads(path: string): Promise<Heads | undefined> {
   }
   try {
     const { heads } = JSON.parse(text) as { heads: ReturnType<typeof headRecord>[] };
-    return heads.map(({ slot, n, hash }) => ({ slot, n: BigInt(n), hash: Buffer.from(hash, "hex") }));
+    return heads.map(headOf);
   } catch (error) {
     throw new Refused(`${path} is not a checkpoint that verify has written: ${(error as Error).message}`);
   }

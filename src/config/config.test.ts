@@ -23,6 +23,7 @@ test("without settings it is a sandbox on loopback with an embedded database", (
     baseUrl: undefined,
     authUrl: undefined,
     dataDir: resolve("data"),
+    walArchive: undefined,
     databaseUrl: undefined,
     migrateUrl: undefined,
     bootstrap: undefined,

@@ -4,6 +4,7 @@
  */
 import { resolve } from "node:path";
 import { DEFAULT_RATES, type Rates } from "../limits/rates.ts";
+import { isPlainPath } from "../std/plain-path.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
 import { type Setting, Wrong } from "./setting.ts";
@@ -25,6 +26,8 @@ export interface Config {
   readonly baseUrl: string | undefined;
   readonly authUrl: string | undefined;
   readonly dataDir: string;
+  /** Where the embedded PostgreSQL archives its log. Undefined: nowhere. */
+  readonly walArchive: string | undefined;
   /** As the service's role. Undefined: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
   /** As the owner of the tables. */
@@ -93,6 +96,7 @@ export function readConfig(environment: Environment): Config {
     baseUrl: get("PARBOOK_BASE_URL", url(["http:", "https:"])),
     authUrl: get("PARBOOK_AUTH_URL", url(["http:", "https:"])),
     dataDir: get("PARBOOK_DATA_DIR", { absent: resolve("data"), read: (text) => resolve(text) }),
+    walArchive: get("PARBOOK_WAL_ARCHIVE", walArchive),
     databaseUrl: get("PARBOOK_DATABASE_URL", url(["postgres:", "postgresql:"])),
     migrateUrl: get("PARBOOK_MIGRATE_URL", url(["postgres:", "postgresql:"])),
     bootstrap,
@@ -121,6 +125,9 @@ function contradictions(config: Config): string[] {
   if (config.migrateUrl !== undefined && config.databaseUrl === undefined) {
     lines.push("PARBOOK_MIGRATE_URL is set without PARBOOK_DATABASE_URL: the embedded database migrates itself");
   }
+  if (config.walArchive !== undefined && config.databaseUrl !== undefined) {
+    lines.push("PARBOOK_WAL_ARCHIVE is for the embedded database: PARBOOK_DATABASE_URL names one of your own");
+  }
   if (config.port !== 0 && config.port === config.authPort) {
     lines.push(`PARBOOK_PORT and PARBOOK_AUTH_PORT are both ${config.port}: they are two servers`);
   }
@@ -141,6 +148,15 @@ function misspelt(environment: Environment, known: ReadonlySet<string>): string[
 function shown(name: string, text: string): string[] {
   return /DATABASE|MIGRATE|ENCRYPTION/.test(name) ? [] : [JSON.stringify(text.slice(0, 100))];
 }
+
+/** It becomes part of what PostgreSQL runs in a shell, so it has to need no quoting there. */
+const walArchive: Setting<string | undefined> = {
+  absent: undefined,
+  read: (text) =>
+    isPlainPath(resolve(text))
+      ? resolve(text)
+      : new Wrong("is not a directory whose path has only letters, digits and ._-/ in it"),
+};
 
 const file: Setting<string | undefined> = { absent: undefined, read: (text) => resolve(text) };
 

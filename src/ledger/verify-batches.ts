@@ -56,6 +56,16 @@ export async function readHeads(database: Queryable): Promise<ChainHead[]> {
   return rows.map(({ slot, n, hash }) => ({ slot, n: BigInt(n), hash }));
 }
 
+/** When the latest of these batches was made; undefined when there is none. */
+export async function readLastTime(database: Queryable): Promise<Instant | undefined> {
+  const heads = await readHeads(database);
+  const [row] = await database.rows<{ at: Instant | null }>(
+    "select max(at) as at from batch where (slot, n) in (select * from unnest($1::smallint[], $2::bigint[]))",
+    [heads.map(({ slot }) => slot), heads.map(({ n }) => n.toString())],
+  );
+  return row?.at ?? undefined;
+}
+
 /** Batches and rows of one table in a page at most, but for a batch that has more rows alone. */
 const MOST_BATCHES = 500;
 const MOST_ROWS = 2 * PAGE;

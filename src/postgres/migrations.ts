@@ -9,6 +9,7 @@ import { type Database, type Queryable, serverError } from "./database.ts";
 
 /** The files lie beside `src/` and `dist/` alike. */
 const FOLDER = new URL("../../migrations/", import.meta.url);
+const UNDEFINED_TABLE = "42P01";
 const NAME = /^([0-9]{4})-.*\.sql$/;
 
 /** One line for the operator: why the schema and the program do not fit. */
@@ -79,7 +80,17 @@ export async function pendingMigrations(database: Queryable): Promise<string[]> 
     return check(await readMigrations(), await readApplied(database)).map(({ name }) => name);
   } catch (error) {
     // No table `migration`: nothing was ever applied.
-    if (serverError(error)?.code === "42P01") return (await readMigrations()).map(({ name }) => name);
+    if (serverError(error)?.code === UNDEFINED_TABLE) return (await readMigrations()).map(({ name }) => name);
+    throw error;
+  }
+}
+
+/** The name of the last one that was applied; undefined when none was. */
+export async function lastMigration(database: Queryable): Promise<string | undefined> {
+  try {
+    return (await readApplied(database)).at(-1)?.name;
+  } catch (error) {
+    if (serverError(error)?.code === UNDEFINED_TABLE) return undefined;
     throw error;
   }
 }

@@ -81,6 +81,7 @@ export async function startTestService(
     baseUrl: undefined,
     authUrl: undefined,
     dataDir,
+    walArchive: undefined,
     databaseUrl: urlOf({ ...db, connection: await through(db.connection) }),
     migrateUrl: urlOf(db, "owner"),
     bootstrap,

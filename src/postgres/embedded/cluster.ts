@@ -3,9 +3,10 @@
  * only when it is complete, so whatever bears the name is either a database or not ours, and then it is left alone.
  */
 import { randomBytes } from "node:crypto";
-import { chown, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { chown, mkdir, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
+import { syncDirectory } from "./copy-file.ts";
 import { lastLines, nameFromInside, runProgram, type ServerUser } from "./program.ts";
 import { EmbeddedRefusal, OWN_DATABASE } from "./refusal.ts";
 
@@ -149,10 +150,4 @@ async function giveName(draft: string, cluster: string): Promise<void> {
       `the new database cannot be moved to ${cluster} (${code}): if that is a mount, mount its parent and not the directory itself`,
     );
   }
-}
-
-/** A name is durable when the directory that holds it has been written. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r");
-  await handle.sync().finally(() => handle.close());
 }

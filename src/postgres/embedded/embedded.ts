@@ -5,6 +5,7 @@
  *     <data>/postgres.new-*      one that is being made; nothing yet
  *     <data>/postgres.log, .1    what the server says
  *     <data>/holder.<n>          who uses the directory, see `data-lock.ts`
+ *     <data>/restoring-*         a backup that is being restored; nothing yet
  *
  * From start to stop: take the lock (a second service is refused here), end what a killed service left running, make
  * the cluster if there is none, start the server, wait until it answers. On stop: end the server, give the lock back.
@@ -33,12 +34,14 @@ import {
   removeDrafts,
   SUPERUSER,
 } from "./cluster.ts";
-import { knock, takeDataLock } from "./data-lock.ts";
+import { knock } from "./data-lock.ts";
+import { type Hold, takeHold } from "./hold.ts";
 import { keepBounded, readTail, shorten } from "./log-file.ts";
 import { endServer } from "./processes.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
+import { archiving, prepareArchive } from "./wal-archive.ts";
 
 export interface EmbeddedServer {
   /** As the server says it, e.g. 18.4. */
@@ -58,6 +61,10 @@ export interface EmbeddedOptions {
   readonly log: (line: string) => void;
   /** Settings of PostgreSQL that differ from ours. With fsync off the data is a throw-away. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Where the log of all changes is kept, segment by segment, besides the cluster. */
+  readonly walArchive?: string | undefined;
+  /** How long the server may replay its log before it serves; 15 minutes unless given. */
+  readonly recoveryLimitMs?: number;
 }
 
 /** Whether a cluster was made in this directory. */
@@ -95,40 +102,15 @@ export async function reachEmbedded(
   return { connection: connector(short.path), close: () => short.close() };
 }
 
-/** The data directory, ours until it is released. */
-interface Hold {
-  /** The directory by a name that fits into a socket's address. */
-  readonly short: string;
-  release(): void;
-}
-
-async function takeHold(directory: string): Promise<Hold> {
-  const short = shortPath(directory);
-  try {
-    const lock = await takeDataLock(short.path);
-    if ("release" in lock) {
-      const release = () => {
-        lock.release();
-        short.close();
-      };
-      return { short: short.path, release };
-    }
-    throw new EmbeddedRefusal(
-      `another service (process ${lock.heldBy}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
-    );
-  } catch (error) {
-    short.close();
-    throw error;
-  }
-}
-
 async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hold): Promise<EmbeddedServer> {
-  const { directory, log, settings = {} } = options;
+  const { directory, log, walArchive, recoveryLimitMs } = options;
   const cluster = clusterPath(directory);
   const logFile = `${cluster}.log`;
   const exists = await hasCluster(directory);
   const user = await chooseServerUser(directory, exists);
   const binaries = await prepareBinaries(npmPackage, user);
+  if (walArchive !== undefined) await prepareArchive(walArchive, user);
+  const settings = { ...(walArchive === undefined ? {} : archiving(walArchive)), ...options.settings };
   await removeDrafts(directory);
   if (exists) {
     await checkVersion(directory, binaries);
@@ -141,7 +123,10 @@ async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hol
   const connection = connector(hold.short);
   const superuser = connection("postgres", SUPERUSER);
   const launch = async (): Promise<RunningServer> => {
-    const running = await launchServer({ binaries, cluster, user, logFile, settings, connection: superuser });
+    const running = await launchServer({
+      ...{ binaries, cluster, user, logFile, settings, connection: superuser },
+      ...(recoveryLimitMs === undefined ? {} : { recoveryLimitMs }),
+    });
     log(`PostgreSQL ${running.version} is running as process ${running.pid}; its log is ${logFile}`);
     return running;
   };

@@ -60,6 +60,7 @@ export interface Launch {
   readonly settings: Readonly<Record<string, string>>;
   /** How to connect as the superuser. */
   readonly connection: ClientConfig;
+  readonly recoveryLimitMs?: number;
 }
 
 export interface RunningServer {
@@ -132,7 +133,7 @@ async function waitForAnswer(child: ChildProcess, launch: Launch, logStart: numb
       const how = child.exitCode === null ? `ended by ${child.signalCode}` : `exit code ${child.exitCode}`;
       throw new EmbeddedRefusal(`PostgreSQL did not start (${how}): ${await readTail(launch.logFile, logStart)}`);
     }
-    if (answer.code === CANNOT_CONNECT_NOW) limitMs = RECOVERY_LIMIT_MS;
+    if (answer.code === CANNOT_CONNECT_NOW) limitMs = launch.recoveryLimitMs ?? RECOVERY_LIMIT_MS;
     if (performance.now() - start > limitMs) {
       const tail = await readTail(launch.logFile, logStart);
       throw new EmbeddedRefusal(`PostgreSQL did not answer within ${limitMs / 1_000} s (${answer.message}): ${tail}`);

@@ -1,0 +1,20 @@
+/** Where the chains stood, as it is kept in files: by `verify --checkpoint` and in the manifest of a backup. */
+import type { ChainHead } from "../ledger/verify-batches.ts";
+
+interface HeadRecord {
+  readonly slot: number;
+  readonly n: string;
+  readonly hash: string;
+}
+
+export const headRecord = ({ slot, n, hash }: ChainHead): HeadRecord => ({
+  slot,
+  n: n.toString(),
+  hash: hash.toString("hex"),
+});
+
+export const headOf = ({ slot, n, hash }: HeadRecord): ChainHead => ({
+  slot,
+  n: BigInt(n),
+  hash: Buffer.from(hash, "hex"),
+});

@@ -1,0 +1,68 @@
+/** Copies files so that they stay: each is on the disk, and known by its sha256, when it is said to be copied. */
+import { createHash } from "node:crypto";
+import { type FileHandle, open } from "node:fs/promises";
+
+export interface Copied {
+  readonly size: number;
+  readonly sha256: string;
+}
+
+const PIECE = 1024 * 1024;
+
+/** Undefined when the file is not there, or not any more. The copy is open to its owner alone. */
+export async function copyFileDurably(from: string, to: string): Promise<Copied | undefined> {
+  const source = await openIfThere(from);
+  if (source === undefined) return undefined;
+  try {
+    const copy = await open(to, "wx", 0o600);
+    try {
+      const copied = await pour(source, copy);
+      await copy.sync();
+      return copied;
+    } finally {
+      await copy.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+export async function writeFileDurably(path: string, content: string | Buffer): Promise<Copied> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { size: Buffer.byteLength(content), sha256: createHash("sha256").update(content).digest("hex") };
+}
+
+/** A name is durable when the directory that holds it has been written. */
+export async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, "r");
+  await handle.sync().finally(() => handle.close());
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function pour(source: FileHandle, copy: FileHandle): Promise<Copied> {
+  const hash = createHash("sha256");
+  const piece = Buffer.allocUnsafe(PIECE);
+  let size = 0;
+  for (;;) {
+    const { bytesRead } = await source.read(piece, 0, PIECE, size);
+    if (bytesRead === 0) return { size, sha256: hash.digest("hex") };
+    const read = piece.subarray(0, bytesRead);
+    hash.update(read);
+    for (let done = 0; done < bytesRead; ) done += (await copy.write(read, done)).bytesWritten;
+    size += bytesRead;
+  }
+}

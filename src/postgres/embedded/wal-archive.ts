@@ -1,0 +1,76 @@
+/**
+ * The archive of the log (WAL): every segment of it that the server has filled, in a directory of the operator's,
+ * preferably on another disk. With a backup and the archive from then on, the database can be made again as it was at any
+ * moment. PostgreSQL's own module `basic_archive` copies a segment, waits for the disk, and gives it its name last.
+ */
+import { chown, mkdir, stat } from "node:fs/promises";
+import { runProgram, type ServerUser } from "./program.ts";
+import { EmbeddedRefusal } from "./refusal.ts";
+
+/** A segment that is not full is archived after this time, 16 MB as it is: what a lost disk may cost. */
+const ARCHIVED_AFTER = "5min";
+
+/** The settings of a server that keeps an archive. */
+export function archiving(archive: string): Record<string, string> {
+  return {
+    archive_mode: "on",
+    archive_library: "basic_archive",
+    "basic_archive.archive_directory": archive,
+    archive_timeout: ARCHIVED_AFTER,
+  };
+}
+
+/** Makes the directory, open to the server's user alone; what is there already has to let that user write. */
+export async function prepareArchive(archive: string, user: ServerUser): Promise<void> {
+  try {
+    const isNew = (await mkdir(archive, { recursive: true, mode: 0o700 })) !== undefined;
+    if (isNew && user !== undefined) await chown(archive, user.uid, user.gid);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new EmbeddedRefusal(
+      `the WAL archive ${archive} cannot be made (${code}): set PARBOOK_WAL_ARCHIVE to another`,
+    );
+  }
+  await allow("-w", archive, user);
+}
+
+/**
+ * The settings of a server that makes a backup into a database again: `until` a time, or as far as the log reaches. The
+ * log comes from the archive, or is only that in the backup.
+ */
+export async function recovering(
+  archive: string | undefined,
+  until: Date | undefined,
+  user: ServerUser,
+): Promise<Record<string, string>> {
+  if (archive !== undefined) await allow("-r", archive, user);
+  return {
+    // Without an archive there is nothing to fetch; the server then takes what lies in its own directory.
+    restore_command: archive === undefined ? "false" : `cp "${archive}/%f" "%p"`,
+    // Nobody is let in before everything has been replayed.
+    hot_standby: "off",
+    recovery_target_action: "promote",
+    // Read before the server knows any name of a time zone, Z included.
+    ...(until === undefined ? {} : { recovery_target_time: until.toISOString().replace("Z", "+00") }),
+  };
+}
+
+async function allow(access: "-r" | "-w", archive: string, user: ServerUser): Promise<void> {
+  const { isDirectory } = await stat(archive).then(
+    (found) => ({ isDirectory: found.isDirectory() }),
+    () => ({ isDirectory: false }),
+  );
+  if (!isDirectory) throw new EmbeddedRefusal(`the WAL archive ${archive} is not a directory`);
+  const place = { directory: "/", user };
+  const { succeeded } = await runProgram(
+    "/bin/sh",
+    ["-c", `test ${access} "$1" && test -x "$1"`, "sh", archive],
+    place,
+  );
+  if (succeeded) return;
+  const whom = user === undefined ? "this user" : `user ${user.uid}, as whom PostgreSQL runs,`;
+  const what = access === "-r" ? "read" : "write to";
+  throw new EmbeddedRefusal(
+    `${whom} cannot ${what} the WAL archive ${archive}: give it the right to, and the way there`,
+  );
+}

@@ -1,0 +1,225 @@
+/**
+ * Backups of a database that is in use, and what is made of them again. The tests follow one another on one service: the
+ * backup of the first one is what the others restore, and damage.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client } from "pg";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { takeBackup } from "../../src/postgres/embedded/backup.ts";
+import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
+import { EmbeddedRefusal } from "../../src/postgres/embedded/refusal.ts";
+import { restoreBackup } from "../../src/postgres/embedded/restore.ts";
+import { must } from "../../src/std/assert.ts";
+import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "../cli/parbook.ts";
+import { until } from "../support/until.ts";
+import { BusyCustomer } from "./busy-customer.ts";
+
+// Each command is a process of its own, which on a busy machine takes seconds to come up.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+let place: string;
+let data: Awaited<ReturnType<typeof dataDirectory>>;
+let settings: { readonly PARBOOK_DATA_DIR: string; readonly PARBOOK_BOOTSTRAP: string };
+let service: ServiceProcess;
+/** Of the backup: everything that was answered before is in it. */
+let completeTo: Date;
+/** While the customers were at work, a while after the backup. */
+let moment: Date;
+
+const customers = [new BusyCustomer("ann", 1), new BusyCustomer("bob", 2)];
+const within = (name: string): string => join(place, name);
+
+beforeAll(async () => {
+  place = await mkdtemp(join(tmpdir(), "parbook-keeping-"));
+  // As root the database runs as somebody else, who has to get to the archive.
+  await chmod(place, 0o755);
+  data = await dataDirectory();
+  const bootstrap = within("customers.json");
+  await writeFile(bootstrap, JSON.stringify({ customers: customers.map(({ entry }) => entry) }));
+  settings = { PARBOOK_DATA_DIR: data.path, PARBOOK_BOOTSTRAP: bootstrap };
+  service = await startService({ ...settings, PARBOOK_WAL_ARCHIVE: within("wal") });
+  for (const customer of customers) await customer.meet(service.ready);
+});
+
+afterAll(async () => {
+  await service?.end("SIGKILL");
+  await data.remove();
+  await rm(place, { recursive: true, force: true, maxRetries: 10 });
+});
+
+/** One statement as the superuser of the database that the service runs. */
+async function query(text: string): Promise<unknown[]> {
+  const reached = must(await reachEmbedded(data.path), "the database answers");
+  const client = new Client(reached.connection("postgres", "postgres"));
+  try {
+    await client.connect();
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+    reached.close();
+  }
+}
+
+const answers = (): number => customers.reduce((total, { remembered }) => total + remembered.length, 0);
+
+async function untilMore(count: number): Promise<void> {
+  const wanted = answers() + count;
+  await until(`there are ${count} more answers`, () => answers() >= wanted, 60);
+}
+
+/** Serves from a data directory and lets the customers look; what they count is added up. */
+async function lookAt(dataDir: string, before: Date, after?: Date): Promise<{ kept: number; gone: number }> {
+  const restored = await startService({ ...settings, PARBOOK_DATA_DIR: dataDir });
+  const counts = { kept: 0, gone: 0 };
+  try {
+    for (const customer of customers) {
+      await customer.meet(restored.ready);
+      const { kept, gone } = await customer.expectKept(before, after);
+      counts.kept += kept;
+      counts.gone += gone;
+    }
+  } finally {
+    await restored.end("SIGTERM");
+  }
+  return counts;
+}
+
+const sound = { sound: true, had_checkpoint: true };
+
+test("a backup that is taken while money moves has everything that was answered before its end", async () => {
+  const day = { isOver: false };
+  const working = Promise.all(customers.flatMap((customer) => [customer.work(day), customer.work(day)]));
+  await untilMore(40);
+  const begunWith = answers();
+  const backup = (await answerOf(settings, "backup", within("backup"))) as { path: string; complete_to: string };
+  expect(backup).toEqual({
+    path: within("backup"),
+    complete_to: expect.stringMatching(/Z$/),
+    files: expect.any(Number),
+    bytes: expect.any(Number),
+  });
+  completeTo = new Date(backup.complete_to);
+  await untilMore(20);
+  moment = new Date();
+  await untilMore(20);
+  day.isOver = true;
+  await working;
+
+  const restored = within("restored");
+  expect(await answerOf(settings, "restore", within("backup"), "--into", restored)).toMatchObject({
+    data_dir: restored,
+    complete_to: backup.complete_to,
+    verify: sound,
+  });
+  const { kept } = await lookAt(restored, completeTo);
+  // The customers were at work all the time.
+  expect(kept).toBeGreaterThan(begunWith + 20);
+});
+
+test("with the archive of the log a backup is brought forward to any moment, and no further", async () => {
+  const [{ name }] = (await query("select pg_walfile_name(pg_switch_wal()) as name")) as [{ name: string }];
+  await until("the last segment is in the archive", () =>
+    access(join(within("wal"), name)).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const asked = ["--into", within("forward"), "--wal", within("wal"), "--until", moment.toISOString()];
+  expect(await answerOf(settings, "restore", within("backup"), ...asked)).toMatchObject({ verify: sound });
+  const { kept, gone } = await lookAt(within("forward"), moment, moment);
+  expect(kept).toBeGreaterThan(customers.reduce((n, { remembered }) => n + before(remembered, completeTo), 0));
+  expect(gone).toBeGreaterThan(10);
+});
+
+const before = (remembered: BusyCustomer["remembered"], end: Date): number =>
+  remembered.filter(({ answeredAt }) => answeredAt < end.getTime()).length;
+
+/** What a restore in this process is refused with, before anybody has looked at what came out of it. */
+async function refusal(backup: string, into: string, more: { wal?: string; until?: string } = {}): Promise<string> {
+  const until = more.until === undefined ? undefined : new Date(more.until);
+  const options = { backup, dataDir: into, walArchive: more.wal, until, tell: () => undefined };
+  const answer = await restoreBackup(options, async () => "restored").catch((error: unknown) => error);
+  expect(answer).toBeInstanceOf(EmbeddedRefusal);
+  return (answer as EmbeddedRefusal).message;
+}
+
+async function expectNothingIn(dataDir: string): Promise<void> {
+  expect((await readdir(dataDir)).filter((name) => !name.startsWith("holder."))).toEqual([]);
+}
+
+test("a byte that was changed, and a file that is missing, are found before anything is restored", async () => {
+  await cp(within("backup"), within("damaged"), { recursive: true });
+  const version = join(within("damaged"), "postgres", "PG_VERSION");
+  await writeFile(version, "19\n");
+  expect(await parbook(settings, "restore", within("damaged"), "--into", within("none"))).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr:
+      "the backup is damaged: postgres/PG_VERSION is not what was backed up. Nothing was restored; take another backup\n",
+  });
+  await rm(version);
+  expect(await refusal(within("damaged"), within("none"))).toBe(
+    "the backup is damaged: postgres/PG_VERSION is missing. Nothing was restored; take another backup",
+  );
+  await expectNothingIn(within("none"));
+});
+
+test("a restore says what is in its way", async () => {
+  const [backup, wal] = [within("backup"), within("wal")];
+  expect(await refusal(backup, data.path)).toMatch(/^another service \(process [0-9]+\) is running on the data dir/);
+  expect(await refusal(backup, within("restored"))).toMatch(/ is not empty, .* is in it: restore into a directory/);
+  expect(await refusal(place, within("none"))).toMatch(/ is not a backup, or one that was not finished/);
+  expect(await refusal(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
+    /: it can be brought forward to a later moment, and no further back$/,
+  );
+  expect(await refusal(backup, within("none"), { wal, until: "2100-01-01T00:00:00Z" })).toMatch(
+    /recovery ended before configured recovery target was reached/,
+  );
+  await expectNothingIn(within("none"));
+});
+
+test("a backup says what is in its way", async () => {
+  const of = async (target: string): Promise<string> => {
+    const options = { superuser: {}, dataDir: data.path, target, tell: () => undefined };
+    const note = async () => ({ migration: "", heads: [] });
+    return ((await takeBackup({ ...options, note }).catch((error: unknown) => error)) as Error).message;
+  };
+  expect(await of(within("backup"))).toBe(`${within("backup")} is not empty: give each backup a directory of its own`);
+  expect(await of(join(data.path, "backup"))).toMatch(/ is in the data directory, with which it would be lost: choose/);
+  const own = { ...settings, PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" };
+  expect((await parbook(own, "backup", within("none"))).stderr).toMatch(
+    /^parbook backup is for the embedded database, and PARBOOK_DATABASE_URL names one of your own: use pg_basebackup/,
+  );
+});
+
+test("a backup that is killed half-way is none, and leaves the database as it was", async () => {
+  const program = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url));
+  const { PATH = "" } = process.env;
+  const child = spawn(process.execPath, [program, "backup", within("half")], { env: { PATH, ...settings } });
+  const slots = "select 1 from pg_replication_slots";
+  await until("the backup has begun", async () => (await query(slots)).length === 1, 60);
+  child.kill("SIGKILL");
+  await once(child, "close");
+  await until("the server has ended the backup", async () => (await query(slots)).length === 0);
+  const [draft] = (await readdir(place)).filter((name) => name.startsWith("half"));
+  expect(draft).toMatch(/^half\.unfinished-/);
+  expect(await refusal(within(must(draft, "there is one")), within("none"))).toMatch(
+    / is not a backup, or one that was not finished: manifest.json is missing/,
+  );
+  // The label would keep a server that crashes now from starting; it is not in the cluster.
+  expect(await readdir(join(data.path, "postgres"))).not.toContain("backup_label");
+});
+
+test("without a service a backup is taken just the same", async () => {
+  expect((await service.end("SIGTERM")).exitCode).toBe(0);
+  await answerOf(settings, "backup", within("backup of nobody"));
+  const manifest = JSON.parse(await readFile(join(within("backup of nobody"), "manifest.json"), "utf8"));
+  const checkpoint = within("heads.json");
+  await writeFile(checkpoint, JSON.stringify(manifest.books));
+  expect(await answerOf(settings, "verify", "--checkpoint", checkpoint)).toMatchObject(sound);
+});
