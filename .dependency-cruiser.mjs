@@ -46,7 +46,7 @@ const RINGS = {
  */
 const FRONT_DOORS = {
   catalogue: ["catalogue", "market", "fee-tiers"],
-  ledger: ["accounts", "balances", "decision", "refusals"],
+  ledger: ["accounts", "balances", "caller", "decision", "refusals"],
   customers: ["customers", "customer-id", "profiles", "clients"],
   oauth: ["oauth", "grant", "scopes"],
   audit: ["refusal", "refusals"],

@@ -82,6 +82,7 @@ create table batch (
   predecessor integer not null,
   in_time boolean not null,
   changes json,
+  callers json,
   constraint batch_pkey PRIMARY KEY (slot, n),
   constraint batch_n_check CHECK ((n >= 0)),
   constraint batch_slot_check CHECK (((slot >= 1) AND (slot <= 64))),
@@ -319,6 +320,7 @@ create table order_cancel (
   order_id uuid not null,
   market code not null,
   requested_at timestamp with time zone not null,
+  caller json,
   constraint order_cancel_pkey PRIMARY KEY (profile_id, order_id)
 );
 CREATE INDEX order_cancel_market ON public.order_cancel USING btree (market, requested_at);
@@ -487,6 +489,7 @@ create table transfer (
   created_at timestamp with time zone not null,
   slot smallint not null,
   batch bigint not null,
+  caller smallint,
   constraint transfer_pkey PRIMARY KEY (profile_id, id),
   constraint transfer_amount_check CHECK (((amount)::numeric > (0)::numeric)),
   constraint transfer_fee_check CHECK (((fee)::numeric >= (0)::numeric))

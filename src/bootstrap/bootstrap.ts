@@ -6,12 +6,15 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import type { Customers } from "../customers/customers.ts";
 import type { Profiles } from "../customers/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { parseAmount } from "../money/amount.ts";
 import { isScope } from "../oauth/scopes.ts";
 import { pause } from "../std/pause.ts";
 import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
 import { type BootstrapFile, BootstrapRefusal, idOf } from "./bootstrap-file.ts";
+
+const CALLER: Caller = { house: "bootstrap" };
 
 interface Parts {
   readonly customers: Customers;
@@ -24,7 +27,7 @@ interface Parts {
 export async function applyBootstrap(parts: Parts, file: BootstrapFile): Promise<void> {
   for (const customer of file.customers) {
     const customerId = (customer.id ?? idOf("customer", customer.name)) as CustomerId;
-    await parts.customers.ensure(customerId, customer.name);
+    await parts.customers.ensure(customerId, customer.name, CALLER);
     for (const client of customer.clients ?? []) await applyClient(parts, customerId, client);
     for (const profile of customer.profiles ?? []) await applyProfile(parts, customerId, profile);
   }
@@ -57,7 +60,7 @@ async function applyClient({ clients }: Parts, customerId: CustomerId, entry: Cl
 async function applyProfile(parts: Parts, customerId: CustomerId, entry: ProfileEntry): Promise<void> {
   const { nickname, balances = {} } = entry;
   const wanted = (entry.id ?? idOf("profile", customerId, nickname)) as ProfileId;
-  const outcome = await parts.profiles.ensure({ customerId, nickname, description: undefined }, wanted);
+  const outcome = await parts.profiles.ensure({ customerId, nickname, description: undefined }, wanted, CALLER);
   // The nickname may belong to a profile that the customer made before: then that is the one.
   const profileId = outcome.kind === "exists" ? (outcome.id as ProfileId) : wanted;
   for (const [asset, text] of Object.entries(balances)) await openBalance(parts, customerId, profileId, asset, text);
@@ -77,15 +80,18 @@ async function openBalance(
     new BootstrapRefusal(`the opening balance ${text} ${asset} of profile ${profileId} was refused: ${why}`);
   if (amount === "not_a_decimal" || amount === "too_large") throw refused(amount.replaceAll("_", " "));
   const outcome = await whenAvailable(() =>
-    transfers.cross({
-      customerId,
-      profileId,
-      amount,
-      asset,
-      direction: "CREDIT",
-      ...sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount }),
-      opening: true,
-    }),
+    transfers.cross(
+      {
+        customerId,
+        profileId,
+        amount,
+        asset,
+        direction: "CREDIT",
+        ...sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount }),
+        opening: true,
+      },
+      CALLER,
+    ),
   );
   if (outcome.kind === "refused") throw refused(outcome.refusal.code.replaceAll("_", " "));
 }

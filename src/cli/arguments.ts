@@ -89,6 +89,13 @@ export function readDuration(text: string): number {
   throw new InvalidArgumentError("It is not a time span such as 90s, 15m, 24h or 7d.");
 }
 
+/** A batch as its slot and its number. */
+export function readPosition(text: string): { slot: number; batch: bigint } {
+  const [, slot, batch] = /^([0-9]{1,2})\/([0-9]{1,18})$/.exec(text) ?? [];
+  if (slot !== undefined && batch !== undefined) return { slot: Number(slot), batch: BigInt(batch) };
+  throw new InvalidArgumentError("It is not a batch as it was told, such as 1/4711.");
+}
+
 export function readHours(text: string): number {
   const hours = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
   if (hours >= 1 && hours <= 720) return hours;

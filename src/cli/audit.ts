@@ -5,6 +5,7 @@ import { listRefusals } from "../audit/refusals.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import { lowestId } from "../std/id.ts";
 import { readHours, readText } from "./arguments.ts";
+import { addWrites } from "./audit-writes.ts";
 import { type Answer, addCommand, addGroup, answering, withFoundation } from "./command.ts";
 import { LISTED_AT_MOST, listing } from "./listing.ts";
 
@@ -14,7 +15,7 @@ interface Asked {
 }
 
 export function addAuditCommands(program: Command): void {
-  const audit = addGroup(program, "audit", "what happened at the doors");
+  const audit = addGroup(program, "audit", "who did what, and who was refused");
   const refusals = addCommand(audit, "refusals", {
     summary: "list who was refused for want of a good token, scope or secret, the latest first",
     examples: ["audit refusals", "audit refusals --hours 720 --client acme --json"],
@@ -22,6 +23,7 @@ export function addAuditCommands(program: Command): void {
     .option("--hours <number>", "how far back, up to the 720 for which they are kept", readHours, 24)
     .option("--client <client_id>", "of this client only", readText);
   answering(refusals, list);
+  addWrites(audit);
 }
 
 function list({ hours, client }: Asked): Promise<Answer> {

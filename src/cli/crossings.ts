@@ -24,16 +24,18 @@ import {
 import { readAmount, readText, readUuid } from "./arguments.ts";
 import { type Answer, addCommand, answering, Refused, withCore } from "./command.ts";
 import { getOwner } from "./customers.ts";
+import { operatorOf } from "./operator.ts";
 
 /** What is different about the two ways across the border. */
 interface Way {
   readonly direction: CrossingRequest["direction"];
   readonly suffix: "_DEPOSIT" | "_WITHDRAWAL";
   readonly done: string;
+  readonly command: string;
 }
 
-const IN: Way = { direction: "CREDIT", suffix: "_DEPOSIT", done: "deposited" };
-const OUT: Way = { direction: "DEBIT", suffix: "_WITHDRAWAL", done: "withdrawn" };
+const IN: Way = { direction: "CREDIT", suffix: "_DEPOSIT", done: "deposited", command: "deposit" };
+const OUT: Way = { direction: "DEBIT", suffix: "_WITHDRAWAL", done: "withdrawn", command: "withdraw" };
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
 
 interface CrossingOptions {
@@ -81,7 +83,7 @@ function addCrossingOptions(command: Command, way: Way): void {
   answering(command, (options: CrossingOptions) => withCore((core) => cross(core, way, options)));
 }
 
-async function cross(core: Core, { direction, suffix, done }: Way, options: CrossingOptions): Promise<Answer> {
+async function cross(core: Core, { direction, suffix, done, command }: Way, options: CrossingOptions): Promise<Answer> {
   const { profile, amount, refId } = options;
   const customerId = await getOwner(core.database, profile);
   const asset = core.catalogue.findAsset(options.asset);
@@ -91,7 +93,7 @@ async function cross(core: Core, { direction, suffix, done }: Way, options: Cros
   checkFit(asset, type, options);
   const crossing = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, crossing, refId };
-  const outcome = await createTransfers(core).cross(request);
+  const outcome = await createTransfers(core).cross(request, operatorOf(command));
   const transfer = await doneValue(outcome, {}, async (id) =>
     alreadyExists(`ref_id ${JSON.stringify(refId)} was used before, for transfer ${id}`, { id }),
   );

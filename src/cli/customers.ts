@@ -10,6 +10,7 @@ import { formatInstant } from "../std/clock.ts";
 import { readText, readUuid } from "./arguments.ts";
 import { addCommand, addGroup, answering, Refused, withCore, withFoundation } from "./command.ts";
 import { LISTED_AT_MOST, listing } from "./listing.ts";
+import { operatorOf } from "./operator.ts";
 
 export function addCustomerCommands(program: Command): void {
   const customer = addGroup(program, "customer", "the organisations that own profiles and API clients");
@@ -50,7 +51,7 @@ export async function getOwner(database: Queryable, profileId: ProfileId): Promi
 
 function createCustomer({ name }: { name: string }) {
   return withCore(async ({ customers, profiles, ids }) => {
-    const customer = await customers.ensure(ids.next() as CustomerId, name);
+    const customer = await customers.ensure(ids.next() as CustomerId, name, operatorOf("customer create"));
     const { id } = await profiles.getDefault(customer.id);
     return {
       json: { ...customerRecord(customer), default_profile_id: id },

@@ -5,6 +5,7 @@ import { haltMarket, resumeMarket } from "../exchange/halt.ts";
 import { listMarkets } from "../exchange/markets.ts";
 import { formatAmount } from "../money/amount.ts";
 import { type Answer, addCommand, addGroup, answering, Refused, table, withCore, withFoundation } from "./command.ts";
+import { operatorOf } from "./operator.ts";
 
 export function addMarketCommands(program: Command): void {
   const market = addGroup(program, "market", "where orders meet");
@@ -12,24 +13,24 @@ export function addMarketCommands(program: Command): void {
     summary: "take no new orders and match nothing; what rests stays and can be cancelled",
     examples: ["market halt BTCUSD"],
   });
-  answering(halt, (code: MarketCode) => setStatus(code, haltMarket));
+  answering(halt, (code: MarketCode) => setStatus(code, haltMarket(code, operatorOf("market halt"))));
 
   const resume = addCommand(market, "resume <market>", {
     summary: "take orders and match again",
     examples: ["market resume BTCUSD"],
   });
-  answering(resume, (code: MarketCode) => setStatus(code, resumeMarket));
+  answering(resume, (code: MarketCode) => setStatus(code, resumeMarket(code, operatorOf("market resume"))));
 
   const list = addCommand(market, "list", { summary: "list the markets", examples: ["market list"] });
   answering(list, listAll);
 }
 
 /** Durable when it is answered. A market that has the status already keeps it. */
-function setStatus(code: MarketCode, command: typeof haltMarket | typeof resumeMarket): Promise<Answer> {
+function setStatus(asked: MarketCode, command: ReturnType<typeof haltMarket>): Promise<Answer> {
   return withCore(async ({ lane }) => {
-    const outcome = await lane.execute(command(code));
-    if (outcome.kind !== "done") throw new Refused(`market not found: ${code}`);
-    const { status } = outcome.value;
+    const outcome = await lane.execute(command);
+    if (outcome.kind !== "done") throw new Refused(`market not found: ${asked}`);
+    const { code, status } = outcome.value;
     return { json: { market: code, status }, prose: `market ${code} is ${status}` };
   });
 }

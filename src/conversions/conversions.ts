@@ -6,6 +6,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileKey } from "../customers/profiles.ts";
 import { accountKey } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import type { Command, Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Database } from "../postgres/database.ts";
@@ -42,10 +43,11 @@ export { CONVERSION_STATUSES } from "./store.ts";
 
 export interface Conversions {
   /** Answers the conversion as CREATED. `exists`: the ref_id was used before, for the conversion with this id. */
-  create(request: ConversionRequest): Promise<Outcome<Conversion, ConversionRefusal>>;
+  create(request: ConversionRequest, caller: Caller): Promise<Outcome<Conversion, ConversionRefusal>>;
   cancel(
     customerId: CustomerId,
     id: ConversionId,
+    caller: Caller,
   ): Promise<Outcome<Conversion, ConversionNotFound | ConversionNotCancellable>>;
   find(customerId: CustomerId, id: ConversionId): Promise<Conversion | undefined>;
   list(filter: ConversionFilter): Promise<Conversion[]>;
@@ -63,13 +65,13 @@ interface Parts {
 export function createConversions(parts: Parts): Conversions {
   const { database, lane } = parts;
   return {
-    create: (request) => create(parts, request),
-    cancel: async (customerId, id) => {
+    create: (request, caller) => create(parts, request, caller),
+    cancel: async (customerId, id, caller) => {
       const conversion = await findConversion(database, customerId, id);
       if (conversion === undefined) {
         return { kind: "refused", refusal: { code: "conversion_not_found", conversionId: id } };
       }
-      return lane.execute(closing(conversion, "cancel"));
+      return lane.execute(closing(conversion, "cancel", caller));
     },
     find: (customerId, id) => findConversion(database, customerId, id),
     list: (filter) => listConversions(database, filter),
@@ -79,6 +81,7 @@ export function createConversions(parts: Parts): Conversions {
 async function create(
   { lane, catalogue, ids, onCreated }: Parts,
   request: ConversionRequest,
+  caller: Caller,
 ): Promise<Outcome<Conversion, ConversionRefusal>> {
   const { customerId, profileId, refId } = request;
   const id = ids.next() as ConversionId;
@@ -89,6 +92,7 @@ async function create(
   const codes = stablecoins.map((asset) => asset.code);
   const outcome = await lane.execute({
     turn: customerId,
+    caller,
     rests: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
     ...(refId === undefined ? {} : { claim: { customerId, kind: "conversion", refId, id } }),
     decide: (state) => decideConversion(request, id, pair, codes, state),
@@ -101,12 +105,14 @@ async function create(
 export function closing(
   conversion: Conversion,
   how: "settle" | "cancel",
+  caller: Caller,
 ): Command<Conversion, ConversionNotFound | ConversionNotCancellable> {
   const { id, profileId, recipientProfileId, customerId } = conversion;
   const key = conversionKey(conversion);
   const rule = how === "settle" ? decideSettlement : decideCancel;
   return {
     turn: how === "settle" ? "house" : customerId,
+    caller,
     rests: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)],
     decide: (state, now) => rule(key, id, state, now),
   };

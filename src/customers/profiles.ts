@@ -3,6 +3,7 @@
  * profile is as good as not there, but for a deposit, which reactivates it.
  */
 import type { ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Outcome, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
 import { change, type Key, keyOf } from "../ledger/rows.ts";
@@ -47,11 +48,16 @@ export interface NewProfile {
 
 export interface Profiles {
   /** `exists`: the nickname was used before by this customer, by the profile with this id. */
-  create(request: NewProfile): Promise<Outcome<Profile, never>>;
+  create(request: NewProfile, caller: Caller): Promise<Outcome<Profile, never>>;
   /** The same with an id that the operator chose. Done again it answers `exists`, and the id of the profile. */
-  ensure(request: NewProfile, id: ProfileId): Promise<Outcome<Profile, never>>;
+  ensure(request: NewProfile, id: ProfileId, caller: Caller): Promise<Outcome<Profile, never>>;
   /** Absent fields stay as they are. */
-  update(customerId: CustomerId, id: ProfileId, fields: ProfileFields): Promise<Outcome<Profile, ProfileNotFound>>;
+  update(
+    customerId: CustomerId,
+    id: ProfileId,
+    fields: ProfileFields,
+    caller: Caller,
+  ): Promise<Outcome<Profile, ProfileNotFound>>;
   find(customerId: CustomerId, id: ProfileId): Promise<Profile | undefined>;
   getDefault(customerId: CustomerId): Promise<Profile>;
   list(filter: ProfileFilter): Promise<Profile[]>;
@@ -71,20 +77,20 @@ interface Parts {
 
 export function createProfiles({ database, lane, ids, clock }: Parts): Profiles {
   return {
-    create: (request) => {
+    create: (request, caller) => {
       const id = ids.next();
-      return lane.execute(openProfile(id as ProfileId, "NORMAL", instantOf(id), request));
+      return lane.execute(openProfile(id as ProfileId, "NORMAL", instantOf(id), request, caller));
     },
-    ensure: async (request, id) => {
+    ensure: async (request, id, caller) => {
       // An id that is there with another nickname was renamed since: it is the profile that is meant.
       if ((await findProfile(database, request.customerId, id)) !== undefined) return { kind: "exists", id };
-      return lane.execute(openProfile(id, "NORMAL", clock.now(), request, "again"));
+      return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));
     },
-    update: async (customerId, id, fields) => {
+    update: async (customerId, id, fields, caller) => {
       // The name that a profile has already is not claimed again.
       const before = await findProfile(database, customerId, id);
       const { nickname, ...rest } = fields;
-      return lane.execute(updateProfile(customerId, id, before?.nickname === nickname ? rest : fields));
+      return lane.execute(updateProfile(customerId, id, before?.nickname === nickname ? rest : fields, caller));
     },
     find: (customerId, id) => findProfile(database, customerId, id),
     getDefault: (customerId) => findDefaultProfile(database, customerId),
@@ -98,10 +104,12 @@ export function openProfile(
   kind: Profile["kind"],
   createdAt: Instant,
   { customerId, nickname, description }: NewProfile,
+  caller: Caller,
   again?: "again",
 ): Command<Profile, never> {
   return {
     turn: customerId,
+    caller,
     rests: [],
     claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { again: true }) },
     decide: () => {
@@ -126,9 +134,11 @@ function updateProfile(
   customerId: CustomerId,
   id: ProfileId,
   { nickname, description }: ProfileFields,
+  caller: Caller,
 ): Command<Profile, ProfileNotFound> {
   return {
     turn: customerId,
+    caller,
     rests: [profileKey(id)],
     ...(nickname === undefined ? {} : { claim: { customerId, kind: "nickname", refId: nickname, id } }),
     decide: (state, now) => {

@@ -57,8 +57,10 @@ test("stops that a crash has left due go off before anything else, but not while
 test("on a halted market a stop that is due can still be cancelled", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop(STOP);
-  const cancel = { profileId: STOP.profileId, orderId: STOP.id, requestedAt: NOW, orderStatus: "SUBMITTED" } as const;
+  const asked = { profileId: STOP.profileId, orderId: STOP.id, requestedAt: NOW, orderStatus: "SUBMITTED" } as const;
+  const cancel = { ...asked, caller: { house: "maker" } } as const;
   const { round, cancels } = book.run({ status: "HALTED", orders: [], cancels: [cancel] }, NOW);
   expect(round?.effects).toEqual([{ kind: "closed", order: STOP.id, status: "CANCELLED", reason: "requested" }]);
   expect(cancels).toEqual([cancel]);
+  expect(round?.askedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
 });

@@ -3,6 +3,7 @@
  * ahead of what is stored by one round at most: a round that is not committed leaves it of no use, and it is built anew.
  */
 import type { Market } from "../catalogue/market.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { assert, must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { Book } from "./book/book.ts";
@@ -156,8 +157,10 @@ export class EngineBook {
     const { orderId, orderStatus } = cancel;
     if (orderStatus === "PENDING_SUBMISSION" && !placed.has(orderId)) return;
     const id = bookId(orderId);
-    if (this.#book.has(id)) this.#note(making, this.#book.cancel(id));
-    else if ((orderStatus === "OPEN" || orderStatus === "SUBMITTED") && !making.orders.has(id)) {
+    if (this.#book.has(id)) {
+      this.#note(making, this.#book.cancel(id));
+      if (cancel.caller !== undefined) making.askedBy.set(orderId, cancel.caller);
+    } else if ((orderStatus === "OPEN" || orderStatus === "SUBMITTED") && !making.orders.has(id)) {
       throw new StaleBook(`order ${orderId} is ${orderStatus}, but not in the book`);
     }
     making.cancels.push(cancel);
@@ -187,11 +190,12 @@ class RoundInTheMaking {
   readonly effects: RoundEffect[] = [];
   readonly orders = new Map<BookOrderId, BookedOrder>();
   readonly cancels: CancelRequest[] = [];
+  readonly askedBy = new Map<OrderId, Caller>();
   status: MarketState["status"] | undefined;
 
   roundOn(head: MarketHead, plannedAt: Instant): Round | undefined {
-    const { taken, effects, orders, status } = this;
-    return effects.length === 0 ? undefined : { head, plannedAt, status, taken, effects, orders };
+    const { taken, effects, orders, askedBy, status } = this;
+    return effects.length === 0 ? undefined : { head, plannedAt, status, taken, effects, orders, askedBy };
   }
 }
 

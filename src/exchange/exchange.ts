@@ -6,6 +6,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import type { Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Amount } from "../money/amount.ts";
@@ -59,7 +60,7 @@ export interface EngineSignals {
 
 export interface Exchange {
   /** `exists`: the ref_id was used before, for the order with this id. A REJECTED order is done, not refused. */
-  place(request: OrderRequest): Promise<Outcome<Order, OrderRefusal>>;
+  place(request: OrderRequest, caller: Caller): Promise<Outcome<Order, OrderRefusal>>;
   /** The order as it is when it has closed, when the time is up, or when the signal says that nobody waits any more. */
   untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order>;
   /** Done means asked for: a fill may still win. */
@@ -67,6 +68,7 @@ export interface Exchange {
     customerId: CustomerId,
     profileId: ProfileId,
     id: OrderId,
+    caller: Caller,
   ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>>;
   findOrder(customerId: CustomerId, profileId: ProfileId, id: OrderId): Promise<Order | undefined>;
   findOrderOfCustomer(customerId: CustomerId, id: OrderId): Promise<Order | undefined>;
@@ -87,8 +89,8 @@ export interface Exchange {
   marketCodes(): readonly MarketCode[];
   /** The price of the market's last execution; undefined before the first. */
   lastPrice(market: MarketCode): Promise<Amount | undefined>;
-  haltMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
-  resumeMarket(market: MarketCode): Promise<Outcome<MarketState, MarketNotFound>>;
+  haltMarket(market: MarketCode, caller: Caller): Promise<Outcome<MarketState, MarketNotFound>>;
+  resumeMarket(market: MarketCode, caller: Caller): Promise<Outcome<MarketState, MarketNotFound>>;
   /** Answers everybody who waits for an order to close, and tells nobody anything more. */
   stop(): void;
 }
@@ -116,14 +118,14 @@ export function createExchange(parts: ExchangeParts): Exchange {
     recorder.record(change);
   });
   return {
-    place: async (request) => {
-      const outcome = await place({ ...parts, fees }, request);
+    place: async (request, caller) => {
+      const outcome = await place({ ...parts, fees }, request, caller);
       if (outcome.kind === "done" && outcome.value.closedAt === undefined) engines.wake(outcome.value.market);
       return outcome;
     },
     untilClosed: (order, millis, signal) => waits.untilClosed(order, millis, signal),
-    cancel: async (customerId, profileId, id) => {
-      const outcome = await cancel(parts, customerId, profileId, id);
+    cancel: async (customerId, profileId, id, caller) => {
+      const outcome = await cancel(parts, customerId, profileId, id, caller);
       if (outcome.kind === "done") engines.wake(outcome.value);
       return outcome;
     },
@@ -139,8 +141,8 @@ export function createExchange(parts: ExchangeParts): Exchange {
     quoteAssetOf: (market) => must(catalogue.findMarket(market), "an execution is of a market of the catalogue").quote,
     marketCodes: () => catalogue.listMarkets().map(({ code }) => code),
     lastPrice: (market) => findLastPrice(database, market),
-    haltMarket: (market) => lane.execute(haltMarket(market)),
-    resumeMarket: (market) => lane.execute(resumeMarket(market)),
+    haltMarket: (market, caller) => lane.execute(haltMarket(market, caller)),
+    resumeMarket: (market, caller) => lane.execute(resumeMarket(market, caller)),
     stop: () => {
       waits.stop();
       feed.stop();

@@ -55,6 +55,8 @@ export const executionTable: RecordTable<Execution> = {
     textColumn("account_id", "text", (row) => row.accountId),
     timeColumn("executed_at", (row) => row.executedAt),
   ],
+  // Matches are made by the engine alone.
+  tellsCaller: false,
   orderBy: (row) => `${row.profileId}/${row.id.toString().padStart(20, "0")}`,
   read: readExecution,
 };

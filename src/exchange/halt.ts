@@ -3,6 +3,7 @@
  * every match is guarded by, so nothing is placed or matched on a market after its halt is durable.
  */
 import type { MarketCode } from "../catalogue/market.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Refusal, refuse } from "../ledger/decision.ts";
 import { change } from "../ledger/rows.ts";
 import { type MarketState, marketKey, marketTable } from "./market-state.ts";
@@ -12,13 +13,20 @@ export interface MarketNotFound extends Refusal {
   readonly market: MarketCode;
 }
 
-export const haltMarket = (market: MarketCode): Command<MarketState, MarketNotFound> => setStatus(market, "HALTED");
+type SetStatus = (market: MarketCode, caller: Caller) => Command<MarketState, MarketNotFound>;
 
-export const resumeMarket = (market: MarketCode): Command<MarketState, MarketNotFound> => setStatus(market, "OPEN");
+export const haltMarket: SetStatus = (market, caller) => setStatus(market, "HALTED", caller);
+
+export const resumeMarket: SetStatus = (market, caller) => setStatus(market, "OPEN", caller);
 
 /** A market that has the status already keeps it: done twice is done. */
-function setStatus(market: MarketCode, status: MarketState["status"]): Command<MarketState, MarketNotFound> {
+function setStatus(
+  market: MarketCode,
+  status: MarketState["status"],
+  caller: Caller,
+): Command<MarketState, MarketNotFound> {
   return {
+    caller,
     // The operator stops a market above all when there is too much going on: no load refuses it.
     turn: "house",
     rests: [marketKey(market)],

@@ -5,6 +5,7 @@
 import type { Market, MarketCode } from "../catalogue/market.ts";
 import { type Profile, profileKey, profileTable } from "../customers/profiles.ts";
 import { accountKey, accountTable, type Journal, type ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import { addition, change, type Key } from "../ledger/rows.ts";
 import { must } from "../std/assert.ts";
@@ -22,7 +23,7 @@ import {
 } from "./market-state.ts";
 import { awaitedIn, type RoundEffects, settle } from "./matching.ts";
 import { heldAsset, receivedAsset, recipientOf } from "./matching-money.ts";
-import { type Order, orderKey, orderTable } from "./order.ts";
+import { type Order, type OrderId, orderKey, orderTable } from "./order.ts";
 import { type Day, dayOf, tradedDayKey, tradedDays, tradedDayTable } from "./traded-day.ts";
 
 /** Another engine has the market: its fence is higher. */
@@ -48,6 +49,8 @@ export interface Round extends RoundEffects {
   /** Undefined: no order was taken or turned away, so it makes no difference. */
   readonly status: MarketState["status"] | undefined;
   readonly orders: ReadonlyMap<BookOrderId, BookedOrder>;
+  /** Who asked for the orders that it cancels on request. */
+  readonly askedBy: ReadonlyMap<OrderId, Caller>;
 }
 
 /** What a round came to, as it is stored: with the running numbers that the rows have by now. */
@@ -64,6 +67,7 @@ export interface Committed {
 export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead, Fenced> {
   return {
     turn: "house",
+    caller: { house: "engine" },
     rests: [marketHeadKey(market)],
     decide: (state) => {
       const head = state.get(marketHeadTable, market) ?? unopened(market);
@@ -82,6 +86,7 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
   const days = daysOf(round);
   return {
     turn: "house",
+    caller: { house: "engine" },
     rests: restsOf(market, round, days),
     decide: (state, now) => {
       const head = state.get(marketHeadTable, market.code);
@@ -104,7 +109,7 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
       return accept(committed, {
         states: [
           change(marketHeadTable, settlement.head),
-          ...settlement.orders.map((order) => change(orderTable, order)),
+          ...settlement.orders.map((order) => ({ ...change(orderTable, order), askedBy: round.askedBy.get(order.id) })),
           ...settlement.recipients.map((profile) => change(profileTable, profile)),
           ...traded.map((day) => change(tradedDayTable, day)),
         ],

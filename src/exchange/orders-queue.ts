@@ -4,6 +4,7 @@
  */
 import type { Market, MarketCode } from "../catalogue/market.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import type { SqlRecord } from "../ledger/rows.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
@@ -18,6 +19,8 @@ export interface CancelRequest {
   readonly orderId: OrderId;
   readonly requestedAt: Instant;
   readonly orderStatus: OrderStatus | undefined;
+  /** Undefined: it was asked for before this was kept. */
+  readonly caller: Caller | undefined;
 }
 
 /** An order as it rests on the book, counted as the book counts. */
@@ -54,7 +57,7 @@ export async function readStatus(database: Queryable, market: MarketCode): Promi
 
 export async function readCancels(database: Queryable, market: MarketCode, limit: number): Promise<CancelRequest[]> {
   const rows = await database.rows<SqlRecord>(
-    `select c.profile_id, c.order_id, c.requested_at, o.status
+    `select c.profile_id, c.order_id, c.requested_at, c.caller, o.status
        from order_cancel c left join orders o on o.profile_id = c.profile_id and o.id = c.order_id
       where c.market = $1
       order by c.requested_at, c.order_id limit $2`,
@@ -65,6 +68,7 @@ export async function readCancels(database: Queryable, market: MarketCode, limit
     orderId: row.order_id as OrderId,
     requestedAt: row.requested_at as Instant,
     orderStatus: (row.status as OrderStatus | null) ?? undefined,
+    caller: (row.caller as Caller | null) ?? undefined,
   }));
 }
 

@@ -1,6 +1,7 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import type { SqlRecord } from "../ledger/rows.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
@@ -95,6 +96,14 @@ export async function listOrders(database: Queryable, filter: OrderFilter): Prom
   return rows.map(readOrder);
 }
 
+interface CancelAsking {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+  readonly id: OrderId;
+  readonly caller: Caller;
+  readonly now: Instant;
+}
+
 /** What became of asking for a cancel. `market` is there when the request was stored: its engine is to be woken. */
 export interface CancelAsked {
   readonly status: OrderStatus;
@@ -107,20 +116,17 @@ export interface CancelAsked {
  */
 export async function askToCancel(
   database: Queryable,
-  customerId: CustomerId,
-  profileId: ProfileId,
-  id: OrderId,
-  now: Instant,
+  { customerId, profileId, id, caller, now }: CancelAsking,
 ): Promise<CancelAsked | undefined> {
   const [row] = await database.rows<{ status: OrderStatus; market: MarketCode | null }>(
     `with found as (
        select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),
      asked as (
-       insert into order_cancel (profile_id, order_id, market, requested_at)
-       select $1, $2, market, $4 from found where closed_at is null
+       insert into order_cancel (profile_id, order_id, market, requested_at, caller)
+       select $1, $2, market, $4, $5 from found where closed_at is null
            on conflict do nothing)
      select status, case when closed_at is null then market end as market from found`,
-    [profileId, id, customerId, sqlTime(now)],
+    [profileId, id, customerId, sqlTime(now), JSON.stringify(caller)],
   );
   return row && { status: row.status, market: row.market ?? undefined };
 }

@@ -4,6 +4,7 @@ import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileKey } from "../customers/profiles.ts";
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome, Refusal } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
 import { type Amount, mulDiv, unitOf, ZERO } from "../money/amount.ts";
@@ -43,12 +44,17 @@ const REF_ID_KEPT_MS = 24 * 60 * 60 * 1_000;
 const AVERAGE_DECIMALS = 8;
 
 /** Holds the funds and stores the order; what is answered is durable. */
-export async function place(parts: Parts, request: OrderRequest): Promise<Outcome<Order, OrderRefusal>> {
+export async function place(
+  parts: Parts,
+  request: OrderRequest,
+  caller: Caller,
+): Promise<Outcome<Order, OrderRefusal>> {
   const { customerId, profileId, recipientProfileId = profileId } = request;
   const id = parts.ids.next() as OrderId;
   const venue = await venueOf(parts, request);
   return parts.lane.execute({
     turn: customerId,
+    caller,
     rests: [
       ...[profileId, recipientProfileId].map(profileKey),
       ...(venue === undefined ? [] : [marketKey(venue.market.code), heldFrom(request, venue)]),
@@ -91,8 +97,9 @@ export async function cancel(
   customerId: CustomerId,
   profileId: ProfileId,
   id: OrderId,
+  caller: Caller,
 ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>> {
-  const asked = await askToCancel(database, customerId, profileId, id, clock.now());
+  const asked = await askToCancel(database, { customerId, profileId, id, caller, now: clock.now() });
   if (asked === undefined) return { kind: "refused", refusal: { code: "order_not_found", orderId: id } };
   const { market, status } = asked;
   if (market === undefined) return { kind: "refused", refusal: { code: "order_not_cancellable", status } };

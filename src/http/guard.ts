@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
+import type { ClientCaller } from "../ledger/caller.ts";
 import { neighbourhood } from "../limits/address.ts";
 import type { Grant } from "../oauth/grant.ts";
 import type { Scope } from "../oauth/scopes.ts";
@@ -24,6 +25,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Who calls. On a public route nobody is known, and asking is a bug. */
     readonly grant: Grant;
+    /** The same for what is kept of a write: which client, by which token, from where, by which operation. */
+    readonly caller: ClientCaller;
   }
 }
 
@@ -37,6 +40,14 @@ export function grantOf(request: FastifyRequest): Grant {
 export function callerOf(request: FastifyRequest): string {
   return grants.get(request)?.customerId ?? neighbourhood(request.ip);
 }
+
+export function clientCallerOf(request: FastifyRequest): ClientCaller {
+  const { clientId, tokenId } = grantOf(request);
+  return { client: clientId, token: tokenId, address: request.ip, operation: operationOf(request) };
+}
+
+/** The method and the path's pattern, such as "GET /v2/profiles/:id". */
+const operationOf = ({ method, routeOptions }: FastifyRequest): string => `${method} ${routeOptions.url ?? ""}`;
 
 export interface Guarding {
   readonly verify: Verify;
@@ -71,8 +82,8 @@ export function guard(required: readonly Scope[], { verify, admit, onRefused }: 
   };
 }
 
-function refusalOf({ ip, method, routeOptions }: FastifyRequest, kind: Refusal["kind"]): Refusal {
-  return { kind, address: ip, operation: `${method} ${routeOptions.url ?? ""}` };
+function refusalOf(request: FastifyRequest, kind: Refusal["kind"]): Refusal {
+  return { kind, address: request.ip, operation: operationOf(request) };
 }
 
 /** Longer than any token that we issue. */

@@ -39,7 +39,7 @@ import { assert } from "../std/assert.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
-import { type Access, grantOf, guard, type Verify } from "./guard.ts";
+import { type Access, clientCallerOf, grantOf, guard, type Verify } from "./guard.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi.ts";
 import { problemPages } from "./problem-pages.ts";
@@ -127,6 +127,11 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   api.decorateRequest("grant", {
     getter(this: FastifyRequest) {
       return grantOf(this);
+    },
+  });
+  api.decorateRequest("caller", {
+    getter(this: FastifyRequest) {
+      return clientCallerOf(this);
     },
   });
   refuseUnknownRoutes(api, options.baseUrl);

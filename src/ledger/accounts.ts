@@ -199,6 +199,8 @@ export const postingTable: RecordTable<Posting> = {
     amountColumn("pending", (row) => row.pending),
     timeColumn("at", (row) => row.at),
   ],
+  // Whoever asked for a journal asked for the record or the row that it belongs to.
+  tellsCaller: false,
   orderBy: (row) => `${row.ownerId}/${row.asset}/${row.seq.toString().padStart(20, "0")}`,
   read: (record) => ({
     ownerId: record.owner_id as Uuid,

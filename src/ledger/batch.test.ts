@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
-import { type Amount, amountOf, negative } from "../money/amount.ts";
+import { type Amount, amountOf, negative, ZERO } from "../money/amount.ts";
 import { USD } from "../money/asset.ts";
-import type { Instant } from "../std/clock.ts";
+import { formatInstant, type Instant } from "../std/clock.ts";
 import { IdSource, type Uuid } from "../std/id.ts";
+import { transferTable } from "../transfers/store.ts";
 import {
   type Account,
   accountKey,
@@ -16,7 +17,8 @@ import {
   type ProfileId,
   postingTable,
 } from "./accounts.ts";
-import { Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
+import { addedRows, Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
+import type { Caller, ClientCaller } from "./caller.ts";
 import type { Changes } from "./decision.ts";
 import { Memory } from "./memory.ts";
 import {
@@ -32,7 +34,10 @@ import {
 const ids = new IdSource();
 const [a, b] = [ids.next(), ids.next()] as [Uuid & ProfileId, Uuid & ProfileId];
 const NOW = 1_000_000 as Instant;
+const OLD_PROFILE = "0190d5a4-1111-7000-8000-000000000004" as Uuid;
+const OLD_TRANSFER = "0190d5a4-2222-7000-8000-000000000006" as Uuid;
 const ONE = amountOf("1");
+const ENGINE: Caller = { house: "engine" };
 
 interface Counter extends StateRow {
   readonly id: Uuid;
@@ -53,6 +58,7 @@ const counterTable: StateTable<Counter> = {
 const noteTable: RecordTable<{ id: Uuid }> = {
   name: "note",
   columns: [uuidColumn("id", (row) => row.id)],
+  tellsCaller: true,
   orderBy: (row) => row.id,
   read: (record) => ({ id: record.id as Uuid }),
 };
@@ -75,15 +81,20 @@ function move(from: Owner, to: Owner, amount: Amount = ONE): Journal {
 }
 
 /** Adds changes to a batch as the lane does: what a command moves money on it has named. */
-function add(to: Batch, changes: Changes): void {
+function add(to: Batch, changes: Changes, caller: Caller = ENGINE): void {
   const entries = (changes.journals ?? []).flatMap((one) => one.entries);
   to.rest(entries.map(({ owner, asset }) => accountKey(owner, asset)));
-  to.add(changes);
+  to.add(changes, caller);
 }
 
 const keyOfCounter = (id: Uuid) => ({ table: counterTable, key: id });
-const postingsOf = (content: ReturnType<Batch["close"]>): readonly Posting[] =>
-  (content.records.find(({ table }) => table === postingTable)?.rows ?? []) as Posting[];
+
+/** The postings as they are sent, by the names of their columns. */
+function postingsOf({ records }: ReturnType<Batch["close"]>): Readonly<Record<string, string | null>>[] {
+  const names = postingTable.columns.map(({ name }) => name);
+  const rows = records.find(({ table }) => table === postingTable)?.rows ?? [];
+  return rows.map(({ texts }) => Object.fromEntries(names.map((name, i) => [name, texts[i] as string | null])));
+}
 
 test("an account stands once in a batch: the number that it had, the state that it ends with", () => {
   remember(a, "10", 7n);
@@ -98,7 +109,7 @@ test("an account stands once in a batch: the number that it had, the state that 
     opened: [{ ownerId: b, available: ONE, seq: 3n, at: NOW }],
     checked: [],
   });
-  const numbers = postingsOf(content).map(({ ownerId, seq }) => `${ownerId === a ? "a" : "b"}${seq}`);
+  const numbers = postingsOf(content).map(({ owner_id, seq }) => `${owner_id === a ? "a" : "b"}${seq}`);
   expect(numbers).toEqual(["a8", "a9", "a10", "b1", "b2", "b3"]);
   expect([...guardsOf(content).values()].sort()).toEqual([0n, 7n]);
   expect(memory.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ seq: 10n, at: NOW });
@@ -135,7 +146,7 @@ test("the postings of an account are never earlier than its last one", () => {
   add(batch, { journals: [move(a, b)] });
   const content = batch.close(NOW);
   expect(content.at).toBe(NOW + 5_000);
-  expect(postingsOf(content).every(({ at }) => at === NOW + 5_000)).toBe(true);
+  expect(postingsOf(content).every(({ at }) => at === formatInstant((NOW + 5_000) as Instant))).toBe(true);
 });
 
 test("a batch whose changes broke off half-way says that it is spoilt", () => {
@@ -156,16 +167,42 @@ test("the digest is made of what is stored, in an order of its own", () => {
   });
   expect(digests[0]?.digest).toEqual(digests[1]?.digest);
   const content = digests[0] as ReturnType<Batch["close"]>;
-  expect(contentDigest(content.at, content.records, content.changes)).toEqual(content.digest);
+  expect(contentDigest(content)).toEqual(content.digest);
+});
+
+/** Made by the version before callers were kept; in columns that tell a caller it is null of such rows. */
+test("a batch from before callers were kept hashes to what it did", () => {
+  const at = 1_700_000_000_000 as Instant;
+  const posting: Posting = {
+    ownerId: OLD_PROFILE,
+    asset: USD,
+    seq: 7n,
+    journalId: OLD_TRANSFER,
+    cause: "transfer",
+    part: "available",
+    amount: amountOf("-1.5"),
+    available: amountOf("8.5"),
+    trading: ZERO,
+    pending: ZERO,
+    at,
+  };
+  const note = { id: OLD_TRANSFER, profileId: OLD_PROFILE, customerId: OLD_PROFILE, asset: USD, createdAt: at };
+  const transfer = { ...note, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT", amount: amountOf("1.5") };
+  const records = [
+    addedRows(postingTable, [{ row: posting, caller: undefined }]),
+    addedRows(transferTable, [{ row: { ...transfer, refId: "r-1", metadata: { b: "2", a: "1" } }, caller: undefined }]),
+  ];
+  const digest = contentDigest({ at, records, changes: '{"profile":{"x":"1 y"}}', callers: undefined });
+  expect(digest.toString("hex")).toBe("363d9cfd806ed6cf6a7bec469f0b047711fd786f3c8ef2f0afa86d86d236a758");
 });
 
 test("the digest differs by every single thing that is stored", () => {
   const id = ids.next();
   const transfer = move("world", a);
-  const close = (journals: Journal[], count: number, at: number, note: Uuid): string => {
+  const close = (journals: Journal[], count: number, at: number, note: Uuid, caller = ENGINE): string => {
     const one = new Batch(new Memory(100), 1);
     const states = [change(counterTable, { id, count, seq: 0n })];
-    add(one, { journals, states, records: [addition(noteTable, { id: note })] });
+    add(one, { journals, states, records: [addition(noteTable, { id: note })] }, caller);
     return one.close(at as Instant).digest.toString("hex");
   };
   const more = {
@@ -179,6 +216,7 @@ test("the digest differs by every single thing that is stored", () => {
     close([transfer], 2, NOW, id),
     close([transfer], 1, NOW + 1, id),
     close([transfer], 1, NOW, ids.next()),
+    close([transfer], 1, NOW, id, { house: "maker" }),
   ];
   expect(new Set(digests).size).toBe(digests.length);
 });
@@ -192,7 +230,24 @@ test("digests of state rows are noted by table and key, and accounts are left to
   const changes = JSON.parse(batch.close(NOW).changes ?? "") as Record<string, Record<string, string>>;
   expect(Object.keys(changes)).toEqual(["counter"]);
   expect(Object.keys(changes.counter ?? {})).toEqual([first, second]);
-  expect(changes.counter?.[first]).toMatch(/^1 [0-9a-f]{32}$/);
+  expect(changes.counter?.[first]).toMatch(/^1 [0-9a-f]{32} 0$/);
+});
+
+test("each caller stands once in a batch, and what was written tells by number who asked for it", () => {
+  const [one, other, row] = [ids.next(), ids.next(), ids.next()];
+  const asks = { token: one, address: "192.0.2.7", operation: "POST /v2/transfer/platform" };
+  const acme: ClientCaller = { client: "acme", ...asks };
+  const globex: ClientCaller = { client: "globex", ...asks };
+  add(batch, { records: [addition(noteTable, { id: one })] }, acme);
+  add(batch, { states: [change(counterTable, { id: row, count: 1, seq: 0n })] }, globex);
+  add(batch, { records: [addition(noteTable, { id: other })] }, { ...acme });
+  add(batch, {}, { house: "settlement" });
+  const cancelled = { ...change(counterTable, { id: row, count: 2, seq: 1n }), askedBy: acme };
+  add(batch, { states: [cancelled] }, ENGINE);
+  const { records, changes, callers } = batch.close(NOW);
+  expect(callers).toBe(JSON.stringify([acme, globex, ENGINE]));
+  expect(records[0]?.rows.map(({ caller }) => caller)).toEqual(["0", "0"]);
+  expect(JSON.parse(changes ?? "").counter[row]).toMatch(/^2 [0-9a-f]{32} 1 2 0$/);
 });
 
 test("a link's hash depends on the link before it, the slot, the number and the content", () => {
@@ -211,6 +266,6 @@ test("a link's hash depends on the link before it, the slot, the number and the 
 
 test("money on an account that its command has not named is a bug, found before anything is sent", () => {
   batch.rest([accountKey(a, USD)]);
-  expect(() => batch.add({ journals: [move("world", a)] })).toThrow("account world/USD has named it");
+  expect(() => batch.add({ journals: [move("world", a)] }, ENGINE)).toThrow("account world/USD has named it");
   expect(batch.spoilt).toBe(true);
 });

@@ -15,6 +15,7 @@ import {
   type Posting,
   postingTable,
 } from "./accounts.ts";
+import { type Caller, Callers } from "./caller.ts";
 import type { Changes, Claim } from "./decision.ts";
 import type { Memory } from "./memory.ts";
 import {
@@ -26,6 +27,8 @@ import {
   line,
   lockRank,
   type StateRow,
+  type TextRow,
+  textRow,
 } from "./rows.ts";
 
 /** A row that the batch rests on: `was` is the number that was decided on, 0 where there was no row. */
@@ -35,6 +38,8 @@ interface Held {
   readonly was: bigint;
   row: StateRow;
   changed: boolean;
+  /** The numbers of the callers who asked for its changes. */
+  callers: Set<number> | undefined;
 }
 
 /** The rows of one table that a batch checks or writes, in key order. */
@@ -47,14 +52,34 @@ export interface TableRows {
   readonly checked: readonly StateRow[];
 }
 
-/** What a batch holds when it is closed: everything that the statement is made of. */
-export interface BatchContent {
+/** A row to add, turned into text once: for the statement, and for the hash. */
+export interface AddedRow {
+  readonly texts: TextRow;
+  /** The number of the caller who asked for it; null where the table tells none. */
+  readonly caller: string | null;
+}
+
+/** The rows that a batch adds to one table, in the order in which they are hashed. */
+export interface AddedRows {
+  readonly table: AnyRecordTable;
+  readonly rows: readonly AddedRow[];
+}
+
+/** What of a batch its hash covers, besides its place in the chain. */
+export interface HashedContent {
   readonly at: Instant;
-  readonly states: readonly TableRows[];
-  readonly records: readonly { readonly table: AnyRecordTable; readonly rows: readonly object[] }[];
-  readonly claims: readonly (Claim & { readonly replaces?: string })[];
+  /** By the names of their tables. */
+  readonly records: readonly AddedRows[];
   /** Digests of the state rows as the batch leaves them, or undefined when it changes accounts alone. */
   readonly changes: string | undefined;
+  /** Undefined: it writes nothing, or was written before callers were kept. */
+  readonly callers: string | undefined;
+}
+
+/** What a batch holds when it is closed: everything that the statement is made of. */
+export interface BatchContent extends HashedContent {
+  readonly states: readonly TableRows[];
+  readonly claims: readonly (Claim & { readonly replaces?: string })[];
   readonly digest: Buffer;
 }
 
@@ -62,7 +87,8 @@ export class Batch {
   readonly #memory: Memory;
   readonly #slot: number;
   readonly #held = new Map<string, Held>();
-  readonly #records = new Map<AnyRecordTable, object[]>();
+  readonly #records = new Map<AnyRecordTable, { row: object; caller: number }[]>();
+  readonly #callers = new Callers();
   readonly #postings: Posting[] = [];
   readonly #claims: (Claim & { readonly replaces?: string })[] = [];
   /** Rows that a command has named: only those are known to be missing when memory does not have them. */
@@ -81,16 +107,23 @@ export class Batch {
       this.#named.add(id);
       if (this.#held.has(id)) continue;
       const row = this.#memory.get<StateRow>(table, key);
-      if (row !== undefined) this.#held.set(id, { table, key, was: row.seq, row, changed: false });
+      if (row !== undefined) this.#held.set(id, { table, key, was: row.seq, row, changed: false, callers: undefined });
     }
   }
 
   /** Takes in what an accepted command changes, and remembers the rows as it leaves them. */
-  add(changes: Changes): void {
+  add({ states = [], records = [], journals = [] }: Changes, by: Caller): void {
+    if (states.length + records.length + journals.length === 0) return;
     this.#adding = true;
-    for (const { table, row } of changes.states ?? []) this.#put(table, table.keyOf(row), row);
-    for (const { table, row } of changes.records ?? []) this.#rowsOf(table).push(row);
-    for (const journal of changes.journals ?? []) this.#post(journal);
+    const caller = this.#callers.numberOf(by);
+    for (const { table, row, askedBy } of states) {
+      const held = this.#put(table, table.keyOf(row), row);
+      held.callers ??= new Set();
+      held.callers.add(caller);
+      if (askedBy !== undefined) held.callers.add(this.#callers.numberOf(askedBy));
+    }
+    for (const { table, row } of records) this.#rowsOf(table).push({ row, caller });
+    for (const journal of journals) this.#post(journal);
     this.#adding = false;
   }
 
@@ -116,25 +149,22 @@ export class Batch {
       item.row = row;
       this.#memory.set(item.table, item.key, row);
     }
-    const states = groupByTable(held);
+    const records = [...this.#records].map(([table, rows]) => addedRows(table, rows));
     if (this.#postings.length > 0) {
-      this.#records.set(
-        postingTable,
-        this.#postings.map((posting) => ({ ...posting, at })),
-      );
+      const postings = this.#postings.map((posting) => ({ row: { ...posting, at }, caller: undefined }));
+      records.push(addedRows(postingTable, postings));
     }
-    const records = [...this.#records]
-      .map(([table, rows]) => ({ table, rows: sorted(table, rows) }))
-      .sort((a, b) => (a.table.name < b.table.name ? -1 : 1));
-    const changes = digests(states);
-    return { at, states, records, claims: this.#claims, changes, digest: contentDigest(at, records, changes) };
+    records.sort((a, b) => (a.table.name < b.table.name ? -1 : 1));
+    const hashed = { at, records, changes: digests(held), callers: this.#callers.text() };
+    return { ...hashed, states: groupByTable(held), claims: this.#claims, digest: contentDigest(hashed) };
   }
 
-  #put(table: AnyStateTable, key: string, row: StateRow): void {
+  #put(table: AnyStateTable, key: string, row: StateRow): Held {
     const held = this.#hold(table, key);
     held.row = { ...row, seq: held.row.seq + 1n };
     held.changed = true;
     this.#memory.set(table, key, held.row);
+    return held;
   }
 
   #post(journal: Journal): void {
@@ -169,12 +199,12 @@ export class Batch {
     if (held !== undefined) return held;
     const known = this.#memory.get<StateRow>(table, key);
     const row = known ?? empty?.() ?? { seq: 0n };
-    held = { table, key, was: row.seq, row, changed: false };
+    held = { table, key, was: row.seq, row, changed: false, callers: undefined };
     this.#held.set(id, held);
     return held;
   }
 
-  #rowsOf(table: AnyRecordTable): object[] {
+  #rowsOf(table: AnyRecordTable): { row: object; caller: number }[] {
     const rows = this.#records.get(table) ?? [];
     this.#records.set(table, rows);
     return rows;
@@ -210,28 +240,28 @@ export const NO_HASH = Buffer.alloc(32);
  * The digest of a batch's content. It is made of what the append-only tables keep and of `changes`, so that it can be
  * made again from the database: rows in the order of `orderBy`, tables by name.
  */
-export function contentDigest(at: Instant, records: BatchContent["records"], changes: string | undefined): Buffer {
-  const hash = createHash("sha256").update(formatInstant(at));
+export function contentDigest({ at, records, changes, callers }: HashedContent): Buffer {
+  let text = formatInstant(at);
   for (const { table, rows } of records) {
-    hash.update(`\n${table.name}`);
-    for (const row of rows) hash.update(`\n${line(table.columns, row)}`);
+    text += `\n${table.name}`;
+    for (const { texts, caller } of rows) text += `\n${line(texts)}${caller ?? ""}`;
   }
-  return hash.update(`\nchanges ${changes ?? ""}`).digest();
+  text += `\nchanges ${changes ?? ""}`;
+  // A batch from before callers were kept hashes to what it did then.
+  if (callers !== undefined) text += `\ncallers ${callers}`;
+  return createHash("sha256").update(text).digest();
 }
 
 /**
- * Digests of the digested tables' rows, as text with sorted keys: {"conversion":{"<key>":"<seq> <digest>"}}.
- * It is stored as it is hashed.
+ * Digests of the digested tables' rows, as text with sorted keys, each with the numbers of the callers who asked for the
+ * changes: {"conversion":{"<key>":"<seq> <digest> 0 2"}}. It is stored as it is hashed.
  */
-function digests(states: readonly TableRows[]): string | undefined {
+function digests(held: readonly Held[]): string | undefined {
   const tables: Record<string, Record<string, string>> = {};
-  for (const { table, opened, changed } of states) {
-    if (!table.digested) continue;
-    const rows = [...opened, ...changed].map((row): [string, string] => [
-      table.keyOf(row),
-      `${row.seq} ${digestOf(table, row)}`,
-    ]);
-    if (rows.length > 0) tables[table.name] = Object.fromEntries(rows.sort(([a], [b]) => (a < b ? -1 : 1)));
+  for (const { table, key, row, changed, callers } of held) {
+    if (!table.digested || !changed) continue;
+    tables[table.name] ??= {};
+    (tables[table.name] as Record<string, string>)[key] = [row.seq, digestOf(table, row), ...(callers ?? [])].join(" ");
   }
   return Object.keys(tables).length === 0 ? undefined : JSON.stringify(tables);
 }
@@ -263,8 +293,16 @@ function groupByTable(held: readonly Held[]): TableRows[] {
   });
 }
 
-function sorted(table: AnyRecordTable, rows: readonly object[]): object[] {
-  const keyed = rows.map((row): [string, object] => [table.orderBy(row), row]);
-  keyed.sort(([a], [b]) => (a < b ? -1 : 1));
-  return keyed.map(([, row]) => row);
+/** Sorts the rows of one table of a batch, and turns them into text. */
+export function addedRows(
+  table: AnyRecordTable,
+  rows: readonly { readonly row: object; readonly caller: number | undefined }[],
+): AddedRows {
+  const keyed = rows.map((added) => ({ added, key: table.orderBy(added.row) }));
+  keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
+  const texts = keyed.map(({ added: { row, caller } }) => ({
+    texts: textRow(table.columns, row),
+    caller: table.tellsCaller && caller !== undefined ? String(caller) : null,
+  }));
+  return { table, rows: texts };
 }

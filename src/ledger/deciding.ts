@@ -108,7 +108,7 @@ export class Deciding {
     const decision = command.decide(this.#view(waiting), now);
     batch.rest(command.rests);
     if (!decision.accepted) return { waiting, decision };
-    batch.add(decision.changes);
+    batch.add(decision.changes, command.caller);
     if (command.claim !== undefined && standing !== "own") {
       batch.claim(command.claim, standing === "free" ? undefined : standing.replaces);
       this.rememberClaim(claimKey(command.claim), command.claim.id);

@@ -5,6 +5,7 @@
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import type { Journal } from "./accounts.ts";
+import type { Caller } from "./caller.ts";
 import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./rows.ts";
 
 /** Why a command is not carried out: expected, and part of the interface. `code` is a snake_case sentence. */
@@ -63,6 +64,8 @@ export interface Claim {
 export interface Command<Value, Why extends Refusal> {
   /** Whose turn in the queue it takes. `house`: settlements, fills and expiries, which are never refused for load. */
   readonly turn: Uuid | "house";
+  /** Who asks for it: kept with what it writes. */
+  readonly caller: Caller;
   readonly rests: readonly Key[];
   readonly claim?: Claim;
   /**

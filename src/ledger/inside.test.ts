@@ -9,6 +9,7 @@ const LATER = 1_000 as Instant;
 
 const command = (turn: Command<never, { code: "no" }>["turn"]): Command<never, { code: "no" }> => ({
   turn,
+  caller: { house: "engine" },
   rests: [],
   decide: () => refuse({ code: "no" }),
 });

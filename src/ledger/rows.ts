@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { type Amount, formatAmount } from "../money/amount.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
+import type { Caller } from "./caller.ts";
 
 /** A column, its SQL type, and the text that PostgreSQL is sent for it. */
 export interface Column<Row> {
@@ -43,6 +44,8 @@ export interface StateTable<Row extends StateRow> {
 export interface RecordTable<Row> {
   readonly name: string;
   readonly columns: readonly Column<Row>[];
+  /** Whether each row says in a column `caller` which of its batch's callers asked for it. */
+  readonly tellsCaller: boolean;
   /** Sorts the rows of one batch, so that its hash can be made again from the table. */
   readonly orderBy: (row: Row) => string;
   /** From what `select` gives for all columns: so that the hash of a batch can be made again from what is stored. */
@@ -68,6 +71,8 @@ export type AnyRecordTable = RecordTable<any>;
 export interface StateChange {
   readonly table: AnyStateTable;
   readonly row: StateRow;
+  /** Who asked for it beforehand, where that is not whoever carries it out. */
+  readonly askedBy?: Caller | undefined;
 }
 
 /** A new row paired with its table. */
@@ -142,19 +147,23 @@ export function canonicalJson(value: Readonly<Record<string, string>>): string {
 /** Separates columns in what is hashed: a character that no value may contain. */
 const UNIT_SEPARATOR = "\u0000";
 
+/** A row as PostgreSQL is sent it and as it is hashed: the text of each column, null where there is nothing. */
+export type TextRow = readonly (string | null)[];
+
+export function textRow<Row>(columns: readonly Column<Row>[], row: Row): TextRow {
+  return columns.map((column) => column.text(row));
+}
+
 /** A row as one line of what is hashed. Absent values and empty ones differ. */
-export function line<Row>(columns: readonly Column<Row>[], row: Row): string {
+export function line(texts: TextRow): string {
   let text = "";
-  for (const column of columns) {
-    const value = column.text(row);
-    text += value === null ? UNIT_SEPARATOR : `=${value}${UNIT_SEPARATOR}`;
-  }
+  for (const value of texts) text += value === null ? UNIT_SEPARATOR : `=${value}${UNIT_SEPARATOR}`;
   return text;
 }
 
 /** The digest of a state row as it stands, 128 bits in hex. */
 export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row): string {
-  const text = line(table.keys, row) + line(table.fixed, row) + line(table.changing, row) + row.seq;
+  const text = line(textRow([...table.keys, ...table.fixed, ...table.changing], row)) + row.seq;
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 

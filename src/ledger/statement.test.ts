@@ -27,7 +27,7 @@ function statementOf(statements: Statements, deposits: number, known: boolean, c
     journal(ids.next(), "deposit", [entry("world", USD, negative(ONE)), entry(profile(), USD, ONE)]),
   );
   for (const { entries } of journals) batch.rest(entries.map(({ owner, asset }) => accountKey(owner, asset)));
-  batch.add({ journals });
+  batch.add({ journals }, { house: "engine" });
   for (let i = 0; i < claims; i += 1)
     batch.claim({ customerId: ids.next(), kind: "transfer", refId: `${i}`, id: ids.next() });
   return statements.batch(batch.close(1_000 as Instant), link, 2_000 as Instant);

@@ -8,9 +8,9 @@
  * There are few shapes, and each is prepared once per connection under its own name.
  */
 import { formatInstant, type Instant } from "../std/clock.ts";
-import type { BatchContent, TableRows } from "./batch.ts";
+import type { AddedRows, BatchContent, TableRows } from "./batch.ts";
 import type { Claim } from "./decision.ts";
-import type { AnyRecordTable, Column, StateRow } from "./rows.ts";
+import type { Column, StateRow } from "./rows.ts";
 import type { Link } from "./slot.ts";
 
 export interface Statement {
@@ -32,7 +32,7 @@ export class Statements {
       counted.push(...writeStates(writing, rows, stamp));
       expected += rows.opened.length + rows.changed.length + rows.checked.length;
     }
-    for (const { table, rows } of content.records) addRecords(writing, table, rows, stamp);
+    for (const added of content.records) addRecords(writing, added, stamp);
     const claimed = writeClaims(writing, content.claims);
     const value = (type: string, text: string | null) => writing.value(type, text);
     writing.part(
@@ -40,11 +40,11 @@ export class Statements {
     );
     // The deadline is looked at last, when every row lock has been waited for.
     const text = `${writing.head()}
-insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, in_time)
+insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, callers, in_time)
 select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("timestamptz", formatInstant(content.at))}, false,
        ${count(counted)}, ${value("integer", String(expected))},
        ${count(claimed)}, ${value("integer", String(content.claims.length))},
-       (select count(*) from predecessor), ${value("json", content.changes ?? null)},
+       (select count(*) from predecessor), ${value("json", content.changes ?? null)}, ${value("json", content.callers ?? null)},
        clock_timestamp() <= ${value("timestamptz", formatInstant(deadline))}`;
     return { name: this.#nameOf(text), text, values: writing.values };
   }
@@ -76,7 +76,15 @@ class Writing {
 
   /** The rows as a table `k` of the statement, one array per column. */
   unnest<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
-    const arrays = columns.map((column) => this.value(`${column.type}[]`, arrayOf(column, rows)));
+    return this.unnestTexts(columns, (column) => rows.map((row) => column.text(row)));
+  }
+
+  /** The same with the text of each column's values. */
+  unnestTexts<Kind extends Pick<Column<never>, "name" | "type">>(
+    columns: readonly Kind[],
+    textsOf: (column: Kind, place: number) => readonly (string | null)[],
+  ): string {
+    const arrays = columns.map((column, i) => this.value(`${column.type}[]`, arrayOf(column.type, textsOf(column, i))));
     return `unnest(${arrays.join(", ")}) as k(${columns.map((column) => column.name).join(", ")})`;
   }
 }
@@ -137,12 +145,19 @@ function checkRows(writing: Writing, { table, checked }: TableRows): string {
   return name;
 }
 
-function addRecords(writing: Writing, table: AnyRecordTable, rows: readonly object[], [slot, batch]: Stamp): void {
-  const names = table.columns.map((column) => column.name).join(", ");
+function addRecords(writing: Writing, { table, rows }: AddedRows, [slot, batch]: Stamp): void {
+  const columns = table.tellsCaller ? [...table.columns, CALLER] : table.columns;
+  const names = columns.map((column) => column.name).join(", ");
+  const source = writing.unnestTexts(columns, (column, i) =>
+    rows.map(({ texts, caller }) => (column === CALLER ? caller : (texts[i] as string | null))),
+  );
   writing.part(
-    `${table.name}_added as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${writing.unnest(table.columns, rows)})`,
+    `${table.name}_added as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${source})`,
   );
 }
+
+/** Which of the batch's callers asked for a record. */
+const CALLER = { name: "caller", type: "smallint" };
 
 type ClaimRow = Claim & { readonly replaces?: string };
 
@@ -190,11 +205,10 @@ const PLAIN = new Set(["uuid", "numeric", "bigint", "integer", "smallint", "bool
  * An array literal. The driver's own is general and as slow as all the rest of a batch together; here the type says
  * what has to be quoted.
  */
-function arrayOf<Row>(column: Column<Row>, rows: readonly Row[]): string {
-  const plain = PLAIN.has(column.type);
+function arrayOf(type: string, values: readonly (string | null)[]): string {
+  const plain = PLAIN.has(type);
   let text = "{";
-  for (let i = 0; i < rows.length; i += 1) {
-    const value = column.text(rows[i] as Row);
+  for (const [i, value] of values.entries()) {
     if (i > 0) text += ",";
     if (value === null) text += "NULL";
     else if (plain) text += value;

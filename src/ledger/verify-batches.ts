@@ -33,6 +33,8 @@ export interface StoredBatch {
   readonly void: boolean;
   /** The text as it was hashed. */
   readonly changes: string | undefined;
+  /** Who asked for what it wrote, as text as it was hashed; undefined of those from before this was kept. */
+  readonly callers: string | undefined;
   /** What `changes` says: the numbers of the state rows that it wrote, by table and key. */
   readonly written: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
   /** The rows that it added, by table, as SQL gives them. */
@@ -70,14 +72,15 @@ export async function readLastTime(database: Queryable): Promise<Instant | undef
 const MOST_BATCHES = 500;
 const MOST_ROWS = 2 * PAGE;
 
-/** The batches of a slot up to its head, in pages that hold about `PAGE` rows whatever the size of the batches. */
+/** The batches of a slot from a number up to its head, in pages that hold about `PAGE` rows whatever the size of the batches. */
 export async function* walkBatches(
   database: Database,
   records: readonly AnyRecordTable[],
   head: ChainHead,
+  from = 0n,
 ): AsyncGenerator<StoredBatch[]> {
   const tables = [postingTable, ...records];
-  let next = 0n;
+  let next = from;
   // How large batches are is not known before one was read.
   let limit = 1;
   for (;;) {
@@ -102,7 +105,7 @@ type Header = Omit<StoredBatch, "records" | "journals" | "written">;
 
 async function readHeaders(database: Queryable, head: ChainHead, from: bigint, limit: number): Promise<Header[]> {
   const rows = await database.rows<SqlRecord>(
-    `select slot, n, hash, at, void, changes::text as changes from batch
+    `select slot, n, hash, at, void, changes::text as changes, callers::text as callers from batch
       where slot = $1 and n between $2 and $3 order by n limit $4`,
     [head.slot, from, head.n, limit],
   );
@@ -113,6 +116,7 @@ async function readHeaders(database: Queryable, head: ChainHead, from: bigint, l
     at: row.at as Instant,
     void: row.void as boolean,
     changes: (row.changes as string | null) ?? undefined,
+    callers: (row.callers as string | null) ?? undefined,
   }));
 }
 
@@ -131,8 +135,9 @@ interface BatchRange {
 
 async function readAdded(database: Queryable, table: AnyRecordTable, range: BatchRange): Promise<Added> {
   const columns = table.columns.map((column) => column.name).join(", ");
+  const caller = table.tellsCaller ? "caller, " : "";
   const rows = await database.rows<SqlRecord>(
-    `select ${columns}, batch from ${table.name} where slot = $1 and batch between $2 and $3 limit $4`,
+    `select ${columns}, ${caller}batch from ${table.name} where slot = $1 and batch between $2 and $3 limit $4`,
     [range.slot, range.first, range.last, range.most],
   );
   return { count: rows.length, byBatch: groupBy(rows, (row) => row.batch as string) };

@@ -5,7 +5,7 @@
  */
 import type { Database } from "../postgres/database.ts";
 import { postingTable } from "./accounts.ts";
-import { contentDigest, linkHash, NO_HASH, voidHash } from "./batch.ts";
+import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "./batch.ts";
 import type { AnyRecordTable } from "./rows.ts";
 import type { Examination, Tally } from "./verify.ts";
 import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "./verify-batches.ts";
@@ -83,19 +83,18 @@ class Chain {
   }
 
   #hashOf(batch: StoredBatch): Buffer {
-    const { slot, n, at, changes } = batch;
+    const { slot, n, at, changes, callers } = batch;
     if (batch.void) return voidHash(this.#hash, slot, n);
     const records = this.#tables
       .filter((table) => batch.records.has(table.name))
-      .map((table) => ({ table, rows: sortedRows(table, batch) }));
-    return linkHash(this.#hash, slot, n, contentDigest(at, records, changes));
+      .map((table) => addedRows(table, storedRows(table, batch)));
+    return linkHash(this.#hash, slot, n, contentDigest({ at, records, changes, callers }));
   }
 }
 
-/** The rows in the order in which the lane hashed them. */
-function sortedRows(table: AnyRecordTable, batch: StoredBatch): object[] {
-  const rows: object[] = (batch.records.get(table.name) ?? []).map(table.read);
-  const keyed = rows.map((row): [string, object] => [table.orderBy(row), row]);
-  keyed.sort(([a], [b]) => (a < b ? -1 : 1));
-  return keyed.map(([, row]) => row);
+function storedRows(table: AnyRecordTable, batch: StoredBatch): { row: object; caller: number | undefined }[] {
+  return (batch.records.get(table.name) ?? []).map((record) => ({
+    row: table.read(record),
+    caller: (record.caller as number | null | undefined) ?? undefined,
+  }));
 }

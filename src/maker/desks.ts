@@ -12,6 +12,7 @@ import type { Profiles } from "../customers/profiles.ts";
 import type { Exchange, Order, OrderId, OrderRefusal } from "../exchange/exchange.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { readBalances } from "../ledger/balances.ts";
+import type { Caller } from "../ledger/caller.ts";
 import type { Outcome } from "../ledger/decision.ts";
 import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
@@ -41,6 +42,7 @@ export interface DesksParts {
 
 export const MAKER = "0a5e11e2-0000-8000-8000-000000000001" as CustomerId;
 const NAME = "Sandbox market maker";
+const CALLER: Caller = { house: "maker" };
 const SEARCH_MS = 60_000;
 /** Orders of one state on one market that are taken over at a time. */
 const FOUND_AT_MOST = 1_000;
@@ -53,7 +55,7 @@ interface Plan extends Changes {
 
 /** The maker's desks. The customer whose they are is made when it is not there yet. */
 export async function openDesks(parts: DesksParts): Promise<Desks> {
-  await parts.customers.ensure(MAKER, NAME);
+  await parts.customers.ensure(MAKER, NAME, CALLER);
   return new Desks(parts, (await parts.profiles.getDefault(MAKER)).id);
 }
 
@@ -162,7 +164,7 @@ export class Desks {
     const profileId = this.#profileId;
     const cameBy = sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount });
     const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...cameBy };
-    const outcome = await transfers.cross(deposit);
+    const outcome = await transfers.cross(deposit, CALLER);
     if (outcome.kind === "refused") log({ kind: "deposit_refused", asset, reason: outcome.refusal.code });
   }
 
@@ -179,7 +181,7 @@ export class Desks {
   }
 
   #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRefusal>> {
-    return this.#parts.exchange.place({
+    const order = {
       customerId: MAKER,
       profileId: this.#profileId,
       market: market.code,
@@ -189,12 +191,13 @@ export class Desks {
       baseAmount: amount,
       price: { amount: price, isExact: true },
       metadata: desk.metadata,
-    });
+    } as const;
+    return this.#parts.exchange.place(order, CALLER);
   }
 
   /** One that has closed meanwhile is refused, and the next pass finds it closed. */
   async #cancel(id: OrderId): Promise<void> {
-    await this.#parts.exchange.cancel(MAKER, this.#profileId, id);
+    await this.#parts.exchange.cancel(MAKER, this.#profileId, id, CALLER);
   }
 }
 

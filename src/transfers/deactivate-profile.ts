@@ -13,6 +13,7 @@ import {
 } from "../customers/profiles.ts";
 import { findDefaultProfile } from "../customers/profiles-store.ts";
 import { type Account, accountKey, type Journal, type ProfileId, totalOf } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Refusal, refuse } from "../ledger/decision.ts";
 import { accountOf } from "../ledger/refusals.ts";
 import { change, type RecordAddition } from "../ledger/rows.ts";
@@ -36,12 +37,14 @@ export async function deactivation(
   { database, catalogue, ids }: { database: Database; catalogue: Catalogue; ids: IdSource },
   customerId: CustomerId,
   profileId: ProfileId,
+  caller: Caller,
 ): Promise<Command<Profile, ProfileNotFound | ProfileNotEmpty>> {
   const { id: home } = await findDefaultProfile(database, customerId);
   const assets = catalogue.listAssets();
   const accountKeys = assets.flatMap(({ code }) => [accountKey(profileId, code), accountKey(home, code)]);
   return {
     turn: customerId,
+    caller,
     // It rests on accounts that are not there: nobody may open one between reading and committing.
     lock: true,
     rests: [profileKey(profileId), profileKey(home), ...accountKeys],

@@ -6,6 +6,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, type ProfileNotFound, profileKey } from "../customers/profiles.ts";
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import type { Caller } from "../ledger/caller.ts";
 import { crossingKeys } from "../ledger/crossings.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane.ts";
@@ -30,11 +31,15 @@ export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 
 export interface Transfers {
   /** Answers the debit record. `exists`: the ref_id was used before, for the transfer whose debit record has this id. */
-  move(request: TransferRequest): Promise<Outcome<Transfer, TransferRefusal>>;
+  move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRefusal>>;
   /** A deposit or a withdrawal. */
-  cross(request: CrossingRequest): Promise<Outcome<Transfer, TransferRefusal>>;
+  cross(request: CrossingRequest, caller: Caller): Promise<Outcome<Transfer, TransferRefusal>>;
   /** Moves what is left below the assets' precision to the DEFAULT profile, and takes the profile out of use. */
-  deactivate(customerId: CustomerId, profile: ProfileId): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>>;
+  deactivate(
+    customerId: CustomerId,
+    profile: ProfileId,
+    caller: Caller,
+  ): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>>;
   find(customerId: CustomerId, id: Uuid): Promise<Transfer | undefined>;
   list(filter: TransferFilter): Promise<Transfer[]>;
 }
@@ -49,21 +54,27 @@ interface Parts {
 export function createTransfers(parts: Parts): Transfers {
   const { database, lane } = parts;
   return {
-    move: (request) => move(parts, request),
-    cross: (request) => cross(parts, request),
-    deactivate: async (customerId, profileId) => lane.execute(await deactivation(parts, customerId, profileId)),
+    move: (request, caller) => move(parts, request, caller),
+    cross: (request, caller) => cross(parts, request, caller),
+    deactivate: async (customerId, profileId, caller) =>
+      lane.execute(await deactivation(parts, customerId, profileId, caller)),
     find: (customerId, id) => findTransfer(database, customerId, id),
     list: (filter) => listTransfers(database, filter),
   };
 }
 
-function move({ lane, catalogue, ids }: Parts, request: TransferRequest): Promise<Outcome<Transfer, TransferRefusal>> {
+function move(
+  { lane, catalogue, ids }: Parts,
+  request: TransferRequest,
+  caller: Caller,
+): Promise<Outcome<Transfer, TransferRefusal>> {
   const { customerId, from, to } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
   const profiles = [from.profileId, to.profileId];
   return lane.execute({
     turn: customerId,
+    caller,
     rests: [
       ...profiles.map(profileKey),
       ...(asset === undefined ? [] : profiles.map((profile) => accountKey(profile, asset.code))),
@@ -73,12 +84,17 @@ function move({ lane, catalogue, ids }: Parts, request: TransferRequest): Promis
   });
 }
 
-function cross({ lane, catalogue, ids }: Parts, request: CrossingRequest): Promise<Outcome<Transfer, TransferRefusal>> {
+function cross(
+  { lane, catalogue, ids }: Parts,
+  request: CrossingRequest,
+  caller: Caller,
+): Promise<Outcome<Transfer, TransferRefusal>> {
   const { customerId, profileId } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
   return lane.execute({
     turn: customerId,
+    caller,
     rests: [profileKey(profileId), ...(asset === undefined ? [] : crossingKeys(profileId, asset))],
     ...(request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id)),
     decide: (state, now) => decideCrossing(request, id, asset, state, now),

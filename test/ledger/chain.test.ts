@@ -15,6 +15,7 @@ import {
   newProfile,
   newProfiles,
   startLane,
+  TESTER,
   type TestLane,
 } from "../support/movements.ts";
 import { insertProfile, openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
@@ -118,6 +119,7 @@ test("a refusal is given only when what it rests on still stands", async () => {
   const profile = await knownProfile();
   const look: Command<string, { code: "not_yet" }> = {
     turn: newId(),
+    caller: TESTER,
     rests: [profileOf(profile)],
     decide: (state) =>
       state.get(profileTable, profile)?.seq === 2n ? accept("now it is", {}) : refuse({ code: "not_yet" }),

@@ -6,7 +6,7 @@ import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { availableUsd, movement, newId, newProfiles, startLane, type TestLane } from "../support/movements.ts";
+import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
 
 let db: TestDatabase;
 let ours: TestLane;
@@ -113,6 +113,7 @@ test("what another lane holds can be released here, although the rows remembered
   await ours.fund([profile], "10");
   const shift = (from: Part, to: Part): Command<string, never> => ({
     turn: "house",
+    caller: TESTER,
     rests: [accountKey(profile, USD)],
     decide: () => {
       const amount = amountOf("4");

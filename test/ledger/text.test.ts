@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { findProfile, type Profile, profileTable } from "../../src/customers/profiles-store.ts";
-import { type Posting, postingTable } from "../../src/ledger/accounts.ts";
-import { contentDigest, linkHash } from "../../src/ledger/batch.ts";
+import { postingTable } from "../../src/ledger/accounts.ts";
+import { addedRows, contentDigest, linkHash } from "../../src/ledger/batch.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
 import { change, digestOf } from "../../src/ledger/rows.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { movement, newId, newProfile, newProfiles, startLane, type TestLane } from "../support/movements.ts";
+import { movement, newId, newProfile, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
 
 let db: TestDatabase;
 let ours: TestLane;
@@ -58,6 +58,7 @@ function opening(description: string | undefined): { profile: Profile; command: 
   };
   const command: Command<Profile, never> = {
     turn: newId(),
+    caller: TESTER,
     rests: [],
     decide: () => accept(profile, { states: [change(profileTable, profile)] }),
   };
@@ -113,8 +114,13 @@ test("the hash of a batch is made again from the rows that it stored", async () 
     [last?.slot, last?.n],
   );
   expect(stored).toHaveLength(2);
-  const rows: Posting[] = stored.map(postingTable.read);
-  const digest = contentDigest(last?.at as Instant, [{ table: postingTable, rows }], undefined);
+  const rows = stored.map((record) => ({ row: postingTable.read(record), caller: undefined }));
+  const digest = contentDigest({
+    at: last?.at as Instant,
+    records: [addedRows(postingTable, rows)],
+    changes: undefined,
+    callers: JSON.stringify([TESTER]),
+  });
   expect(linkHash(last?.previous as Buffer, last?.slot as number, BigInt(last?.n as string), digest)).toEqual(
     last?.hash,
   );

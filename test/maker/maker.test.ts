@@ -11,6 +11,7 @@ import { amountOf, minus } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { TESTER } from "../support/movements.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -283,7 +284,7 @@ test("what is scarce is paid in", async () => {
   );
   const withdrawal = { customerId: MAKER, profileId: profile.id, asset: "USD" as AssetCode, crossing: {} };
   const amount = minus(amountOf(row?.available ?? "0"), amountOf("1"));
-  await made.service.transfers.cross({ ...withdrawal, direction: "DEBIT", type: "WIRE_WITHDRAWAL", amount });
+  await made.service.transfers.cross({ ...withdrawal, direction: "DEBIT", type: "WIRE_WITHDRAWAL", amount }, TESTER);
   const who = await made.customer();
   const till = await made.profile(who, { BTC: "10" });
   expect(await trade(made, who, till, market("SELL", "7.5"))).toMatchObject({ status: "FILLED" });
@@ -298,13 +299,13 @@ test("what is scarce is paid in", async () => {
 test("a market that refuses orders is left alone for a while, and the others go on", async () => {
   const { service: made, desks, events } = await byHand();
   const { exchange } = made.service;
-  await exchange.haltMarket("BTCUSD" as MarketCode);
+  await exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
   await settle(desks);
   expect(events).toEqual([{ kind: "order_refused", market: "BTCUSD", reason: "market_unavailable" }]);
   expect(await openOrders(made)).toBe(10 * (MADE_MARKETS.length - 1));
   expect(await desks.pass()).toBe("settled");
   expect(events).toHaveLength(1);
-  await exchange.resumeMarket("BTCUSD" as MarketCode);
+  await exchange.resumeMarket("BTCUSD" as MarketCode, TESTER);
   await until("it is tried again", async () => (await desks.pass()) === "settled" && isWhole(await bookOf(made)));
   await expectBooksBalance(made.db.owner);
   await made.close();

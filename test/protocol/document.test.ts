@@ -1,6 +1,7 @@
 /** What interface.md says of fields, enums and bounds, the OpenAPI document says as well; and it explains itself. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
+import { TESTER } from "../support/movements.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Schema {
@@ -138,7 +139,7 @@ test("the examples of an order's problems are what the service answers", async (
     return { value: { detail, meta } };
   };
   const tooLarge = await place("400");
-  expect((await service.service.exchange.haltMarket("BTCUSD" as MarketCode)).kind).toBe("done");
+  expect((await service.service.exchange.haltMarket("BTCUSD" as MarketCode, TESTER)).kind).toBe("done");
   const placing = operations().find(({ operationId }) => operationId === "placeOrder");
   expect(placing?.responses["403"]?.content["application/problem+json"]?.examples).toMatchObject({
     "notional-value-too-large": tooLarge,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { type ExchangeApi, startExchangeApi } from "../support/exchange-api.ts";
+import { TESTER } from "../support/movements.ts";
 
 interface Markets {
   readonly items: readonly { readonly market: string; readonly status: string }[];
@@ -45,9 +46,9 @@ test("anybody may read all markets, with what each takes", async () => {
 
 test("a halt is seen at once, and so is its end", async () => {
   const status = async () => (await listed()).items.find(({ market }) => market === "BTCUSD")?.status;
-  await api.exchange.haltMarket("BTCUSD" as MarketCode);
+  await api.exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
   expect(await status()).toBe("HALTED");
-  await api.exchange.resumeMarket("BTCUSD" as MarketCode);
+  await api.exchange.resumeMarket("BTCUSD" as MarketCode, TESTER);
   expect(await status()).toBe("OPEN");
 });
 

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { TESTER } from "../support/movements.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { Desk, type Fields, limit, openPair, tell } from "../support/trading.ts";
 import { until } from "../support/until.ts";
@@ -167,10 +168,10 @@ test("a halted market triggers nothing and rejects what it had accepted; resumed
   const market = "ENAUSD" as MarketCode;
   const stop = await taker.place({ type: "STOP_MARKET", side: SELL, base_amount: "1", stop_price: "1" });
   const bid = await maker.place(limit(BUY, "5", "1"));
-  await service.service.exchange.haltMarket(market);
+  await service.service.exchange.haltMarket(market, TESTER);
   expect((await taker.send(limit(SELL, "1", "1"))).status).toBe(403);
   expect(tell(await taker.told(stop.id))).toBe("SUBMITTED");
-  const other = await service.service.exchange.resumeMarket(market);
+  const other = await service.service.exchange.resumeMarket(market, TESTER);
   expect(other.kind).toBe("done");
   expect(tell(await taker.place(limit(SELL, "1", "1")))).toBe("FILLED 1 at 1");
   expect(tell(await taker.closed(stop.id))).toBe("FILLED 1 at 1 triggered");
@@ -239,9 +240,9 @@ test("cancel against fill and halt against fill: one wins, and the record says w
     const [cancelled, sent] = await Promise.all([
       maker.cancel(resting.id),
       taker.send(limit(BUY, "1", "1")),
-      haltsToo ? service.service.exchange.haltMarket(market) : undefined,
+      haltsToo ? service.service.exchange.haltMarket(market, TESTER) : undefined,
     ]);
-    if (haltsToo) await service.service.exchange.resumeMarket(market);
+    if (haltsToo) await service.service.exchange.resumeMarket(market, TESTER);
     const ended = await maker.closed(resting.id);
     expect(["FILLED 1 at 1", "CANCELLED"]).toContain(tell(ended));
     if (sent.status === 200) {

@@ -4,6 +4,7 @@ import type { Profile } from "../../src/customers/profiles.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ask, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
+import { TESTER } from "../support/movements.ts";
 
 let api: ExchangeApi;
 let profile: Profile;
@@ -265,7 +266,7 @@ test("the ref_id of a rejected order is taken for 24 hours, and then goes to one
 test("a halted market takes no orders, hears cancels, and takes orders again when it is resumed", async () => {
   const market = "BTCUSD" as MarketCode;
   const { id } = (await ask(api, "POST", path, { json: LIMIT_BUY })).body as { id: string };
-  expect((await api.exchange.haltMarket(market)).kind).toBe("done");
+  expect((await api.exchange.haltMarket(market, TESTER)).kind).toBe("done");
   expect(await ask(api, "POST", path, { json: LIMIT_BUY })).toEqual(
     problem(403, "Market Unavailable", "market BTCUSD is halted: it takes no new orders", {
       slug: "unavailable-market",
@@ -274,10 +275,10 @@ test("a halted market takes no orders, hears cancels, and takes orders again whe
   );
   expect((await ask(api, "POST", path, { json: { ...LIMIT_BUY, market: "ETHUSD" } })).status).toBe(200);
   expect(await ask(api, "DELETE", `${path}/${id}`)).toEqual({ status: 200, body: {} });
-  expect((await api.exchange.haltMarket(market)).kind).toBe("done");
-  expect((await api.exchange.resumeMarket(market)).kind).toBe("done");
+  expect((await api.exchange.haltMarket(market, TESTER)).kind).toBe("done");
+  expect((await api.exchange.resumeMarket(market, TESTER)).kind).toBe("done");
   expect((await ask(api, "POST", path, { json: LIMIT_BUY })).status).toBe(200);
-  expect(await api.exchange.haltMarket("NOSUCH" as MarketCode)).toEqual({
+  expect(await api.exchange.haltMarket("NOSUCH" as MarketCode, TESTER)).toEqual({
     kind: "refused",
     refusal: { code: "market_not_found", market: "NOSUCH" },
   });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Profile } from "../../src/customers/profiles.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
+import { TESTER } from "../support/movements.ts";
 
 let api: ExchangeApi;
 let profile: Profile;
@@ -199,7 +200,7 @@ describe("a profile that is not the caller's or not active is not found", () => 
   test("as the recipient", async () => {
     const others = await api.profile(api.globex, {});
     const closed = await api.profile(api.acme, {});
-    expect((await api.transfers.deactivate(api.acme.customerId, closed.id)).kind).toBe("done");
+    expect((await api.transfers.deactivate(api.acme.customerId, closed.id, TESTER)).kind).toBe("done");
     for (const id of [NOBODY, others.id, closed.id]) {
       expect(await refused({ ...LIMIT_BUY, recipient_profile_id: id })).toEqual(notFound(id));
     }

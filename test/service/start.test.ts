@@ -76,10 +76,10 @@ test("an opening deposit that another node is just making is tried again", async
   const service = await startTestService();
   const { core, transfers } = service.service;
   let tries = 0;
-  const cross: typeof transfers.cross = async (request) => {
+  const cross: typeof transfers.cross = async (request, caller) => {
     tries += 1;
     if (tries < 3) throw new Unavailable("its ref_id is changing hands");
-    return transfers.cross(request);
+    return transfers.cross(request, caller);
   };
   const file = await readBootstrapFile(await bootstrapFile(ACME));
   await applyBootstrap({ ...core, transfers: { ...transfers, cross } }, file);

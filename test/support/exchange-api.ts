@@ -25,6 +25,7 @@ import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
 import { IdSource, type Uuid } from "../../src/std/id.ts";
 import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
+import { TESTER } from "./movements.ts";
 
 export interface Party {
   readonly token: string;
@@ -68,7 +69,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
   const transfers = createTransfers({ database, lane, catalogue, ids });
   const party = async (token: string): Promise<Party> => {
     const customerId = ids.next() as Uuid as CustomerId;
-    await customers.ensure(customerId, token);
+    await customers.ensure(customerId, token, TESTER);
     return { token, customerId, home: (await profiles.getDefault(customerId)).id };
   };
   const parties = { acme: await party("acme"), globex: await party("globex") };
@@ -112,7 +113,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
     woken,
     time,
     profile: async ({ customerId }, balances) => {
-      const outcome = await profiles.create({ customerId, nickname: ids.next(), description: undefined });
+      const outcome = await profiles.create({ customerId, nickname: ids.next(), description: undefined }, TESTER);
       if (outcome.kind !== "done") throw new Error(`a profile was not made: ${outcome.kind}`);
       for (const [asset, amount] of Object.entries(balances)) {
         await deposit(transfers, customerId, outcome.value.id, asset, amount);
@@ -143,15 +144,18 @@ async function deposit(
 ): Promise<void> {
   const amount = amountOf(text);
   const type = "WIRE_DEPOSIT";
-  const outcome = await transfers.cross({
-    customerId,
-    profileId,
-    amount,
-    asset,
-    direction: "CREDIT",
-    type,
-    crossing: {},
-  });
+  const outcome = await transfers.cross(
+    {
+      customerId,
+      profileId,
+      amount,
+      asset,
+      direction: "CREDIT",
+      type,
+      crossing: {},
+    },
+    TESTER,
+  );
   if (outcome.kind !== "done") throw new Error(`a deposit was not made: ${outcome.kind}`);
 }
 
@@ -169,6 +173,7 @@ async function closeOrder(
   );
   const outcome = await lane.execute<Order, never>({
     turn: "house",
+    caller: TESTER,
     rests: [key, ...recipients, ...accounts],
     decide: (state, now) => {
       const order = must(state.get(orderTable, key.key), "the order to close is there");

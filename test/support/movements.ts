@@ -8,6 +8,7 @@ import {
   type Owner,
   type ProfileId,
 } from "../../src/ledger/accounts.ts";
+import type { Caller } from "../../src/ledger/caller.ts";
 import { accept, type Claim, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane.ts";
 import type { LaneBounds, LaneEvent } from "../../src/ledger/lane-options.ts";
@@ -19,6 +20,9 @@ import { type Clock, systemClock } from "../../src/std/clock.ts";
 import { IdSource, type Uuid } from "../../src/std/id.ts";
 
 const ids = new IdSource();
+
+/** Who asks for what tests do behind the API. */
+export const TESTER: Caller = { operator: "tester", operation: "test" };
 
 export const newId = (): Uuid => ids.next();
 export const newProfile = (): ProfileId => ids.next() as Uuid as ProfileId;
@@ -47,6 +51,7 @@ export function movement(asked: Movement): Command<Uuid, InsufficientFunds> {
   const [from, to] = [accountKey(asked.from, USD), accountKey(asked.to, USD)];
   return {
     turn: asked.turn ?? newId(),
+    caller: TESTER,
     rests: [from, to, ...(asked.rests ?? [])],
     ...(asked.claim && { claim: { ...asked.claim, kind: "transfer", id } }),
     ...(asked.lock && { lock: asked.lock }),

@@ -21,7 +21,7 @@ import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, instantOf } from "../../src/std/id.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
-import { startLane } from "./movements.ts";
+import { startLane, TESTER } from "./movements.ts";
 import { until } from "./until.ts";
 
 const ids = new IdSource();
@@ -86,7 +86,7 @@ export class TestExchange {
     const id = ids.next();
     const profileId = id as string as ProfileId;
     const opening = { customerId, nickname: id as string, description: undefined };
-    await this.lane.execute(openProfile(profileId, kind, instantOf(id), opening));
+    await this.lane.execute(openProfile(profileId, kind, instantOf(id), opening, TESTER));
     for (const part of money === "" ? [] : money.split(", ")) {
       const [amount, asset] = part.split(" ") as [string, string];
       await this.#deposit(profileId, amountOf(amount), asset);
@@ -98,6 +98,7 @@ export class TestExchange {
     const asset = must(this.catalogue.findAsset(code), `there is an asset ${code}`);
     await this.lane.execute({
       turn: "house",
+      caller: TESTER,
       rests: crossingKeys(profileId, asset),
       decide: () =>
         accept(undefined, { journals: [journal(ids.next(), "deposit", entering(profileId, asset, amount))] }),
@@ -125,6 +126,7 @@ export class TestExchange {
     const market = code as MarketCode;
     await this.lane.execute({
       turn: "house",
+      caller: TESTER,
       rests: [marketKey(market)],
       decide: (state) => {
         const row = must(state.get(marketTable, market), "a market has its row");
@@ -245,6 +247,7 @@ function placing(order: Order, market: Market): Command<undefined, Refusal> {
   const awaiting = recipientProfileId === undefined || recipientProfileId === profileId ? [] : [recipientProfileId];
   return {
     turn: customerId,
+    caller: TESTER,
     rests: [accountKey(profileId, asset), ...awaiting.map(profileKey)],
     decide: (state) => {
       if ((accountOf(state, profileId, asset)?.available ?? ZERO) < held) return refuse({ code: "insufficient_funds" });

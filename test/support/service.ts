@@ -14,6 +14,7 @@ import { type Service, startService } from "../../src/main.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
+import { TESTER } from "./movements.ts";
 
 export interface TestCustomer {
   readonly id: CustomerId;
@@ -126,18 +127,21 @@ export async function startTestService(
   };
 
   const profile: TestService["profile"] = async ({ id }, balances = {}) => {
-    const made = await core.profiles.create({ customerId: id, nickname: ids.next(), description: undefined });
+    const made = await core.profiles.create({ customerId: id, nickname: ids.next(), description: undefined }, TESTER);
     if (made.kind !== "done") throw new Error(`no profile: ${JSON.stringify(made)}`);
     for (const [asset, amount] of Object.entries(balances)) {
-      const outcome = await service.transfers.cross({
-        customerId: id,
-        profileId: made.value.id,
-        asset,
-        amount: amountOf(amount),
-        direction: "CREDIT",
-        type: "WIRE_DEPOSIT",
-        crossing: {},
-      });
+      const outcome = await service.transfers.cross(
+        {
+          customerId: id,
+          profileId: made.value.id,
+          asset,
+          amount: amountOf(amount),
+          direction: "CREDIT",
+          type: "WIRE_DEPOSIT",
+          crossing: {},
+        },
+        TESTER,
+      );
       if (outcome.kind !== "done") throw new Error(`no deposit: ${JSON.stringify(outcome)}`);
     }
     return made.value.id;
@@ -152,7 +156,7 @@ export async function startTestService(
     profile,
     customer: async (name = "Test") => {
       const id = ids.next() as CustomerId;
-      await core.customers.ensure(id, name);
+      await core.customers.ensure(id, name, TESTER);
       const shown = await core.clients.create({ customerId: id, scopes: ["*"] });
       if (typeof shown === "string") throw new Error(shown);
       const defaultProfile = (await core.profiles.getDefault(id)).id;
@@ -187,7 +191,7 @@ export async function startTestService(
 }
 
 /** One that was free a moment ago. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -10,7 +10,7 @@ import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { newId, newProfile, startLane } from "../support/movements.ts";
+import { newId, newProfile, startLane, TESTER } from "../support/movements.ts";
 
 let db: TestDatabase;
 
@@ -28,6 +28,7 @@ function manyPostings(count: number): Command<undefined, never> {
   ]);
   return {
     turn: "house",
+    caller: TESTER,
     rests: [accountKey("world", USD), accountKey(profile, USD)],
     decide: () => accept(undefined, { journals: [journal(newId(), "deposit", entries.flat())] }),
   };

@@ -203,6 +203,28 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     ],
   },
   {
+    title: "a write is put down to another client",
+    sql: `update batch set callers = '[{"client": "somebody else"}]' where n = 10`,
+    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "who asked for a batch is struck out",
+    sql: `update batch set callers = null where n = 10;
+          update transfer set caller = null where id in (:rent, :rent+1)`,
+    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "a transfer is put down to another caller of its batch",
+    sql: "update transfer set caller = caller + 1 where id = :rent",
+    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
+    title: "the change of a row is put down to another caller of its batch",
+    sql: `update batch set changes = cast(regexp_replace(cast(changes as text), ' 0"', ' 1"') as json)
+           where n = (select batch from conversion where id = :mint)`,
+    findings: ["chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed"],
+  },
+  {
     title: "a batch is added behind the last one",
     sql: `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
           select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true from batch group by slot`,

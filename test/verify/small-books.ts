@@ -24,6 +24,7 @@ import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource, siblingId, type Uuid } from "../../src/std/id.ts";
 import { createTransfers } from "../../src/transfers/transfers.ts";
+import { TESTER } from "../support/movements.ts";
 
 export interface SmallBooks {
   /** Names of ids, by id: what is beside a name is the odd id of a pair. */
@@ -78,7 +79,7 @@ class Making {
 
   async all(): Promise<void> {
     this.#customerId = this.#named("acme", this.#ids.next()) as CustomerId;
-    await this.#parts.customers.ensure(this.#customerId, "Acme");
+    await this.#parts.customers.ensure(this.#customerId, "Acme", TESTER);
     for (const nickname of ["treasury", "shop", "desk", "vault"]) await this.#profile(nickname);
     await this.#cross("wire", "treasury", "USD", "100000");
     await this.#cross("coins", "treasury", "PYUSD", "500");
@@ -99,21 +100,21 @@ class Making {
   async transfer(name: string, amount: string, refId?: string): Promise<void> {
     const [from, to] = [{ profileId: this.#profileId("treasury") }, { profileId: this.#profileId("shop") }];
     const request = { customerId: this.#customerId, kind: "platform", from, to, asset: "USD", refId } as const;
-    const { id } = done(await this.#parts.transfers.move({ ...request, amount: amountOf(amount) }));
+    const { id } = done(await this.#parts.transfers.move({ ...request, amount: amountOf(amount) }, TESTER));
     this.#named(name, id);
   }
 
   async convert(name: string, request: Partial<ConversionRequest>, end?: "settle" | "cancel"): Promise<void> {
     const profileId = this.#profileId("treasury");
     const asked = { customerId: this.#customerId, profileId, ...request } as ConversionRequest;
-    const conversion = done(await this.#parts.conversions.create(asked));
+    const conversion = done(await this.#parts.conversions.create(asked, TESTER));
     this.#named(name, conversion.id);
-    if (end !== undefined) done(await this.#lane.execute(closing(conversion, end)));
+    if (end !== undefined) done(await this.#lane.execute(closing(conversion, end, TESTER)));
   }
 
   async #profile(nickname: string): Promise<void> {
     const request = { customerId: this.#customerId, nickname, description: undefined };
-    const { id } = done(await this.#parts.profiles.create(request));
+    const { id } = done(await this.#parts.profiles.create(request, TESTER));
     this.#profiles.set(nickname, id);
     this.#named(nickname, id);
   }
@@ -122,7 +123,7 @@ class Making {
     const type = direction === "CREDIT" ? "WIRE_DEPOSIT" : "WIRE_WITHDRAWAL";
     const owner = { customerId: this.#customerId, profileId: this.#profileId(profile) };
     const request = { ...owner, asset, amount: amountOf(amount), direction, type, crossing: {} } as const;
-    this.#named(name, done(await this.#parts.transfers.cross(request)).id);
+    this.#named(name, done(await this.#parts.transfers.cross(request, TESTER)).id);
   }
 
   async #place(
@@ -142,7 +143,7 @@ class Making {
       refId: asked.refId,
       recipientProfileId: asked.to === undefined ? undefined : this.#profileId(asked.to),
     };
-    const order = done(await this.#parts.exchange.place(request));
+    const order = done(await this.#parts.exchange.place(request, TESTER));
     this.#named(name, order.id);
     return order;
   }
@@ -176,6 +177,7 @@ class Making {
     ];
     return {
       turn: "house",
+      caller: TESTER,
       rests: [
         ...[maker, taker].map((order) => orderKey(order.profileId, order.id)),
         ...entries.map(({ owner, asset }) => accountKey(owner, asset)),

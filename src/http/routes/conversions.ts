@@ -142,9 +142,9 @@ function createRoute(api: Api, conversions: Conversions): void {
         response: { 200: ConversionBody, ...errors(...CREATE_PROBLEMS) },
       },
     },
-    async ({ grant: { customerId }, body }) => {
+    async ({ grant: { customerId }, caller, body }) => {
       const { recipient_profile_id: recipient } = body;
-      const outcome = await conversions.create({
+      const request = {
         customerId,
         profileId: profileIdOf(body.profile_id),
         amount: requestedAmount(body.amount),
@@ -155,7 +155,8 @@ function createRoute(api: Api, conversions: Conversions): void {
         identityId: body.identity_id,
         accountId: body.account_id,
         metadata: body.metadata,
-      });
+      };
+      const outcome = await conversions.create(request, caller);
       const conversion = await doneValue(outcome, body, async (id) => {
         const existing = await conversions.find(customerId, id as ConversionId);
         return nameTaken("ref_id", body, existing && conversionBody(existing));
@@ -240,8 +241,8 @@ function cancelRoute(api: Api, conversions: Conversions): void {
         response: { 200: ConversionBody, ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, params }) => {
-      const outcome = await conversions.cancel(customerId, uuidOf(params.id) as ConversionId);
+    async ({ grant: { customerId }, caller, params }) => {
+      const outcome = await conversions.cancel(customerId, uuidOf(params.id) as ConversionId, caller);
       return conversionBody(await doneValue(outcome, {}));
     },
   );

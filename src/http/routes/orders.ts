@@ -59,9 +59,9 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
       },
     },
     async (request, reply) => {
-      const { body, grant } = request;
+      const { body, grant, caller } = request;
       const profileId = await profileInPath(profiles, grant.customerId, request.params.profile_id);
-      const outcome = await exchange.place(orderRequest(body, grant.customerId, profileId));
+      const outcome = await exchange.place(orderRequest(body, grant.customerId, profileId), caller);
       if (outcome.kind === "refused") throw orderProblem(outcome.refusal, body, exchange.marketCodes());
       if (outcome.kind === "exists") {
         const existing = await exchange.findOrderOfCustomer(grant.customerId, outcome.id as OrderId);
@@ -101,7 +101,12 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
     async (request) => {
       const { customerId } = request.grant;
       const profileId = await profileInPath(profiles, customerId, request.params.profile_id);
-      const outcome = await exchange.cancel(customerId, profileId, uuidOf(request.params.id) as OrderId);
+      const outcome = await exchange.cancel(
+        customerId,
+        profileId,
+        uuidOf(request.params.id) as OrderId,
+        request.caller,
+      );
       if (outcome.kind !== "refused") return {};
       if (outcome.refusal.code === "order_not_found") throw orderNotFound(request.params.id);
       const meta = { status: outcome.refusal.status };

@@ -98,8 +98,8 @@ function createRoute(api: Api, profiles: Profiles): void {
         response: { 200: ProfileBody, ...errors(400, 401, 403, "already-exists", 413, 415, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, body: { nickname, description } }) => {
-      const outcome = await profiles.create({ customerId, nickname, description });
+    async ({ grant: { customerId }, caller, body: { nickname, description } }) => {
+      const outcome = await profiles.create({ customerId, nickname, description }, caller);
       const taken = takenIn(profiles, { customerId, sent: { nickname } });
       return profileBody(await doneValue(outcome, {}, taken));
     },
@@ -190,9 +190,9 @@ function changeRoute(api: Api, profiles: Profiles): void {
         response: { 200: ProfileBody, ...errors(400, 401, 403, 404, "already-exists", 413, 415, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, params, body: { nickname, description } }) => {
+    async ({ grant: { customerId }, caller, params, body: { nickname, description } }) => {
       const id = await profileInPath(profiles, customerId, params.id);
-      const outcome = await profiles.update(customerId, id, { nickname, description });
+      const outcome = await profiles.update(customerId, id, { nickname, description }, caller);
       const taken = takenIn(profiles, { customerId, sent: { nickname } });
       return profileBody(await doneValue(outcome, {}, taken));
     },
@@ -214,9 +214,9 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
         response: { 200: ProfileBody, ...errors(400, 401, 403, "profile-not-empty", 404, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, params }) => {
+    async ({ grant: { customerId }, caller, params }) => {
       const id = await profileInPath(profiles, customerId, params.id);
-      return profileBody(await doneValue(await transfers.deactivate(customerId, id), {}));
+      return profileBody(await doneValue(await transfers.deactivate(customerId, id, caller), {}));
     },
   );
 }

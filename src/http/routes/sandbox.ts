@@ -56,7 +56,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
         },
       },
     },
-    async ({ grant: { customerId }, params, body }) => {
+    async ({ grant: { customerId }, caller, params, body }) => {
       const profileId = await ownProfile(profiles, customerId, params.id);
       const asset = catalogue.findAsset(body.asset);
       if (asset?.kind === "fiat") refuseCryptoFields(body);
@@ -65,7 +65,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
       const cameBy = sandboxCrossing({ profileId, asset, amount, network, address, lastPrice: price });
       const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
-      const outcome = await transfers.cross({ ...deposit, ...cameBy });
+      const outcome = await transfers.cross({ ...deposit, ...cameBy }, caller);
       const { id } = await doneValue(outcome, body);
       return { activity_id: id };
     },

@@ -126,8 +126,8 @@ function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"
         response: { 200: TransferBody, ...errors(...MOVE_PROBLEMS) },
       },
     },
-    async ({ grant: { customerId }, body }) => {
-      const outcome = await transfers.move(moveOf(kind, customerId, body));
+    async ({ grant: { customerId }, caller, body }) => {
+      const outcome = await transfers.move(moveOf(kind, customerId, body), caller);
       const debit = await doneValue(outcome, body, async (id) => {
         const existing = await transfers.find(customerId, id);
         return nameTaken("ref_id", body, existing && transferBody(existing));

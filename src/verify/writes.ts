@@ -1,0 +1,19 @@
+/** Who made each write, over all tables that tell it. */
+import { listWrites, type WritesAsked, type WritesPage } from "../ledger/writes.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { transferTable } from "../transfers/store.ts";
+
+export function listAllWrites(database: Database, asked: WritesAsked): Promise<WritesPage> {
+  return listWrites(database, [transferTable], asked);
+}
+
+/** The records that have this ref_id, of any customer: one look into the index for each. */
+export async function findByRef(database: Queryable, refId: string): Promise<Set<string>> {
+  const rows = await database.rows<{ id: string }>(
+    `select c.id from customer
+      cross join unnest('{transfer,conversion,order}'::claim_kind[]) as k(kind)
+       join claim c on c.customer_id = customer.id and c.kind = k.kind and c.ref_id = $1`,
+    [refId],
+  );
+  return new Set(rows.map((row) => row.id));
+}

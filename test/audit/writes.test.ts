@@ -1,0 +1,124 @@
+/** Who made each write: every way in by which something is written is used once, and asked for afterwards. */
+import { expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { openProfile } from "../../src/customers/profiles.ts";
+import { listWrites, type Write, type WritesAsked, type WritesPosition } from "../../src/ledger/writes.ts";
+import { type Instant, systemClock } from "../../src/std/clock.ts";
+import { answerOf, parbook } from "../cli/parbook.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { testDatabase } from "../support/database.ts";
+import { newProfiles, startLane, TESTER } from "../support/movements.ts";
+import { startTestService, urlOf } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+interface Listed {
+  readonly items: readonly { readonly what: string; readonly key: string; readonly caller?: object }[];
+}
+
+/** "client operation" and so on: what can be said of a caller without ids that differ in each run. */
+function shown(caller: object | undefined): string {
+  const { client, house, operator, operation } = (caller ?? {}) as Readonly<Record<string, string>>;
+  return client !== undefined ? `client: ${operation}` : house !== undefined ? house : `${operator}: ${operation}`;
+}
+
+test("the operator can ask which client, token, address and operation made each write", async () => {
+  const service = await startTestService();
+  const acme = await service.customer();
+  const { defaultProfile: home } = acme;
+  const send = async (method: string, path: string, body?: object) => {
+    const answer = await service.call(method, path, { as: acme.token, ...(body && { body }) });
+    expect([path, answer.status, answer.status === 200 ? "" : answer.body]).toEqual([path, 200, ""]);
+    return answer.body;
+  };
+  const { id: shop } = await send("POST", "/v2/profiles", { nickname: "shop" });
+  await send("PUT", `/v2/profiles/${shop}`, { description: "sells" });
+  await send("POST", `/v2/sandbox/profiles/${home}/deposit`, { asset: "USD", amount: "100" });
+  const asked = { amount: "25", asset: "USD", ref_id: "rent" };
+  const between = { from_profile_id: home, to_profile_id: shop };
+  const rent = await send("POST", "/v2/transfer/internal", { ...between, ...asked });
+  await send("POST", "/v2/transfer/platform", {
+    from_profile_id: shop,
+    to_profile_id: home,
+    amount: "25",
+    asset: "USD",
+  });
+  const conversion = { profile_id: home, amount: "10", source_asset: "USD", target_asset: "USDP" };
+  const minted = await send("POST", "/v2/conversion/stablecoins", conversion);
+  const resting = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.001", price: "100" };
+  const order = await send("POST", `/v2/profiles/${home}/orders`, resting);
+  await send("DELETE", `/v2/profiles/${home}/orders/${order.id}`);
+  await until("the order is cancelled", async () => {
+    const { status } = await send("GET", `/v2/profiles/${home}/orders/${order.id}`);
+    return status === "CANCELLED";
+  });
+  await until("the conversion is settled", async () => {
+    const { status } = await send("GET", `/v2/conversion/stablecoins/${minted.id}`);
+    return status === "SETTLED";
+  });
+  await send("PUT", `/v2/profiles/${shop}/deactivate`);
+  await expectBooksBalance(service.db.owner);
+  await service.stop();
+
+  const settings = { PARBOOK_DATABASE_URL: urlOf(service.db), PARBOOK_MIGRATE_URL: urlOf(service.db, "owner") };
+  const all = (await answerOf(settings, "audit", "writes")) as Listed;
+  const ofTables = (what: string) => all.items.filter((item) => item.what === what).map(({ caller }) => shown(caller));
+  expect(ofTables("transfer")).toEqual([
+    "client: POST /v2/sandbox/profiles/:id/deposit",
+    ...Array.from({ length: 2 }, () => "client: POST /v2/transfer/internal"),
+    ...Array.from({ length: 2 }, () => "client: POST /v2/transfer/platform"),
+  ]);
+  // The first is the customer's DEFAULT profile.
+  expect(ofTables("profile")).toEqual([
+    "tester: test",
+    "client: POST /v2/profiles",
+    "client: PUT /v2/profiles/:id",
+    "client: PUT /v2/profiles/:id/deactivate",
+  ]);
+  expect(ofTables("conversion")).toEqual(["client: POST /v2/conversion/stablecoins", "settlement"]);
+  const ofOrder = ofTables("orders");
+  expect(ofOrder[0]).toBe("client: POST /v2/profiles/:profile_id/orders");
+  // Whether the engine took the order before it was asked to cancel it is up to time.
+  expect(new Set(ofOrder.slice(1))).toEqual(new Set(["engine", "client: DELETE /v2/profiles/:profile_id/orders/:id"]));
+
+  const token = JSON.parse(Buffer.from(acme.token.split(".")[1] ?? "", "base64url").toString()).jti;
+  const caller = { client: acme.clientId, token, address: "127.0.0.1", operation: "POST /v2/transfer/internal" };
+  const { id, token: tokenId, address, operation } = { id: `${home}/${rent.id}`, ...caller };
+  expect(all.items.find(({ key }) => key === id)?.caller).toEqual(caller);
+  const told = await parbook(settings, "audit", "writes", "--ref", "rent", "--client", acme.clientId);
+  expect(told.stdout.split("\n").slice(1)).toEqual([
+    expect.stringMatching(new RegExp(`  transfer  ${id}  ${acme.clientId}  ${tokenId}  ${address}  ${operation}$`)),
+    "",
+  ]);
+  await service.close();
+}, 120_000);
+
+test("what was written is told in pages, from a time on, and as not kept where it is older than this", async () => {
+  const db = await testDatabase();
+  const { lane } = await startLane(db.database);
+  const ids = newProfiles(3);
+  for (const id of ids) {
+    await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
+    const profile = { customerId: id as string as CustomerId, nickname: "x", description: undefined };
+    await lane.execute(openProfile(id, "DEFAULT", systemClock.now(), profile, TESTER));
+  }
+  await lane.stop();
+  const start = systemClock.now() - 60_000;
+  const page = (asked: Partial<WritesAsked>) =>
+    listWrites(db.database, [], { since: start as Instant, isWanted: () => true, limit: 1, ...asked });
+  const found: Write[] = [];
+  let next: WritesPosition | undefined;
+  do {
+    const { writes, next: further } = await page({ after: next });
+    expect(writes.length).toBeLessThanOrEqual(1);
+    found.push(...writes);
+    next = further;
+  } while (next !== undefined);
+  expect(found.map(({ table, key, caller }) => [table, key, caller])).toEqual(ids.map((id) => ["profile", id, TESTER]));
+  expect(await page({ since: (start + 86_400_000) as Instant })).toEqual({ writes: [], next: undefined });
+  const last = found.at(-1) as Write;
+  expect((await page({ since: last.at, limit: 100 })).writes.at(-1)).toEqual(last);
+  await db.owner.rows("update batch set callers = null, changes = replace(changes::text, ' 0\"', '\"')::json");
+  const { writes } = await page({ limit: 100 });
+  expect(writes.map(({ caller }) => caller)).toEqual([undefined, undefined, undefined]);
+  await db.close();
+});
