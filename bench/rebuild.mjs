@@ -11,7 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { prepare } from "../scripts/prepare.mjs";
-import { median, printTable } from "./service.mjs";
+import { median } from "./rounds.mjs";
+import { printTable } from "./table.mjs";
 
 const MARKET = "ETHUSD";
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";

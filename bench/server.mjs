@@ -1,14 +1,19 @@
 /**
- * The service as it runs in earnest, with an empty POST route beside its own. Started by the benchmarks, which ask it
- * for what cannot be had over HTTP: see `service.mjs`.
+ * The service as it runs in earnest, with what it is compared with as routes beside its own. Started by `service.mjs`,
+ * and asked over the channel between the two for what cannot be had over HTTP.
  */
 import { readConfig } from "../dist/config/config.js";
 import { createLogger } from "../dist/logger.js";
 import { startService } from "../dist/main.js";
+import { fill } from "./fill.mjs";
+import { UsualWay } from "./usual-way.mjs";
 
-const service = await startService(readConfig(process.env), createLogger({ logLevel: "warn" }), (api) => {
+const config = readConfig(process.env);
+const usualWay = new UsualWay();
+const service = await startService(config, createLogger({ logLevel: "warn" }), (api) => {
   // The same body is parsed, nothing is checked or done with it.
   api.post("/bench/empty", { config: { scope: "public" }, schema: { hide: true } }, async () => ({}));
+  usualWay.addRoute(api);
 });
 
 const answers = {
@@ -20,6 +25,16 @@ const answers = {
     const { heapUsed, external } = process.memoryUsage();
     return { resident: rss, kept: heapUsed + external };
   },
+  /** CPU of this process in microseconds, its memory as it is, and how much the database has logged. */
+  used: async () => {
+    const { user, system } = process.cpuUsage();
+    const [{ wal }] = await service.core.database.rows(
+      "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::text as wal",
+    );
+    return { serviceCpu: user + system, resident: process.memoryUsage().rss, wal: Number(wal) };
+  },
+  usualWay: ({ poolSize }) => usualWay.open(config.dataDir, service.core, poolSize),
+  fill: (wanted) => fill(service, wanted),
 };
 
 process.on("message", async ({ id, ask, question }) => {
@@ -30,4 +45,8 @@ process.on("message", async ({ id, ask, question }) => {
   }
 });
 process.send?.({ baseUrl: service.baseUrl, authUrl: service.authUrl });
-process.once("SIGTERM", () => void service.stop().then(() => process.disconnect?.()));
+process.once("SIGTERM", async () => {
+  await usualWay.close();
+  await service.stop();
+  process.disconnect?.();
+});

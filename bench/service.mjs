@@ -1,20 +1,17 @@
 /**
- * What the benchmarks have in common: the service with its embedded PostgreSQL (fsync on) in a process of its own on
- * loopback, load on it, and the figures. On few cores load and service share them, so ratios say more than figures.
+ * The service with its embedded PostgreSQL (fsync on) in a process of its own on loopback, and its demo's customers. On
+ * few cores load and service share them, so ratios say more than figures.
  */
 import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import autocannon from "autocannon";
-import { prepare } from "../scripts/prepare.mjs";
 
-/** Starts the service on a database of its own, runs the work, and takes both away again. */
-export async function withService(work) {
-  await prepare({ tools: true });
-  const directory = await mkdtemp(join(tmpdir(), "parbook-bench-"));
+const MADE_AT_ONCE = 50;
+
+/** Starts the service on the data in a directory, which is made when it is not there. */
+export async function startService(directory) {
+  const began = performance.now();
   const server = fork(new URL("server.mjs", import.meta.url), {
     execArgv: [...process.execArgv, "--expose-gc"],
     env: {
@@ -27,19 +24,18 @@ export async function withService(work) {
     },
   });
   const ended = new Promise((resolve) => server.once("exit", resolve));
-  try {
-    const { baseUrl, authUrl } = await new Promise((resolve, reject) => {
-      server.once("message", resolve);
-      server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-    });
-    const demo = JSON.parse(readFileSync(join(directory, "demo.json"), "utf8"));
-    const customers = await Promise.all(demo.customers.map((customer) => customerOf(baseUrl, authUrl, customer)));
-    return await work({ baseUrl, customers, ask: asker(server) });
-  } finally {
-    server.kill("SIGTERM");
+  const { baseUrl, authUrl } = await new Promise((resolve, reject) => {
+    server.once("message", resolve);
+    server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  const startMs = performance.now() - began;
+  const demo = JSON.parse(readFileSync(join(directory, "demo.json"), "utf8"));
+  const customers = await Promise.all(demo.customers.map((customer) => customerOf(baseUrl, authUrl, customer)));
+  const stop = async () => {
+    if (server.exitCode === null) server.kill("SIGTERM");
     await ended;
-    await rm(directory, { recursive: true, force: true });
-  }
+  };
+  return { directory, baseUrl, customers, startMs, ask: asker(server), stop };
 }
 
 /** Asks the server's process: `ask("memory")`, `ask("rows", { text, values })`. */
@@ -85,47 +81,33 @@ export async function makeProfiles({ call }, count, balances) {
   };
   const ids = [];
   while (ids.length < count) {
-    ids.push(...(await Promise.all(Array.from({ length: Math.min(50, count - ids.length) }, one))));
+    ids.push(...(await Promise.all(Array.from({ length: Math.min(MADE_AT_ONCE, count - ids.length) }, one))));
   }
   return ids;
 }
 
+const TICK_MICROS = 10_000;
+
 /**
- * One round of load; `next` gives each request's path, headers and body. Any answer but 200 ends the run: it would be
- * measured for nothing.
+ * CPU time in microseconds that the database has used so far, all its processes together. Read from /proc, so there is
+ * none to be had elsewhere: then undefined.
  */
-export async function load(baseUrl, { connections, seconds, next }) {
-  const result = await autocannon({
-    url: baseUrl,
-    connections,
-    duration: seconds,
-    requests: [{ method: "POST", setupRequest: (request) => withOwnHeaders({ ...request, ...next() }) }],
-  });
-  if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${result.non2xx} answers were not 200, ${result.errors} errors`);
+export function databaseCpu(directory) {
+  if (!existsSync("/proc/self/stat")) return undefined;
+  const postmaster = Number(readFileSync(join(directory, "postgres", "postmaster.pid"), "utf8").split("\n")[0]);
+  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").trim().split(" ");
+  const ticks = children.filter(Boolean).reduce((sum, pid) => sum + ticksOf(pid, [13, 14]), 0);
+  // What its processes that have ended had used is counted as their parent's.
+  return (ticks + ticksOf(postmaster, [13, 14, 15, 16])) * TICK_MICROS;
+}
+
+function ticksOf(pid, fields) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The second field is a name in brackets, and may hold spaces.
+    const rest = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields.reduce((sum, field) => sum + Number(rest[field - 2]), 0);
+  } catch {
+    return 0;
   }
-  return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
-}
-
-// autocannon writes the length of the body into the headers that it is given.
-const withOwnHeaders = (request) => ({ ...request, headers: { ...request.headers } });
-
-export const median = (numbers) => quantile(numbers, 0.5);
-
-export function quantile(numbers, part) {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
-}
-
-/** Prints rows of texts and numbers in columns, the first to the left. */
-export function printTable(header, rows) {
-  const cells = [header, ...rows].map((row) => header.map((_, i) => shown(row[i])));
-  const widths = header.map((_, i) => Math.max(...cells.map((row) => row[i].length)));
-  const line = (row) => row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join("   ");
-  console.log(["", ...cells.map(line), ""].join("\n"));
-}
-
-function shown(value) {
-  if (typeof value !== "number") return value ?? "";
-  return value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(value >= 10 ? 1 : 2);
 }

@@ -23,7 +23,6 @@ const LICENCES = new Set([
 /** Packages with another licence, each with the reason for which it may stay. */
 const OTHER_LICENCES = {
   lightningcss: { licence: "MPL-2.0", reason: "comes with vitest; a tool of ours that is never passed on" },
-  pako: { licence: "(MIT AND Zlib)", reason: "zlib's own terms, as free as MIT; comes with autocannon, a tool" },
 };
 
 /** Packages with an install script, which nothing here ever runs (.npmrc), each with the reason for which it may stay. */

@@ -2,10 +2,13 @@
  * Settles conversions in the background. What was created here is settled as soon as its delay is over; a search of the
  * database every second finds what other nodes, or this one before it was killed, have left behind. Settling twice is
  * harmless: the second finds the conversion closed.
+ *
+ * A clock that was set back must not leave conversions behind until it has caught up: what was created here waits by
+ * the steady clock, and what the search finds in the future counts as due.
  */
 import type { Lane } from "../ledger/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
-import type { Clock, Instant } from "../std/clock.ts";
+import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
 import { closing } from "./conversions.ts";
 import { type Conversion, type ConversionId, listDueConversions } from "./store.ts";
 
@@ -22,11 +25,13 @@ export interface SettlementOptions {
 const MOST_AT_ONCE = 500;
 const MOST_REMEMBERED = 10_000;
 const SEARCH_MS = 1_000;
+/** Clocks of nodes differ by less. */
+const SKEW_MS = 60_000;
 
 export class Settlement {
   readonly #options: SettlementOptions;
   /** In the order in which they come due: the delay is the same for all. */
-  readonly #due: Conversion[] = [];
+  readonly #due: { readonly conversion: Conversion; readonly dueAt: number }[] = [];
   readonly #underWay = new Set<ConversionId>();
   #timer: NodeJS.Timeout | undefined;
   #search: NodeJS.Timeout | undefined;
@@ -45,7 +50,7 @@ export class Settlement {
   /** Told of a conversion that was created on this node. */
   created(conversion: Conversion): void {
     if (this.#stopped || this.#due.length >= MOST_REMEMBERED) return;
-    this.#due.push(conversion);
+    this.#due.push({ conversion, dueAt: steadyClock.now() + this.#options.delayMs });
     this.#settleDue();
   }
 
@@ -62,13 +67,13 @@ export class Settlement {
     while (!this.#stopped && this.#underWay.size < MOST_AT_ONCE) {
       const [next] = this.#due;
       if (next === undefined) return;
-      const waitMs = next.createdAt + this.#options.delayMs - this.#options.clock.now();
+      const waitMs = next.dueAt - steadyClock.now();
       if (waitMs > 0) {
         this.#timer = setTimeout(() => this.#settleDue(), waitMs);
         return;
       }
       this.#due.shift();
-      void this.#settle(next);
+      void this.#settle(next.conversion);
     }
   }
 
@@ -93,8 +98,9 @@ export class Settlement {
     if (room <= 0 || this.#stopped) return;
     const { clock, delayMs, database, onError } = this.#options;
     try {
-      const before = (clock.now() - delayMs - SEARCH_MS) as Instant;
-      for (const conversion of await listDueConversions(database, before, room)) void this.#settle(conversion);
+      const now = clock.now();
+      const [before, after] = [now - delayMs - SEARCH_MS, now + SKEW_MS] as [Instant, Instant];
+      for (const conversion of await listDueConversions(database, before, after, room)) void this.#settle(conversion);
     } catch (error) {
       onError(error);
     }

@@ -165,15 +165,17 @@ export async function listConversions(database: Queryable, filter: ConversionFil
   return rows.map(readConversion);
 }
 
-/** The oldest conversions that were CREATED before a time and are still that. */
+/** The oldest conversions that are still CREATED, of those made before a time or, by a wrong clock, after another. */
 export async function listDueConversions(
   database: Queryable,
   createdBefore: Instant,
+  createdAfter: Instant,
   limit: number,
 ): Promise<Conversion[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${COLUMNS} from conversion where status = 'CREATED' and created_at <= $1 order by created_at limit $2`,
-    [sqlTime(createdBefore), limit],
+    `select ${COLUMNS} from conversion
+      where status = 'CREATED' and (created_at <= $1 or created_at > $2) order by created_at limit $3`,
+    [sqlTime(createdBefore), sqlTime(createdAfter), limit],
   );
   return rows.map(readConversion);
 }

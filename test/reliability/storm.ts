@@ -1,205 +1,226 @@
 /**
- * A service in the middle of much trading, to which bad things happen. It is started as a user starts it, with an
- * embedded PostgreSQL on a data directory of its own, and it is judged by what it answers, before and after.
+ * A service in the middle of as much traffic as it takes, to which bad things happen; judged by what it answers, before
+ * and after, and by what is in its database.
  */
 import { randomUUID } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { assert, must } from "../../src/std/assert.ts";
+import { DatabaseAway } from "../../src/postgres/database.ts";
+import { assert } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
-import { dataDirectory, parbook, type ServiceProcess, type Settings, startService } from "../cli/parbook.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
-import { STORM_MARKETS } from "./orders-at-random.ts";
-import { Trader, type TraderSeed } from "./trader.ts";
+import { BLOWS, type Blow } from "./blows.ts";
+import { Client, type ClientSeed, type Tally } from "./client.ts";
+import { expectBooks, expectIndexesWhole, expectOneEffect, expectSound } from "./judges.ts";
+import { expectExecuted, type Shown } from "./laws.ts";
+import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
+import { Site } from "./site.ts";
+import { expectTotals, expectTotalsOverHttp, readTotals } from "./totals.ts";
 
-/**
- * What happens to it. `service` and `postmaster` are killed, `both` at once; `paused` stops the service for longer than
- * its leases last, lets it go on, and then kills it.
- */
-export type Blow = "service" | "postmaster" | "both" | "paused";
-
-export interface RoundReport {
-  readonly blow: Blow;
-  /** Orders that were answered with 200 in the storm. */
-  readonly answered: number;
-  readonly unanswered: number;
-  /** Of those that were not answered: how many were there afterwards. */
-  readonly booked: number;
-  /** Until the service served again: from its new start, or from the end of the database. */
-  readonly recoveryMs: number;
+export interface RoundReport extends Tally {
+  readonly blows: readonly Blow[];
+  /** Snapshots of all balances that were taken in the storm, and compared with those of the opening. */
+  readonly snapshots: number;
+  /** For each blow: from its beginning (a kill) or its end (all others) to the next answer that money was moved. */
+  readonly recoveriesMs: readonly number[];
 }
 
-/** Those of engines and lanes last 15 s. */
-const PAUSED_MS = 17_000;
 /** Of each customer, at once. */
 const REQUESTS = 4;
 const STORMERS = ["ann", "bob", "cat"];
 const OTHERS = ["buyer", "seller"];
-
-type StormSettings = Settings & { readonly PARBOOK_DATA_DIR: string };
+const PROFILES = 3;
+const OPENING = { USD: "10000000", PYUSD: "100000", USDG: "100000", USDP: "100000", ETH: "100000", LTC: "100000" };
+/** Within this all blows have been got over, on a machine that others keep busy. */
+const PATIENCE_S = 150;
 
 export class Storm {
+  readonly site: Site;
   readonly #random: Random;
-  readonly #traders: readonly Trader[];
-  readonly #settings: StormSettings;
-  readonly #removeData: () => Promise<void>;
-  #service: ServiceProcess | undefined;
+  /** Those who make the storm, and two who try afterwards whether markets trade. */
+  readonly #stormers: readonly Client[];
+  readonly #others: readonly Client[];
+  #opening: Awaited<ReturnType<typeof readTotals>> = new Map();
 
-  private constructor(
-    random: Random,
-    traders: readonly Trader[],
-    settings: StormSettings,
-    removeData: () => Promise<void>,
-  ) {
+  private constructor(site: Site, random: Random, clients: readonly Client[]) {
+    this.site = site;
     this.#random = random;
-    this.#traders = traders;
-    this.#settings = settings;
-    this.#removeData = removeData;
+    this.#stormers = clients.slice(0, STORMERS.length);
+    this.#others = clients.slice(STORMERS.length);
   }
 
-  static async open(seed: number): Promise<Storm> {
-    const data = await dataDirectory();
+  static async open(seed: number, disk: "any disk" | "small disk"): Promise<Storm> {
     const seeds = [...STORMERS, ...OTHERS].map(seedOf);
-    const bootstrap = join(data.path, "storm.json");
-    await writeFile(bootstrap, JSON.stringify({ customers: seeds.map(bootstrapCustomer) }));
-    const settings = { PARBOOK_DATA_DIR: data.path, PARBOOK_BOOTSTRAP: bootstrap, PARBOOK_LOG_LEVEL: "warn" };
-    const traders = seeds.map((one, number) => new Trader(one, seeded(seed * 100 + number)));
-    const storm = new Storm(seeded(seed), traders, settings, data.remove);
-    await storm.#start();
-    return storm;
+    const site = await Site.open({ customers: seeds.map(bootstrapCustomer) }, disk);
+    try {
+      await site.start();
+      const clients = seeds.map((one, number) => new Client(one, seeds, site, seeded(seed * 100 + number)));
+      const storm = new Storm(site, seeded(seed), clients);
+      storm.#opening = await readTotals(site.database);
+      return storm;
+    } catch (error) {
+      await site.close();
+      throw error;
+    }
   }
 
-  async close(): Promise<void> {
-    await this.#service?.end("SIGKILL");
-    await this.#removeData();
+  close(): Promise<void> {
+    return this.site.close();
   }
 
-  /** Trades, strikes at a moment of chance, and proves that everything that was answered holds. */
-  async round(blow: Blow): Promise<RoundReport> {
-    const before = this.#answered();
-    const recoveryMs = await this.#strike(blow);
-    const answered = this.#answered() - before;
-    const unanswered = sum(this.#traders, ({ answers }) => answers.unanswered.size);
-    let booked = 0;
-    for (const trader of this.#traders) booked += await trader.expectKept();
-    await this.#expectTrading();
-    for (const trader of this.#traders) await trader.expectSettled();
-    await this.#expectSound();
-    return { blow, answered, unanswered, booked, recoveryMs };
+  /** Makes a storm, strikes at moments of chance, and proves that everything that was answered holds. */
+  async round(blows: readonly Blow[]): Promise<RoundReport> {
+    const before = this.#tally();
+    const { snapshots, recoveriesMs } = await this.#storm(blows);
+    await this.judge();
+    const after = this.#tally();
+    return {
+      blows,
+      answered: after.answered - before.answered,
+      unknown: after.unknown - before.unknown,
+      retried: after.retried - before.retried,
+      booked: after.booked - before.booked,
+      snapshots,
+      recoveriesMs,
+    };
   }
 
   /** In order: what is left is a database that was closed properly. */
   async end(): Promise<void> {
-    const { exitCode, stderr } = await this.#running.end("SIGTERM");
+    const { exitCode, stderr } = await this.site.end("SIGTERM");
     assert(exitCode === 0, `the service ends in order: ${stderr}`);
-    this.#service = undefined;
-    await this.#expectSound();
+    await expectSound(this.site);
   }
 
-  /** Returns how long it took until it served again. */
-  async #strike(blow: Blow): Promise<number> {
-    const storm = { isOver: false, replies: 0 };
-    const trading = this.#traders.slice(0, STORMERS.length).flatMap((trader) => {
-      return Array.from({ length: REQUESTS }, () => trader.trade(storm));
-    });
-    const stopped = Promise.all(trading);
-    // An answer that cannot be right ends the round at once.
-    const more = (count: number): Promise<unknown> => {
-      const wanted = storm.replies + count;
-      return Promise.race([stopped, until(`there are ${count} more answers`, () => storm.replies >= wanted, 90)]);
+  async judge(): Promise<void> {
+    for (const client of this.#clients) await client.expectKept();
+    await this.#expectTrading();
+    for (const client of this.#clients) await client.expectSettled();
+    for (const client of this.#clients) expectExecuted(await client.list("order"), await client.listExecutions());
+    await this.expectTotals();
+    await this.expectTotalsOverHttp();
+    await expectOneEffect(this.site.database);
+    await expectBooks(this.site.database);
+    await expectIndexesWhole(this.site.database);
+    await expectSound(this.site);
+  }
+
+  async expectKept(): Promise<void> {
+    for (const client of this.#clients) await client.expectKept();
+  }
+
+  async expectTotals(): Promise<void> {
+    expectTotals(await readTotals(this.site.database), this.#opening);
+  }
+
+  expectTotalsOverHttp(): Promise<void> {
+    return expectTotalsOverHttp(this.#clients, OPENING, this.#momentsOfChance());
+  }
+
+  async #storm(blows: readonly Blow[]): Promise<Pick<RoundReport, "snapshots" | "recoveriesMs">> {
+    const flow = new StormFlow();
+    const trading = this.#stormers.flatMap((client) => Array.from({ length: REQUESTS }, () => client.trade(flow)));
+    const reading = this.#readTotals(flow);
+    // What cannot be right ends the round at once.
+    const running = Promise.all([...trading, reading]);
+    const unlessWrong = (what: string, holds: () => boolean): Promise<void> =>
+      Promise.race([running.then(() => undefined), until(what, holds, PATIENCE_S)]);
+    const more = (count: number): Promise<void> => {
+      const wanted = flow.moves.length + count;
+      return unlessWrong(`there are ${count} more answers`, () => flow.moves.length >= wanted);
     };
+    const recoveriesMs: number[] = [];
     try {
-      await more(50 + this.#random(250));
-      await pause(this.#random(40));
-      if (blow === "postmaster") return await this.#endDatabase(() => more(trading.length + 1));
-      if (blow === "paused") await this.#pause(() => more(20));
-      if (blow === "both" && this.#random(2) === 0) await this.#killDatabase();
-      const ended = this.#running.end("SIGKILL");
-      if (blow === "both") await this.#killDatabase();
-      await ended;
+      for (const blow of blows) {
+        await more(50 + this.#random(150));
+        await pause(this.#random(40));
+        const { since, over } = await BLOWS[blow]({ site: this.site, random: this.#random, more });
+        await unlessWrong(`money moves after ${blow}`, () => flow.movedSince(over) !== undefined);
+        recoveriesMs.push((flow.movedSince(over) ?? over) - since);
+      }
+      await more(blows.length === 0 ? 100 : 30);
     } finally {
-      storm.isOver = true;
-      await stopped;
+      flow.isOver = true;
+      await running;
     }
-    return this.#start();
+    return { snapshots: await reading, recoveriesMs };
   }
 
-  async #endDatabase(nextAnswer: () => Promise<unknown>): Promise<number> {
-    await this.#killDatabase();
-    const started = performance.now();
-    await nextAnswer();
-    return performance.now() - started;
-  }
-
-  async #pause(nextAnswers: () => Promise<unknown>): Promise<void> {
-    process.kill(this.#running.ready.pid, "SIGSTOP");
-    await pause(PAUSED_MS);
-    process.kill(this.#running.ready.pid, "SIGCONT");
-    await nextAnswers();
-  }
-
-  /** The postmaster alone; its children notice that, each in its time. Where there is none any more, it was killed before. */
-  async #killDatabase(): Promise<void> {
-    const pidFile = await readFile(join(this.#settings.PARBOOK_DATA_DIR, "postgres", "postmaster.pid"), "utf8");
-    try {
-      process.kill(Number(pidFile.split("\n")[0]), "SIGKILL");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  /** Sums all balances up, again and again, and counts how often. */
+  async #readTotals(flow: { readonly isOver: boolean }): Promise<number> {
+    for (let snapshots = 0; ; await pause(50)) {
+      if (flow.isOver) return snapshots;
+      try {
+        await this.expectTotals();
+        snapshots += 1;
+      } catch (error) {
+        if (!(error instanceof DatabaseAway)) throw error;
+      }
     }
-  }
-
-  /** Milliseconds from the start of the process until it serves. */
-  async #start(): Promise<number> {
-    const service = await startService(this.#settings);
-    this.#service = service;
-    for (const trader of this.#traders) await trader.meet(service.ready);
-    return service.startMs;
-  }
-
-  get #running(): ServiceProcess {
-    return must(this.#service, "the service was started");
-  }
-
-  #answered(): number {
-    return sum(this.#traders, ({ answers }) => answers.orders.size);
   }
 
   /** A buy above all other prices and a sell below them: whatever rests there, one of them trades. */
   async #expectTrading(): Promise<void> {
-    const [buyer, seller] = this.#traders.slice(STORMERS.length) as [Trader, Trader];
+    const [buyer, seller] = this.#others as [Client, Client];
     for (const market of STORM_MARKETS) {
-      const order = { market, type: "LIMIT", base_amount: "0.1", await_fill_millis: 200 };
-      const buy = await buyer.placeAgain({ ...order, ref_id: buyer.nextRefId(), side: "BUY", price: "106.5" });
-      const sell = await seller.placeAgain({ ...order, ref_id: seller.nextRefId(), side: "SELL", price: "94.5" });
+      const place = (client: Client, side: string, price: string): Promise<Shown | undefined> => {
+        const body = { market, type: "LIMIT", base_amount: "0.1", await_fill_millis: 200, side, price };
+        return client.place(orderOf(String(client.profileIds[0]), body, client.nextRefId()));
+      };
+      const [buy, sell] = [await place(buyer, "BUY", "106.5"), await place(seller, "SELL", "94.5")];
       const hasTraded = async (): Promise<boolean> => (await buyer.hasTraded(buy)) || (await seller.hasTraded(sell));
       await until(`${market} trades`, hasTraded, 60);
     }
   }
 
-  async #expectSound(): Promise<void> {
-    const { exitCode, stdout, stderr } = await parbook(this.#settings, "verify");
-    assert(exitCode === 0, `the books are sound after all: ${stdout}${stderr}`);
+  /** By the service's clock: when something was done that it has answered. */
+  #momentsOfChance(): string[] {
+    const moments = this.#stormers.flatMap(({ answers }) =>
+      [...answers.transfer.shown.values()].map((transfer) => String(transfer.created_at)),
+    );
+    return Array.from({ length: Math.min(3, moments.length) }, () => moments[this.#random(moments.length)] as string);
+  }
+
+  get #clients(): readonly Client[] {
+    return [...this.#stormers, ...this.#others];
+  }
+
+  #tally(): Tally {
+    const sum = (field: keyof Tally): number => this.#clients.reduce((total, { tally }) => total + tally[field], 0);
+    return { answered: sum("answered"), unknown: sum("unknown"), retried: sum("retried"), booked: sum("booked") };
   }
 }
 
-const seedOf = (name: string): TraderSeed => ({
+class StormFlow {
+  isOver = false;
+  /** Of each answer that money was moved: when it was asked for, and when it came. */
+  readonly moves: { readonly sentAt: number; readonly at: number }[] = [];
+
+  moved(sentAt: number): void {
+    this.moves.push({ sentAt, at: performance.now() });
+  }
+
+  /** When the first answer came to what was asked for since then. */
+  movedSince(moment: number): number | undefined {
+    return this.moves.find(({ sentAt }) => sentAt >= moment)?.at;
+  }
+}
+
+const seedOf = (name: string): ClientSeed => ({
   id: randomUUID(),
   name,
-  profileId: randomUUID(),
-  clientId: name,
+  profileIds: Array.from({ length: PROFILES }, () => randomUUID()),
   secret: randomUUID(),
 });
 
-function bootstrapCustomer({ id, name, profileId, clientId, secret }: TraderSeed) {
-  const balances = { USD: "10000000", ETH: "100000", LTC: "100000" };
+function bootstrapCustomer({ id, name, profileIds, secret }: ClientSeed) {
   return {
     id,
     name,
-    clients: [{ client_id: clientId, client_secret: secret, scopes: ["*"] }],
-    profiles: [{ id: profileId, nickname: name, balances }],
+    clients: [{ client_id: name, client_secret: secret, scopes: ["*"] }],
+    profiles: profileIds.map((profileId, number) => ({
+      id: profileId,
+      nickname: `${name} ${number}`,
+      balances: OPENING,
+    })),
   };
 }
-
-const sum = <Item>(items: Iterable<Item>, count: (item: Item) => number): number =>
-  [...items].reduce((total, item) => total + count(item), 0);

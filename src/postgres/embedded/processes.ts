@@ -64,7 +64,8 @@ async function isResidentByCommand(pid: number, cluster: string): Promise<boolea
   }
 }
 
-async function listResidents(cluster: string): Promise<number[]> {
+/** Every PostgreSQL of this directory: the postmaster, its workers, and orphans of one that was killed. */
+export async function listResidents(cluster: string): Promise<number[]> {
   const candidates = process.platform === "linux" ? await listProcesses() : [readPostmasterPid(cluster) ?? 0];
   const are = await Promise.all(candidates.map((pid) => pid > 0 && isResident(pid, cluster)));
   return candidates.filter((_, index) => are[index]);

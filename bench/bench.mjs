@@ -1,0 +1,155 @@
+/**
+ * `npm run bench`: what Parbook does in a second and what it costs, side by side with what it can be compared with, in
+ * one run on one machine. docs/performance.md says how to read it.
+ *
+ *   npm run bench                                the usual form, within 15 minutes
+ *   npm run bench -- --only transfers-256,empty-256 --rounds 5 --seconds 4
+ *   npm run bench -- --short                     a minute; fails when a ratio is far below bench/recorded.json
+ *   npm run bench -- --short --record            writes bench/recorded.json
+ *   npm run bench -- --long [--data DIR]         with a database that has grown, which is made once and kept (an hour)
+ *   npm run bench -- --long --divisor 100        the same with a hundredth of the data, to see that it works
+ *   npm run bench -- --document bench/results/X.json     writes the tables of a run into docs/performance.md
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { prepare } from "../scripts/prepare.mjs";
+import { FIGURES, RATIOS, SHORT_RATIOS } from "./goals.mjs";
+import { Parties } from "./parties.mjs";
+import { machine, print, save, writeDocument } from "./report.mjs";
+import { inRounds, median, medians, ratiosOf } from "./rounds.mjs";
+import { conversions, orders, reads } from "./rows/exchange.mjs";
+import { growth, withGrown } from "./rows/growth.mjs";
+import { pgbench, wrk } from "./rows/neighbours.mjs";
+import { quiet } from "./rows/quiet.mjs";
+import { empty, hotPair, transfers } from "./rows/transfers.mjs";
+import { usualWay } from "./rows/usual-way.mjs";
+import { startService } from "./service.mjs";
+import { compareWithRecorded } from "./recorded.mjs";
+
+/** In the order in which they run: what is compared stands side by side. */
+const GROUPS = [transfers, empty, hotPair, usualWay, pgbench, wrk, conversions, orders, reads, quiet];
+/** Rows of a database that has grown, in the long form. */
+const GROWN = [transfers, growth, orders, reads];
+const WARM_STARTS = 3;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    rounds: { type: "string" },
+    seconds: { type: "string" },
+    short: { type: "boolean", default: false },
+    record: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
+    data: { type: "string", default: "data/bench" },
+    divisor: { type: "string", default: "1" },
+    document: { type: "string" },
+  },
+});
+const options = {
+  rounds: Number(values.rounds ?? (values.short ? 3 : 5)),
+  seconds: Number(values.seconds ?? (values.short ? 1 : 4)),
+};
+
+if (values.document !== undefined) writeDocument(values.document);
+else {
+  await prepare({ tools: true });
+  await main();
+}
+
+async function main() {
+  const directory = await mkdtemp(join(tmpdir(), "parbook-bench-"));
+  try {
+    const starts = values.short ? [] : await warmStarts(directory);
+    const service = await startService(directory);
+    try {
+      const idle = await service.ask("memory");
+      const rows = await openRows(GROUPS, new Parties(service, values.short), isWanted);
+      if (values.short) await compareWithRecorded({ rows, options, isToRecord: values.record });
+      else if (!values.long) await measure(rows, service, { starts, idle });
+      else {
+        await withGrown(values.data, { divisor: Number(values.divisor) }, async (grown, sizes) => {
+          const more = await openRows(GROWN, grown, isWanted, "grown-");
+          await measure([...rows, ...more], service, { starts, idle, sizes });
+        });
+      }
+    } finally {
+      await service.stop();
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function isWanted(id) {
+  if (values.only !== undefined) return values.only.split(",").includes(id);
+  return !values.short || SHORT_RATIOS.some(({ of, to }) => of === id || to === id);
+}
+
+/** Milliseconds from a new process until it serves, on a database that is there. */
+async function warmStarts(directory) {
+  const times = [];
+  for (let start = 0; start <= WARM_STARTS; start += 1) {
+    const service = await startService(directory);
+    times.push(service.startMs);
+    await service.stop();
+  }
+  return times.slice(1);
+}
+
+/** Opens the groups of which a row is wanted. Those that need a program that is not installed are left out, and said. */
+async function openRows(groups, parties, wanted, prefix = "") {
+  const rows = [];
+  for (const group of groups) {
+    const ids = Object.keys(group.names).filter((id) => wanted(prefix + id) || wanted(id));
+    if (ids.length === 0) continue;
+    if (group.isThere?.() === false) {
+      console.log(`left out, since the program is not installed: ${ids.join(", ")}`);
+      continue;
+    }
+    const runs = await group.open(parties, ids);
+    for (const id of ids) {
+      const name = prefix === "" ? group.names[id] : `${group.names[id]}, grown database`;
+      rows.push({ id: prefix + id, name, parties, ...runOf(runs[id]) });
+    }
+  }
+  return rows;
+}
+
+/** A row is what is measured, or that and what has to be done before. */
+function runOf(run) {
+  return typeof run === "function" ? { run, prepare: () => undefined } : run;
+}
+
+/** What filling has cost. */
+function bytesEach(sizes) {
+  const cells = Object.entries(sizes).flatMap(([kind, { made, bytes, wal }]) => [
+    [`bytes of database for each of the ${kind}`, bytes / made],
+    [`bytes of WAL for each of the ${kind}`, wal / made],
+  ]);
+  return Object.fromEntries(cells);
+}
+
+async function measure(rows, service, { starts, idle, sizes = {} }) {
+  const onRound = (round) => console.log(`round ${round} of ${options.rounds}, ${new Date().toISOString()}`);
+  const results = await inRounds(rows, { ...options, onRound });
+  const [{ version }] = await service.ask("rows", { text: "select current_setting('server_version') as version" });
+  const most = Math.max(...[...results.values()].flat().map(({ residentMegabytes }) => residentMegabytes));
+  const result = {
+    date: new Date().toISOString(),
+    machine: machine(),
+    postgresql: version,
+    options,
+    rows: rows.map(({ id, name }) => ({ id, name, figures: medians(results.get(id)), rounds: results.get(id) })),
+    ratios: ratiosOf([...RATIOS, ...FIGURES], results),
+    process: {
+      "warm start, ms": median(starts),
+      "memory after the start, MB": idle.resident / 1e6,
+      "most memory under load, MB": most,
+      ...bytesEach(sizes),
+    },
+  };
+  print(result);
+  console.log(`written: ${save(result)}, and a picture beside it`);
+}

@@ -1,0 +1,68 @@
+/**
+ * Fills a database for the long form, in the server's process and through the same lane as everything else: so the books
+ * are right, and `parbook verify` says so.
+ */
+import { amountOf } from "../dist/money/amount.js";
+
+/** What waits for the ledger has a bound, and one customer's share of it is less. */
+const AT_ONCE = 1_000;
+/** An order trades with no more than a thousand others. */
+const MADE_FOR_A_TAKER = 500;
+
+const FILLS = { profiles: fillProfiles, transfers: fillTransfers, executions: fillExecutions };
+
+export const fill = (service, { kind, ...wanted }) => FILLS[kind](service, wanted);
+
+/** Profiles with a USD balance each. */
+function fillProfiles({ core, transfers }, { customerId, from, count, amount }) {
+  return inGroups(count, async (number) => {
+    const request = { customerId, nickname: `bench ${from + number}`, description: undefined };
+    const { value } = done(await core.profiles.create(request));
+    const deposit = { asset: "USD", amount: amountOf(amount), direction: "CREDIT", type: "WIRE_DEPOSIT", crossing: {} };
+    done(await transfers.cross({ customerId, profileId: value.id, ...deposit, opening: true }));
+    return value.id;
+  });
+}
+
+/** Transfers between profiles of chance. */
+async function fillTransfers({ transfers }, { customerId, profiles, count, tag }) {
+  const pick = () => Math.floor(Math.random() * profiles.length);
+  await inGroups(count, async (number) => {
+    const from = pick();
+    const to = (from + 1 + Math.floor(Math.random() * (profiles.length - 1))) % profiles.length;
+    const what = { asset: "USD", amount: amountOf("0.01"), refId: `${tag}-${number}` };
+    const sides = {
+      from: { profileId: profiles[from], metadata: { purpose: "bench" } },
+      to: { profileId: profiles[to] },
+    };
+    done(await transfers.move({ customerId, kind: "platform", ...sides, ...what }));
+  });
+}
+
+/** Sells that rest, and for each few hundred of them a buy that takes them all: two executions for each sell. */
+async function fillExecutions({ exchange }, { seller, buyer, market, count }) {
+  const price = { amount: amountOf("100"), isExact: true };
+  const order = { market, type: "LIMIT", timeInForce: "GTC", price };
+  const place = async ({ customerId, profileId }, side, amount) =>
+    done(await exchange.place({ ...order, customerId, profileId, side, baseAmount: amountOf(amount) }));
+  const sells = Math.ceil(count / 2);
+  for (let placed = 0; placed < sells; placed += MADE_FOR_A_TAKER) {
+    await Promise.all(Array.from({ length: MADE_FOR_A_TAKER }, () => place(seller, "SELL", "0.001")));
+    const { value } = await place(buyer, "BUY", String(MADE_FOR_A_TAKER / 1_000));
+    await exchange.untilClosed(value, 10_000, new AbortController().signal);
+  }
+}
+
+async function inGroups(count, one) {
+  const results = [];
+  for (let begun = 0; begun < count; begun += AT_ONCE) {
+    const some = Array.from({ length: Math.min(AT_ONCE, count - begun) }, (_, i) => one(begun + i));
+    for (const result of await Promise.all(some)) results.push(result);
+  }
+  return results;
+}
+
+function done(outcome) {
+  if (outcome.kind !== "done") throw new Error(`it was not done: ${JSON.stringify(outcome)}`);
+  return outcome;
+}

@@ -1,0 +1,201 @@
+/**
+ * The one load generator of all rows: raw sockets that are kept open, one request under way on each, requests made as
+ * text beforehand but for what differs. It shares the machine with what it measures, so it has to be lean.
+ *
+ *   closed loop   each connection sends its next request when the last one is answered: the most that can be had.
+ *   open loop     requests are due at fixed moments, whatever became of those before. A request's time counts from the
+ *                 moment when it was due, not from when a connection was free for it: who stands in line waits as well.
+ *
+ * Any answer that is not 2xx ends the run: it would be measured for nothing.
+ */
+import { connect } from "node:net";
+import { createHistogram } from "node:perf_hooks";
+import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
+
+const BUFFER_BYTES = 65_536;
+/** Requests that are due and have no connection yet. Past it the rate was more than can be done. */
+const MOST_IN_LINE = 20_000;
+/** A timer of Node is late by up to this; what is due earlier is waited for in turns of the event loop. */
+const TIMER_MS = 1.5;
+/** Above this rate the turns would take a core for themselves: requests are then sent in small groups. */
+const MOST_EXACT_PER_SECOND = 500;
+const HEAD_END = "\r\n\r\n";
+
+/** Makes requests of one kind: `requestTo(url, "POST", path, headers)(body)` is the text that goes over the wire. */
+export function requestTo(url, method, path, headers) {
+  const { host } = new URL(url);
+  const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${own.join("")}`;
+  return (body = "") => (method === "GET" ? `${head}\r\n` : `${head}content-length: ${body.length}${HEAD_END}${body}`);
+}
+
+/** `next` gives the text of each request; ASCII alone. */
+export async function closedLoop(url, { connections, seconds, next }) {
+  const run = await Run.open(url, connections);
+  const end = performance.now() + seconds * 1_000;
+  const again = (connection) => {
+    if (performance.now() < end) run.send(connection, next(), performance.now());
+  };
+  run.start(again);
+  for (const connection of run.connections) again(connection);
+  return run.finished();
+}
+
+/** `rate` requests a second. */
+export async function openLoop(url, { connections, seconds, rate, next }) {
+  const run = await Run.open(url, connections);
+  const free = [...run.connections];
+  const line = [];
+  run.start((connection) => {
+    const due = line.shift();
+    if (due === undefined) free.push(connection);
+    else run.send(connection, next(), due);
+  });
+  const began = performance.now();
+  for (let sent = 0; sent < rate * seconds && run.failure === undefined; sent += 1) {
+    const due = began + (sent * 1_000) / rate;
+    await until(due, rate <= MOST_EXACT_PER_SECOND);
+    const connection = free.pop();
+    if (connection !== undefined) run.send(connection, next(), due);
+    else if (line.push(due) > MOST_IN_LINE) throw new Error(`${rate} requests a second are more than can be answered`);
+  }
+  return run.finished();
+}
+
+async function until(due, exactly) {
+  for (let left = due - performance.now(); left > 0; left = due - performance.now()) {
+    if (!exactly) await pause(1);
+    else if (left > TIMER_MS) await pause(left - TIMER_MS);
+    else await turn();
+  }
+}
+
+/** One round of load on its connections, from the first request until the last answer. */
+class Run {
+  connections = [];
+  failure;
+  #answered = 0;
+  #underWay = 0;
+  #times = createHistogram({ figures: 3, highest: 3_600_000_000 });
+  #onFree;
+  #began = 0;
+  #last = 0;
+  #cpu;
+  #isEnding = false;
+  #done = withResolvers();
+
+  static async open(url, count) {
+    const { hostname, port } = new URL(url);
+    const run = new Run();
+    // A failure is told by `finished`, which may not be waiting yet.
+    run.#done.promise.catch(() => undefined);
+    run.connections = await Promise.all(Array.from({ length: count }, () => run.#connection({ hostname, port })));
+    return run;
+  }
+
+  start(onFree) {
+    this.#onFree = onFree;
+    this.#cpu = process.cpuUsage();
+    this.#began = performance.now();
+  }
+
+  send(connection, request, since) {
+    connection.since = since;
+    this.#underWay += 1;
+    connection.socket.write(request, "latin1");
+  }
+
+  /** When nothing is under way any more. Times in milliseconds, CPU in microseconds for each answer. */
+  async finished() {
+    this.#isEnding = true;
+    if (this.#underWay === 0) this.#done.resolve();
+    await this.#done.promise.finally(() => {
+      for (const { socket } of this.connections) socket.destroy();
+    });
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const seconds = (this.#last - this.#began) / 1_000;
+    const quantile = (percent) => this.#times.percentile(percent) / 1_000;
+    return {
+      answered: this.#answered,
+      seconds,
+      perSecond: this.#answered / seconds,
+      p50: quantile(50),
+      p99: quantile(99),
+      p999: quantile(99.9),
+      loadCpu: (user + system) / this.#answered,
+    };
+  }
+
+  #connection({ hostname, port }) {
+    return new Promise((resolve, reject) => {
+      const connection = { socket: undefined, since: 0 };
+      const answers = new Answers((status, head) => this.#answer(connection, status, head));
+      const callback = (bytes, buffer) => {
+        answers.take(buffer.latin1Slice(0, bytes));
+        return true;
+      };
+      const onread = { buffer: Buffer.alloc(BUFFER_BYTES), callback };
+      connection.socket = connect({ host: hostname, port: Number(port), noDelay: true, onread });
+      connection.socket.once("connect", () => resolve(connection));
+      connection.socket.once("error", (error) => {
+        reject(error);
+        this.#fail(error);
+      });
+      connection.socket.once("close", () => this.#fail(new Error("the server closed a connection")));
+    });
+  }
+
+  #answer(connection, status, head) {
+    this.#underWay -= 1;
+    this.#answered += 1;
+    this.#last = performance.now();
+    this.#times.record(Math.max(1, Math.round((this.#last - connection.since) * 1_000)));
+    if (status < 200 || status > 299) return this.#fail(new Error(`an answer was not as expected: ${head}`));
+    this.#onFree(connection);
+    if (this.#isEnding && this.#underWay === 0) this.#done.resolve();
+    return undefined;
+  }
+
+  #fail(error) {
+    this.failure ??= error;
+    this.#done.reject(error);
+  }
+}
+
+/** Cuts what comes over one connection into answers. Only their status and where they end is looked at. */
+class Answers {
+  #onAnswer;
+  #head = "";
+  /** Of the body that is coming in. */
+  #left = 0;
+  #status = 0;
+
+  constructor(onAnswer) {
+    this.#onAnswer = onAnswer;
+  }
+
+  take(text) {
+    if (this.#left > 0) {
+      this.#left -= text.length;
+      if (this.#left === 0) this.#onAnswer(this.#status, "");
+      return;
+    }
+    const head = this.#head + text;
+    const end = head.indexOf(HEAD_END);
+    this.#head = end < 0 ? head : "";
+    if (end < 0) return;
+    this.#status = Number(head.slice(9, 12));
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
+    // One request at a time is under way on a connection, so nothing comes behind this answer.
+    this.#left = length - (head.length - end - HEAD_END.length);
+    if (Number.isNaN(this.#left)) throw new Error(`an answer has no length: ${head}`);
+    if (this.#left === 0) this.#onAnswer(this.#status, this.#status > 299 ? head : "");
+  }
+}
+
+/** As `Promise.withResolvers`, which Node 20 does not have. */
+function withResolvers() {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+}

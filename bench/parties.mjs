@@ -1,0 +1,91 @@
+/**
+ * Who takes part: a running service, with the profiles and requests that several rows share. Each is made when the first
+ * row asks for it, so that a run of one row makes no more than it needs.
+ */
+import { orderBody, transferBodies } from "./bodies.mjs";
+import { requestTo } from "./load.mjs";
+import { makeProfiles } from "./service.mjs";
+
+const MARKET = "ETHUSD";
+const PROFILES = 1_000;
+const TRADERS = 100;
+
+export class Parties {
+  service;
+  /** No time is spent on looking for the best setting of what the service is compared with. */
+  isShort;
+  #made = new Map();
+
+  constructor(service, isShort = false) {
+    this.service = service;
+    this.isShort = isShort;
+  }
+
+  get url() {
+    return this.service.baseUrl;
+  }
+
+  /** The requests of transfers over a thousand profiles, sent to any path. */
+  async transfers() {
+    const profiles = await this.profiles();
+    return this.transfersOf(profiles);
+  }
+
+  transfersOf(profiles) {
+    const [customer] = this.service.customers;
+    const bodies = transferBodies(profiles);
+    return (path) => {
+      const request = requestTo(this.url, "POST", path, customer.headers);
+      return () => request(bodies());
+    };
+  }
+
+  profiles() {
+    return this.once("profiles", () => makeProfiles(this.service.customers[0], PROFILES, { USD: "100000" }));
+  }
+
+  /** The requests of orders: a sale and a purchase at the same price in turn, each in the next profile. */
+  async orders() {
+    const [seller, buyer] = this.service.customers;
+    const sides = await this.once("traders", async () => [
+      { side: "SELL", customer: seller, profiles: await makeProfiles(seller, TRADERS, { ETH: "1000000" }) },
+      { side: "BUY", customer: buyer, profiles: await makeProfiles(buyer, TRADERS, { USD: "1000000" }) },
+    ]);
+    return (pathOf = (profile) => `/v2/profiles/${profile}/orders`) => {
+      const made = sides.map(({ side, customer, profiles }) => ({
+        side,
+        requests: profiles.map((profile) => requestTo(this.url, "POST", pathOf(profile), customer.headers)),
+      }));
+      let number = 0;
+      return () => {
+        const { side, requests } = made[number % 2];
+        const request = requests[(number >> 1) % requests.length];
+        number += 1;
+        return request(orderBody(side, MARKET));
+      };
+    };
+  }
+
+  /** Until nothing waits for the engine. Half of the orders that were sent last may never meet the other half. */
+  async untilMatched() {
+    await this.#untilNone("select count(*) as waiting from orders where status = 'PENDING_SUBMISSION'");
+  }
+
+  async untilSettled() {
+    await this.#untilNone("select count(*) as waiting from conversion where status = 'CREATED'");
+  }
+
+  async #untilNone(text) {
+    for (;;) {
+      const [{ waiting }] = await this.service.ask("rows", { text });
+      if (Number(waiting) === 0) return;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  /** What was made under this name. */
+  once(name, make) {
+    if (!this.#made.has(name)) this.#made.set(name, make());
+    return this.#made.get(name);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Runs rows in rounds that alternate, so that a machine that is slower for a while is so for all of them; every other
+ * round goes backwards. Beside what a row says of itself it is noted what it has cost.
+ */
+import { databaseCpu } from "./service.mjs";
+
+/** Rows are `{ id, name, parties, prepare, run }`. Calls `onRound(number)` before each round. Answers figures by row. */
+export async function inRounds(rows, { rounds, seconds, onRound = () => undefined }) {
+  const results = new Map(rows.map(({ id }) => [id, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    onRound(round + 1);
+    for (const row of round % 2 === 0 ? rows : rows.toReversed()) {
+      results.get(row.id).push(await withItsCost(row, seconds));
+    }
+  }
+  return results;
+}
+
+/** CPU in microseconds and WAL in bytes, for each answer. */
+async function withItsCost({ parties: { service }, prepare, run }, seconds) {
+  await prepare();
+  const before = await usedBy(service);
+  const result = await run(seconds);
+  const after = await usedBy(service);
+  const each = (figure) => (after[figure] - before[figure]) / result.answered;
+  const [serviceCpu, databaseCpu] = [each("serviceCpu"), each("databaseCpu")];
+  return {
+    ...result,
+    serviceCpu,
+    ...(!Number.isNaN(databaseCpu) && { databaseCpu }),
+    cpu: serviceCpu + (databaseCpu || 0),
+    wal: each("wal"),
+    residentMegabytes: after.resident / 1e6,
+  };
+}
+
+async function usedBy(service) {
+  return { ...(await service.ask("used")), databaseCpu: databaseCpu(service.directory) };
+}
+
+export const median = (numbers) => quantile(numbers, 0.5);
+
+export function quantile(numbers, part) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
+}
+
+/** The median of each figure over the rounds. */
+export function medians(rounds) {
+  const figures = Object.keys(rounds[0]).filter((figure) => typeof rounds[0][figure] === "number");
+  return Object.fromEntries(figures.map((figure) => [figure, median(rounds.map((round) => round[figure]))]));
+}
+
+/** Ratios round by round, of those whose rows were both run: their median, and whether it meets its goal. */
+export function ratiosOf(wanted, results) {
+  return wanted.flatMap(({ name, of, to, figure = "perSecond", ...goal }) => {
+    const [these, those] = [results.get(of), to === undefined ? undefined : results.get(to)];
+    if (these === undefined || (to !== undefined && those === undefined)) return [];
+    const rounds = these.map((round, i) => round[figure] / (those === undefined ? 1 : those[i][figure]));
+    const value = median(rounds);
+    return [{ name, of, to, figure, value, rounds, ...goal, met: isMet(value, goal) }];
+  });
+}
+
+function isMet(value, { atLeast, atMost }) {
+  if (atLeast === undefined && atMost === undefined) return undefined;
+  return (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
+}

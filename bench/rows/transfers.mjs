@@ -1,0 +1,62 @@
+/** Durable platform transfers through HTTP, with token check, ref_id and metadata; and the empty route beside them. */
+import { closedLoop, openLoop } from "../load.mjs";
+
+const PATH = "/v2/transfer/platform";
+const CONNECTIONS = [1, 16, 64, 256];
+/** In the open loop: more than are ever under way at once, unless the service stands still. */
+const MOST_AT_ONCE = 256;
+const CALM_PER_SECOND = 100;
+/** The first requests of a process are slow ones. */
+const WARM_UP_SECONDS = 2;
+
+export const transfers = {
+  names: {
+    ...Object.fromEntries(CONNECTIONS.map((count) => [`transfers-${count}`, `transfers, ${count} connections`])),
+    "transfers-half": "transfers, open loop, half of the most",
+    "transfers-calm": `transfers, open loop, ${CALM_PER_SECOND} a second`,
+  },
+  open: async (parties) => {
+    const next = (await parties.transfers())(PATH);
+    const most = () => parties.once("most", () => mostPerSecond(parties, next));
+    const open = (seconds, rate) => openLoop(parties.url, { connections: MOST_AT_ONCE, seconds, rate, next });
+    await most();
+    return {
+      ...Object.fromEntries(
+        CONNECTIONS.map((connections) => [
+          `transfers-${connections}`,
+          (seconds) => closedLoop(parties.url, { connections, seconds, next }),
+        ]),
+      ),
+      "transfers-half": async (seconds) => open(seconds, Math.round((await most()) / 2)),
+      "transfers-calm": (seconds) => open(seconds, CALM_PER_SECOND),
+    };
+  },
+};
+
+/** The second of two rounds, so that the first warms up. */
+async function mostPerSecond({ url }, next) {
+  const round = () => closedLoop(url, { connections: 64, seconds: WARM_UP_SECONDS, next });
+  await round();
+  return (await round()).perSecond;
+}
+
+export const empty = {
+  names: Object.fromEntries([64, 256].map((count) => [`empty-${count}`, `empty POST route, ${count} connections`])),
+  open: async (parties) => {
+    const next = (await parties.transfers())("/bench/empty");
+    const run = (connections) => (seconds) => closedLoop(parties.url, { connections, seconds, next });
+    return { "empty-64": run(64), "empty-256": run(256) };
+  },
+};
+
+export const hotPair = {
+  names: {
+    "hot-64": "transfers of one hot pair, 64 connections",
+    "hot-256": "transfers of one hot pair, 256 connections",
+  },
+  open: async (parties) => {
+    const next = parties.transfersOf((await parties.profiles()).slice(0, 2))(PATH);
+    const run = (connections) => (seconds) => closedLoop(parties.url, { connections, seconds, next });
+    return { "hot-64": run(64), "hot-256": run(256) };
+  },
+};

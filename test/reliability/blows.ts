@@ -1,0 +1,178 @@
+/** What happens to the service in the middle of a storm. */
+import { must } from "../../src/std/assert.ts";
+import { pause } from "../../src/std/pause.ts";
+import type { Random } from "../support/random.ts";
+import type { Loss } from "../support/relay.ts";
+import { until } from "../support/until.ts";
+import type { Site } from "./site.ts";
+
+export interface Struck {
+  readonly site: Site;
+  readonly random: Random;
+  /** Waits for so many more answers that money was moved. */
+  more(answers: number): Promise<void>;
+}
+
+/** Moments by the steady clock. */
+export interface Blown {
+  /** When it was killed, or when it was let go on. From here on it is waited for. */
+  readonly since: number;
+  /** Whatever is asked from here on is not answered by those who were killed. */
+  readonly over: number;
+}
+
+type Strike = (struck: Struck) => Promise<Blown>;
+
+export type Blow = keyof typeof BLOWS;
+
+/** Leases of engines and lanes last 15 s, and commands are given 10 s. */
+const LONG_PAUSE_MS = 17_000;
+const HOUR_MS = 3_600_000;
+
+export const BLOWS = {
+  /** The bank test alone. */
+  none: async ({ more }) => {
+    await more(300);
+    return now();
+  },
+
+  /** `kill -9`, and at once a new start. */
+  service: async ({ site }) => {
+    const since = performance.now();
+    await site.end("SIGKILL");
+    const over = performance.now();
+    await site.start();
+    return { since, over };
+  },
+
+  /** `kill -9`: the service starts another one. */
+  postmaster: async ({ site }) => {
+    const [postmaster, ...workers] = await site.listServerProcesses();
+    return killed(site, must(postmaster, "there is a postmaster"), workers);
+  },
+
+  /** `kill -9` of one of PostgreSQL's processes, which ends all others: what they shared may be damaged. */
+  backend: async ({ site, random }) => {
+    const [, ...workers] = await site.listServerProcesses();
+    return killed(site, must(workers[random(workers.length)], "a server has workers"), workers);
+  },
+
+  both: async ({ site, random }) => {
+    const [postmaster] = await site.listServerProcesses();
+    const killPostmaster = (): void => kill(must(postmaster, "there is a postmaster"), "SIGKILL");
+    const isFirst = random(2) === 0;
+    const since = performance.now();
+    if (isFirst) killPostmaster();
+    const ended = site.end("SIGKILL");
+    if (!isFirst) killPostmaster();
+    await ended;
+    const over = performance.now();
+    await site.start();
+    return { since, over };
+  },
+
+  service_paused: ({ site, random }) => paused(site, { service: true, database: false }, pauseMs(random)),
+  database_paused: ({ site, random }) => paused(site, { service: false, database: true }, pauseMs(random)),
+  both_paused: ({ site, random }) => paused(site, { service: true, database: true }, pauseMs(random)),
+
+  /** Connections between clients and service are cut, some in each way. */
+  client_cut: async ({ site, random, more }) => {
+    for (const loss of shuffled(random)) {
+      site.frontDoor.lose(loss, 3 + random(8));
+      await until(`each ${loss} is lost`, () => site.frontDoor.toLose() === 0, 60);
+      await more(5);
+    }
+    return now();
+  },
+
+  /** Those between service and database, and then the database cannot be reached for a while. */
+  database_cut: async ({ site, random, more }) => {
+    const relay = await site.relayDatabase();
+    await more(20);
+    for (const loss of shuffled(random)) {
+      relay.lose(loss, 1 + random(3));
+      await until(`each ${loss} is lost`, () => relay.toLose() === 0, 60);
+      await more(5);
+    }
+    relay.refuse(true);
+    relay.cut();
+    await pause(500 + random(2_500));
+    await site.unrelayDatabase(relay);
+    return now();
+  },
+
+  /** PostgreSQL cannot write its log any more, which is the end of it, and its next starts fail until there is room. */
+  disk_full: async ({ site, random }) => {
+    const disk = must(site.disk, "only on a small disk");
+    disk.fill();
+    const isRefused = (): Promise<boolean> =>
+      site.database.rows("select pg_switch_wal()").then(
+        () => false,
+        () => true,
+      );
+    await until("the log cannot be written", isRefused, 60);
+    await pause(1_000 + random(4_000));
+    disk.makeRoom();
+    return now();
+  },
+
+  /** The service's clock is set forward and back, by less than its leases and by more than its tokens last. */
+  clock: async ({ site, random, more }) => {
+    for (const shiftMs of [random(15_000), HOUR_MS + random(HOUR_MS), -random(HOUR_MS), -random(15_000)]) {
+      await site.setClock(shiftMs);
+      await more(20);
+    }
+    await site.setClock(0);
+    return now();
+  },
+} as const satisfies Record<string, Strike>;
+
+/** Half of them short, half longer than anything that has been promised to anybody. */
+const pauseMs = (random: Random): number => (random(2) === 0 ? 500 + random(4_000) : LONG_PAUSE_MS);
+
+async function paused(
+  site: Site,
+  which: { readonly service: boolean; readonly database: boolean },
+  ms: number,
+): Promise<Blown> {
+  const servers = which.database ? await site.listServerProcesses() : [];
+  for (const pid of servers) kill(pid, "SIGSTOP");
+  if (which.service) site.signalService("SIGSTOP");
+  await pause(ms);
+  for (const pid of servers) kill(pid, "SIGCONT");
+  if (which.service) site.signalService("SIGCONT");
+  return now();
+}
+
+/** Workers outlive a postmaster, or one of theirs, for a moment, and may still answer. */
+async function killed(site: Site, victim: number, workers: readonly number[]): Promise<Blown> {
+  kill(victim, "SIGKILL");
+  const since = performance.now();
+  const isGone = async (): Promise<boolean> => {
+    const left = await site.listServerProcesses();
+    return !workers.some((worker) => left.includes(worker));
+  };
+  await until("all workers are gone", isGone, 60);
+  return { since, over: performance.now() };
+}
+
+function now(): Blown {
+  const over = performance.now();
+  return { since: over, over };
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+function shuffled(random: Random): Loss[] {
+  const losses: Loss[] = ["request", "wait", "answer"];
+  return losses
+    .map((loss) => ({ loss, at: random(1_000) }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ loss }) => loss);
+}

@@ -1,0 +1,344 @@
+/**
+ * A customer of the service as it is met over HTTP: moves money in all ways, cancels and reads, remembers every answer,
+ * and repeats what was not answered with the same ref_id.
+ */
+import { deepStrictEqual } from "node:assert/strict";
+import { amountOf } from "../../src/money/amount.ts";
+import { assert, must } from "../../src/std/assert.ts";
+import { pause } from "../../src/std/pause.ts";
+import type { Random } from "../support/random.ts";
+import { until } from "../support/until.ts";
+import { Answers, MOST_RECENT } from "./answers.ts";
+import { type Kind, LAWS, type Shown } from "./laws.ts";
+import { type Asked, requestAtRandom, type Surroundings } from "./requests-at-random.ts";
+
+/** What the bootstrap file says of a customer, and where he meets the service. */
+export interface ClientSeed {
+  readonly id: string;
+  readonly name: string;
+  readonly profileIds: readonly string[];
+  readonly secret: string;
+}
+
+/** What all clients of a round have in common. */
+export interface Flow {
+  readonly isOver: boolean;
+  /** Told of every answer that says that money was moved; `sentAt` by the steady clock. */
+  moved(sentAt: number): void;
+}
+
+export interface Tally {
+  /** Answered with 200, each ref_id once. */
+  answered: number;
+  /** Requests that had no answer, or one that says nothing of the outcome. */
+  unknown: number;
+  /** How often one of them was sent again, and how often it turned out that it had been carried out. */
+  retried: number;
+  booked: number;
+}
+
+interface Reply {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, which the storm is about to judge
+  readonly body: any;
+}
+
+type Execution = Readonly<Record<"order_id" | "amount" | "commission" | "rebate", string>>;
+type Balance = Readonly<Record<"asset" | "available" | "trading", string>>;
+
+/** A request that is not answered by then is not waited for any longer: a pause of the service is shorter. */
+const PATIENCE_MS = 60_000;
+/** A start, a recovery of PostgreSQL: on a machine that others keep busy. */
+const INSISTS_S = 150;
+
+const LISTS: Readonly<Record<Kind, string>> = {
+  transfer: "/v2/transfer/transfers",
+  conversion: "/v2/conversion/stablecoins",
+  order: "/v2/orders",
+};
+
+export class Client {
+  readonly answers: Readonly<Record<Kind, Answers>> = {
+    transfer: new Answers(LAWS.transfer),
+    conversion: new Answers(LAWS.conversion),
+    order: new Answers(LAWS.order),
+  };
+  readonly tally: Tally = { answered: 0, unknown: 0, retried: 0, booked: 0 };
+  readonly #seed: ClientSeed;
+  readonly #random: Random;
+  readonly #surroundings: Surroundings;
+  readonly #addresses: { readonly baseUrl: string; readonly authUrl: string };
+  #sent = 0;
+  #token: Promise<string> | undefined;
+
+  constructor(
+    seed: ClientSeed,
+    everybody: readonly ClientSeed[],
+    addresses: { readonly baseUrl: string; readonly authUrl: string },
+    random: Random,
+  ) {
+    this.#seed = seed;
+    this.#surroundings = { own: seed.profileIds, all: everybody.flatMap(({ profileIds }) => profileIds) };
+    this.#addresses = addresses;
+    this.#random = random;
+  }
+
+  get profileIds(): readonly string[] {
+    return this.#seed.profileIds;
+  }
+
+  nextRefId(): string {
+    this.#sent += 1;
+    return `${this.#seed.name}-${this.#sent}`;
+  }
+
+  // In the storm -----------------------------------------------------------------------------------------------------
+
+  /** One request after the other, until told to stop. */
+  async trade(flow: Flow): Promise<void> {
+    while (!flow.isOver) {
+      try {
+        await this.#act(flow);
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        // Nobody is there, or somebody without a database.
+        await pause(100 + this.#random(200));
+      }
+    }
+  }
+
+  async #act(flow: Flow): Promise<void> {
+    const dice = this.#random(100);
+    const kind = KINDS[this.#random(KINDS.length)] as Kind;
+    const { recent, shown } = this.answers[kind];
+    const chosen = shown.get(recent[this.#random(MOST_RECENT)] ?? "");
+    const owed = this.#listUnanswered(({ unknown }, { refId }) => unknown.has(refId));
+    if (owed.length > 0 && this.#random(4) === 0) await this.#repeat(owed[this.#random(owed.length)] as Asked, flow);
+    else if (chosen === undefined || dice < 80) await this.#move(flow);
+    else if (dice < 90 && kind !== "transfer") await this.#cancel(kind, chosen);
+    else await this.#look(kind, chosen);
+  }
+
+  async #move(flow: Flow): Promise<void> {
+    const asked = requestAtRandom(this.#random, this.nextRefId(), this.#surroundings);
+    const answers = this.answers[asked.kind];
+    const sentAt = performance.now();
+    answers.sends(asked);
+    const { status, body } = await this.#ask("POST", asked.path, asked.body).catch((error: unknown) => {
+      if (error instanceof NoAnswer) {
+        this.tally.unknown += 1;
+        answers.unknown.add(asked.refId);
+      }
+      throw error;
+    });
+    if (isRefusal(status, body)) return answers.isRefused(asked.refId);
+    // Somebody else of us has asked again already.
+    if (status === 409) return this.#isThere(asked, body);
+    this.#isDone(asked, status, body);
+    flow.moved(sentAt);
+  }
+
+  /** As a client does that has heard nothing. Refused, it may still be carried out as it was sent first: asked later. */
+  async #repeat(asked: Asked, flow: Flow): Promise<void> {
+    const sentAt = performance.now();
+    this.tally.retried += 1;
+    const { status, body } = await this.#ask("POST", asked.path, asked.body);
+    if (isRefusal(status, body)) return;
+    if (status === 409) return this.#isThere(asked, body);
+    this.#isDone(asked, status, body);
+    flow.moved(sentAt);
+  }
+
+  #isDone(asked: Asked, status: number, body: Reply["body"]): void {
+    if (status !== 200) throw new Error(`${JSON.stringify(asked)} was answered with ${status} ${JSON.stringify(body)}`);
+    assert(body.ref_id === asked.refId, `the answer is about ${asked.refId}: ${JSON.stringify(body)}`);
+    this.tally.answered += 1;
+    this.answers[asked.kind].isShown(body);
+  }
+
+  #isThere(asked: Asked, { meta }: Reply["body"]): void {
+    const answers = this.answers[asked.kind];
+    assert(meta?.existing?.ref_id === asked.refId, `409 shows what is there: ${asked.refId} ${JSON.stringify(meta)}`);
+    if (answers.unanswered.has(asked.refId)) this.tally.booked += 1;
+    answers.isShown(meta.existing);
+  }
+
+  async #cancel(kind: Kind, record: Shown): Promise<void> {
+    const { status, body } = await this.#ask("DELETE", pathOf(kind, record));
+    if (status === 200) this.answers[kind].cancelled.add(record.id);
+    else if (status !== 403) throw new Error(`a cancel was answered with ${status} ${JSON.stringify(body)}`);
+  }
+
+  async #look(kind: Kind, record: Shown): Promise<void> {
+    const path = pathOf(kind, record);
+    const { status, body } = await this.#ask("GET", path);
+    if (status !== 200) throw new Error(`${path} was answered with ${status} ${JSON.stringify(body)}`);
+    this.answers[kind].isShown(body);
+  }
+
+  #listUnanswered(which: (answers: Answers, asked: Asked) => boolean = () => true): Asked[] {
+    return Object.values(this.answers).flatMap((answers) =>
+      [...answers.unanswered.values()].filter((asked) => which(answers, asked)),
+    );
+  }
+
+  // Afterwards -------------------------------------------------------------------------------------------------------
+
+  /**
+   * Every answer still holds. What was not answered is there once or not at all, and sent again it tells which: 200 or
+   * 409 with the record that there is.
+   */
+  async expectKept(): Promise<void> {
+    const thereBefore = new Map<string, Shown>();
+    for (const kind of KINDS) {
+      const listed = await this.list(kind);
+      this.answers[kind].expectKept(listed);
+      for (const record of listed) thereBefore.set(`${kind} ${record.ref_id}`, record);
+    }
+    for (const asked of this.#listUnanswered()) {
+      const before = thereBefore.get(`${asked.kind} ${asked.refId}`);
+      this.tally.retried += 1;
+      const after = await this.place(asked);
+      assert(before === undefined || after?.id === before.id, `what is there is not done again: ${asked.refId}`);
+      if (before !== undefined) this.tally.booked += 1;
+    }
+  }
+
+  /** Waits until nothing is under way. */
+  async expectSettled(): Promise<void> {
+    for (const kind of KINDS) {
+      const isSettled = async (): Promise<boolean> => {
+        const listed = await this.list(kind);
+        this.answers[kind].expectKept(listed);
+        return this.answers[kind].isSettled(listed);
+      };
+      await until(`every ${kind} is taken, and every cancel has ended its ${kind}`, isSettled, 60);
+    }
+  }
+
+  /** Sends it until it is answered, and answers its record; undefined when it was refused. */
+  async place(asked: Asked): Promise<Shown | undefined> {
+    const answers = this.answers[asked.kind];
+    const { status, body } = await this.#insist("POST", asked.path, asked.body);
+    if (isRefusal(status, body)) {
+      answers.isRefused(asked.refId);
+      return undefined;
+    }
+    const record: Shown = status === 409 ? body.meta.existing : body;
+    const what = `200 or 409, not ${status} ${JSON.stringify(body)}`;
+    deepStrictEqual([[200, 409].includes(status), record?.ref_id], [true, asked.refId], what);
+    answers.isShown(record);
+    return record;
+  }
+
+  /** Whether an order that was placed has filled anything by now. */
+  async hasTraded(order: Shown | undefined): Promise<boolean> {
+    const { body } = await this.#insist("GET", pathOf("order", must(order, "the order was not refused")));
+    return amountOf(body.amount_filled) > 0n;
+  }
+
+  /** All records of a kind that have a ref_id. */
+  async list(kind: Kind): Promise<Shown[]> {
+    return (await this.#listAll<Shown>(`${LISTS[kind]}?limit=1000`)).filter(({ ref_id: refId }) => refId !== undefined);
+  }
+
+  listExecutions(): Promise<Execution[]> {
+    return this.#listAll("/v2/executions?limit=1000");
+  }
+
+  /** Of all profiles, at a time or now. */
+  async listBalances(assets: readonly string[], at: string | undefined): Promise<Balance[]> {
+    const query = [...assets.map((asset) => `assets=${asset}`), ...(at === undefined ? [] : [`at=${at}`])].join("&");
+    const lists = this.profileIds.map((id) => this.#listAll<Balance>(`/v2/profiles/${id}/balances?${query}`));
+    return (await Promise.all(lists)).flat();
+  }
+
+  async #listAll<Item>(path: string): Promise<Item[]> {
+    const items: Item[] = [];
+    for (let cursor = ""; ; ) {
+      const { status, body } = await this.#insist("GET", `${path}&page_cursor=${encodeURIComponent(cursor)}`);
+      if (status !== 200) throw new Error(`${path} was answered with ${status} ${JSON.stringify(body)}`);
+      items.push(...body.items);
+      cursor = body.next_page_cursor;
+      if (cursor === "") return items;
+    }
+  }
+
+  // The wire ---------------------------------------------------------------------------------------------------------
+
+  /** Asks until there is an answer. */
+  async #insist(method: string, path: string, json?: Asked["body"]): Promise<Reply> {
+    let reply: Reply | undefined;
+    const isAnswered = async (): Promise<boolean> => {
+      try {
+        reply = await this.#ask(method, path, json);
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        await pause(50);
+      }
+      return reply !== undefined;
+    };
+    await until(`${method} ${path} is answered`, isAnswered, INSISTS_S);
+    return must(reply, "it is answered");
+  }
+
+  async #ask(method: string, path: string, json?: Asked["body"]): Promise<Reply> {
+    this.#token ??= this.#authenticate();
+    const asked = this.#token;
+    const renew = (): void => {
+      if (this.#token === asked) this.#token = undefined;
+    };
+    const token = await asked.catch((error: unknown) => {
+      renew();
+      throw error;
+    });
+    const reply = await send(`${this.#addresses.baseUrl}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+    });
+    // Its time was over by the service's clock. It is not carried out, but with a new one it will be.
+    if (reply.status !== 401) return reply;
+    renew();
+    throw new NoAnswer("the token is over");
+  }
+
+  async #authenticate(): Promise<string> {
+    const { name, secret } = this.#seed;
+    const form = new URLSearchParams({ grant_type: "client_credentials", client_id: name, client_secret: secret });
+    const { status, body } = await send(`${this.#addresses.authUrl}/oauth2/token`, { method: "POST", body: form });
+    if (status !== 200) throw new Error(`${name} is given no token: ${status} ${JSON.stringify(body)}`);
+    return body.access_token;
+  }
+}
+
+const KINDS: readonly Kind[] = ["transfer", "conversion", "order"];
+
+function pathOf(kind: Kind, { id, profile_id: profileId }: Shown): string {
+  return kind === "order" ? `/v2/profiles/${profileId}/orders/${id}` : `${LISTS[kind]}/${id}`;
+}
+
+/** The request may have been carried out, or not. */
+class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+}
+
+/** Of what goes wrong on the way of a request, only 503 is an answer that a client may hear. */
+async function send(url: string, request: RequestInit): Promise<Reply> {
+  const reply = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE_MS) })
+    .then(async (answer) => ({ status: answer.status, body: await answer.json() }))
+    .catch((error: unknown) => {
+      throw new NoAnswer(`no answer from ${url}`, { cause: error });
+    });
+  // "Nothing was done, or the ref_id tells."
+  if (reply.status === 503) throw new NoAnswer(`no answer from ${url}: ${JSON.stringify(reply.body)}`);
+  assert(reply.status < 500, `no answer is a 5xx but 503: ${url} ${reply.status} ${JSON.stringify(reply.body)}`);
+  return reply;
+}
+
+/** What leaves no record, because there is not enough money for it. */
+const isRefusal = (status: number, body: Reply["body"]): boolean =>
+  status === 403 && String(body?.type).endsWith("/problems/insufficient-funds");

@@ -1,0 +1,52 @@
+/** What has to hold after a storm, whatever happened in it. Each throws what it has found. */
+import type { Queryable } from "../../src/postgres/database.ts";
+import { assert } from "../../src/std/assert.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { expectOrdersAddUp } from "../support/orders.ts";
+import type { Site } from "./site.ts";
+
+/** A ref_id has one effect. */
+export async function expectOneEffect(database: Queryable): Promise<void> {
+  const doubled = await database.rows(
+    `select kind, customer_id, ref_id, count(*)::int as records
+       from (select 'transfer' as kind, customer_id, ref_id from transfer
+             union all select 'conversion', customer_id, ref_id from conversion
+             union all select 'order', customer_id, ref_id from orders) as r
+      where ref_id is not null group by 1, 2, 3 having count(*) > 1 limit 10`,
+  );
+  assert(doubled.length === 0, `a ref_id has one effect: ${JSON.stringify(doubled)}`);
+}
+
+export async function expectBooks(database: Queryable): Promise<void> {
+  await expectBooksBalance(database);
+  await expectOrdersAddUp(database);
+}
+
+/** Computes everything again, and holds the chains against where they stood after the round before. */
+export async function expectSound(site: Site): Promise<void> {
+  const { exitCode, stdout, stderr } = await site.run("verify", "--checkpoint", site.checkpoint);
+  assert(exitCode === 0, `the books are sound after all: ${stdout}${stderr}`);
+}
+
+/**
+ * Every index has the rows of its table, all of them, in order, and every table's pages can be read: as PostgreSQL's own
+ * amcheck finds. Answers how many indexes it looked at.
+ */
+export async function expectIndexesWhole(database: Queryable): Promise<number> {
+  await database.rows("create schema if not exists amcheck");
+  await database.rows("create extension if not exists amcheck schema amcheck");
+  const damaged = await database.rows<{ name: string; damage: string }>(
+    `select c.relname as name, v.msg as damage
+       from pg_class c cross join lateral amcheck.verify_heapam(c.oid) v
+      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'`,
+  );
+  assert(damaged.length === 0, `tables are whole: ${JSON.stringify(damaged)}`);
+  // Those of PostgreSQL's own catalogue are as much part of the database.
+  const indexes = await database.rows<{ index: string }>(
+    `select i.indexrelid::regclass::text as index, amcheck.bt_index_parent_check(i.indexrelid, true, true)::text
+       from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+      where a.amname = 'btree' and c.relpersistence <> 't' and i.indisready and i.indisvalid`,
+  );
+  assert(indexes.length > 100, `amcheck has looked at the indexes, but there were ${indexes.length}`);
+  return indexes.length;
+}

@@ -1,0 +1,165 @@
+/**
+ * The service as a user starts it, with an embedded PostgreSQL on a data directory of its own, and every place where
+ * something bad can happen to it: its processes, its disk, its clock, and the connections to it and to its database.
+ * Clients meet it at the address of a relay, as behind a load balancer; that stays the same from start to start.
+ */
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ClientConfig } from "pg";
+import { Database } from "../../src/postgres/database.ts";
+import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
+import { must } from "../../src/std/assert.ts";
+import { type Ended, parbook, type ServiceProcess, type Settings, startService } from "../cli/parbook.ts";
+import { type Relay, startRelay } from "../support/relay.ts";
+import { freePort } from "../support/service.ts";
+import { type SmallDisk, smallDisk } from "./small-disk.ts";
+
+const SHIFTED_CLOCK = fileURLToPath(new URL("shifted-clock.mjs", import.meta.url));
+const SMALL_DISK_MB = 700;
+/** Long enough for some conversions to be cancelled before they are settled. */
+const SETTLEMENT_DELAY_MS = "300";
+const SOCKET = ".s.PGSQL.5432";
+const SOCKET_BEHIND_PORT = 54_320;
+
+interface Ports {
+  readonly api: number;
+  readonly auth: number;
+}
+
+export class Site {
+  /** As an operator would look at it: past the service, as PostgreSQL's superuser. */
+  readonly database: Database;
+  /** Undefined where none can be mounted, or none was asked for. */
+  readonly disk: SmallDisk | undefined;
+  /** Between clients and service. */
+  readonly frontDoor: Relay;
+  readonly authUrl: string;
+  readonly #outside: string;
+  readonly #settings: Settings & { readonly PARBOOK_DATA_DIR: string };
+  #service: ServiceProcess | undefined;
+
+  private constructor(outside: string, disk: SmallDisk | undefined, frontDoor: Relay, ports: Ports) {
+    this.#outside = outside;
+    this.disk = disk;
+    this.frontDoor = frontDoor;
+    this.authUrl = `http://127.0.0.1:${ports.auth}`;
+    const dataDir = join(disk?.path ?? outside, "data");
+    this.#settings = {
+      PARBOOK_DATA_DIR: dataDir,
+      PARBOOK_BOOTSTRAP: join(outside, "storm.json"),
+      PARBOOK_PORT: String(ports.api),
+      PARBOOK_AUTH_PORT: String(ports.auth),
+      PARBOOK_BASE_URL: this.baseUrl,
+      PARBOOK_AUTH_URL: this.authUrl,
+      PARBOOK_SETTLEMENT_DELAY_MS: SETTLEMENT_DELAY_MS,
+      PARBOOK_LOG_LEVEL: "warn",
+    };
+    this.database = new Database({
+      connection: { host: this.#cluster, port: 5432, database: "parbook", user: "postgres" },
+      maxConnections: 2,
+      onIdleError: () => undefined,
+    });
+  }
+
+  /** On the small disk, when one is asked for and can be had. */
+  static async open(bootstrap: object, disk: "any disk" | "small disk"): Promise<Site> {
+    const outside = await mkdtemp(join(tmpdir(), "parbook-storm-"));
+    await writeFile(join(outside, "storm.json"), JSON.stringify(bootstrap));
+    const small = disk === "small disk" ? await smallDisk(SMALL_DISK_MB) : undefined;
+    const ports = { api: await freePort(), auth: await freePort() };
+    const frontDoor = await startRelay({ host: "127.0.0.1", port: ports.api });
+    const site = new Site(outside, small, frontDoor, ports);
+    await site.setClock(0);
+    await mkdir(site.#settings.PARBOOK_DATA_DIR, { mode: 0o700 });
+    return site;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.frontDoor.connection.port}`;
+  }
+
+  async close(): Promise<void> {
+    await this.database.close();
+    await this.#service?.end("SIGKILL");
+    await endServer(this.#cluster);
+    await this.frontDoor.close();
+    await this.disk?.close();
+    await rm(this.#outside, { recursive: true, force: true, maxRetries: 10 });
+  }
+
+  async start(): Promise<void> {
+    const clock = { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, STORM_CLOCK: this.#clockFile };
+    this.#service = await startService({ ...this.#settings, ...clock });
+  }
+
+  async end(signal: "SIGKILL" | "SIGTERM"): Promise<Ended> {
+    const service = this.#running;
+    this.#service = undefined;
+    return service.end(signal);
+  }
+
+  signalService(signal: "SIGSTOP" | "SIGCONT"): void {
+    process.kill(this.#running.ready.pid, signal);
+  }
+
+  /** Runs a command of the operator beside the service, or without it. */
+  run(...command: string[]): Promise<Ended> {
+    return parbook(this.#settings, ...command);
+  }
+
+  /** Checkpoints of the chains lie outside of what a blow can hit. */
+  get checkpoint(): string {
+    return join(this.#outside, "heads.json");
+  }
+
+  // The database -----------------------------------------------------------------------------------------------------
+
+  /** The postmaster first. Empty while there is none. */
+  async listServerProcesses(): Promise<number[]> {
+    const postmaster = readPostmasterPid(this.#cluster);
+    const residents = await listResidents(this.#cluster);
+    return residents.sort((a, b) => Number(b === postmaster) - Number(a === postmaster));
+  }
+
+  /**
+   * Puts a relay between the service and its database: at the place of the server's socket, which is moved aside. The
+   * service is then made to connect anew. A server that is started again makes its socket anew, and is free of it.
+   */
+  async relayDatabase(): Promise<Relay> {
+    await rename(join(this.#cluster, SOCKET), join(this.#cluster, `.s.PGSQL.${SOCKET_BEHIND_PORT}`));
+    const behind: ClientConfig = { host: this.#cluster, port: SOCKET_BEHIND_PORT };
+    const relay = await startRelay(behind, { host: this.#cluster, port: 5432 });
+    await this.database.rows(
+      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'parbook' and pid <> pg_backend_pid()",
+    );
+    return relay;
+  }
+
+  async unrelayDatabase(relay: Relay): Promise<void> {
+    await relay.close();
+    await rename(join(this.#cluster, `.s.PGSQL.${SOCKET_BEHIND_PORT}`), join(this.#cluster, SOCKET));
+  }
+
+  // The clock --------------------------------------------------------------------------------------------------------
+
+  /** By how much the service's time of day is off. */
+  async setClock(shiftMs: number): Promise<void> {
+    const draft = `${this.#clockFile}.new`;
+    await writeFile(draft, String(shiftMs));
+    await rename(draft, this.#clockFile);
+  }
+
+  get #clockFile(): string {
+    return join(this.#outside, "clock");
+  }
+
+  get #cluster(): string {
+    return join(this.#settings.PARBOOK_DATA_DIR, "postgres");
+  }
+
+  get #running(): ServiceProcess {
+    return must(this.#service, "the service was started");
+  }
+}
