@@ -36,6 +36,7 @@ const RINGS = {
     "exchange",
   ],
   maker: ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
+  metrics: ["std", "postgres", "ledger", "limits", "conversions", "exchange", "http", "maker"],
   workers: ["std", "postgres", "oauth", "events", "transfers", "conversions", "exchange"],
   console: [],
 };

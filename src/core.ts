@@ -11,7 +11,7 @@ import { Clients } from "./customers/clients.ts";
 import { type Customers, createCustomers } from "./customers/customers.ts";
 import { createProfiles, type Profiles } from "./customers/profiles.ts";
 import { Lane } from "./ledger/lane.ts";
-import type { LaneEvent } from "./ledger/lane-options.ts";
+import type { LaneEvent, LaneOptions } from "./ledger/lane-options.ts";
 import { Database, serverError } from "./postgres/database.ts";
 import { findExcessPrivileges, findWeakSettings } from "./postgres/durability.ts";
 import { migrate, pendingMigrations, SchemaRefusal } from "./postgres/migrations.ts";
@@ -72,11 +72,31 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
   }
 }
 
+/** Who else is told of what the lane does. */
+export interface LaneWatching extends Pick<LaneOptions, "onCommitted"> {
+  readonly onEvent?: ((event: LaneEvent) => void) | undefined;
+}
+
 /** The foundation with its lane running. */
-export async function openCore(config: Config, purpose: "serve" | "command", log: Logger): Promise<Core> {
+export async function openCore(
+  config: Config,
+  purpose: "serve" | "command",
+  log: Logger,
+  watching: LaneWatching = {},
+): Promise<Core> {
   const foundation = await openFoundation(config, purpose, log);
   const { database, clock, ids, holder } = foundation;
-  const lane = new Lane({ database, clock, holder, log: (event) => logLane(log, event) });
+  const { onCommitted, onEvent } = watching;
+  const lane = new Lane({
+    database,
+    clock,
+    holder,
+    onCommitted,
+    log: (event) => {
+      logLane(log, event);
+      onEvent?.(event);
+    },
+  });
   try {
     await lane.start();
   } catch (error) {

@@ -1,8 +1,17 @@
 /** How the servers come to listen: on which port, under which address, and from when on they answer. */
+import { once } from "node:events";
+import { Server } from "node:http";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Config } from "./config/config.ts";
 import { StartRefusal } from "./core.ts";
 import type { Api } from "./http/server.ts";
+
+/** Where to listen, and the settings that say so. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly settings: { readonly host: string; readonly port: string };
+}
 
 /**
  * Holds requests until both servers listen. Tokens are issued and verified for both addresses, and one that was issued
@@ -23,31 +32,36 @@ export function gate(): { hook: onRequestHookHandler; open: () => void } {
   };
 }
 
+/** Of the API, and of the server on auth_url. */
+export function placeOf({ host, port, authPort }: Config, server: "api" | "auth"): Place {
+  return server === "api"
+    ? { host, port, settings: { host: "PARBOOK_HOST", port: "PARBOOK_PORT" } }
+    : { host, port: authPort, settings: { host: "PARBOOK_HOST", port: "PARBOOK_AUTH_PORT" } };
+}
+
 /** Listens, and answers the port. The usual mishaps are told in a line. */
-export async function listen(
-  server: FastifyInstance | Api,
-  host: string,
-  port: number,
-  setting: string,
-): Promise<number> {
+export async function listen(server: FastifyInstance | Api | Server, { host, port, settings }: Place): Promise<number> {
   try {
-    await server.listen({ host, port });
+    if (server instanceof Server) await once(server.listen({ host, port }), "listening");
+    else await server.listen({ host, port });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") {
-      throw new StartRefusal(`port ${port} on ${host} is in use: stop what uses it, or set ${setting} to another one`);
+      throw new StartRefusal(
+        `port ${port} on ${host} is in use: stop what uses it, or set ${settings.port} to another one`,
+      );
     }
     if (code === "EACCES")
-      throw new StartRefusal(`port ${port} on ${host} may not be used: set ${setting} to another one`);
+      throw new StartRefusal(`port ${port} on ${host} may not be used: set ${settings.port} to another one`);
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-      throw new StartRefusal(`PARBOOK_HOST ${host} is not an address of this machine`);
+      throw new StartRefusal(`${settings.host} ${host} is not an address of this machine`);
     }
     throw error;
   }
-  const address = server.server.address();
+  const address = server instanceof Server ? server.address() : server.server.address();
   return typeof address === "object" && address !== null ? address.port : port;
 }
 
-export function ownAddress({ host, tlsCert }: Config, port: number): string {
+export function ownAddress({ host, tlsCert }: Pick<Config, "host" | "tlsCert">, port: number): string {
   return `${tlsCert === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -13,7 +13,7 @@ import { refuseDemo, refuseDemoClients } from "./bootstrap/refuse-demo.ts";
 import type { Config } from "./config/config.ts";
 import { createConversions } from "./conversions/conversions.ts";
 import { Settlement } from "./conversions/settlement.ts";
-import { type Core, closeAll, openCore } from "./core.ts";
+import { type Core, closeAll, type LaneWatching, openCore } from "./core.ts";
 import { announce, makeDataDirectory, readyFile } from "./data-directory.ts";
 import { createEngines, type EngineEvent, type Engines } from "./exchange/engines.ts";
 import { createExchange } from "./exchange/exchange.ts";
@@ -22,11 +22,13 @@ import { type Api, createApi } from "./http/server.ts";
 import { isAmong } from "./limits/address.ts";
 import { boundConnections, type ConnectionBounds } from "./limits/connections.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
-import { gate, listen, ownAddress } from "./listening.ts";
+import { gate, listen, ownAddress, placeOf } from "./listening.ts";
 import { Maker, type MakerEvent } from "./maker/maker.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
 import { addResources, type Domain } from "./resources.ts";
+import { serveMetrics } from "./serve-metrics.ts";
 import type { ReadinessChecks } from "./std/readiness.ts";
 import { followTls, readTls, refusePlainHttp, type Tls } from "./tls.ts";
 import { createTransfers } from "./transfers/transfers.ts";
@@ -36,6 +38,8 @@ export interface Service extends Domain {
   readonly authUrl: string;
   /** What was applied at the start, when there was anything. */
   readonly bootstrap: BootstrapFile | undefined;
+  /** Undefined where the operator has not asked for metrics. */
+  readonly metricsUrl: string | undefined;
   readonly core: Core;
   /** Stops accepting, finishes what is queued, and closes everything. */
   stop(): Promise<void>;
@@ -69,8 +73,9 @@ async function start(
   addRoutes: (api: Api) => void,
 ): Promise<Service> {
   refusePlainHttp(config);
-  const doors = await doorsOf(config);
-  const core = await openCore(config, "serve", log);
+  const metrics = config.metricsPort === undefined ? undefined : new Metrics();
+  const doors = await doorsOf(config, metrics);
+  const core = await openCore(config, "serve", log, metrics && laneWatching(metrics));
   closing.unshift(() => core.close());
   // One that was killed has left its own: whoever waits for this service must not take that for ours.
   await rm(readyFile(config.dataDir), { force: true });
@@ -79,8 +84,17 @@ async function start(
     delayMs: config.settlementDelayMs,
     onError: (error) => log.warn({ error }, "a settlement was put off"),
   });
-  const engines = createEngines({ ...core, log: (event) => logEngine(log, event) });
-  const parts = createDomain(core, config, settlement, engines);
+  const engines = createEngines({
+    ...core,
+    log: (event) => {
+      logEngine(log, event);
+      metrics?.exchange.engineTold(event);
+    },
+  });
+  const parts = createDomain(core, config, { settlement, engines, metrics });
+  const { certificate, inUse } = certificateOf(doors.tls);
+  const served = metrics && (await serveMetrics(metrics, { config, core, engines, certificate }));
+  if (served !== undefined) closing.unshift(() => served.close());
   const bootstrap = await bootstrapFrom(config, core);
   if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
   if (config.roles.has("worker")) {
@@ -92,11 +106,17 @@ async function start(
     closing.unshift(() => engines.stop());
   }
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
-  const onRefused = keepRefusals(core, closing);
+  const keep = keepRefusals(core, closing);
+  const onRefused = (refusal: Refusal): void => {
+    keep(refusal);
+    metrics?.access.refused(refusal);
+  };
   const oauth = createOauth({
     ...core,
     ...doors,
     onRefused,
+    onArrival: metrics?.requests.arrival("auth"),
+    onTokenRequest: metrics?.access.tokenRequest,
     readiness: readinessOf(core),
     signingKeys: config.signingKeys,
     baseUrl: () => addresses.baseUrl,
@@ -104,32 +124,54 @@ async function start(
   });
   await oauth.start();
   closing.unshift(() => oauth.stop());
-  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused });
+  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused, metrics });
   const servers = [api.server, oauth.authServer.server];
   for (const server of servers) boundConnections(server, connectionBounds(config, log));
-  if (doors.tls !== undefined) closing.unshift(followTls(config, doors.tls, servers, log));
+  if (doors.tls !== undefined) closing.unshift(followTls(config, doors.tls, servers, log, { changed: inUse }));
   const { hook, open } = gate();
   api.addHook("onRequest", hook);
   oauth.authServer.addHook("onRequest", hook);
   addRoutes(api);
   if (config.roles.has("auth")) {
-    const port = await listen(oauth.authServer, config.host, config.authPort, "PARBOOK_AUTH_PORT");
+    const port = await listen(oauth.authServer, placeOf(config, "auth"));
     closing.unshift(() => oauth.authServer.close());
     addresses.authUrl = config.authUrl ?? ownAddress(config, port);
   }
-  const port = await listen(api, config.host, config.port, "PARBOOK_PORT");
+  const port = await listen(api, placeOf(config, "api"));
   closing.unshift(() => api.close());
   addresses.baseUrl = config.baseUrl ?? ownAddress(config, port);
   open();
   // Whoever waits for an order to be filled is answered first, or closing would wait for them.
   closing.unshift(() => parts.exchange.stop());
-  if (config.mode === "sandbox" && config.roles.has("worker")) await makeMarkets(config, core, parts, closing);
+  if (config.mode === "sandbox" && config.roles.has("worker")) await makeMarkets(config, core, parts, closing, metrics);
   const ready = await announce(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
-  return { ...addresses, ...parts, bootstrap, core, stop: () => closeAll(closing) };
+  return { ...addresses, ...parts, bootstrap, core, metricsUrl: served?.url, stop: () => closeAll(closing) };
 }
 
-function createDomain(core: Core, config: Config, settlement: Settlement, engines: Engines): Domain {
+/** What the lane does is counted. */
+function laneWatching({ ledger }: Metrics): LaneWatching {
+  return { onCommitted: ledger.committed, onEvent: ledger.told };
+}
+
+/** The certificate in use, which is renewed while we serve. */
+function certificateOf(tls: Tls | undefined): { certificate: () => string | undefined; inUse: (tls: Tls) => void } {
+  let current = tls;
+  return {
+    certificate: () => current?.cert,
+    inUse: (next) => {
+      current = next;
+    },
+  };
+}
+
+interface DomainParts {
+  readonly settlement: Settlement;
+  readonly engines: Engines;
+  readonly metrics: Metrics | undefined;
+}
+
+function createDomain(core: Core, config: Config, { settlement, engines, metrics }: DomainParts): Domain {
   const settles = config.roles.has("worker");
   return {
     transfers: createTransfers(core),
@@ -141,6 +183,7 @@ function createDomain(core: Core, config: Config, settlement: Settlement, engine
     exchange: createExchange({
       ...core,
       engines,
+      onFeedGap: metrics?.exchange.feedGap,
       onFeedFault: (error) => core.log.warn({ error }, "the feed of market data has stumbled"),
     }),
   };
@@ -164,9 +207,10 @@ interface Doors {
   readonly tls: Tls | undefined;
 }
 
-async function doorsOf(config: Config): Promise<Doors> {
+async function doorsOf(config: Config, metrics: Metrics | undefined): Promise<Doors> {
   const { rateLimits, trustedProxies } = config;
-  const limiter = rateLimits === "off" ? undefined : new RateLimiter(rateLimits);
+  const limiter =
+    rateLimits === "off" ? undefined : new RateLimiter(rateLimits, metrics && { onLimited: metrics.requests.limited });
   return { limiter, trustedProxies, tls: await readTls(config) };
 }
 
@@ -184,7 +228,10 @@ async function buildApi(
   domain: Domain,
   oauth: Oauth,
   addresses: Addresses,
-  doors: Doors & { readonly onRefused: (refusal: Refusal) => void },
+  {
+    metrics,
+    ...doors
+  }: Doors & { readonly onRefused: (refusal: Refusal) => void; readonly metrics: Metrics | undefined },
 ): Promise<Api> {
   const api = await createApi({
     ...doors,
@@ -193,9 +240,11 @@ async function buildApi(
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
     refusesWork: () => core.lane.refusesWork,
+    onArrival: metrics?.requests.arrival("api"),
+    onProblem: metrics?.requests.problem,
   });
   healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addResources(api, config, core, domain);
+  if (config.roles.has("api")) addResources(api, config, core, domain, metrics?.exchange.feedTold);
   return api;
 }
 
@@ -215,8 +264,13 @@ async function makeMarkets(
   core: Core,
   domain: Domain,
   closing: (() => Promise<void> | void)[],
+  metrics: Metrics | undefined,
 ): Promise<void> {
-  const maker = new Maker({ ...core, ...domain, seed: SEED, log: (event) => logMaker(core.log, event) });
+  const tell = (event: MakerEvent): void => {
+    logMaker(core.log, event);
+    metrics?.exchange.makerTold(event);
+  };
+  const maker = new Maker({ ...core, ...domain, seed: SEED, log: tell });
   if (!config.sandboxMaker) return maker.withdraw();
   closing.unshift(() => maker.stop());
   return maker.start();
@@ -229,6 +283,7 @@ function logMaker(log: Logger, event: MakerEvent): void {
 
 function logEngine(log: Logger, event: EngineEvent): void {
   const { kind, market } = event;
+  if (kind === "round_committed") return;
   if ("error" in event) log.warn({ kind, market, error: event.error }, "an engine has stumbled");
   else log.debug(event, `the engine of ${market}: ${kind.replaceAll("_", " ")}`);
 }

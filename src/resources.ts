@@ -5,7 +5,7 @@ import type { Conversions } from "./conversions/conversions.ts";
 import type { Core } from "./core.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import type { Api } from "./http/api.ts";
-import { feedRoutes } from "./http/feeds/feeds.ts";
+import { type FeedEvent, feedRoutes } from "./http/feeds/feeds.ts";
 import { balanceRoutes } from "./http/routes/balances.ts";
 import { conversionRoutes } from "./http/routes/conversions.ts";
 import { executionRoutes } from "./http/routes/executions.ts";
@@ -26,7 +26,13 @@ export interface Domain {
   readonly exchange: Exchange;
 }
 
-export function addResources(api: Api, config: Config, core: Core, { transfers, conversions, exchange }: Domain): void {
+export function addResources(
+  api: Api,
+  config: Config,
+  core: Core,
+  { transfers, conversions, exchange }: Domain,
+  onFeed?: (event: FeedEvent) => void,
+): void {
   const { database, profiles, catalogue } = core;
   profileRoutes(api, profiles, transfers);
   balanceRoutes(api, {
@@ -46,5 +52,5 @@ export function addResources(api: Api, config: Config, core: Core, { transfers, 
   feeRoutes(api, exchange);
   marketDataRoutes(api, exchange);
   // The other half is for those who ask and go.
-  feedRoutes(api, exchange, { mostReaders: Math.ceil(config.maxConnections / 2) });
+  feedRoutes(api, exchange, { mostReaders: Math.ceil(config.maxConnections / 2) }, onFeed);
 }

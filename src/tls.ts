@@ -51,13 +51,13 @@ async function readSetting(name: string, path: string): Promise<string> {
   }
 }
 
-/** Has the servers use what the files say from now on. Answers how to stop. */
+/** Has the servers use what the files say from now on, and tells `changed` of it. Answers how to stop. */
 export function followTls(
   files: TlsFiles,
   inUse: Tls,
   servers: readonly Server[],
   log: Logger,
-  everyMs = READ_EVERY_MS,
+  { everyMs = READ_EVERY_MS, changed = (_tls: Tls): void => undefined } = {},
 ) {
   let current = inUse;
   const follow = async (): Promise<void> => {
@@ -65,6 +65,7 @@ export function followTls(
     if (tls.cert === current.cert && tls.key === current.key) return;
     for (const server of servers) if (server instanceof TlsServer) server.setSecureContext(tls);
     current = tls;
+    changed(tls);
     log.info("the certificate was changed");
   };
   const poll = startPoll(everyMs, follow, (error) => log.error({ error }, "the certificate is not changed"));

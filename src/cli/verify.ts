@@ -1,7 +1,9 @@
 /** Verifying the books, beside a running service or without one. */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
+import type { Config } from "../config/config.ts";
 import type { Foundation } from "../core.ts";
+import { noteVerify } from "../verify/last-verify.ts";
 import { formatReport } from "../verify/report.ts";
 import { type VerifyReport, verifyAll } from "../verify/verify.ts";
 import { type Answer, addCommand, answering, Refused, withFoundation } from "./command.ts";
@@ -22,13 +24,18 @@ export function addVerify(program: Command): void {
     "where the chains stood before: compared when the file is there, written when everything is sound",
   );
   answering(verify, (options: VerifyCommandOptions) =>
-    withFoundation((foundation) => verifyBooks(foundation, options)),
+    withFoundation((foundation, config) => verifyBooks(foundation, config, options)),
   );
 }
 
-async function verifyBooks({ database }: Foundation, { checkpoint }: VerifyCommandOptions): Promise<Answer> {
+async function verifyBooks(
+  { database, clock }: Foundation,
+  { dataDir }: Config,
+  { checkpoint }: VerifyCommandOptions,
+): Promise<Answer> {
   const before = checkpoint === undefined ? undefined : await readHeads(checkpoint);
   const report = await verifyAll(database, before === undefined ? {} : { checkpoint: before });
+  await noteVerify(dataDir, { finishedAt: clock.now(), sound: report.sound });
   if (checkpoint !== undefined && report.sound) await writeHeads(checkpoint, report.heads);
   return { json: reportRecord(report), prose: reportText(report), failed: !report.sound };
 }

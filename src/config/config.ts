@@ -25,6 +25,9 @@ export interface Config {
   /** The public addresses, when they are not those that the service listens on. No slash at the end. */
   readonly baseUrl: string | undefined;
   readonly authUrl: string | undefined;
+  /** Where `/metrics` is served: an address of its own. Undefined: nowhere. */
+  readonly metricsHost: string;
+  readonly metricsPort: number | undefined;
   readonly dataDir: string;
   /** Where the embedded PostgreSQL archives its log. Undefined: nowhere. */
   readonly walArchive: string | undefined;
@@ -95,6 +98,8 @@ export function readConfig(environment: Environment): Config {
     authPort: get("PARBOOK_AUTH_PORT", wholeNumber(8081, 0, 65_535)),
     baseUrl: get("PARBOOK_BASE_URL", url(["http:", "https:"])),
     authUrl: get("PARBOOK_AUTH_URL", url(["http:", "https:"])),
+    metricsHost: get("PARBOOK_METRICS_HOST", { absent: "127.0.0.1", read: (text) => text }),
+    metricsPort: get("PARBOOK_METRICS_PORT", { absent: undefined, read: wholeNumber(0, 0, 65_535).read }),
     dataDir: get("PARBOOK_DATA_DIR", { absent: resolve("data"), read: (text) => resolve(text) }),
     walArchive: get("PARBOOK_WAL_ARCHIVE", walArchive),
     databaseUrl: get("PARBOOK_DATABASE_URL", url(["postgres:", "postgresql:"])),
@@ -128,8 +133,16 @@ function contradictions(config: Config): string[] {
   if (config.walArchive !== undefined && config.databaseUrl !== undefined) {
     lines.push("PARBOOK_WAL_ARCHIVE is for the embedded database: PARBOOK_DATABASE_URL names one of your own");
   }
-  if (config.port !== 0 && config.port === config.authPort) {
-    lines.push(`PARBOOK_PORT and PARBOOK_AUTH_PORT are both ${config.port}: they are two servers`);
+  const ports = {
+    PARBOOK_PORT: config.port,
+    PARBOOK_AUTH_PORT: config.authPort,
+    PARBOOK_METRICS_PORT: config.metricsPort,
+  };
+  for (const [i, [name, port]] of Object.entries(ports).entries()) {
+    const other = Object.entries(ports).find(
+      ([, same], j) => j > i && port !== 0 && port !== undefined && same === port,
+    );
+    if (other !== undefined) lines.push(`${name} and ${other[0]} are both ${port}: they are two servers`);
   }
   if (config.mode === "production" && config.sandboxMaker) {
     lines.push("PARBOOK_SANDBOX_MAKER is on in production: it trades with money that nobody has paid in");

@@ -32,6 +32,8 @@ import { eachOpenOrder, eachWaitingStop, readCancels, readPending, readStatus, s
 /** What an operator may want to know. */
 export type EngineEvent =
   | { readonly kind: "market_opened"; readonly market: string; readonly orders: number; readonly ms: number }
+  /** From when what waits was read until its outcome was durable. */
+  | { readonly kind: "round_committed"; readonly market: string; readonly orders: number; readonly ms: number }
   | { readonly kind: "market_lost"; readonly market: string }
   | { readonly kind: "market_failed"; readonly market: string; readonly error: Error }
   | { readonly kind: "listener_failed"; readonly market: string; readonly error: Error };
@@ -178,8 +180,9 @@ export class Engine {
   async #serve(book: EngineBook): Promise<void> {
     this.#state = "serving";
     while (this.#leads) {
+      const startedMs = performance.now();
       const plan = await this.#plan(book);
-      if (plan.round !== undefined) await this.#commit(book, plan.round);
+      if (plan.round !== undefined) await this.#commit(book, plan.round, startedMs);
       if (plan.cancels.length > 0) await strikeOut(this.#parts.database, plan.cancels);
       this.#failures = 0;
       if (plan.round === undefined && plan.cancels.length === 0) await this.#work.wait();
@@ -197,12 +200,14 @@ export class Engine {
     return book.run({ orders: pending.orders, cancels, status: status ?? pending.status }, clock.now());
   }
 
-  async #commit(book: EngineBook, round: Round): Promise<void> {
+  async #commit(book: EngineBook, round: Round, startedMs: number): Promise<void> {
     const outcome = await this.#parts.lane.execute(commitRound(this.#market, round));
     if (outcome.kind === "refused") throw new StaleBook(`the ${outcome.refusal.what} is not as the book believed`);
     if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);
     this.#publish(outcome.value, round.effects, book);
+    const [market, orders] = [this.#market.code, outcome.value.orders.length];
+    this.#parts.log({ kind: "round_committed", market, orders, ms: performance.now() - startedMs });
   }
 
   #publish(committed: Committed, effects: readonly RoundEffect[], book?: EngineBook): void {

@@ -104,6 +104,8 @@ export interface ExchangeParts {
   readonly engines: EngineSignals;
   /** Told of what went wrong with the feed and is tried again. */
   readonly onFeedFault: (error: Error) => void;
+  /** Told of a market whose followers had to read the book again. */
+  readonly onFeedGap?: ((market: MarketCode) => void) | undefined;
 }
 
 export function createExchange(parts: ExchangeParts): Exchange {
@@ -111,7 +113,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
   const waits = new FillWaits(database);
   const fees = new Fees(parts);
   const following = { database, clock: steadyClock, onFault: parts.onFeedFault };
-  const feed = new Feed(following);
+  const feed = new Feed({ ...following, onGap: parts.onFeedGap });
   const recorder = new BookRecorder({ ...following, onWritten: () => feed.wake() });
   engines.onCommitted(({ orders, change }) => {
     waits.changed(orders);

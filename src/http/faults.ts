@@ -45,13 +45,14 @@ function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undef
 }
 
 /** Makes the error handler: the one way out for everything that is not a success. */
-export function createErrorHandler(baseUrl: () => string) {
+export function createErrorHandler(baseUrl: () => string, onProblem: (problem: Problem) => void = () => undefined) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const problem =
       knownProblem(thrown, request) ??
       new Problem(500, "something went wrong on our side; the request_id leads to what the log knows of it", {
         cause: thrown,
       });
+    onProblem(problem);
     if (problem.status === 500) request.log.error({ err: thrown }, "a request met a bug");
     else if (problem.cause !== undefined) request.log.warn({ err: problem.cause }, "a request met a fault");
     const body = problemBody(problem, { baseUrl: baseUrl(), requestId: request.id });

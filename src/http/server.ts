@@ -66,6 +66,10 @@ export interface ApiOptions {
   readonly turnstiles?: Turnstiles;
   /** Told of every refusal of authority. Nobody waits for it. */
   readonly onRefused?: (refusal: Refusal) => void;
+  /** Comes before all other hooks: whoever counts sees what is refused as well. */
+  readonly onArrival?: onRequestHookHandler | undefined;
+  /** Told of every problem that is answered. */
+  readonly onProblem?: ((problem: Problem) => void) | undefined;
   /** Left out: nothing is limited. */
   readonly limiter?: RateLimiter | undefined;
   /** Whose `X-Forwarded-For` is believed: addresses and networks. */
@@ -86,7 +90,7 @@ const PATIENCE: Patience = { headersMs: 20_000, requestMs: 30_000, checkEveryMs:
 
 /** Builds the API without its resources: routes are added to it, then it listens. */
 export async function createApi(options: ApiOptions): Promise<Api> {
-  const handleError = createErrorHandler(options.baseUrl);
+  const handleError = createErrorHandler(options.baseUrl, options.onProblem);
   const { patience = PATIENCE, trustedProxies = [], turnstiles = createTurnstiles() } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
@@ -134,6 +138,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       return clientCallerOf(this);
     },
   });
+  if (options.onArrival !== undefined) api.addHook("onRequest", options.onArrival);
   refuseUnknownRoutes(api, options.baseUrl);
   refuseUnsoundHeaders(api);
   refuseWhileClosing(api);

@@ -1,6 +1,7 @@
 /** What a lane is given, what bounds it, and what it tells the operator. */
 import type { Database } from "../postgres/database.ts";
 import type { Clock } from "../std/clock.ts";
+import type { AnyCommand } from "./waiting.ts";
 
 export interface LaneOptions {
   readonly database: Database;
@@ -8,6 +9,8 @@ export interface LaneOptions {
   /** Names this process among all that share the database; the same again after a restart on the same data. */
   readonly holder: string;
   readonly log: (event: LaneEvent) => void;
+  /** Told of every batch that is durable, before its callers are answered. Does not throw. */
+  readonly onCommitted?: ((batch: CommittedBatch) => void) | undefined;
   readonly bounds?: Partial<LaneBounds>;
 }
 
@@ -33,9 +36,39 @@ export const BOUNDS: LaneBounds = {
   remembered: 200_000,
 };
 
+export interface CommittedBatch {
+  readonly slot: number;
+  readonly n: bigint;
+  readonly commands: readonly AnyCommand[];
+  /** From when it was sent until it was known to be durable. */
+  readonly ms: number;
+}
+
+/** Where a lane stands, for who watches it. */
+export interface LaneReport {
+  readonly state: LaneState;
+  readonly slot: number;
+  /** Commands inside: waiting, decided, or being committed. */
+  readonly depth: number;
+  /** Of those, the ones whose rows have to be locked before they are decided. */
+  readonly toLock: number;
+  /** Batches that were sent and are not answered yet. */
+  readonly flights: number;
+  /** The database did not answer when it was last asked. */
+  readonly away: boolean;
+}
+
+export type LaneState = "closed" | "running" | "locking" | "recovering";
+
 /** What an operator may want to know. */
 export type LaneEvent =
   | { readonly kind: "batch_failed"; readonly slot: number; readonly n: bigint; readonly error: Error }
   | { readonly kind: "database_away"; readonly error: Error }
-  | { readonly kind: "recovered"; readonly slot: number; readonly committed: number; readonly again: number }
+  | {
+      readonly kind: "recovered";
+      readonly slot: number;
+      readonly committed: number;
+      readonly again: number;
+      readonly voided: number;
+    }
   | { readonly kind: "command_failed"; readonly error: Error };

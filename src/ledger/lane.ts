@@ -16,27 +16,29 @@ import { assert } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { pause } from "../std/pause.ts";
 import { Answers } from "./answers.ts";
-import { guardsOf } from "./batch.ts";
 import { Refs } from "./claims.ts";
 import { type DecidedBatch, Deciding } from "./deciding.ts";
 import type { Command, Outcome, Refusal } from "./decision.ts";
+import { committed, type Flight, movedRows, takeOff } from "./flight.ts";
 import { Inside } from "./inside.ts";
 import { LaneClosed, unlessClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
-import { BOUNDS, type LaneBounds, type LaneEvent, type LaneOptions } from "./lane-options.ts";
+import {
+  BOUNDS,
+  type CommittedBatch,
+  type LaneBounds,
+  type LaneEvent,
+  type LaneOptions,
+  type LaneReport,
+  type LaneState,
+} from "./lane-options.ts";
 import { Loading } from "./loading.ts";
 import { Noted } from "./noted.ts";
 import { type Key, keyName, readKeys } from "./rows.ts";
-import { type Link, Slot } from "./slot.ts";
+import { Slot } from "./slot.ts";
 import { Statements } from "./statement.ts";
 import { Turns } from "./turns.ts";
 import type { Steps, Waiting } from "./waiting.ts";
-
-/** A batch that was sent and is not answered yet. */
-interface Flight extends DecidedBatch {
-  readonly link: Link;
-  readonly sentAt: Instant;
-}
 
 /** One batch commits while another is decided and sent. */
 const MOST_FLIGHTS = 2;
@@ -54,6 +56,7 @@ export class Lane {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #log: (event: LaneEvent) => void;
+  readonly #onCommitted: (batch: CommittedBatch) => void;
   readonly #bounds: LaneBounds;
   readonly #slot: Slot;
   readonly #inside: Inside;
@@ -61,7 +64,7 @@ export class Lane {
   readonly #refs: Refs;
   readonly #answers: Answers;
   readonly #statements = new Statements();
-  #state: "closed" | "running" | "locking" | "recovering" = "closed";
+  #state: LaneState = "closed";
   #closing = false;
   /** The database did not answer when it was last asked. */
   #away = false;
@@ -82,6 +85,7 @@ export class Lane {
     this.#database = options.database;
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#onCommitted = options.onCommitted ?? (() => undefined);
     this.#bounds = { ...BOUNDS, ...options.bounds };
     this.#connection = new LaneConnection(options.database, options.clock, () => this.#connectionLost());
     this.#slot = new Slot(options.database, options.clock, options.holder, this.#bounds.leaseMs);
@@ -115,9 +119,10 @@ export class Lane {
     return this.#inside.full ? "there is more work waiting than can be taken on" : undefined;
   }
 
-  /** Commands inside: waiting, decided, or being committed. */
-  get depth(): number {
-    return this.#inside.size;
+  report(): LaneReport {
+    const [flights, toLock] = [this.#flights.length, this.#toLock.length];
+    const [state, slot, depth] = [this.#state, this.#slot.number, this.#inside.size];
+    return { state, slot, depth, toLock, flights, away: this.#away };
   }
 
   /**
@@ -192,7 +197,7 @@ export class Lane {
     // again on locked ones, and only what fails there is a bug.
     const batch = this.#decide(group, (waiting) => this.#toLock.push(waiting));
     if (batch === undefined) return;
-    const flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
+    const flight = takeOff(batch, this.#slot.next(batch.content.digest), this.#clock.now());
     this.#flights.push(flight);
     const statement = this.#statements.batch(batch.content, flight.link, this.#connection.databaseTime(batch.deadline));
     this.#connection.send(statement).then(
@@ -212,8 +217,13 @@ export class Lane {
   #landed(flight: Flight): void {
     if (this.#flights[0] !== flight) return;
     this.#flights.shift();
-    this.#answers.tell(flight.decided);
+    this.#committed(flight);
     this.#pump();
+  }
+
+  #committed(flight: Flight): void {
+    this.#onCommitted(committed(flight));
+    this.#answers.tell(flight.decided);
   }
 
   // Under lock: for what cannot be decided on memory -----------------------------------------------------------------
@@ -258,7 +268,7 @@ export class Lane {
         this.#deciding.learn(keys, rows, some);
         const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
         if (batch === undefined) return;
-        flight = { ...batch, link: this.#slot.next(batch.content.digest), sentAt: this.#clock.now() };
+        flight = takeOff(batch, this.#slot.next(batch.content.digest), this.#clock.now());
         const statement = this.#statements.batch(
           batch.content,
           flight.link,
@@ -268,12 +278,12 @@ export class Lane {
       });
     } catch (error) {
       const lost: Flight | undefined = flight;
-      const committed = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
+      const hasCommitted = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
       // Only now: the slot may be another one, and with it the house's accounts.
       this.#deciding.startAnew();
-      if (!committed) return asFault(error);
+      if (!hasCommitted) return asFault(error);
     }
-    if (flight !== undefined) this.#answers.tell(flight.decided);
+    if (flight !== undefined) this.#committed(flight);
     return undefined;
   }
 
@@ -306,7 +316,8 @@ export class Lane {
     this.#deciding.startAnew();
     await this.#decideUnderLock(again);
     const all = flights.reduce((sum, { decided }) => sum + decided.length, 0);
-    this.#log({ kind: "recovered", slot: this.#slot.number, committed: all - again.length, again: again.length });
+    const counts = { committed: all - again.length, again: again.length, voided: lost.length };
+    this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
     this.#resume("recovering");
   }
 
@@ -322,22 +333,18 @@ export class Lane {
   /** Answers the batches that have committed, and returns the others, which never will. */
   async #resolve(flights: readonly Flight[]): Promise<readonly Flight[]> {
     for (const [i, flight] of flights.entries()) {
-      const committed = await this.#untilAnswered(() => this.#slot.hasCommitted(flight.link));
+      const hasCommitted = await this.#untilAnswered(() => this.#slot.hasCommitted(flight.link));
       // Those behind a lost batch rest on it: their predecessor will never be there.
-      if (!committed) return flights.slice(i);
-      this.#answers.tell(flight.decided);
+      if (!hasCommitted) return flights.slice(i);
+      this.#committed(flight);
     }
     return [];
   }
 
   /** Rows that are not as the lost batch had decided on belong to somebody else as well, for a while. */
   async #noteContested(flight: Flight): Promise<void> {
-    const guards = guardsOf(flight.content);
-    const keys = flight.content.states.flatMap(({ table, opened, changed, checked }) =>
-      [...opened, ...changed, ...checked].map((row): Key => ({ table, key: table.keyOf(row) })),
-    );
-    const now = await readKeys(this.#database, keys, this.#slot.number, "none");
-    for (const key of now) if (guards.get(keyName(key)) !== key.row.seq) this.#contested.note(keyName(key));
+    const moved = await movedRows(this.#database, flight, this.#slot.number);
+    for (const name of moved) this.#contested.note(name);
   }
 
   /**

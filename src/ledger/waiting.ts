@@ -3,7 +3,7 @@ import type { Instant } from "../std/clock.ts";
 import { type Command, type Decision, type Outcome, type Refusal, Unavailable } from "./decision.ts";
 
 /** Commands of all kinds stand in one line; what each answers is known to its caller alone. */
-type AnyCommand = Command<unknown, Refusal>;
+export type AnyCommand = Command<unknown, Refusal>;
 type AnyOutcome = Outcome<unknown, Refusal>;
 
 export class Waiting {

@@ -21,29 +21,46 @@ export interface Verdict {
   readonly retryAfter: number;
 }
 
+/** What was limited, and whom it was counted for. */
+export interface Limited {
+  readonly rate: RateClass;
+  readonly caller: "client" | "address";
+}
+
 export class RateLimiter {
   readonly #clients: Readonly<Record<RateClass, Buckets>>;
   readonly #addresses: Readonly<Record<RateClass, Buckets>>;
   readonly #now: () => number;
+  readonly #onLimited: (limited: Limited) => void;
 
-  /** `now` answers milliseconds that only ever pass. */
-  constructor(rates: Rates, { now = () => performance.now(), mostBuckets = MOST_BUCKETS } = {}) {
+  /** `now` answers milliseconds that only ever pass; `onLimited` is told of each that is not admitted. */
+  constructor(
+    rates: Rates,
+    {
+      now = () => performance.now(),
+      mostBuckets = MOST_BUCKETS,
+      onLimited = (_limited: Limited): void => undefined,
+    } = {},
+  ) {
     this.#clients = bucketsOf(rates, mostBuckets);
     this.#addresses = bucketsOf(rates, mostBuckets);
     this.#now = now;
+    this.#onLimited = onLimited;
   }
 
   ofClient(rateClass: RateClass, clientId: string): Verdict {
-    return this.#judge(this.#clients[rateClass], clientId);
+    return this.#judge(this.#clients[rateClass], clientId, { rate: rateClass, caller: "client" });
   }
 
   ofAddress(rateClass: RateClass, address: string): Verdict {
-    return this.#judge(this.#addresses[rateClass], neighbourhood(address));
+    return this.#judge(this.#addresses[rateClass], neighbourhood(address), { rate: rateClass, caller: "address" });
   }
 
-  #judge(buckets: Buckets, key: string): Verdict {
+  #judge(buckets: Buckets, key: string, limited: Limited): Verdict {
     const now = this.#now();
-    return verdictOn(buckets.take(key, now), now);
+    const verdict = verdictOn(buckets.take(key, now), now);
+    if (!verdict.admitted) this.#onLimited(limited);
+    return verdict;
   }
 }
 

@@ -3,7 +3,14 @@
  * not problems. Nothing that is secret is ever logged: no body, no header, no query.
  */
 import type { SecureContextOptions } from "node:tls";
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  type onRequestHookHandler,
+} from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { transport } from "../limits/transport.ts";
@@ -15,7 +22,7 @@ import { safeHeaders } from "../std/safe-headers.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "./signing-keys.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
-import { TOKEN_ERRORS, TokenRefusal } from "./token-refusal.ts";
+import { TOKEN_ERRORS, type TokenError, TokenRefusal } from "./token-refusal.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
@@ -24,6 +31,10 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   readonly log: FastifyBaseLogger;
   /** Told of every client that could not prove who it is. Nobody waits for it. */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** Comes before all other hooks: whoever counts sees what is refused as well. */
+  readonly onArrival?: onRequestHookHandler | undefined;
+  /** Told how every request for a token ends. */
+  readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
   /** Left out: nothing is limited. */
   readonly limiter?: RateLimiter | undefined;
   /** What `/readyz` asks for. Left out: nothing. */
@@ -77,6 +88,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   // Every body comes as it is: what it must be is a rule of the token endpoint, with an error of its own.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  if (options.onArrival !== undefined) server.addHook("onRequest", options.onArrival);
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
     done();
@@ -138,6 +150,7 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Aut
   const { query } = addressOf(request);
   const answered = await answerTokenRequest({ query, contentType, authorization, body, address: request.ip }, options);
   const about = { request_id: request.id, address: request.ip };
+  options.onTokenRequest?.(answered instanceof TokenRefusal ? answered.error : "issued");
   if (answered instanceof TokenRefusal) {
     options.log.info({ ...about, refusal: answered.error, reason: answered.reason }, "token refused");
     noteRefusal(answered, request, options);

@@ -3,7 +3,7 @@
  * what they share is in the database, and each follows it within seconds.
  */
 import type { SecureContextOptions } from "node:tls";
-import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { Clients } from "../customers/clients.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
@@ -18,6 +18,7 @@ import { Freshness } from "./freshness.ts";
 import type { Grant } from "./grant.ts";
 import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
+import type { TokenError } from "./token-refusal.ts";
 import { Tokens } from "./tokens.ts";
 
 export { tokenPath } from "./token-operation.ts";
@@ -39,6 +40,9 @@ export interface OauthOptions {
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  /** Both of the server on auth_url: what comes before all its hooks, and who is told how a request for a token ends. */
+  readonly onArrival?: onRequestHookHandler | undefined;
+  readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
   /** Left out: nothing is limited. */
   readonly limiter?: RateLimiter | undefined;
   /** Left out: the server on auth_url is ready as soon as it listens. */

@@ -134,6 +134,12 @@ export class Database implements Queryable {
     }
   }
 
+  /** The shared connections: how many there are, are free, and are waited for. */
+  report(): { readonly open: number; readonly idle: number; readonly waiting: number } {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { open: totalCount, idle: idleCount, waiting: waitingCount };
+  }
+
   async close(): Promise<void> {
     await this.#pool.end();
   }

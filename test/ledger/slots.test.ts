@@ -134,7 +134,7 @@ test("stop answers everybody who is inside, and takes nobody in any more", async
   await funded;
   await stopped;
   expect(ours.lane.refusesWork).toBeDefined();
-  expect(ours.lane.depth).toBe(0);
+  expect(ours.lane.report().depth).toBe(0);
   expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["1"]));
 });
 

@@ -96,7 +96,7 @@ test("a renewed certificate is used without a restart, and one that is wrong cha
   const toy = await startToyApi(undefined, { tls });
   const log = pino({ level: "error" }, { write: (line: string) => void failures.push(line) });
   const failures: string[] = [];
-  const stop = followTls(live, tls, [toy.api.server], log, 10);
+  const stop = followTls(live, tls, [toy.api.server], log, { everyMs: 10 });
   try {
     await renew("second", "crt");
     await until("the half-changed pair was told of", () => failures.length > 0);

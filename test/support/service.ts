@@ -81,6 +81,8 @@ export async function startTestService(
     authPort: 0,
     baseUrl: undefined,
     authUrl: undefined,
+    metricsHost: "127.0.0.1",
+    metricsPort: undefined,
     dataDir,
     walArchive: undefined,
     databaseUrl: urlOf({ ...db, connection: await through(db.connection) }),

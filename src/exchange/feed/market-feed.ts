@@ -34,6 +34,8 @@ export interface MarketFeedOptions {
   /** Never steps: it measures waits. */
   readonly clock: Clock;
   readonly onFault: (error: Error) => void;
+  /** Told of a market whose book is read again because something was missing. */
+  readonly onGap?: ((market: MarketCode) => void) | undefined;
   /** For how long a change that ought to be there is waited for, before the book is read anew. */
   readonly patienceMs?: number;
   /** For how long something is followed when nobody listens any more. */
@@ -155,7 +157,10 @@ export class Feed implements MarketFeed {
   #startReads(): void {
     const { database } = this.#options;
     for (const [market, follower] of this.#books) {
-      this.#startRead(follower, async () => follower.read(await readBook(database, market, "all")));
+      this.#startRead(follower, async () => {
+        if (follower.state !== undefined) this.#options.onGap?.(market);
+        follower.read(await readBook(database, market, "all"));
+      });
     }
     for (const [market, follower] of this.#matches) {
       this.#startRead(follower, async () => follower.read((await readRecentMatches(database, market, 1))[0]));

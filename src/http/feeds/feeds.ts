@@ -15,7 +15,7 @@ import { unavailable } from "../problems.ts";
 import { MarketParam, marketInPath } from "../routes/market-in-path.ts";
 import { Channel } from "./channel.ts";
 import { executionMessage, snapshotMessage, updateMessages } from "./messages.ts";
-import { GOING_AWAY, Reader, type ReaderBounds } from "./reader.ts";
+import { GOING_AWAY, type Leaving, Reader, type ReaderBounds } from "./reader.ts";
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
@@ -23,6 +23,11 @@ export interface FeedBounds extends ReaderBounds {
   readonly mostReaders: number;
   readonly beatMs: number;
 }
+
+/** What an operator may want to know; a reader that went by itself was not sent away. */
+export type FeedEvent =
+  | { readonly kind: "reader_came" }
+  | { readonly kind: "reader_gone"; readonly sentAway: Leaving | undefined };
 
 const BOUNDS: FeedBounds = {
   mostReaders: 5_000,
@@ -53,8 +58,13 @@ const matchChannel: OpenChannel = (feed, market) =>
 
 type FeedExchange = Pick<Exchange, "marketCodes" | "feed">;
 
-export function feedRoutes(api: Api, exchange: FeedExchange, bounds: Partial<FeedBounds> = {}): void {
-  const readers = new Readers({ ...BOUNDS, ...bounds });
+export function feedRoutes(
+  api: Api,
+  exchange: FeedExchange,
+  bounds: Partial<FeedBounds> = {},
+  log: (event: FeedEvent) => void = () => undefined,
+): void {
+  const readers = new Readers({ ...BOUNDS, ...bounds }, log);
   api.addHook("preClose", () => readers.sendAway());
   const upgrades = new Upgrades(api);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
@@ -86,12 +96,14 @@ export function feedRoutes(api: Api, exchange: FeedExchange, bounds: Partial<Fee
 /** All who read a feed in this process. */
 class Readers {
   readonly #bounds: FeedBounds;
+  readonly #log: (event: FeedEvent) => void;
   readonly #all = new Set<Reader>();
   readonly #beat: NodeJS.Timeout;
   #isLeaving = false;
 
-  constructor(bounds: FeedBounds) {
+  constructor(bounds: FeedBounds, log: (event: FeedEvent) => void) {
     this.#bounds = bounds;
+    this.#log = log;
     this.#beat = setInterval(() => {
       for (const reader of this.#all) reader.beat();
     }, bounds.beatMs).unref();
@@ -105,7 +117,11 @@ class Readers {
       // A handshake that was under way when the others were sent away.
       if (this.#isLeaving) return reader.terminate();
       this.#all.add(reader);
-      void reader.gone.then(() => this.#all.delete(reader));
+      this.#log({ kind: "reader_came" });
+      void reader.gone.then(() => {
+        this.#all.delete(reader);
+        this.#log({ kind: "reader_gone", sentAway: reader.left });
+      });
       join(reader);
     });
   }

@@ -23,6 +23,9 @@ export interface ReaderBounds {
   readonly leaveMs: number;
 }
 
+/** Why a reader was sent away. */
+export type Leaving = "too_slow" | "silent" | "talks";
+
 /** RFC 6455, section 7.4.1, and the registry that it has opened. */
 export const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
@@ -37,6 +40,7 @@ export class Reader {
   #largest = 0;
   #heard = 0;
   #isAlive = true;
+  #left: Leaving | undefined;
 
   constructor(webSocket: WebSocket, socket: Duplex, bounds: ReaderBounds) {
     this.#webSocket = webSocket;
@@ -52,9 +56,15 @@ export class Reader {
     webSocket.on("ping", () => this.#hear());
   }
 
+  /** Why it was sent away; undefined while it was not. */
+  get left(): Leaving | undefined {
+    return this.#left;
+  }
+
   send({ messages, bytes }: Packet): void {
     if (this.#webSocket.readyState !== WebSocket.OPEN) return;
     if (this.#webSocket.bufferedAmount > this.#bounds.slackBytes + this.#largest) {
+      this.#left = "too_slow";
       this.leave(TRY_AGAIN_LATER, "too slow: connect again, and start from a new snapshot");
       return;
     }
@@ -67,7 +77,10 @@ export class Reader {
 
   /** Called at regular times: asks whether anybody is there, and ends the connection when nobody answered the last time. */
   beat(): void {
-    if (!this.#isAlive) this.#webSocket.terminate();
+    if (!this.#isAlive) {
+      this.#left = "silent";
+      this.#webSocket.terminate();
+    }
     this.#isAlive = false;
     this.#heard = 0;
     if (this.#webSocket.readyState === WebSocket.OPEN) this.#webSocket.ping();
@@ -87,6 +100,8 @@ export class Reader {
   /** A feed is not talked to. What little comes is ignored. */
   #hear(): void {
     this.#heard += 1;
-    if (this.#heard > this.#bounds.mostHeard) this.leave(POLICY_VIOLATION, "a feed is read, and not talked to");
+    if (this.#heard <= this.#bounds.mostHeard) return;
+    this.#left = "talks";
+    this.leave(POLICY_VIOLATION, "a feed is read, and not talked to");
   }
 }

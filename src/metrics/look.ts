@@ -1,0 +1,23 @@
+import { readDueConversions } from "../conversions/due-conversions.ts";
+import { readMarketQueues } from "../exchange/market-queues.ts";
+import { readBacking } from "../ledger/backing.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import type { Seen } from "./database-watch.ts";
+
+/** One statement after the other: watching takes one connection, and cheap ones. */
+export async function lookAt(database: Queryable, clock: Clock, settlementDelayMs: number): Promise<Seen> {
+  const clockSkewMs = await readClockSkew(database, clock);
+  const backing = await readBacking(database);
+  const due = await readDueConversions(database, settlementDelayMs);
+  return { backing, due, markets: await readMarketQueues(database), clockSkewMs };
+}
+
+/** As if the database had read its clock half-way between question and answer. */
+async function readClockSkew(database: Queryable, clock: Clock): Promise<number> {
+  // The first statement may have to wait for a connection.
+  await database.rows("select 1");
+  const before = clock.now();
+  const [row] = await database.rows<{ now: Instant }>("select date_trunc('milliseconds', clock_timestamp()) as now");
+  return row === undefined ? 0 : row.now - (before + clock.now()) / 2;
+}

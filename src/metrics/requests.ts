@@ -1,0 +1,95 @@
+/**
+ * Requests of both servers, by the pattern of their route: what callers write into a path is not kept, and all that
+ * they invent has one name. Who is sent away before there is a request (not HTTP, too slow) is not counted.
+ */
+import type { FastifyRequest, onRequestHookHandler } from "fastify";
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { Limited } from "../limits/rate-limiter.ts";
+import { gauge } from "./gauge.ts";
+
+const SERVERS = ["api", "auth"] as const;
+export type ServerName = (typeof SERVERS)[number];
+
+const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
+
+/** Why a caller was sent away with 503, by how he is told. */
+const REASONS: readonly (readonly [said: RegExp, reason: string])[] = [
+  [/shutting down/, "closing"],
+  [/database/, "database"],
+  [/waiting|as many/, "full"],
+  [/in time/, "late"],
+];
+
+export class RequestMetrics {
+  readonly #seconds: Histogram<"server" | "route" | "method" | "status">;
+  readonly #unavailable: Counter<"reason">;
+  readonly #limited: Counter<"rate" | "caller">;
+  readonly #problems: Counter<"problem">;
+  readonly #underWay: Record<ServerName, number> = { api: 0, auth: 0 };
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#seconds = new Histogram({
+      name: "parbook_http_request_duration_seconds",
+      help: "Requests answered, from their headers to the end of the answer; status 0: the caller was gone before. Many 5xx: look at parbook_database_up and the log.",
+      labelNames: ["server", "route", "method", "status"],
+      buckets: SECONDS,
+      registers,
+    });
+    this.#unavailable = new Counter({
+      name: "parbook_http_unavailable_total",
+      help: "Requests answered with 503, by reason. full: more comes in than is done; database: it is away or slow; late: 10 s were not enough.",
+      labelNames: ["reason"],
+      registers,
+    });
+    this.#limited = new Counter({
+      name: "parbook_rate_limited_total",
+      help: "Requests answered with 429, by the rate that they passed and whom they were counted for.",
+      labelNames: ["rate", "caller"],
+      registers,
+    });
+    this.#problems = new Counter({
+      name: "parbook_http_problems_total",
+      help: "Problems answered by the API, by kind. A status stands for itself; 500 is a bug, and the log has it.",
+      labelNames: ["problem"],
+      registers,
+    });
+    gauge(
+      registry,
+      {
+        name: "parbook_http_requests_under_way",
+        help: "Requests that have come and are not answered yet, feeds among them. It grows when the database is slow.",
+        labels: ["server"],
+      },
+      () => SERVERS.map((server) => [{ server }, this.#underWay[server]]),
+    );
+  }
+
+  /** The hook that comes first, so that it sees what the others refuse. */
+  arrival(server: ServerName): onRequestHookHandler {
+    return (request, reply, done) => {
+      const startedMs = performance.now();
+      this.#underWay[server] += 1;
+      // The end of the connection's part in it, answered or not.
+      reply.raw.once("close", () => {
+        this.#underWay[server] -= 1;
+        const status = reply.raw.writableFinished ? reply.raw.statusCode : 0;
+        this.#seconds.observe({ server, ...namesOf(request), status }, (performance.now() - startedMs) / 1_000);
+      });
+      done();
+    };
+  }
+
+  readonly problem = ({ kind, message }: { readonly kind: string | number; readonly message: string }): void => {
+    this.#problems.inc({ problem: String(kind) });
+    if (kind === 503) this.#unavailable.inc({ reason: REASONS.find(([said]) => said.test(message))?.[1] ?? "other" });
+  };
+
+  readonly limited = (limited: Limited): void => this.#limited.inc({ ...limited });
+}
+
+function namesOf({ is404, method, routeOptions }: FastifyRequest): { route: string; method: string } {
+  const route = is404 ? "none" : (routeOptions.url ?? "none");
+  return { route, method: METHODS.has(method) ? method : "other" };
+}

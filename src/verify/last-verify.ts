@@ -1,0 +1,33 @@
+/** How the last `parbook verify` ended, in a file of the data directory: for the service, whose metrics tell it. */
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Instant } from "../std/clock.ts";
+
+export interface LastVerify {
+  readonly finishedAt: Instant;
+  readonly sound: boolean;
+}
+
+const fileIn = (dataDir: string): string => join(dataDir, "last-verify.json");
+
+/** Where there is no such directory, or it is somebody else's, nothing is noted: what was found is answered in any case. */
+export async function noteVerify(dataDir: string, last: LastVerify): Promise<void> {
+  const path = fileIn(dataDir);
+  const draft = `${path}.${process.pid}`;
+  try {
+    await writeFile(draft, `${JSON.stringify({ finished_at: last.finishedAt, sound: last.sound })}\n`);
+    await rename(draft, path);
+  } catch (error) {
+    if (!["ENOENT", "EACCES", "EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/** Undefined: it was never run, or not with this data directory. */
+export async function readLastVerify(dataDir: string): Promise<LastVerify | undefined> {
+  try {
+    const { finished_at, sound } = JSON.parse(await readFile(fileIn(dataDir), "utf8"));
+    return typeof finished_at === "number" ? { finishedAt: finished_at as Instant, sound: sound === true } : undefined;
+  } catch {
+    return undefined;
+  }
+}
