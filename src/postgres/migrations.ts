@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { type Database, type Queryable, serverError } from "./database.ts";
+import { type Database, type Queryable, serverError, tookTooLong } from "./database.ts";
 
 /** The files lie beside `src/` and `dist/` alike. */
 const FOLDER = new URL("../../migrations/", import.meta.url);
@@ -32,11 +32,11 @@ interface Applied {
 
 /**
  * Brings the schema up to date as its owner, and grants the service's role what it needs. Returns the names of the
- * migrations that were applied.
+ * migrations that were applied. Whoever holds a lock that one needs is waited for as long as `patience` says.
  */
-export async function migrate(owner: Database, serviceRole: string): Promise<string[]> {
+export async function migrate(owner: Database, serviceRole: string, patience = "10s"): Promise<string[]> {
   const migrations = await readMigrations();
-  await inTurn(owner, (transaction) =>
+  await inTurn(owner, patience, (transaction) =>
     transaction.rows(
       `create table if not exists migration (
          number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)`,
@@ -44,7 +44,7 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
   );
   const done: string[] = [];
   for (const migration of migrations) {
-    const applied = await inTurn(owner, async (transaction) => {
+    const applied = await inTurn(owner, patience, async (transaction) => {
       if (check(migrations, await readApplied(transaction)).every(({ number }) => number !== migration.number))
         return false;
       await transaction.rows(migration.text);
@@ -53,11 +53,20 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
         [migration.number, migration.name, migration.checksum],
       );
       return true;
+    }).catch((error: unknown) => {
+      throw tookTooLong(error) ? inTheWay(migration, patience) : error;
     });
     if (applied) done.push(migration.name);
   }
-  await grant(owner, serviceRole);
+  await grant(owner, serviceRole, patience);
   return done;
+}
+
+/** A queue behind a migration that waits would be the service's: it gives way instead. */
+function inTheWay({ name }: Migration, patience: string): SchemaRefusal {
+  return new SchemaRefusal(
+    `migration ${name} gave up after ${patience}, because somebody uses a table that it changes. Nothing of it was done: try again when less is going on, or stop the nodes first (docs/upgrade.md).`,
+  );
 }
 
 /**
@@ -65,11 +74,15 @@ export async function migrate(owner: Database, serviceRole: string): Promise<str
  * `create table if not exists` and `grant` fail when they meet themselves, and there is no table yet to lock. A
  * migration may take as long as it needs, but waits for the service's locks no longer than for a while.
  */
-function inTurn<Value>(owner: Database, work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
+function inTurn<Value>(
+  owner: Database,
+  patience: string,
+  work: (transaction: Queryable) => Promise<Value>,
+): Promise<Value> {
   return owner.transaction(async (transaction) => {
     await transaction.rows("set local lock_timeout = 0");
     await transaction.rows("select pg_advisory_xact_lock(hashtext('parbook migrations'))");
-    await transaction.rows("set local lock_timeout = '10s'");
+    await transaction.rows("select set_config('lock_timeout', $1, true)", [patience]);
     return work(transaction);
   }, "any time");
 }
@@ -95,9 +108,9 @@ export async function lastMigration(database: Queryable): Promise<string | undef
   }
 }
 
-async function grant(owner: Database, serviceRole: string): Promise<void> {
+async function grant(owner: Database, serviceRole: string, patience: string): Promise<void> {
   const privileges = await readFile(new URL("privileges.sql", FOLDER), "utf8");
-  await inTurn(owner, async (transaction) => {
+  await inTurn(owner, patience, async (transaction) => {
     const [own] = await transaction.rows("select 1 where current_user = $1", [serviceRole]);
     // A service that connects as the owner can grant itself whatever it likes. It is told so when it starts.
     if (own !== undefined) return;

@@ -3,19 +3,24 @@ import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { must } from "../../src/std/assert.ts";
 import type { Ready } from "../cli/parbook.ts";
-import { Answers, type ShownOrder } from "../reliability/answers.ts";
-import { orderAtRandom } from "../reliability/orders-at-random.ts";
+import { Answers } from "../reliability/answers.ts";
+import { type Kind, LAWS, type Shown } from "../reliability/laws.ts";
+import { requestAtRandom } from "../reliability/requests-at-random.ts";
 import { type Random, seeded } from "../support/random.ts";
 
-interface ShownTransfer {
-  readonly id: string;
-  readonly ref_id?: string;
+/** When it was asked for and when it was answered, in milliseconds of this machine's clock. */
+interface Remembered {
+  readonly kind: Kind;
+  readonly record: Shown;
+  readonly sentAt: number;
+  readonly answeredAt: number;
 }
 
-type Shown = { readonly transfer: ShownTransfer } | { readonly order: ShownOrder };
-
-/** When it was asked for and when it was answered, in milliseconds of this machine's clock. */
-type Remembered = Shown & { readonly sentAt: number; readonly answeredAt: number };
+const LISTS: Readonly<Record<Kind, string>> = {
+  transfer: "/v2/transfer/transfers",
+  conversion: "/v2/conversion/stablecoins",
+  order: "/v2/orders",
+};
 
 export class BusyCustomer {
   readonly remembered: Remembered[] = [];
@@ -34,7 +39,7 @@ export class BusyCustomer {
   /** For the bootstrap file. */
   get entry() {
     const [treasury, payouts] = this.#profiles;
-    const balances = { USD: "1000000", ETH: "10000", LTC: "10000" };
+    const balances = { USD: "1000000", PYUSD: "1000", USDG: "1000", USDP: "1000", ETH: "10000", LTC: "10000" };
     return {
       name: this.#name,
       clients: [{ client_id: this.#name, client_secret: this.#secret, scopes: ["*"] }],
@@ -56,25 +61,15 @@ export class BusyCustomer {
     this.#token = must(((await answer.json()) as { access_token?: string }).access_token, "a token is given");
   }
 
-  /** Until it is told to stop, or nobody answers any more. */
+  /** Until it is told to stop; what is refused, or not answered any more, is not remembered. */
   async work(day: { readonly isOver: boolean }): Promise<void> {
+    const surroundings = { own: this.#profiles, all: this.#profiles };
     while (!day.isOver) {
+      const { kind, path, body } = requestAtRandom(this.#random, randomUUID(), surroundings);
       const sentAt = Date.now();
-      const shown = await (this.#random(2) === 0 ? this.#transfer() : this.#order()).catch(() => undefined);
-      if (shown !== undefined) this.remembered.push({ sentAt, answeredAt: Date.now(), ...shown });
+      const record = await this.#call("POST", path, body).catch(() => undefined);
+      if (record !== undefined) this.remembered.push({ kind, record: record as Shown, sentAt, answeredAt: Date.now() });
     }
-  }
-
-  async #transfer(): Promise<Shown> {
-    const [from, to] = this.#profiles;
-    const transfer = { from_profile_id: from, to_profile_id: to, asset: "USD", ref_id: randomUUID() };
-    const amount = `0.${this.#random(90) + 10}`;
-    return { transfer: (await this.#call("POST", "/v2/transfer/internal", { ...transfer, amount })) as ShownTransfer };
-  }
-
-  async #order(): Promise<Shown> {
-    const path = `/v2/profiles/${this.#profiles[0]}/orders`;
-    return { order: (await this.#call("POST", path, orderAtRandom(this.#random, randomUUID()))) as ShownOrder };
   }
 
   /**
@@ -82,18 +77,17 @@ export class BusyCustomer {
    * after the other one. Returns how much there was of each.
    */
   async expectKept(answeredBefore: Date, sentAfter?: Date): Promise<{ kept: number; gone: number }> {
-    const transfers = await this.#list<ShownTransfer>("/v2/transfer/transfers");
-    const orders = await this.#list<ShownOrder>("/v2/orders");
     const before = this.remembered.filter(({ answeredAt }) => answeredAt < answeredBefore.getTime());
-    const answered = before.flatMap((one) => ("transfer" in one ? one.transfer : []));
-    const found = new Map(transfers.map((transfer) => [transfer.id, transfer]));
-    expect(answered.map(({ id }) => found.get(id))).toEqual(answered);
-    const answers = new Answers();
-    for (const one of before) if ("order" in one) answers.isShown(one.order);
-    answers.expectKept(orders);
     const after = this.remembered.filter(({ sentAt }) => sentAfter !== undefined && sentAt > sentAfter.getTime());
-    const ids = new Set([...found.keys(), ...orders.map(({ id }) => id)]);
-    expect(after.filter((one) => ids.has("order" in one ? one.order.id : one.transfer.id))).toEqual([]);
+    for (const kind of ["transfer", "conversion", "order"] as const) {
+      // A transfer has two records, of which the debit bears the ref_id and was the answer.
+      const listed = (await this.#list<Shown>(LISTS[kind])).filter(({ ref_id }) => ref_id !== undefined);
+      const answers = new Answers(LAWS[kind]);
+      for (const one of before) if (one.kind === kind) answers.isShown(one.record);
+      answers.expectKept(listed);
+      const ids = new Set(listed.map(({ id }) => id));
+      expect(after.filter(({ record }) => ids.has(record.id))).toEqual([]);
+    }
     return { kept: before.length, gone: after.length };
   }
 

@@ -203,7 +203,10 @@ export async function freePort(): Promise<number> {
 }
 
 /** A connection as an address: the settings speak in those. */
-export function urlOf({ connection, ownerConnection }: TestDatabase, as: "service" | "owner" = "service"): string {
+export function urlOf(
+  { connection, ownerConnection }: Pick<TestDatabase, "connection" | "ownerConnection">,
+  as: "service" | "owner" = "service",
+): string {
   const { host, port, user, password, database } = as === "service" ? connection : ownerConnection;
   const url = new URL("postgres://localhost");
   url.pathname = `/${database}`;
