@@ -33,7 +33,8 @@ begin
       ('traded_day', 'select, insert, update'),
       ('book_change', 'select, insert, delete'),
       ('refusal', 'select, insert, delete'),
-      ('migration', 'select')
+      ('migration', 'select'),
+      ('books', 'select')
     ) as t(name, privileges)
   loop
     execute format('grant %s on %I to %I', granted.privileges, granted.name, service);

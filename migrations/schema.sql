@@ -102,6 +102,15 @@ create unlogged table book_change (
 );
 grant select, insert, delete on book_change to service;
 
+create table books (
+  id uuid not null,
+  only_one boolean default true not null,
+  constraint books_pkey PRIMARY KEY (id),
+  constraint books_only_one_check CHECK (only_one),
+  constraint books_only_one_key UNIQUE (only_one)
+);
+grant select on books to service;
+
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,

@@ -1,4 +1,4 @@
-/** Where the chains stood, as it is kept in files: by `verify --checkpoint` and in the manifest of a backup. */
+/** Where the chains stood, as it is kept in files: in the manifest of a backup, and as it is answered. */
 import type { ChainHead } from "../ledger/verify-batches.ts";
 
 interface HeadRecord {

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { addAuditCommands } from "./audit.ts";
 import { addBackup } from "./backup.ts";
+import { addCheckpoint } from "./checkpoint.ts";
 import { addClientCommands } from "./clients.ts";
 import { addCrossingCommands } from "./crossings.ts";
 import { addCustomerCommands } from "./customers.ts";
@@ -46,6 +47,7 @@ function buildProgram(): Command {
   addVerify(program);
   addBackup(program);
   addRestore(program);
+  addCheckpoint(program);
   addSchema(program);
   return program;
 }

@@ -80,7 +80,7 @@ function answerOf(dataDir: string, wal: string | undefined, { report, last, comp
   return {
     json: { data_dir: dataDir, complete_to: completeTo, last_batch_at: last, verify: reportRecord(report) },
     prose: [
-      reportText(report),
+      reportText(report, "The chains were compared with the heads that the backup noted."),
       "",
       `Restored into ${dataDir}. ${reach}`,
       `The last batches are ${batches || "none"}, the latest of ${last ?? "never"}.`,

@@ -1,51 +1,97 @@
 /** Verifying the books, beside a running service or without one. */
-import { readFile, rename, writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import type { Config } from "../config/config.ts";
 import type { Foundation } from "../core.ts";
+import { formatInstant } from "../std/clock.ts";
+import type { SignedCheckpoint } from "../verify/checkpoint.ts";
 import { noteVerify } from "../verify/last-verify.ts";
 import { formatReport } from "../verify/report.ts";
 import { type VerifyReport, verifyAll } from "../verify/verify.ts";
-import { type Answer, addCommand, answering, Refused, withFoundation } from "./command.ts";
-import { headOf, headRecord } from "./heads.ts";
+import { readBooksId } from "../verify/take-checkpoint.ts";
+import { readDuration } from "./arguments.ts";
+import { readPublicKey, readSigned } from "./checkpoint-file.ts";
+import { type Answer, addCommand, answering, Refused, WrongUsage, withFoundation } from "./command.ts";
+import { headRecord } from "./heads.ts";
 
 interface VerifyCommandOptions {
   readonly checkpoint?: string;
+  readonly key?: string;
+  readonly maxAge?: number;
 }
 
-type Heads = VerifyReport["heads"];
+/** What the chains are compared with, and whether its signature was checked. */
+interface Noted {
+  readonly checkpoint: SignedCheckpoint;
+  readonly signatureChecked: boolean;
+}
 
 export function addVerify(program: Command): void {
   const verify = addCommand(program, "verify", {
     summary: "compute again what the books say; exit code 1 when something is off",
-    examples: ["verify", "verify --json", "verify --checkpoint /media/elsewhere/parbook-heads.json"],
-  }).option(
-    "--checkpoint <file>",
-    "where the chains stood before: compared when the file is there, written when everything is sound",
-  );
-  answering(verify, (options: VerifyCommandOptions) =>
-    withFoundation((foundation, config) => verifyBooks(foundation, config, options)),
-  );
+    examples: [
+      "verify",
+      "verify --json",
+      "verify --checkpoint /media/elsewhere/parbook.checkpoint --key parbook.key.pub --max-age 7d",
+    ],
+  })
+    .option("--checkpoint <file>", "what parbook checkpoint wrote: the books have to contain it")
+    .option("--key <file>", "the public key that the checkpoint has to be signed by")
+    .option(
+      "--max-age <span>",
+      "refuse a checkpoint that is older, such as 7d: an old one hides what came after",
+      readDuration,
+    );
+  answering(verify, verifyBooks);
 }
 
-async function verifyBooks(
+async function verifyBooks({ checkpoint, key, maxAge }: VerifyCommandOptions): Promise<Answer> {
+  if (checkpoint === undefined && (key !== undefined || maxAge !== undefined))
+    throw new WrongUsage("--key and --max-age are about a checkpoint: give --checkpoint too");
+  const publicKey = key === undefined ? undefined : await readPublicKey(key);
+  const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
+  return withFoundation(async (foundation, { dataDir }) => {
+    const { database, clock } = foundation;
+    if (signed !== undefined) await refuseUnlessFitting(foundation, checkpoint as string, signed, maxAge);
+    const report = await verifyAll(database, signed === undefined ? {} : { checkpoint: signed.heads });
+    await noteVerify(dataDir, { finishedAt: clock.now(), sound: report.sound });
+    return answerOf(report, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
+  });
+}
+
+async function refuseUnlessFitting(
   { database, clock }: Foundation,
-  { dataDir }: Config,
-  { checkpoint }: VerifyCommandOptions,
-): Promise<Answer> {
-  const before = checkpoint === undefined ? undefined : await readHeads(checkpoint);
-  const report = await verifyAll(database, before === undefined ? {} : { checkpoint: before });
-  await noteVerify(dataDir, { finishedAt: clock.now(), sound: report.sound });
-  if (checkpoint !== undefined && report.sound) await writeHeads(checkpoint, report.heads);
-  return { json: reportRecord(report), prose: reportText(report), failed: !report.sound };
+  file: string,
+  { booksId, at }: SignedCheckpoint,
+  maxAgeMs: number | undefined,
+): Promise<void> {
+  const own = await readBooksId(database);
+  if (booksId !== own) throw new Refused(`${file} is of the books ${booksId}, and these are ${own}`);
+  if (maxAgeMs !== undefined && at < clock.now() - maxAgeMs)
+    throw new Refused(`${file} is older than --max-age allows: it was made at ${formatInstant(at)}`);
 }
 
-export function reportText(report: VerifyReport): string {
-  const against = report.hadCheckpoint
-    ? "The chains were compared with a checkpoint."
-    : "There was no checkpoint: whoever owns the database could have made the chains again as a whole.";
+function answerOf(report: VerifyReport, noted: Noted | undefined): Answer {
+  return {
+    json: { ...reportRecord(report), ...(noted && { checkpoint: checkpointRecord(noted) }) },
+    prose: reportText(report, comparedWith(noted)),
+    failed: !report.sound,
+  };
+}
+
+export function reportText(report: VerifyReport, against: string): string {
   const verdict = report.sound ? "Everything is sound." : "Something is off.";
   return [formatReport(report.checks), "", against, verdict].join("\n");
+}
+
+function comparedWith(noted: Noted | undefined): string {
+  if (noted === undefined)
+    return "There was no checkpoint: whoever owns the database could have made the chains again as a whole.";
+  const { at, keyId } = noted.checkpoint;
+  const signature = noted.signatureChecked ? `signed by key ${keyId}` : "whose signature was not checked: give --key";
+  return `The chains were compared with the checkpoint of ${formatInstant(at)}, ${signature}.`;
+}
+
+function checkpointRecord({ checkpoint: { at, keyId }, signatureChecked }: Noted) {
+  return { at: formatInstant(at), key_id: keyId, signature_checked: signatureChecked };
 }
 
 export function reportRecord({ sound, hadCheckpoint, checks, heads }: VerifyReport) {
@@ -60,28 +106,4 @@ export function reportRecord({ sound, hadCheckpoint, checks, heads }: VerifyRepo
     })),
     heads: heads.map(headRecord),
   };
-}
-
-/** Undefined when there is no such file yet: the first run makes it. */
-async function readHeads(path: string): Promise<Heads | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-  try {
-    const { heads } = JSON.parse(text) as { heads: ReturnType<typeof headRecord>[] };
-    return heads.map(headOf);
-  } catch (error) {
-    throw new Refused(`${path} is not a checkpoint that verify has written: ${(error as Error).message}`);
-  }
-}
-
-/** Whole or not at all: half a checkpoint would be none. */
-async function writeHeads(path: string, heads: Heads): Promise<void> {
-  const draft = `${path}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify({ heads: heads.map(headRecord) }, undefined, 2)}\n`);
-  await rename(draft, path);
 }

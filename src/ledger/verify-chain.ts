@@ -27,7 +27,7 @@ export function chainExamination(
   batchChecks: readonly BatchCheck[],
   checkpoint: readonly ChainHead[] = [],
 ): Examination {
-  const tables = [postingTable, ...records].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const tables = hashedTables(records);
   return {
     checks: [CHAIN, ...batchChecks.map(({ check }) => check)],
     run: async (database, tally) => {
@@ -73,7 +73,7 @@ class Chain {
       // What stands behind a gap cannot be hashed again; it is taken as it is, to follow the chain from there.
       const missing = batchName({ slot: batch.slot, n: this.#n + 1n });
       this.#tally.broken(missing, `is missing: the next one is ${name}`);
-    } else if (!batch.hash.equals(this.#hashOf(batch))) {
+    } else if (!batch.hash.equals(hashOf(this.#tables, this.#hash, batch))) {
       this.#tally.broken(name, "does not hash to its hash: it, its rows or the batch before it were changed");
     }
     if (batch.n === this.#noted?.n && !batch.hash.equals(this.#noted.hash))
@@ -81,15 +81,21 @@ class Chain {
     this.#n = batch.n;
     this.#hash = batch.hash;
   }
+}
 
-  #hashOf(batch: StoredBatch): Buffer {
-    const { slot, n, at, changes, callers } = batch;
-    if (batch.void) return voidHash(this.#hash, slot, n);
-    const records = this.#tables
-      .filter((table) => batch.records.has(table.name))
-      .map((table) => addedRows(table, storedRows(table, batch)));
-    return linkHash(this.#hash, slot, n, contentDigest({ at, records, changes, callers }));
-  }
+/** The tables whose rows are hashed, in the order of their names. */
+export function hashedTables(records: readonly AnyRecordTable[]): AnyRecordTable[] {
+  return [postingTable, ...records].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The hash of a batch that follows this one, made again from what is stored. */
+export function hashOf(tables: readonly AnyRecordTable[], previous: Buffer, batch: StoredBatch): Buffer {
+  const { slot, n, at, changes, callers } = batch;
+  if (batch.void) return voidHash(previous, slot, n);
+  const records = tables
+    .filter((table) => batch.records.has(table.name))
+    .map((table) => addedRows(table, storedRows(table, batch)));
+  return linkHash(previous, slot, n, contentDigest({ at, records, changes, callers }));
 }
 
 function storedRows(table: AnyRecordTable, batch: StoredBatch): { row: object; caller: number | undefined }[] {

@@ -45,7 +45,7 @@ import { claimsExamination } from "./verify-claims.ts";
 
 export interface VerifyReport {
   readonly checks: readonly CheckResult[];
-  /** Where the chains stood before: kept outside the database, the next time's checkpoint. */
+  /** Where the chains stood before. */
   readonly heads: readonly ChainHead[];
   /** Whether there was a checkpoint: without one, a chain that was made again as a whole looks sound. */
   readonly hadCheckpoint: boolean;
@@ -53,12 +53,13 @@ export interface VerifyReport {
 }
 
 export interface VerifyOptions {
-  /** Heads that an earlier report had. */
+  /** Heads that were noted outside the database. */
   readonly checkpoint?: readonly ChainHead[];
   readonly watcher?: Watcher;
 }
 
-const TABLES: LaneTables = {
+/** Everything that lanes write. */
+export const TABLES: LaneTables = {
   records: [executionTable, transferTable],
   states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, tradedDayTable],
   opened: [marketTable, tradedDayTable],

@@ -1,48 +1,54 @@
+/** Books that were made again as a whole, or cut off, are sound in themselves: only what was noted outside tells. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { verifyAll } from "../../src/verify/verify.ts";
+import { readHeads } from "../../src/ledger/verify-batches.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import type { Checkpoint } from "../../src/verify/checkpoint.ts";
+import { findMissingHead, takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { makeSmallBooks } from "./small-books.ts";
+import { CHECKPOINT_TAMPERINGS } from "./checkpoint-tamperings.ts";
+import { remakeChains } from "./remade-chains.ts";
+import { makeSmallBooks, type SmallBooks } from "./small-books.ts";
+import { findingsOf, tamper } from "./tampering.ts";
+import { keepUntouched, restoreUntouched } from "./untouched.ts";
 
 let db: TestDatabase;
+let books: SmallBooks;
+let checkpoint: Checkpoint;
 
 beforeAll(async () => {
   db = await testDatabase();
-});
-afterAll(() => db.close());
-
-test("books that were set back as a whole are sound in themselves: only heads that were kept outside tell", async () => {
-  const books = await makeSmallBooks(db.database);
+  books = await makeSmallBooks(db.database);
   await books.transfer("3");
-  const { heads, hadCheckpoint } = await verifyAll(db.database);
+  checkpoint = await takeCheckpoint(db.database, systemClock.now());
+  await keepUntouched(db.owner);
+});
+afterAll(async () => {
   await books.close();
-  const last = heads[0];
-  expect(hadCheckpoint).toBe(false);
-  expect(await verifyAll(db.database, { checkpoint: heads })).toMatchObject({ sound: true, hadCheckpoint: true });
+  await db.close();
+});
 
-  await db.owner.rows(
-    `update account a set available = p.available, at = p.at, seq = p.seq
-       from posting p join posting gone on gone.batch = ${last?.n}
-         and gone.owner_id = p.owner_id and gone.asset = p.asset and gone.seq = p.seq + 1
-      where a.owner_id = p.owner_id and a.asset = p.asset;
-     delete from posting where batch = ${last?.n};
-     delete from transfer where batch = ${last?.n};
-     delete from batch where n = ${last?.n}`,
-  );
-  expect(await verifyAll(db.database)).toMatchObject({ sound: true });
-  const { checks, sound } = await verifyAll(db.database, { checkpoint: heads });
-  expect(sound).toBe(false);
-  expect(checks.flatMap(({ first }) => first ?? [])).toEqual([
-    { check: "chain", record: `batch 1/${last?.n}`, message: "is missing: the checkpoint has it" },
-  ]);
+test("the books contain their checkpoint, also when they have gone on since", async () => {
+  await books.transfer("4");
+  expect(await findingsOf(db.database, books, { checkpoint: checkpoint.heads })).toEqual([]);
+  expect(await findMissingHead(db.database, checkpoint.heads)).toBeUndefined();
+});
 
-  await db.owner.rows(
-    `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
-     select slot, n + 1, sha256(hash || convert_to('1/' || (n + 1) || '/void', 'UTF8')), at, true, 0, 0, 0, 0, 1, true
-       from batch order by n desc limit 1`,
-  );
-  expect(await verifyAll(db.database)).toMatchObject({ sound: true });
-  const rewritten = await verifyAll(db.database, { checkpoint: heads });
-  expect(rewritten.checks.flatMap(({ first }) => first ?? [])).toEqual([
-    { check: "chain", record: `batch 1/${last?.n}`, message: "is not the batch that the checkpoint has" },
-  ]);
+test("making the chains again changes nothing where nothing was changed", async () => {
+  await restoreUntouched(db.owner);
+  await remakeChains(db.owner);
+  expect(await readHeads(db.database)).toEqual(checkpoint.heads);
+});
+
+test.each(CHECKPOINT_TAMPERINGS)("$title", async ({ sql, remade, findings }) => {
+  await restoreUntouched(db.owner);
+  await tamper(db.owner, books, sql);
+  if (remade) await remakeChains(db.owner);
+  expect(await findingsOf(db.database, books)).toEqual([]);
+  expect(await findingsOf(db.database, books, { checkpoint: checkpoint.heads })).toEqual(findings);
+  // So a new checkpoint is not made over it either.
+  expect(await findMissingHead(db.database, checkpoint.heads)).toEqual({ slot: 1, n: 20n });
+});
+
+test("a checkpoint of no batch at all lacks nothing", async () => {
+  expect(await findMissingHead(db.database, [])).toBeUndefined();
 });

@@ -1,3 +1,7 @@
+import { verifyAll, type VerifyOptions } from "../../src/verify/verify.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import type { SmallBooks } from "./small-books.ts";
+
 /** One way to change the books behind the lane's back, and what `verify` has to say about it. */
 export interface Tampering {
   readonly title: string;
@@ -5,4 +9,29 @@ export interface Tampering {
   readonly sql: string;
   /** "check: record message", with names for ids. */
   readonly findings: readonly string[];
+}
+
+export const tamper = (owner: Database, { names }: SmallBooks, sql: string): Promise<unknown> =>
+  owner.rows(withIds(sql, names));
+
+/** The first finding of every check that found something, with names for ids. */
+export async function findingsOf(
+  database: Database,
+  { names }: SmallBooks,
+  options?: VerifyOptions,
+): Promise<string[]> {
+  const { checks } = await verifyAll(database, options);
+  const found = checks.flatMap(({ first }) => first ?? []);
+  return found.map(({ check, record, message }) => withNames(`${check}: ${record} ${message}`, names));
+}
+
+function withIds(sql: string, names: SmallBooks["names"]): string {
+  const ids = new Map([...names].map(([id, name]) => [name, id]));
+  return sql.replace(/:([a-z]+(?:\+1)?)/g, (_, name: string) => `'${ids.get(name)}'`);
+}
+
+function withNames(text: string, names: SmallBooks["names"]): string {
+  return text
+    .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{15,}/g, (id) => names.get(id) ?? id)
+    .replace(/\b\d{4}-\d\d-\d\d\b/g, "today");
 }

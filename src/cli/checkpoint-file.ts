@@ -1,0 +1,58 @@
+/** Checkpoints and their keys as files. Whatever is not to be relied on is refused in words, before anything is done. */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../verify/checkpoint.ts";
+import { Refused } from "./command.ts";
+
+/** Makes a key pair: the private key in a file for its owner alone, the public one beside it. Neither may be there. */
+export async function writeNewKey(path: string): Promise<{ keyId: string; publicPath: string }> {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const publicPath = `${path}.pub`;
+  await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { flag: "wx", mode: 0o600, flush: true });
+  await writeFile(publicPath, publicKey.export({ type: "spki", format: "pem" }), { flag: "wx", flush: true });
+  return { keyId: keyIdOf(publicKey), publicPath };
+}
+
+export function readPrivateKey(path: string): Promise<KeyObject> {
+  return readKey(path, "private", createPrivateKey);
+}
+
+/** Who verifies has no business with the private key, so it is not taken in its place. */
+export function readPublicKey(path: string): Promise<KeyObject> {
+  return readKey(path, "public", createPublicKey);
+}
+
+async function readKey(path: string, kind: "private" | "public", read: (pem: string) => KeyObject): Promise<KeyObject> {
+  const pem = await readFile(path, "utf8");
+  const wanted = `-----BEGIN ${kind.toUpperCase()} KEY-----`;
+  const key = pem.startsWith(wanted) ? tryTo(() => read(pem)) : undefined;
+  if (key?.asymmetricKeyType === "ed25519") return key;
+  throw new Refused(`${path} is not a ${kind} key of parbook checkpoint --new-key`);
+}
+
+/** The checkpoint in a file, its signature checked when there is a key. */
+export async function readSigned(path: string, publicKey: KeyObject | undefined): Promise<SignedCheckpoint> {
+  const checkpoint = readCheckpoint(await readFile(path, "utf8"));
+  if (typeof checkpoint === "string") throw new Refused(`${path} ${checkpoint}`);
+  if (publicKey === undefined) return checkpoint;
+  const keyId = keyIdOf(publicKey);
+  if (checkpoint.keyId !== keyId) throw new Refused(`${path} is signed by key ${checkpoint.keyId}, not by ${keyId}`);
+  if (!isSignedBy(checkpoint, publicKey))
+    throw new Refused(`${path} was changed after it had been signed: its signature does not fit`);
+  return checkpoint;
+}
+
+/** Whole or not at all: half a checkpoint would be none. */
+export async function writeWhole(path: string, text: string): Promise<void> {
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, text, { flush: true });
+  await rename(draft, path);
+}
+
+function tryTo<Value>(work: () => Value): Value | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,32 @@
+/** What a checkpoint notes of the books, and whether they still have what an earlier one noted. */
+import type { ChainHead } from "../ledger/verify-batches.ts";
+import { readHeads } from "../ledger/verify-batches.ts";
+import type { Database } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+
+/** Heads are read in one statement: what each head rests on in other slots is within their heads. */
+export async function takeCheckpoint(database: Database, at: Instant): Promise<Checkpoint> {
+  return { booksId: await readBooksId(database), at, heads: await readHeads(database) };
+}
+
+export async function readBooksId(database: Database): Promise<Uuid> {
+  const [books] = await database.rows<{ id: Uuid }>("select id from books");
+  return must(books, "the books have a name").id;
+}
+
+/** The first of these heads that the books do not have. A look into an index for each, whatever their size. */
+export async function findMissingHead(
+  database: Database,
+  heads: readonly ChainHead[],
+): Promise<Pick<ChainHead, "slot" | "n"> | undefined> {
+  const [missing] = await database.rows<{ slot: number; n: string }>(
+    `select k.slot, k.n from unnest($1::smallint[], $2::bigint[], $3::bytea[]) as k(slot, n, hash)
+      where not exists (select from batch b where b.slot = k.slot and b.n = k.n and b.hash = k.hash)
+      order by k.slot limit 1`,
+    [heads.map(({ slot }) => slot), heads.map(({ n }) => n), heads.map(({ hash }) => hash)],
+  );
+  return missing && { slot: missing.slot, n: BigInt(missing.n) };
+}

@@ -1,0 +1,62 @@
+/** The commands about checkpoints, as processes, on a database of their own. */
+import { createPrivateKey } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { readCheckpoint, type SignedCheckpoint, signCheckpoint } from "../../src/verify/checkpoint.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { urlOf } from "../support/service.ts";
+import { makeSmallBooks } from "../verify/small-books.ts";
+import { answerOf, parbook } from "./parbook.ts";
+
+// Each command is a process of its own, which on a busy machine takes seconds to come up.
+vi.setConfig({ testTimeout: 120_000 });
+
+let db: TestDatabase;
+let folder: string;
+let settings: Record<string, string>;
+
+beforeAll(async () => {
+  db = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "parbook-checkpoint-"));
+  settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_LOG_LEVEL: "error" };
+  const books = await makeSmallBooks(db.database);
+  await books.close();
+});
+afterAll(async () => {
+  await db.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("a checkpoint is contained in what follows, or both commands say what the books lack", async () => {
+  const [key, file] = [join(folder, "books.key"), join(folder, "books.checkpoint")];
+  const { key_id } = (await answerOf(settings, "checkpoint", "--new-key", key)) as { key_id: string };
+  const checkpoint = ["checkpoint", "--key", key, "--file", file];
+  const verify = ["verify", "--checkpoint", file, "--key", `${key}.pub`, "--max-age", "1h"];
+  expect(await answerOf(settings, ...checkpoint)).toMatchObject({ file, key_id, heads: expect.any(Array) });
+  expect(await answerOf(settings, ...checkpoint)).toMatchObject({ file, key_id, heads: expect.any(Array) });
+  expect(await answerOf(settings, ...verify)).toMatchObject({
+    sound: true,
+    had_checkpoint: true,
+    checkpoint: { at: expect.any(String), key_id, signature_checked: true },
+  });
+
+  // As if the slot had been another one when its head was noted.
+  const { booksId, at } = readCheckpoint(await readFile(file, "utf8")) as SignedCheckpoint;
+  const heads = [{ slot: 1, n: 0n, hash: Buffer.alloc(32) }];
+  await writeFile(file, signCheckpoint({ booksId, at, heads }, createPrivateKey(await readFile(key))));
+  expect(await parbook(settings, ...checkpoint)).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: `${file} has batch 1/0, and the books have it no more or with another hash: they were set back or made again. parbook verify --checkpoint ${file} says more\n`,
+  });
+  const { exitCode, stdout } = await parbook(settings, ...verify);
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain("\nchain: batch 1/0 is not the batch that the checkpoint has\n");
+  expect(stdout).toMatch(
+    new RegExp(
+      `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nSomething is off\\.\n$`,
+    ),
+  );
+});

@@ -1,0 +1,165 @@
+/**
+ * Every column of every table that verify covers is changed once, in one row, as the owner; then every table has a row
+ * removed, and one added. Each time some finding names the row that was touched, or the batch that it is of.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type MarketHead, marketHeadKey, marketHeadTable } from "../../src/exchange/market-state.ts";
+import { accept, type Command } from "../../src/ledger/decision.ts";
+import { change } from "../../src/ledger/rows.ts";
+import { amountOf } from "../../src/money/amount.ts";
+import { verifyAll } from "../../src/verify/verify.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { startLane, TESTER } from "../support/movements.ts";
+import { makeSmallBooks } from "./small-books.ts";
+import { keepUntouched } from "./untouched.ts";
+import { COLUMNS_NOT_COVERED, COVERED, NOT_COVERED } from "./what-is-covered.ts";
+
+let db: TestDatabase;
+
+beforeAll(async () => {
+  db = await testDatabase();
+  const books = await makeSmallBooks(db.database);
+  await books.close();
+  const { lane } = await startLane(db.database);
+  await lane.execute(openHead());
+  await lane.stop();
+  await keepUntouched(db.owner);
+  // Who owns the tables can take their constraints away first.
+  await db.owner.rows(
+    `do $$ declare c record; begin
+       for c in select conrelid::regclass as of_table, conname from pg_constraint
+                 where conrelid::regclass::text = any('{${COVERED}}') and contype in ('c', 'f') loop
+         execute format('alter table %s drop constraint %I', c.of_table, c.conname);
+       end loop; end $$`,
+  );
+});
+afterAll(() => db.close());
+
+/** What an engine notes of its market. */
+function openHead(): Command<undefined, never> {
+  const market = "BTCUSD" as MarketHead["market"];
+  const lastExecutionId = 7n as MarketHead["lastExecutionId"];
+  const head = { market, fence: 1n, lastPrice: amountOf("20000"), lastExecutionId, lastSequence: 2n, seq: 0n };
+  return {
+    turn: "house",
+    caller: TESTER,
+    rests: [marketHeadKey(market)],
+    decide: () => accept(undefined, { states: [change(marketHeadTable, head)] }),
+  };
+}
+
+test("every table of the schema is covered, or there is a reason why not", async () => {
+  const tables = await db.owner.rows<{ name: string }>(
+    "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1",
+  );
+  expect(tables.map(({ name }) => name)).toEqual([...COVERED, ...Object.keys(NOT_COVERED)].sort());
+});
+
+test.each(COVERED)("every column of %s", async (table) => {
+  const unseen: string[] = [];
+  for (const column of await columnsOf(table)) {
+    const row = await pickRow(table, column.name);
+    const sql = `update ${table} set ${column.name} = ${otherValue(column)} where ${row.where}`;
+    if (!(await isSeen(table, row, sql))) unseen.push(`${table}.${column.name}`);
+  }
+  expect(unseen).toEqual(Object.keys(COLUMNS_NOT_COVERED).filter((name) => name.startsWith(`${table}.`)));
+});
+
+test.each(COVERED)("a row of %s is removed, another added", async (table) => {
+  const [key = ""] = await keysOf(table);
+  const row = await pickRow(table, key);
+  expect(await isSeen(table, row, `delete from ${table} where ${row.where}`)).toBe(true);
+  const again = await pickRow(table, key);
+  const added = (await columnsOf(table)).map((column) => (column.name === key ? otherValue(column) : column.name));
+  const sql = `insert into ${table} select ${added} from ${table} where ${again.where}`;
+  expect(await isSeen(table, again, sql)).toBe(true);
+});
+
+const NEW_ID = "00000000-0000-7000-8000-00000000abcd";
+const NEW_TEXT = "XXX";
+/** Who changes a key, or adds a row, may be told by what is new. */
+const NEW_NAMES = [NEW_ID, NEW_TEXT, "batch 1001/"];
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[] | null;
+}
+
+interface Row {
+  readonly where: string;
+  /** What a finding may call it by. */
+  readonly names: readonly string[];
+}
+
+function columnsOf(table: string): Promise<Column[]> {
+  return db.owner.rows<Column>(
+    `select a.attname as name, coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as type,
+            (select array_agg(e.enumlabel::text order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels
+       from pg_attribute a join pg_type t on t.oid = a.atttypid
+      where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+    [table],
+  );
+}
+
+async function keysOf(table: string): Promise<string[]> {
+  const rows = await db.owner.rows<{ name: string }>(
+    `select a.attname as name from pg_index i cross join lateral unnest(i.indkey) with ordinality k(attnum, place)
+       join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+      where i.indrelid = $1::regclass and i.indisprimary order by k.place`,
+    [table],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** A row in which this column has a value, if there is one. It is known by where it lies: the tampering moves it once. */
+async function pickRow(table: string, column: string): Promise<Row> {
+  const keys = await keysOf(table);
+  const batch = table === "batch" ? "n" : table === "account" || table === "claim" ? "null" : "batch";
+  const [row] = await db.owner.rows<{ ctid: string; batch: string | null; keys: string[] }>(
+    `select ctid::text, ${batch}::text as batch, array[${keys.map((key) => `${key}::text`)}] as keys from ${table}
+      order by ${column} is null, ${keys} offset ${table === "batch" ? 3 : 0} limit 1`,
+  );
+  if (row === undefined) throw new Error(`the books have a row of ${table}`);
+  const named = table === "batch" ? [] : row.keys.filter((key) => key.length > 3);
+  const batches = row.batch === null ? [] : [`batch 1/${row.batch}`];
+  return { where: `ctid = '${row.ctid}'`, names: [...named, ...batches, ...NEW_NAMES] };
+}
+
+/** Something else of the same type, as SQL. */
+function otherValue({ name, type, labels }: Column): string {
+  if (labels !== null)
+    return `(case when ${name} = '${labels[0]}' then '${labels[1]}' else '${labels[0]}' end)::${type}`;
+  switch (type) {
+    case "uuid":
+      return `'${NEW_ID}'`;
+    case "text":
+      return `'${NEW_TEXT}'`;
+    case "boolean":
+      return `not ${name}`;
+    case "timestamp with time zone":
+      return `coalesce(${name}, '2026-01-01Z') - interval '1 millisecond'`;
+    case "date":
+      return `${name} - 1`;
+    case "json":
+    case "jsonb":
+      return `'{"a": "b"}'`;
+    case "bytea":
+      return "sha256('x')";
+    case "numeric":
+      return `coalesce(${name}, 0) + 0.000000000000000001`;
+    default:
+      return `coalesce(${name}, 0) + 1000`;
+  }
+}
+
+/** Whether verify finds anything; if so, the row has to be among what it names. */
+async function isSeen(table: string, { names }: Row, sql: string): Promise<boolean> {
+  await db.owner.rows(sql);
+  const { checks, sound } = await verifyAll(db.database);
+  await db.owner.rows(`delete from ${table}; insert into ${table} table untouched.${table}`);
+  const found = checks.flatMap(({ first }) => first ?? []).map(({ record, message }) => `${record} ${message}`);
+  const isNamed = sound || found.some((text) => names.some((name) => text.includes(name)));
+  expect(isNamed, `${sql}: ${names.join(" or ")} is not in\n${found.join("\n")}`).toBe(true);
+  return !sound;
+}
