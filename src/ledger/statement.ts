@@ -208,8 +208,8 @@ const PLAIN = new Set(["uuid", "numeric", "bigint", "integer", "smallint", "bool
 function arrayOf(type: string, values: readonly (string | null)[]): string {
   const plain = PLAIN.has(type);
   let text = "{";
-  for (const [i, value] of values.entries()) {
-    if (i > 0) text += ",";
+  for (const value of values) {
+    if (text.length > 1) text += ",";
     if (value === null) text += "NULL";
     else if (plain) text += value;
     else text += `"${value.replace(/["\\]/g, "\\$&")}"`;

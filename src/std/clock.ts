@@ -15,8 +15,16 @@ export const steadyClock: Clock = { now: () => (performance.timeOrigin + perform
 
 /** RFC 3339 UTC with exactly three decimals, e.g. 2026-11-21T09:30:00.000Z. */
 export function formatInstant(instant: Instant): string {
-  return new Date(instant).toISOString();
+  // All that a batch writes has one time, and what is written in a row was often made in the same millisecond.
+  if (instant !== lastFormatted) {
+    lastText = new Date(instant).toISOString();
+    lastFormatted = instant;
+  }
+  return lastText;
 }
+
+let lastFormatted: Instant | undefined;
+let lastText = "";
 
 /**
  * Reads an RFC 3339 date-time with up to nine decimals of a second. Undefined when it is not one.
