@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import { prepare } from "../scripts/prepare.mjs";
 import { FIGURES, RATIOS, SHORT_RATIOS } from "./goals.mjs";
 import { Parties } from "./parties.mjs";
+import { compareWithRecorded } from "./recorded.mjs";
 import { machine, print, save, writeDocument } from "./report.mjs";
 import { inRounds, median, medians, ratiosOf } from "./rounds.mjs";
 import { conversions, orders, reads } from "./rows/exchange.mjs";
@@ -26,7 +27,6 @@ import { quiet } from "./rows/quiet.mjs";
 import { empty, hotPair, transfers } from "./rows/transfers.mjs";
 import { usualWay } from "./rows/usual-way.mjs";
 import { startService } from "./service.mjs";
-import { compareWithRecorded } from "./recorded.mjs";
 
 /** In the order in which they run: what is compared stands side by side. */
 const GROUPS = [transfers, empty, hotPair, usualWay, pgbench, wrk, conversions, orders, reads, quiet];

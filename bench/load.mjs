@@ -10,7 +10,7 @@
  */
 import { connect } from "node:net";
 import { createHistogram } from "node:perf_hooks";
-import { setImmediate as turn, setTimeout as pause } from "node:timers/promises";
+import { setTimeout as pause, setImmediate as turn } from "node:timers/promises";
 
 const BUFFER_BYTES = 65_536;
 /** Requests that are due and have no connection yet. Past it the rate was more than can be done. */

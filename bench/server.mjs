@@ -5,6 +5,7 @@
 import { readConfig } from "../dist/config/config.js";
 import { createLogger } from "../dist/logger.js";
 import { startService } from "../dist/main.js";
+import { verifyAll } from "../dist/verify/verify.js";
 import { fill } from "./fill.mjs";
 import { UsualWay } from "./usual-way.mjs";
 
@@ -33,6 +34,7 @@ const answers = {
     );
     return { serviceCpu: user + system, resident: process.memoryUsage().rss, wal: Number(wal) };
   },
+  verify: async () => (await verifyAll(service.core.database)).sound,
   usualWay: ({ poolSize }) => usualWay.open(config.dataDir, service.core, poolSize),
   fill: (wanted) => fill(service, wanted),
 };

@@ -35,7 +35,7 @@ export async function startService(directory) {
     if (server.exitCode === null) server.kill("SIGTERM");
     await ended;
   };
-  return { directory, baseUrl, customers, startMs, ask: asker(server), stop };
+  return { directory, baseUrl, authUrl, customers, startMs, ask: asker(server), stop };
 }
 
 /** Asks the server's process: `ask("memory")`, `ask("rows", { text, values })`. */
@@ -67,7 +67,13 @@ async function customerOf(baseUrl, authUrl, { id, clients, profiles }) {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };
-  return { id, headers, call, profileId: profiles[0].id };
+  const tokenRequest = {
+    method: "POST",
+    path: "/oauth2/token",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: String(form),
+  };
+  return { id, headers, call, tokenRequest, profileId: profiles[0].id };
 }
 
 /** New profiles of the customer, with money in each: { USD: "100" }. */

@@ -9,7 +9,7 @@
  */
 import pg from "pg";
 import { Type } from "typebox";
-import { Body, Amount, AssetCode, Metadata, RefId, UuidText } from "../dist/http/schemas.js";
+import { Amount, AssetCode, Body, Metadata, RefId, UuidText } from "../dist/http/schemas.js";
 import { TransferBody, transferBody } from "../dist/http/transfer-record.js";
 import { amountOf } from "../dist/money/amount.js";
 import { reachEmbedded } from "../dist/postgres/embedded/embedded.js";

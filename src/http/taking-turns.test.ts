@@ -11,7 +11,7 @@ afterEach(() => {
   return toy.close();
 });
 
-const BOUNDS: TurnstileBounds = { most: 100, atOnce: 100, alone: 100, share: 3, patienceMs: 2_000 };
+const BOUNDS: TurnstileBounds = { most: 100, atOnce: 100, alone: 100, share: 3, expectedMs: 10_000, patienceMs: 2_000 };
 const CROWDED = problem(503, "Service Unavailable", "there is more work waiting than can be taken on", {
   headers: { "retry-after": "1" },
 });

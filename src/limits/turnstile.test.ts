@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Turnstile, type TurnstileBounds } from "./turnstile.ts";
 
-const BOUNDS: TurnstileBounds = { most: 100, atOnce: 100, alone: 100, share: 2, patienceMs: 2_000 };
+const BOUNDS: TurnstileBounds = { most: 100, atOnce: 100, alone: 100, share: 2, expectedMs: 250, patienceMs: 2_000 };
 
 /** A turnstile with a clock of its own, and a list of who came in or was sent away, in that order. */
 function start(bounds: Partial<TurnstileBounds> = {}) {
@@ -96,6 +96,23 @@ test("however many come, there are never more than the bound", async () => {
   const { turnstile, come } = start({ most: 10 });
   for (const caller of "abcdefghijklmnop") await come(caller.repeat(10));
   expect([turnstile.size, turnstile.isFull]).toEqual([10, true]);
+});
+
+test("nobody is let into a line in which he would wait long, at the pace at which it moves", async () => {
+  const { clock, turnstile, come, leave, news } = start({ alone: 1, share: 1 });
+  await come("a".repeat(30));
+  expect(turnstile.size).toBe(30);
+  for (let turn = 0; turn < 12; turn += 1) {
+    clock.now += 50;
+    await leave("a");
+  }
+  news();
+  expect([turnstile.hasRoomFor("a"), turnstile.hasRoomFor("b")]).toEqual([false, true]);
+  while (!turnstile.hasRoomFor("a")) {
+    clock.now += 50;
+    await leave("a");
+  }
+  expect(turnstile.size).toBeLessThan(14);
 });
 
 test("nobody waits longer than a while, also when nobody leaves", async () => {

@@ -4,7 +4,8 @@
  * behind one another instead of before those of others.
  *
  * A line may become as long as the room that is left. So one who floods can have half of the room, two a third each, and
- * whoever comes after them finds some still. What is past that is refused at once, and nobody waits longer than a while.
+ * whoever comes after them finds some still. And nobody is let into a line in which he would wait long, at the pace at which it
+ * moves: on a slow machine less can wait. What is past that is refused at once, and nobody waits longer than a while.
  */
 
 import { assert } from "../std/assert.ts";
@@ -18,7 +19,8 @@ export interface TurnstileBounds {
   readonly alone: number;
   /** Inside, of a caller who is not. */
   readonly share: number;
-  /** How long one may wait. */
+  /** How long one may have to expect to wait, and may wait when it comes otherwise. */
+  readonly expectedMs: number;
   readonly patienceMs: number;
 }
 
@@ -31,11 +33,19 @@ interface Line {
   inside: number;
   seenAt: number;
   readonly waiting: Waiting[];
+  /** When somebody in it had his turn, or its first came. */
+  movedAt: number;
+  /** How long it takes for one after the other to have his turn, as it was lately. */
+  paceMs: number;
 }
+
+const NOBODY: Pick<Line, "inside" | "waiting" | "paceMs"> = { inside: 0, waiting: [], paceMs: 1 };
 
 /** For so long a caller counts after his last request: one who asks and asks again must not find the other grown meanwhile. */
 const LATELY_MS = 1_000;
 const SWEEP_MS = 100;
+/** The pace is that of about so many turns: of some batches, since those of one batch come at the same moment. */
+const PACE_OVER = 32;
 
 export class Turnstile {
   readonly #bounds: TurnstileBounds;
@@ -65,22 +75,23 @@ export class Turnstile {
 
   /** Whether there is room for one more request of this caller. */
   hasRoomFor(caller: string): boolean {
-    const line = this.#lines.get(caller);
-    const length = line === undefined ? 0 : line.inside + line.waiting.length;
-    return length < this.#bounds.most - this.size;
+    const { inside, waiting, paceMs } = this.#lines.get(caller) ?? NOBODY;
+    if (waiting.length * paceMs > this.#bounds.expectedMs) return false;
+    return inside + waiting.length < this.#bounds.most - this.size;
   }
 
   /** Answers when it is the caller's turn: true, and he has to leave; false when there is no room, or he waited too long. */
   enter(caller: string): Promise<boolean> {
     this.#sweep();
     if (!this.hasRoomFor(caller)) return Promise.resolve(false);
-    const line = this.#lines.get(caller) ?? { inside: 0, seenAt: 0, waiting: [] };
+    const line = this.#lines.get(caller) ?? { ...NOBODY, seenAt: 0, waiting: [], movedAt: 0 };
     line.seenAt = this.#now();
     this.#lines.set(caller, line);
     if (line.waiting.length === 0 && this.#letsIn(line)) {
       this.#goIn(line);
       return Promise.resolve(true);
     }
+    if (line.waiting.length === 0) line.movedAt = line.seenAt;
     this.#waiting += 1;
     this.#sweeping ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     return new Promise((tell) => line.waiting.push({ since: line.seenAt, tell }));
@@ -117,12 +128,19 @@ export class Turnstile {
         line.waiting.shift();
         this.#waiting -= 1;
         this.#goIn(line);
+        this.#notePace(line);
         this.#lines.delete(caller);
         this.#lines.set(caller, line);
         first.tell(true);
         served = true;
       }
     }
+  }
+
+  #notePace(line: Line): void {
+    const now = this.#now();
+    line.paceMs += (now - line.movedAt - line.paceMs) / PACE_OVER;
+    line.movedAt = now;
   }
 
   /** Forgets who was not here lately, and sends away who has waited too long. */

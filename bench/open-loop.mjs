@@ -1,0 +1,133 @@
+/**
+ * Requests at a rate of their own, whatever becomes of those before them, from a thread of its own. Latency counts from
+ * the moment at which a request was due, so a service that stalls cannot hide it by being asked less (coordinated
+ * omission). A request that finds no connection free is one that was offered and could not be sent; it is counted apart.
+ *
+ *     await openLoop({ url, perSecond: 1000, seconds: 10, connections: 500, requests: [{ method, path, headers, body }] })
+ *
+ * A rate of Infinity keeps each connection busy (a closed loop). `#` in a body stands for the number of the request.
+ */
+import { connect } from "node:net";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+
+/** Answers the latencies in ms and the numbers of what was answered 200, those of 503, and the counts of the rest. */
+export function openLoop(options) {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: { openLoop: options } });
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+}
+
+/** How long those that are under way at the end are waited for. */
+const LAST_ANSWERS_MS = 5_000;
+
+if (!isMainThread && workerData?.openLoop) parentPort.postMessage(await generate(workerData.openLoop));
+
+async function generate({ url, perSecond, seconds, connections, fresh = false, first = 0, requests }) {
+  const { hostname, port } = new URL(url);
+  const texts = requests.map(textOf);
+  const told = { accepted: [], refused: [], numbers: [], doneAt: [], wrong: [], unsent: 0, broken: 0, offered: 0 };
+  const idle = [];
+  const started = performance.now();
+  const end = started + seconds * 1_000;
+  let underWay = 0;
+  let open = 0;
+
+  /** One connection; a new one for each request when `fresh`. */
+  function openOne(onReady) {
+    let text = "";
+    let current;
+    open += 1;
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => onReady(send));
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk) => {
+      text += chunk;
+      const answer = parse(text);
+      if (answer === undefined) return;
+      text = "";
+      note(current, answer, performance.now());
+      current = undefined;
+      underWay -= 1;
+      if (fresh) socket.destroy();
+      else onReady(send);
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      open -= 1;
+      if (current !== undefined) {
+        underWay -= 1;
+        told.broken += 1;
+      }
+      if (!fresh && performance.now() < end) openOne(onReady);
+    });
+    function send(number, due) {
+      current = { number, due };
+      underWay += 1;
+      socket.write(texts[number % texts.length](number));
+    }
+    return socket;
+  }
+
+  function note({ number, due }, { status, headers, body }, now) {
+    const latency = now - due;
+    if (status === 200 && isWhole(body)) {
+      told.accepted.push(latency);
+      told.numbers.push(number);
+      told.doneAt.push(now - started);
+    } else if (status === 503 && /^retry-after: \d+\r?$/im.test(headers)) told.refused.push(latency);
+    else if (told.wrong.length < 10) told.wrong.push(`${status} ${body.slice(0, 300)}`);
+    else told.wrong.length += 1;
+  }
+
+  const isClosedLoop = perSecond === Number.POSITIVE_INFINITY;
+  const ready = (send) => {
+    if (isClosedLoop && performance.now() < end) send(first + told.offered++, performance.now());
+    else idle.push(send);
+  };
+  const sockets = fresh ? [] : Array.from({ length: connections }, () => openOne(ready));
+  while (performance.now() < end) {
+    const now = performance.now();
+    const due = isClosedLoop ? 0 : Math.floor(((now - started) / 1_000) * perSecond);
+    for (; told.offered < due; told.offered += 1) {
+      const dueAt = started + (told.offered / perSecond) * 1_000;
+      const number = first + told.offered;
+      if (fresh && open < connections) openOne((send) => send(number, dueAt));
+      else {
+        const send = idle.pop();
+        if (send === undefined) told.unsent += 1;
+        else send(number, dueAt);
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  const patience = performance.now() + LAST_ANSWERS_MS;
+  while (underWay > 0 && performance.now() < patience) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (const socket of sockets) socket.destroy();
+  return { ...told, unanswered: underWay };
+}
+
+function textOf({ method, path, headers = {}, body = "" }) {
+  const head = [`${method} ${path} HTTP/1.1`, "host: bench"];
+  for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
+  const parts = body.split("#");
+  return (number) => {
+    const content = parts.join(String(number));
+    return `${head.join("\r\n")}\r\ncontent-length: ${content.length}\r\n\r\n${content}`;
+  };
+}
+
+/** Undefined while the answer is not all there. */
+function parse(text) {
+  const split = text.indexOf("\r\n\r\n");
+  if (split === -1) return undefined;
+  const headers = text.slice(0, split);
+  const length = Number(/\r\ncontent-length: (\d+)/i.exec(headers)?.[1] ?? 0);
+  const body = text.slice(split + 4);
+  return body.length < length ? undefined : { status: Number(text.slice(9, 12)), headers, body };
+}
+
+/** Whether it is what was asked for: JSON to its end. */
+function isWhole(body) {
+  return body.startsWith("{") && body.endsWith("}");
+}
