@@ -159,7 +159,7 @@ export async function migrateAs(owner: Database, serviceRole: string, log: Logge
   return done;
 }
 
-async function check(database: Database, { mode }: Config, log: Logger): Promise<void> {
+async function check(database: Database, { mode, signingKeys }: Config, log: Logger): Promise<void> {
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
     throw new SchemaRefusal(
@@ -169,7 +169,11 @@ async function check(database: Database, { mode }: Config, log: Logger): Promise
   const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database))];
   if (mode === "production" && findings.length > 0) throw new StartRefusal(findings.join("\n"));
   for (const finding of findings) log.warn(finding);
+  if (mode === "production" && signingKeys.encryptionKeys.length === 0) log.warn(CLEAR_KEYS);
 }
+
+const CLEAR_KEYS =
+  "PARBOOK_KEY_ENCRYPTION_KEY is not set: whoever reads the database or a backup of it can issue tokens for everybody";
 
 function logLane(log: Logger, event: LaneEvent): void {
   const { kind } = event;

@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import type { Server } from "node:net";
 import { createSecureContext, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
-import type { Config } from "./config/config.ts";
+import { type Config, WrongSettings } from "./config/config.ts";
 import { StartRefusal } from "./core.ts";
 import { startPoll } from "./std/poll.ts";
 
@@ -81,5 +81,5 @@ export function refusePlainHttp(config: Config): void {
       const setting = name === "baseUrl" ? "PARBOOK_BASE_URL" : "PARBOOK_AUTH_URL";
       return `${setting} has to begin with https:// in production: set it, set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY where no proxy in front speaks TLS, or set PARBOOK_WITHOUT_TLS=http where plain HTTP is meant`;
     });
-  if (lines.length > 0) throw new StartRefusal(lines.join("\n"));
+  if (lines.length > 0) throw new WrongSettings(lines);
 }

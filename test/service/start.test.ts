@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { applyBootstrap } from "../../src/bootstrap/bootstrap.ts";
 import { readBootstrapFile } from "../../src/bootstrap/bootstrap-file.ts";
 import { refuseDemo, refuseDemoClients } from "../../src/bootstrap/refuse-demo.ts";
-import type { Config } from "../../src/config/config.ts";
+import { type Config, WrongSettings } from "../../src/config/config.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
@@ -149,7 +149,7 @@ test("production refuses addresses that are not safe to send a secret to", async
   const of = (setting: string) =>
     `${setting} has to begin with https:// in production: set it, set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY where no proxy in front speaks TLS, or set PARBOOK_WITHOUT_TLS=http where plain HTTP is meant`;
   await expect(startTestService({ mode: "production" })).rejects.toThrow(
-    `${of("PARBOOK_BASE_URL")}\n${of("PARBOOK_AUTH_URL")}`,
+    new WrongSettings([of("PARBOOK_BASE_URL"), of("PARBOOK_AUTH_URL")]),
   );
   const half = { baseUrl: "https://api.example.com", authUrl: "http://auth.example.com" };
   await expect(startTestService({ mode: "production", ...half })).rejects.toThrow(of("PARBOOK_AUTH_URL"));
