@@ -19,7 +19,6 @@ import { createEngines, type EngineEvent, type Engines } from "./exchange/engine
 import { createExchange } from "./exchange/exchange.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { type Api, createApi } from "./http/server.ts";
-import { isAmong } from "./limits/address.ts";
 import { boundConnections, type ConnectionBounds } from "./limits/connections.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
 import { gate, listen, ownAddress, placeOf } from "./listening.ts";
@@ -29,6 +28,7 @@ import { createOauth, type Oauth } from "./oauth/oauth.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
 import { addResources, type Domain } from "./resources.ts";
 import { serveMetrics } from "./serve-metrics.ts";
+import { isWithin, type Network } from "./std/network.ts";
 import type { ReadinessChecks } from "./std/readiness.ts";
 import { followTls, readTls, refusePlainHttp, type Tls } from "./tls.ts";
 import { createTransfers } from "./transfers/transfers.ts";
@@ -203,7 +203,7 @@ function keepRefusals({ log, ...core }: Core, closing: (() => Promise<void> | vo
 /** What both servers have at their door. A client's tokens and its other requests are counted in one place. */
 interface Doors {
   readonly limiter: RateLimiter | undefined;
-  readonly trustedProxies: readonly string[];
+  readonly trustedProxies: readonly Network[];
   readonly tls: Tls | undefined;
 }
 
@@ -217,7 +217,7 @@ async function doorsOf(config: Config, metrics: Metrics | undefined): Promise<Do
 function connectionBounds({ maxConnections, trustedProxies }: Config, log: Logger): ConnectionBounds {
   return {
     most: maxConnections,
-    isProxy: isAmong(trustedProxies),
+    isProxy: (address) => isWithin(trustedProxies, address),
     onDropped: (dropped) => log.warn({ ...dropped }, "connections were dropped"),
   };
 }

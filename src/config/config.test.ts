@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
+import { parseNetwork } from "../std/network.ts";
 import { readConfig, WrongSettings } from "./config.ts";
 
 function linesOf(environment: Record<string, string>): readonly string[] {
@@ -86,7 +87,7 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     roles: new Set(["api", "engine"]),
     settlementDelayMs: 250,
     rateLimits: { token: 0.5, order_book: 10, recent_executions: 10, rest: 100 },
-    trustedProxies: ["10.0.0.7", "192.168.0.0/16", "fd00::/8"],
+    trustedProxies: ["10.0.0.7", "192.168.0.0/16", "fd00::/8"].map(parseNetwork),
     maxConnections: 500,
     sandboxMaker: false,
     tlsCert: "/etc/tls/parbook.crt",
@@ -132,7 +133,7 @@ test("everything that is wrong is said at once, and no password with it", () => 
     'PARBOOK_ROLES "api,cook" is not a list of api, auth, engine, worker',
     'PARBOOK_SETTLEMENT_DELAY_MS "-1" is not a whole number from 0 to 2592000000',
     'PARBOOK_RATE_LIMITS "rest=0" is not on, off, or rates per second from 0.01 to 100000 like "token=2,rest=100" of token, order_book, recent_executions, rest',
-    'PARBOOK_TRUSTED_PROXIES "10.0.0.0/33" is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8"',
+    'PARBOOK_TRUSTED_PROXIES "10.0.0.0/33" is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix',
     'PARBOOK_MAX_CONNECTIONS "0" is not a whole number from 1 to 1000000',
     'PARBOOK_SANDBOX_MAKER "yes" is not one of on, off',
     'PARBOOK_WITHOUT_TLS "http,all" is not a list of http, database',
@@ -178,6 +179,7 @@ test("a trusted proxy is an address or a network, and never everybody", () => {
     "fd00::/129",
     "10.0.0.1,",
     "fe80::1%eth0",
+    "192.168.3.4/16",
   ]) {
     expect(linesOf({ PARBOOK_TRUSTED_PROXIES: wrong })).toHaveLength(1);
   }

@@ -4,6 +4,7 @@
  */
 import { resolve } from "node:path";
 import { DEFAULT_RATES, type Rates } from "../limits/rates.ts";
+import type { Network } from "../std/network.ts";
 import { isPlainPath } from "../std/plain-path.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
@@ -42,7 +43,7 @@ export interface Config {
   /** Requests per second; "off" in sandbox mode unless it is asked for. */
   readonly rateLimits: Rates | "off";
   /** Whose `X-Forwarded-For` is believed: addresses and networks. */
-  readonly trustedProxies: readonly string[];
+  readonly trustedProxies: readonly Network[];
   /** Of each of the two servers. */
   readonly maxConnections: number;
   /** Whether a market maker of ours gives those who try a sandbox somebody to trade with. */

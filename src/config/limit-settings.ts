@@ -1,6 +1,6 @@
 /** The settings of rate limits and of the proxies in front. */
-import { isIP } from "node:net";
 import { DEFAULT_RATES, RATE_CLASSES, type RateClass, type Rates } from "../limits/rates.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
 import { type Setting, Wrong } from "./setting.ts";
 
 /** `on`, `off`, or rates that differ from the usual ones: "token=2,rest=100". Undefined: as the mode has it. */
@@ -29,21 +29,19 @@ function readRate(entry: string): Rate | undefined {
   return rateClass !== undefined && perSecond > 0 && perSecond <= 100_000 ? [rateClass, perSecond] : undefined;
 }
 
-/** Addresses and networks: "10.0.0.7, 192.168.0.0/16, fd00::/8". */
-export const trustedProxies: Setting<readonly string[]> = {
+/**
+ * Addresses and networks: "10.0.0.7, 192.168.0.0/16, fd00::/8". In a network of 0 bits every address would be a proxy, and
+ * whoever calls could take any address.
+ */
+export const trustedProxies: Setting<readonly Network[]> = {
   absent: [],
   read: (text) => {
     const entries = text.split(",").map((entry) => entry.trim());
-    const wrong = entries.find((entry) => !isAddressOrNetwork(entry));
-    if (wrong === undefined) return entries;
-    return new Wrong('is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8"');
+    const networks = entries.flatMap((entry) => parseNetwork(entry) ?? []);
+    const areAllKnown = networks.length === entries.length && networks.every(({ prefix }) => prefix > 0);
+    if (areAllKnown && !text.includes("%")) return networks;
+    return new Wrong(
+      'is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix',
+    );
   },
 };
-
-/** Every address would be a proxy in a network of 0 bits, and whoever calls could take any address. */
-function isAddressOrNetwork(entry: string): boolean {
-  const [address = "", bits, ...rest] = entry.split("/");
-  const version = isIP(address);
-  if (version === 0 || address.includes("%") || rest.length > 0) return false;
-  return bits === undefined || (/^[1-9][0-9]{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-}

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import type { Refusal } from "../audit/refusal.ts";
 
 let toy: ToyApi;
 const verified: string[] = [];
+const refused: Refusal[] = [];
 beforeAll(async () => {
   const verify = async (token: string) => {
     verified.push(token);
+    if (token === "misplaced") return { misplaced: GRANT };
     return token === "good" ? GRANT : undefined;
   };
   toy = await startToyApi(
@@ -14,7 +17,7 @@ beforeAll(async () => {
         clientId: request.grant.clientId,
       }));
     },
-    { verify },
+    { verify, onRefused: (refusal) => refused.push(refusal) },
   );
 });
 afterAll(() => toy.close());
@@ -42,6 +45,23 @@ test("a token that is not valid is an invalid_token", async () => {
   verified.length = 0;
   expect(await ask(toy, "/v2/toys", { token: "x".repeat(8_193) })).toEqual(expected);
   expect(verified).toEqual([]);
+});
+
+test("a good token in the wrong place is told as a bad one, and named in the trail and in the log", async () => {
+  const bad = await ask(toy, "/v2/toys", { token: "bad" });
+  refused.length = 0;
+  expect(await ask(toy, "/v2/toys", { token: "misplaced" })).toEqual(bad);
+  const { clientId, tokenId } = GRANT;
+  const address = "127.0.0.1";
+  expect(refused).toEqual([{ kind: "invalid_token", operation: "GET /v2/toys", address, clientId, tokenId }]);
+  expect(toy.logged.at(-1)).toMatchObject({
+    level: 30,
+    client_id: clientId,
+    token_id: tokenId,
+    address,
+    msg: "token refused: its client is disabled, or may not call from this address",
+    request_id: "r-1",
+  });
 });
 
 test("the name of the scheme may be written in any case", async () => {

@@ -6,7 +6,7 @@ import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { ClientCaller } from "../ledger/caller.ts";
 import { neighbourhood } from "../limits/address.ts";
-import type { Grant } from "../oauth/grant.ts";
+import type { Grant, MisplacedToken } from "../oauth/grant.ts";
 import type { Scope } from "../oauth/scopes.ts";
 import { must } from "../std/assert.ts";
 import { Problem } from "./problems.ts";
@@ -15,8 +15,8 @@ import type { Admit } from "./rate-limiting.ts";
 /** What a route asks for: nothing, one scope, or one of several. */
 export type Access = "public" | Scope | readonly Scope[];
 
-/** Answers what a token grants from an address; undefined when it is malformed, expired, revoked or not for there. */
-export type Verify = (token: string, address: string) => Promise<Grant | undefined>;
+/** Answers what a token grants from an address; undefined when it is malformed, expired or revoked. */
+export type Verify = (token: string, address: string) => Promise<Grant | MisplacedToken | undefined>;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -63,14 +63,16 @@ export interface Guarding {
 export function guard(required: readonly Scope[], { verify, admit, onRefused }: Guarding): onRequestAsyncHookHandler {
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
-    const grant = token === undefined || token.length > LONGEST_TOKEN ? undefined : await verify(token, request.ip);
+    const known = token === undefined || token.length > LONGEST_TOKEN ? undefined : await verify(token, request.ip);
+    const grant = isGrant(known) ? known : undefined;
     admit(request, reply, grant?.clientId);
     if (token === undefined) {
       onRefused(refusalOf(request, "no_token"));
       throw unauthorized("no access token was sent: the header is Authorization: Bearer <token>");
     }
     if (grant === undefined) {
-      onRefused(refusalOf(request, "invalid_token"));
+      const whose = isMisplaced(known) ? ofMisplaced(request, known) : {};
+      onRefused({ ...refusalOf(request, "invalid_token"), ...whose });
       throw unauthorized("the access token is malformed, expired, revoked or not for use from here", "invalid_token");
     }
     if (!required.some((scope) => grant.scopes.has(scope))) {
@@ -80,6 +82,21 @@ export function guard(required: readonly Scope[], { verify, admit, onRefused }: 
     }
     grants.set(request, grant);
   };
+}
+
+const isMisplaced = (known: Grant | MisplacedToken | undefined): known is MisplacedToken =>
+  known !== undefined && "misplaced" in known;
+const isGrant = (known: Grant | MisplacedToken | undefined): known is Grant =>
+  known !== undefined && !isMisplaced(known);
+
+/** Whoever has found a token somewhere must not hear that it is a good one. The operator may want to know. */
+function ofMisplaced({ log, ip }: FastifyRequest, { misplaced }: MisplacedToken) {
+  const { clientId, tokenId } = misplaced;
+  log.info(
+    { client_id: clientId, token_id: tokenId, address: ip },
+    "token refused: its client is disabled, or may not call from this address",
+  );
+  return { clientId, tokenId };
 }
 
 function refusalOf(request: FastifyRequest, kind: Refusal["kind"]): Refusal {

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../limits/rates.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
 
 let toy: ToyApi;
 afterEach(() => toy.close());
@@ -20,7 +21,7 @@ async function start(trustedProxies: readonly string[] = []): Promise<{ pass: (s
     },
     {
       limiter: new RateLimiter(SLOW, { now: () => now }),
-      trustedProxies,
+      trustedProxies: trustedProxies.map((text) => parseNetwork(text) as Network),
       verify: async (token) => (token.startsWith("good") ? { ...GRANT, clientId: token } : undefined),
     },
   );

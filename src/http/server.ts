@@ -34,8 +34,9 @@ import {
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
-import { transport } from "../limits/transport.ts";
+import { transport, trustOf } from "../limits/transport.ts";
 import { assert } from "../std/assert.ts";
+import type { Network } from "../std/network.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
@@ -73,7 +74,7 @@ export interface ApiOptions {
   /** Left out: nothing is limited. */
   readonly limiter?: RateLimiter | undefined;
   /** Whose `X-Forwarded-For` is believed: addresses and networks. */
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies?: readonly Network[];
   /** Left out: plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
   /** How long a request may take to arrive, and how often that is looked at. */
@@ -97,7 +98,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "request_id" }),
     genReqId: requestIdOf,
     requestIdHeader: false,
-    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    trustProxy: trustOf(trustedProxies),
     ajv: AJV,
     bodyLimit: BODY_LIMIT_BYTES,
     // Room for a hundred values in each of several repeatable filters.

@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { isIPv4, isIPv6 } from "node:net";
 
 /**
  * Who is at an address, as far as limits go. An IPv6 host is given a whole network of 64 bits and may take any address
@@ -29,16 +29,3 @@ const withoutZone = (address: string): string => address.split("%", 1)[0] ?? "";
 export function isLoopback(address: string): boolean {
   return address === "::1" || /^(?:::ffff:)?127\./i.test(address);
 }
-
-/** Whether an address is one of these, or in one of these networks ("10.0.0.0/8"). */
-export function isAmong(entries: readonly string[]): (address: string) => boolean {
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [address = "", bits] = entry.split("/");
-    const family = familyOf(address);
-    list.addSubnet(address, Number(bits ?? (family === "ipv4" ? 32 : 128)), family);
-  }
-  return (address) => list.check(address, familyOf(address));
-}
-
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv4(address) ? "ipv4" : "ipv6");

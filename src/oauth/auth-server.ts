@@ -13,9 +13,10 @@ import {
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
-import { transport } from "../limits/transport.ts";
+import { transport, trustOf } from "../limits/transport.ts";
 import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
+import type { Network } from "../std/network.ts";
 import { failingChecks, type ReadinessChecks } from "../std/readiness.ts";
 import { sentRequestId } from "../std/request-id.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
@@ -40,7 +41,7 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   /** What `/readyz` asks for. Left out: nothing. */
   readonly readiness?: ReadinessChecks | undefined;
   /** Whose `X-Forwarded-For` is believed: addresses and networks. */
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies?: readonly Network[];
   /** Left out: plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
 }
@@ -73,7 +74,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     bodyLimit: BODY_LIMIT_BYTES,
     genReqId: (request) => sentRequestId(request.headers["x-request-id"]) ?? options.ids.next(),
     requestIdHeader: false,
-    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    trustProxy: trustOf(trustedProxies),
     ...transport({ headersTimeout: 10_000, connectionsCheckingInterval: 5_000 }, options.tls),
     requestTimeout: 10_000,
     connectionTimeout: 20_000,

@@ -8,3 +8,8 @@ export interface Grant {
   /** The token's `jti`: names the token in logs and records without giving it away. */
   readonly tokenId: string;
 }
+
+/** A token that is good, in a place where it is not, or of a client that was disabled. Its sender is not told which. */
+export interface MisplacedToken {
+  readonly misplaced: Grant;
+}

@@ -10,12 +10,13 @@ import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Clock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
+import type { Network } from "../std/network.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
 import type { ReadinessChecks } from "../std/readiness.ts";
 import { createAuthServer } from "./auth-server.ts";
 import { ClientRestrictions } from "./client-restrictions.ts";
 import { Freshness } from "./freshness.ts";
-import type { Grant } from "./grant.ts";
+import type { Grant, MisplacedToken } from "./grant.ts";
 import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
 import type { TokenError } from "./token-refusal.ts";
@@ -47,7 +48,7 @@ export interface OauthOptions {
   readonly limiter?: RateLimiter | undefined;
   /** Left out: the server on auth_url is ready as soon as it listens. */
   readonly readiness?: ReadinessChecks | undefined;
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies?: readonly Network[];
   readonly tls?: SecureContextOptions | undefined;
 }
 
@@ -56,8 +57,8 @@ export interface Oauth {
   start(): Promise<void>;
   /** Stops following. The server is its owner's to close, before this. */
   stop(): Promise<void>;
-  /** What a token grants from an address; undefined: nothing. Throws `DatabaseAway` when that cannot be known. */
-  verify(token: string, address: string): Promise<Grant | undefined>;
+  /** What a token grants from an address; undefined or misplaced: nothing. Throws `DatabaseAway` when that cannot be known. */
+  verify(token: string, address: string): Promise<Grant | MisplacedToken | undefined>;
   /** For auth_url. Not listening yet. */
   readonly authServer: FastifyInstance;
 }

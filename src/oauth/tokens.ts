@@ -9,7 +9,7 @@ import type { Clock, Instant } from "../std/clock.ts";
 import { type IdSource, parseUuid } from "../std/id.ts";
 import type { ClientRestrictions } from "./client-restrictions.ts";
 import type { Freshness } from "./freshness.ts";
-import type { Grant } from "./grant.ts";
+import type { Grant, MisplacedToken } from "./grant.ts";
 import type { Scope } from "./scopes.ts";
 import { ALGORITHM, type SigningKeys } from "./signing-keys.ts";
 import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
@@ -67,11 +67,11 @@ export class Tokens {
   }
 
   /**
-   * What a token grants to whoever sends it from this address; undefined when it is not ours, expired, its client is
-   * disabled or may not call from there. Throws `DatabaseAway` when that cannot be known. A token that was seen before
+   * What a token grants to whoever sends it from this address; undefined when it is not ours or expired, misplaced when
+   * its client is disabled or may not call from there. Throws `DatabaseAway` when that cannot be known. A token that was seen before
    * costs one hash and a look-up, without waiting for anything.
    */
-  verify(token: string, address: string): Promise<Grant | undefined> {
+  verify(token: string, address: string): Promise<Grant | MisplacedToken | undefined> {
     if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
     const key = fingerprint(token);
     const known = this.#cache.get(key);
@@ -85,7 +85,7 @@ export class Tokens {
     key: string,
     known: VerifiedToken | undefined,
     address: string,
-  ): Promise<Grant | undefined> {
+  ): Promise<Grant | MisplacedToken | undefined> {
     const verified = known ?? (await this.#checkSignature(token));
     if (verified === undefined) return undefined;
     await this.#options.freshness.freshen();
@@ -94,10 +94,10 @@ export class Tokens {
   }
 
   /** What can change while a token lives: the time, the key, the client and where it calls from. */
-  #grantOf({ grant, kid, expiresAt }: VerifiedToken, address: string): Grant | undefined {
+  #grantOf({ grant, kid, expiresAt }: VerifiedToken, address: string): Grant | MisplacedToken | undefined {
     const { clock, keys, restrictions } = this.#options;
-    const holds = clock.now() < expiresAt && keys.has(kid) && restrictions.admits(grant.clientId, address);
-    return holds ? grant : undefined;
+    if (clock.now() >= expiresAt || !keys.has(kid)) return undefined;
+    return restrictions.admits(grant.clientId, address) ? grant : { misplaced: grant };
   }
 
   /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and each claim as we would have written it. */

@@ -19,7 +19,10 @@ let beta: TestCustomer;
 beforeAll(async () => {
   service = await startTestService();
   // Behind a proxy on this machine, as far as it knows.
-  nodes = [service, await service.another({ roles: new Set(["api", "auth"]), trustedProxies: ["127.0.0.1"] })];
+  nodes = [
+    service,
+    await service.another({ roles: new Set(["api", "auth"]), trustedProxies: [parseNetwork("127.0.0.1") as Network] }),
+  ];
   [acme, beta] = [await service.customer("Acme"), await service.customer("Beta")];
 });
 
