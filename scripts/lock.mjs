@@ -2,7 +2,7 @@
  * A lock between processes, also of different containers that share a folder: a directory that its holder touches
  * every second. A holder that was killed stops touching it, and after ten seconds the next one may take it away.
  */
-import { existsSync, mkdirSync, renameSync, rmSync, rmdirSync, statSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
 const TOUCH_MS = 1_000;

@@ -55,7 +55,8 @@ async function startProcess(
     clock: systemClock,
     holder,
     leaseMs: 15_000,
-    log: (event) => events.push(event),
+    // How a round went is told after each of them.
+    log: (event) => event.kind !== "round_committed" && events.push(event),
     publish: () => undefined,
   });
   const looking = setInterval(() => engine.wake(), 20);

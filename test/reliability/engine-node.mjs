@@ -17,7 +17,10 @@ const engines = createEngines({
   ...core,
   catalogue: { listMarkets: () => core.catalogue.listMarkets().filter(({ code }) => code === market) },
   leaseMs: Number(leaseMs),
-  log: (event) => process.send?.({ kind: event.kind, error: event.error?.message }),
+  log: (event) => {
+    // How a round went is told after each of them.
+    if (event.kind !== "round_committed") process.send?.({ kind: event.kind, error: event.error?.message });
+  },
 });
 engines.start();
 process.send?.({ kind: "started" });

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { ClientConfig } from "pg";
 import { Database } from "../../src/postgres/database.ts";
 import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
-import { must } from "../../src/std/assert.ts";
+import { assert, must } from "../../src/std/assert.ts";
 import { type Ended, parbook, type ServiceProcess, type Settings, startService } from "../cli/parbook.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { freePort } from "../support/service.ts";
@@ -72,6 +72,8 @@ export class Site {
     const frontDoor = await startRelay({ host: "127.0.0.1", port: ports.api });
     const site = new Site(outside, small, frontDoor, ports);
     await site.setClock(0);
+    const { exitCode, stderr } = await site.run("checkpoint", "--new-key", site.checkpoint.key);
+    assert(exitCode === 0, `there is a key to sign checkpoints with: ${stderr}`);
     await mkdir(site.#settings.PARBOOK_DATA_DIR, { mode: 0o700 });
     return site;
   }
@@ -109,9 +111,9 @@ export class Site {
     return parbook(this.#settings, ...command);
   }
 
-  /** Checkpoints of the chains lie outside of what a blow can hit. */
-  get checkpoint(): string {
-    return join(this.#outside, "heads.json");
+  /** The checkpoint of the chains and the key that signs it lie outside of what a blow can hit. */
+  get checkpoint(): { readonly file: string; readonly key: string } {
+    return { file: join(this.#outside, "parbook.checkpoint"), key: join(this.#outside, "parbook.key") };
   }
 
   // The database -----------------------------------------------------------------------------------------------------

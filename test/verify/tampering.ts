@@ -1,5 +1,5 @@
-import { verifyAll, type VerifyOptions } from "../../src/verify/verify.ts";
 import type { Database } from "../../src/postgres/database.ts";
+import { type VerifyOptions, verifyAll } from "../../src/verify/verify.ts";
 import type { SmallBooks } from "./small-books.ts";
 
 /** One way to change the books behind the lane's back, and what `verify` has to say about it. */
