@@ -280,12 +280,8 @@ function openOrder(
   { held, rejectReason }: { readonly held: Amount; readonly rejectReason?: OrderRejectReason },
 ): Order {
   const createdAt = instantOf(id);
-  // Field by field: spread into so large an object, the terms would make each order one of a shape of its own.
   return {
-    baseAmount: terms.baseAmount,
-    quoteAmount: terms.quoteAmount,
-    price: terms.price,
-    stopPrice: terms.stopPrice,
+    ...terms,
     id,
     profileId: request.profileId,
     customerId: request.customerId,

@@ -14,7 +14,7 @@ import { must } from "../../std/assert.ts";
 import type { Queryable } from "../database.ts";
 import { type BackupFile, MANIFEST, manifestText, type NotedBooks } from "./backup-manifest.ts";
 import { clusterPath } from "./cluster.ts";
-import { copyFileDurably, syncDirectory, writeFileDurably } from "./copy-file.ts";
+import { copyFileDurably, severalAtOnce, syncDirectory, writeFileDurably } from "./copy-file.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 
 export interface BackupOptions {
@@ -95,7 +95,7 @@ async function fill(draft: string, options: BackupOptions): Promise<{ completeTo
       if (!(await copy.file(segment, `postgres/pg_wal/${name}`))) throw new Error(`the log lacks ${name}`);
     }
     const { directories, files } = copy;
-    for (const directory of directories) await syncDirectory(join(draft, directory));
+    await severalAtOnce(directories, (directory) => syncDirectory(join(draft, directory)));
     const manifest = {
       postgres: begun.version,
       started_at: begun.startedAt.toISOString(),
@@ -208,16 +208,23 @@ class Copy {
   }
 
   /** The directory `from` as `to`. Files come and go meanwhile: the log knows of each that matters. */
-  async tree(from: string, to: string, below = ""): Promise<void> {
+  async tree(from: string, to: string): Promise<void> {
+    const found: string[] = [];
+    await this.#directory(from, to, "", found);
+    await severalAtOnce(found, async (path) => {
+      await this.file(join(from, path), join(to, path));
+    });
+  }
+
+  async #directory(from: string, to: string, below: string, found: string[]): Promise<void> {
     this.directories.push(join(to, below));
     await mkdir(join(this.#draft, to, below), { mode: 0o700 });
     if (EMPTIED.has(below)) return;
-    const entries = await readdir(join(from, below), { withFileTypes: true });
-    for (const entry of entries) {
+    for (const entry of await readdir(join(from, below), { withFileTypes: true })) {
       const path = join(below, entry.name);
       if (MADE_AGAIN.test(entry.name) || LEFT_OUT.has(path) || path === CONTROL) continue;
-      if (entry.isDirectory()) await this.tree(from, to, path);
-      else if (entry.isFile()) await this.file(join(from, path), join(to, path));
+      if (entry.isDirectory()) await this.#directory(from, to, path, found);
+      else if (entry.isFile()) found.push(path);
     }
   }
 

@@ -38,6 +38,26 @@ export async function writeFileDurably(path: string, content: string | Buffer): 
   return { size: Buffer.byteLength(content), sha256: createHash("sha256").update(content).digest("hex") };
 }
 
+/** Of as many files as the disk can be made to write in one go; a copy is mostly a wait for it. */
+const AT_ONCE = 8;
+
+/** Does the work for every item, several at a time. When it fails for one, nothing is begun any more, nor still going on. */
+export async function severalAtOnce<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const queue = items.values();
+  let failed = false;
+  const worker = async (): Promise<void> => {
+    for (const item of queue) {
+      if (failed) return;
+      await work(item).catch((error: unknown) => {
+        failed = true;
+        throw error;
+      });
+    }
+  };
+  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
+  for (const one of ended) if (one.status === "rejected") throw one.reason;
+}
+
 /** A name is durable when the directory that holds it has been written. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, "r");

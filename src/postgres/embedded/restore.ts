@@ -8,7 +8,7 @@ import { chown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
 import { chooseServerUser, clusterPath, makeDataDirectory } from "./cluster.ts";
-import { copyFileDurably, syncDirectory, writeFileDurably } from "./copy-file.ts";
+import { copyFileDurably, severalAtOnce, syncDirectory, writeFileDurably } from "./copy-file.ts";
 import { startEmbedded } from "./embedded.ts";
 import { takeHold } from "./hold.ts";
 import { endServer } from "./processes.ts";
@@ -123,12 +123,12 @@ async function copyBack(backup: string, draft: string, manifest: Manifest, user:
     await mkdir(join(draft, directory), { mode: 0o700 });
     await give(join(draft, directory), user);
   }
-  for (const file of manifest.files) {
+  await severalAtOnce(manifest.files, async (file) => {
     const to = join(draft, file.path);
     expectSame(file, await copyFileDurably(join(backup, file.path), to));
     if (dirname(file.path) !== ".") await give(to, user);
-  }
-  for (const directory of [".", ...manifest.directories]) await syncDirectory(join(draft, directory));
+  });
+  await severalAtOnce([".", ...manifest.directories], (directory) => syncDirectory(join(draft, directory)));
 }
 
 function expectSame(file: BackupFile, copied: Omit<BackupFile, "path"> | undefined): void {
