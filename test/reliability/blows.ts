@@ -117,14 +117,9 @@ export const BLOWS = {
   },
 
   /** The service's clock is set forward and back, by less than its leases and by more than its tokens last. */
-  clock: async ({ site, random, more }) => {
-    for (const shiftMs of [random(15_000), HOUR_MS + random(HOUR_MS), -random(HOUR_MS), -random(15_000)]) {
-      await site.setClock(shiftMs);
-      await more(20);
-    }
-    await site.setClock(0);
-    return now();
-  },
+  clock: (struck) => stepped(struck, (shiftMs) => struck.site.setClock(shiftMs)),
+  /** PostgreSQL's, by which leases end, and by which commands come too late. */
+  database_clock: (struck) => stepped(struck, (shiftMs) => struck.site.setDatabaseClock(shiftMs)),
 } as const satisfies Record<string, Strike>;
 
 /** Half of them short, half longer than anything that has been promised to anybody. */
@@ -141,6 +136,15 @@ async function paused(
   await pause(ms);
   for (const pid of servers) kill(pid, "SIGCONT");
   if (which.service) site.signalService("SIGCONT");
+  return now();
+}
+
+async function stepped({ random, more }: Struck, setClock: (shiftMs: number) => Promise<void>): Promise<Blown> {
+  for (const shiftMs of [random(15_000), HOUR_MS + random(HOUR_MS), -random(HOUR_MS), -random(15_000)]) {
+    await setClock(shiftMs);
+    await more(20);
+  }
+  await setClock(0);
   return now();
 }
 

@@ -23,6 +23,16 @@ const SETTLEMENT_DELAY_MS = "300";
 const SOCKET = ".s.PGSQL.5432";
 const SOCKET_BEHIND_PORT = 54_320;
 
+const SHIFTED_DATABASE_CLOCK = [
+  "create schema shifted",
+  "create table shifted.clock as select interval '0' as off_by",
+  `create function shifted.clock_timestamp() returns timestamptz volatile language sql
+     as 'select pg_catalog.clock_timestamp() + off_by from shifted.clock'`,
+  "grant usage on schema shifted to parbook",
+  "grant select on shifted.clock to parbook",
+  "alter role parbook set search_path = shifted, pg_catalog, public",
+];
+
 interface Ports {
   readonly api: number;
   readonly auth: number;
@@ -133,9 +143,7 @@ export class Site {
     await rename(join(this.#cluster, SOCKET), join(this.#cluster, `.s.PGSQL.${SOCKET_BEHIND_PORT}`));
     const behind: ClientConfig = { host: this.#cluster, port: SOCKET_BEHIND_PORT };
     const relay = await startRelay(behind, { host: this.#cluster, port: 5432 });
-    await this.database.rows(
-      "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'parbook' and pid <> pg_backend_pid()",
-    );
+    await this.#reconnectService();
     return relay;
   }
 
@@ -144,13 +152,31 @@ export class Site {
     await rename(join(this.#cluster, `.s.PGSQL.${SOCKET_BEHIND_PORT}`), join(this.#cluster, SOCKET));
   }
 
-  // The clock --------------------------------------------------------------------------------------------------------
+  /** Ends the service's connections, so that what was changed for new ones holds for all of them. */
+  async #reconnectService(): Promise<void> {
+    await this.database.rows("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'parbook'");
+  }
+
+  // Clocks -----------------------------------------------------------------------------------------------------------
 
   /** By how much the service's time of day is off. */
   async setClock(shiftMs: number): Promise<void> {
     const draft = `${this.#clockFile}.new`;
     await writeFile(draft, String(shiftMs));
     await rename(draft, this.#clockFile);
+  }
+
+  /**
+   * By how much PostgreSQL's clock is off for the service: another `clock_timestamp()`, the only one that it asks, stands
+   * in its way. The clock that PostgreSQL itself goes by is that of the machine, and not ours to set.
+   */
+  async setDatabaseClock(shiftMs: number): Promise<void> {
+    const [known] = await this.database.rows("select from pg_namespace where nspname = 'shifted'");
+    if (known === undefined) {
+      for (const statement of SHIFTED_DATABASE_CLOCK) await this.database.rows(statement);
+      await this.#reconnectService();
+    }
+    await this.database.rows("update shifted.clock set off_by = $1 * interval '1 millisecond'", [shiftMs]);
   }
 
   get #clockFile(): string {
