@@ -73,6 +73,15 @@ export async function startService(
   };
 }
 
+/** Starts the service, and kills it so much later, wherever it has come to by then. */
+export async function startInVain(settings: Settings, afterMs: number): Promise<void> {
+  const child = launch(settings, ["start"]);
+  const { ended } = collect(child);
+  await pause(afterMs);
+  child.kill("SIGKILL");
+  await ended;
+}
+
 async function untilReady(dataDir: string, child: ChildProcess, said: Said): Promise<Ready> {
   const end = performance.now() + START_LIMIT_MS;
   while (performance.now() < end && child.exitCode === null) {

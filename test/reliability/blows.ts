@@ -45,6 +45,15 @@ export const BLOWS = {
     return { since, over };
   },
 
+  /** `kill -9`, and again wherever the next starts, and with them recoveries, have come to. */
+  "service-again": async ({ site, random }) => {
+    await site.end("SIGKILL");
+    for (let times = 0; times < 3; times += 1) await site.startInVain(random(4_000));
+    const since = performance.now();
+    await site.start();
+    return { since, over: since };
+  },
+
   /** `kill -9`: the service starts another one. */
   postmaster: async ({ site }) => {
     const [postmaster, ...workers] = await site.listServerProcesses();
@@ -71,12 +80,12 @@ export const BLOWS = {
     return { since, over };
   },
 
-  service_paused: ({ site, random }) => paused(site, { service: true, database: false }, pauseMs(random)),
-  database_paused: ({ site, random }) => paused(site, { service: false, database: true }, pauseMs(random)),
-  both_paused: ({ site, random }) => paused(site, { service: true, database: true }, pauseMs(random)),
+  "service-paused": ({ site, random }) => paused(site, { service: true, database: false }, pauseMs(random)),
+  "database-paused": ({ site, random }) => paused(site, { service: false, database: true }, pauseMs(random)),
+  "both-paused": ({ site, random }) => paused(site, { service: true, database: true }, pauseMs(random)),
 
   /** Connections between clients and service are cut, some in each way. */
-  client_cut: async ({ site, random, more }) => {
+  "client-cut": async ({ site, random, more }) => {
     for (const loss of shuffled(random)) {
       site.frontDoor.lose(loss, 3 + random(8));
       await until(`each ${loss} is lost`, () => site.frontDoor.toLose() === 0, 60);
@@ -86,7 +95,7 @@ export const BLOWS = {
   },
 
   /** Those between service and database, and then the database cannot be reached for a while. */
-  database_cut: async ({ site, random, more }) => {
+  "database-cut": async ({ site, random, more }) => {
     const relay = await site.relayDatabase();
     await more(20);
     for (const loss of shuffled(random)) {
@@ -102,7 +111,7 @@ export const BLOWS = {
   },
 
   /** PostgreSQL cannot write its log any more, which is the end of it, and its next starts fail until there is room. */
-  disk_full: async ({ site, random }) => {
+  "disk-full": async ({ site, random }) => {
     const disk = must(site.disk, "only on a small disk");
     disk.fill();
     const isRefused = (): Promise<boolean> =>
@@ -119,7 +128,7 @@ export const BLOWS = {
   /** The service's clock is set forward and back, by less than its leases and by more than its tokens last. */
   clock: (struck) => stepped(struck, (shiftMs) => struck.site.setClock(shiftMs)),
   /** PostgreSQL's, by which leases end, and by which commands come too late. */
-  database_clock: (struck) => stepped(struck, (shiftMs) => struck.site.setDatabaseClock(shiftMs)),
+  "database-clock": (struck) => stepped(struck, (shiftMs) => struck.site.setDatabaseClock(shiftMs)),
 } as const satisfies Record<string, Strike>;
 
 /** Half of them short, half longer than anything that has been promised to anybody. */

@@ -11,7 +11,7 @@ import type { ClientConfig } from "pg";
 import { Database } from "../../src/postgres/database.ts";
 import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
 import { assert, must } from "../../src/std/assert.ts";
-import { type Ended, parbook, type ServiceProcess, type Settings, startService } from "../cli/parbook.ts";
+import { type Ended, parbook, type ServiceProcess, type Settings, startInVain, startService } from "../cli/parbook.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { freePort } from "../support/service.ts";
 import { type SmallDisk, smallDisk } from "./small-disk.ts";
@@ -102,8 +102,11 @@ export class Site {
   }
 
   async start(): Promise<void> {
-    const clock = { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, STORM_CLOCK: this.#clockFile };
-    this.#service = await startService({ ...this.#settings, ...clock });
+    this.#service = await startService({ ...this.#settings, ...this.#clock });
+  }
+
+  startInVain(afterMs: number): Promise<void> {
+    return startInVain({ ...this.#settings, ...this.#clock }, afterMs);
   }
 
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<Ended> {
@@ -177,6 +180,10 @@ export class Site {
       await this.#reconnectService();
     }
     await this.database.rows("update shifted.clock set off_by = $1 * interval '1 millisecond'", [shiftMs]);
+  }
+
+  get #clock(): Settings {
+    return { NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`, STORM_CLOCK: this.#clockFile };
   }
 
   get #clockFile(): string {

@@ -14,8 +14,8 @@ const ROUNDS_PER_DIRECTORY = 12;
 
 /** A round with a pause takes longer than its leases, so there is none among those of each time. */
 const IN_SHORT: readonly (readonly Blow[])[] = [
-  ["client_cut", "database_cut", "backend"],
-  ["clock", "postmaster", "disk_full"],
+  ["client-cut", "database-cut", "backend"],
+  ["clock", "postmaster", "disk-full"],
   ["service", "both"],
 ];
 
@@ -37,11 +37,11 @@ test(
 /** One data directory's worth of rounds. */
 async function series(rounds: readonly (readonly Blow[])[], reports: RoundReport[]): Promise<void> {
   const some = rounds.slice(0, ROUNDS_PER_DIRECTORY);
-  const needsSmallDisk = some.some((blows) => blows.includes("disk_full"));
+  const needsSmallDisk = some.some((blows) => blows.includes("disk-full"));
   const storm = await Storm.open(SEED + reports.length, needsSmallDisk ? "small disk" : "any disk");
   try {
     for (const wanted of some) {
-      const blows = wanted.filter((blow) => blow !== "disk_full" || storm.site.disk !== undefined);
+      const blows = wanted.filter((blow) => blow !== "disk-full" || storm.site.disk !== undefined);
       if (blows.length < wanted.length) process.stdout.write("No file system can be mounted here: no full disk.\n");
       const started = performance.now();
       const report = await storm.round(blows.length === 0 ? ["none"] : blows);
@@ -57,10 +57,10 @@ async function series(rounds: readonly (readonly Blow[])[], reports: RoundReport
 
 /** One blow in each round: the same in all of them, or each in turn, and full disks on every fourth data directory. */
 function planned(rounds: number): readonly (readonly Blow[])[] {
-  const others = (Object.keys(BLOWS) as Blow[]).filter((blow) => blow !== "disk_full");
+  const others = (Object.keys(BLOWS) as Blow[]).filter((blow) => blow !== "disk-full");
   return Array.from({ length: rounds }, (_, round) => {
     const isOnSmallDisk = Math.floor(round / ROUNDS_PER_DIRECTORY) % 4 === 3;
-    const inTurn = isOnSmallDisk && round % 2 === 0 ? "disk_full" : others[round % others.length];
+    const inTurn = isOnSmallDisk && round % 2 === 0 ? "disk-full" : others[round % others.length];
     return [(STORM_BLOW ?? inTurn) as Blow];
   });
 }
