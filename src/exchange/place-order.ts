@@ -280,8 +280,12 @@ function openOrder(
   { held, rejectReason }: { readonly held: Amount; readonly rejectReason?: OrderRejectReason },
 ): Order {
   const createdAt = instantOf(id);
+  // Field by field: spread into so large an object, the terms would make each order one of a shape of its own.
   return {
-    ...terms,
+    baseAmount: terms.baseAmount,
+    quoteAmount: terms.quoteAmount,
+    price: terms.price,
+    stopPrice: terms.stopPrice,
     id,
     profileId: request.profileId,
     customerId: request.customerId,

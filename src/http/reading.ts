@@ -59,10 +59,14 @@ function parsedJson(text: string): unknown {
  * follows it; when the text has more names than the value has members, one of them was lost.
  */
 function nameCount(text: string): number {
+  const string = /"(?:[^"\\]|\\.)*"[ \t\r\n]*:?/g;
   let count = 0;
-  for (const [, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"[ \t\r\n]*(:?)/g)) if (colon === ":") count += 1;
+  // Asked only whether it matches, and where that ends: a match is an object for each string of the body.
+  while (string.test(text)) if (text.charCodeAt(string.lastIndex - 1) === COLON) count += 1;
   return count;
 }
+
+const COLON = ":".charCodeAt(0);
 
 /** The members of all objects, and the values that there are, at any depth. */
 function countIn(parsed: unknown): { members: number; values: number } {
@@ -95,21 +99,30 @@ export function isObject(value: unknown): value is Record<string, unknown> {
  * (half a surrogate pair), strings longer than any field, names that JavaScript gives a meaning, too deep nesting.
  * The values are not shown: they are not fit to be.
  */
-export function* unsoundFields(value: unknown, path: readonly string[] = []): Generator<FailingField> {
+export function unsoundFields(value: unknown): FailingField[] {
+  const found: FailingField[] = [];
+  findUnsound(value, [], found);
+  return found;
+}
+
+/** `path` leads to the value. It is one list for the whole body, longer on the way down and shorter on the way back. */
+function findUnsound(value: unknown, path: string[], found: FailingField[]): void {
   if (typeof value === "string") {
     const rule = unsoundTextRule(value);
-    if (rule !== undefined) yield { field: fieldName(path), rule };
+    if (rule !== undefined) found.push({ field: fieldName(path), rule });
   } else if (typeof value === "object" && value !== null) {
     if (path.length === DEEPEST) {
-      yield { field: fieldName(path), rule: `is nested more than ${DEEPEST} levels deep` };
+      found.push({ field: fieldName(path), rule: `is nested more than ${DEEPEST} levels deep` });
       return;
     }
     for (const [name, inner] of Object.entries(value)) {
+      path.push(name);
       if (name === "__proto__" || unsoundTextRule(name) !== undefined) {
-        yield { field: fieldName([...path, name]), rule: "is not a name that a field can have" };
+        found.push({ field: fieldName(path), rule: "is not a name that a field can have" });
       } else {
-        yield* unsoundFields(inner, [...path, name]);
+        findUnsound(inner, path, found);
       }
+      path.pop();
     }
   }
 }

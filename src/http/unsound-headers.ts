@@ -11,12 +11,22 @@ const ONCE = ["authorization", "content-type", "host"] as const;
 
 export function refuseUnsoundHeaders(api: Api): void {
   api.addHook("onRequest", (request, _reply, done) => {
-    const twice = ONCE.find((name) => (request.raw.headersDistinct[name]?.length ?? 0) > 1);
+    const twice = ONCE.find((name) => isTwiceIn(request.raw.rawHeaders, name));
     if (twice === undefined) done();
     else done(badRequest(`the header ${twice} is there more than once`));
   });
   // RFC 9110, section 10.1.1: an expectation that is not known may be ignored. Node would answer it without our headers.
   api.server.on("checkExpectation", (request, response) => api.server.emit("request", request, response));
+}
+
+/** Names and values stand in turn. Node would sort all headers of each request into lists to tell this. */
+function isTwiceIn(headers: readonly string[], name: string): boolean {
+  let found = 0;
+  for (let i = 0; i < headers.length; i += 2) {
+    const other = headers[i] as string;
+    if (other.length === name.length && other.toLowerCase() === name) found += 1;
+  }
+  return found > 1;
 }
 
 /** RFC 9110, section 8.4: a body that is said to be coded is not read as if it were not. */

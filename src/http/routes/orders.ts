@@ -67,9 +67,10 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
         const existing = await exchange.findOrderOfCustomer(grant.customerId, outcome.id as OrderId);
         throw nameTaken("ref_id", body, existing && orderBody(existing, exchange));
       }
+      const { await_fill_millis: millis = 0 } = body;
+      if (millis === 0) return orderBody(outcome.value, exchange);
       letOthersGo(request);
-      const order = await exchange.untilClosed(outcome.value, body.await_fill_millis ?? 0, whenGone(reply));
-      return orderBody(order, exchange);
+      return orderBody(await exchange.untilClosed(outcome.value, millis, whenGone(reply)), exchange);
     },
   );
 }

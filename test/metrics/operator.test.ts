@@ -1,0 +1,79 @@
+/** Alerts, dashboard and runbook, held against what the service really serves. */
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { scrape } from "../support/metrics.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+interface Alert {
+  readonly name: string;
+  readonly expr: string;
+  readonly runbook: string;
+}
+
+const file = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+
+/** Of the names in an expression those of metrics: ours, and those that come with Node's client of Prometheus. */
+const metricsIn = (expr: string): string[] => expr.match(/\b(?:parbook|nodejs|process)_\w+/g) ?? [];
+
+function alertsIn(yaml: string): Alert[] {
+  return yaml
+    .split("- alert: ")
+    .slice(1)
+    .map((rule) => ({
+      name: /^\w+/.exec(rule)?.[0] ?? "",
+      expr: /^ +expr: (['"])(.+)\1$/m.exec(rule)?.[2] ?? "",
+      runbook: /^ +runbook_url: (\S+)$/m.exec(rule)?.[1] ?? "",
+    }));
+}
+
+let service: TestService;
+let served: ReadonlySet<string>;
+let alerts: readonly Alert[];
+let runbook: string;
+beforeAll(async () => {
+  service = await startTestService({ metricsPort: 0 });
+  served = (await scrape(service.service.metricsUrl)).names;
+  alerts = alertsIn(await file("ops/alerts.yml"));
+  runbook = await file("docs/runbook.md");
+});
+afterAll(() => service.close());
+
+test("every alert rests on metrics that are served", () => {
+  expect(alerts.length).toBeGreaterThan(15);
+  for (const { name, expr } of alerts) {
+    const metrics = name === "ParbookDown" ? [] : metricsIn(expr);
+    expect(metrics.filter((metric) => !served.has(metric))).toEqual([]);
+    expect([name, name === "ParbookDown" || metrics.length > 0]).toEqual([name, true]);
+  }
+});
+
+test("every alert has its section in the runbook, at which it points, with its expression, and every section its alert", () => {
+  const sections = runbook.split(/^## /m).slice(1);
+  expect(sections.map((section) => /^\w+/.exec(section)?.[0])).toEqual(alerts.map(({ name }) => name));
+  for (const [i, { name, expr, runbook: url }] of alerts.entries()) {
+    expect(url.endsWith(`/docs/runbook.md#${name.toLowerCase()}`)).toBe(true);
+    expect(sections[i]).toContain(`\`${expr}\``);
+    for (const part of ["Means", "Customers", "Look", "Do", "Over"]) expect(sections[i]).toContain(`**${part}`);
+    expect(metricsIn(sections[i] ?? "").filter((metric) => !served.has(metric))).toEqual([]);
+  }
+});
+
+test("every panel of the dashboard shows metrics that are served, and every metric of ours that moves is on it or in an alert", async () => {
+  const { panels, schemaVersion } = JSON.parse(await file("ops/grafana-dashboard.json"));
+  const shown = panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+    targets.flatMap(({ expr }) => metricsIn(expr)),
+  );
+  expect(schemaVersion).toBeGreaterThan(30);
+  expect(shown.filter((metric: string) => !served.has(metric))).toEqual([]);
+  const used = new Set([...shown, ...alerts.flatMap(({ expr }) => metricsIn(expr))]);
+  const family = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, "");
+  const families = new Set([...used].map(family));
+  const unused = [...served].filter((name) => name.startsWith("parbook_") && !families.has(family(name)));
+  expect(unused).toEqual(["parbook_maker_trouble_total", "parbook_engine_serving", "parbook_info"]);
+});
+
+test("every statement of the runbook runs as the service's role", async () => {
+  const statements = [...runbook.matchAll(/^```sql\n([\s\S]+?)\n```$/gm)].map(([, sql]) => sql ?? "");
+  expect(statements.length).toBe(8);
+  for (const sql of statements) expect(await service.service.core.database.rows(sql)).toBeInstanceOf(Array);
+});

@@ -1,0 +1,149 @@
+/** What the statements of intake and of the engines mean: the part of `known-statements.ts` that is the exchange's. */
+import { ORDER_COLUMNS } from "../../src/exchange/order.ts";
+import { amountOf } from "../../src/money/amount.ts";
+import { insertRow } from "./row-statements.ts";
+import type { Run, Statement } from "./statement.ts";
+import { pick, type Row } from "./tables.ts";
+
+const time = (value: unknown): number => (value instanceof Date ? value.getTime() : Number(value));
+
+const inOrder = (a: Row, b: Row): number =>
+  Number(a.created_at) - Number(b.created_at) || (String(a.id) < String(b.id) ? -1 : 1);
+
+const cancelsOf = ({ tables }: Run, market: unknown): Row[] =>
+  tables
+    .rows("order_cancel")
+    .filter((row) => row.market === market)
+    .sort(
+      (a, b) => Number(a.requested_at) - Number(b.requested_at) || (String(a.order_id) < String(b.order_id) ? -1 : 1),
+    );
+
+const ordersOf = ({ tables }: Run, market: unknown, status: string): Row[] =>
+  tables.rows("orders").filter((row) => row.market === market && row.status === status);
+
+export const exchangeStatements: Readonly<Record<string, Statement>> = {
+  // exchange/markets.ts, exchange/fees-store.ts, catalogue/fee-store.ts
+  "select last_price from market_head where market = $1": ({ tables }, [market]) => {
+    const row = tables.get("market_head", String(market));
+    return row === undefined ? [] : [pick(row, "last_price")];
+  },
+  "select market, sum(gross) as gross from traded_day where customer_id = $1 and day >= $2 group by market": (
+    { tables },
+    [customer, since],
+  ) => {
+    const sums = new Map<unknown, bigint>();
+    for (const row of tables.rows("traded_day")) {
+      if (row.customer_id !== customer || String(row.day) < String(since)) continue;
+      sums.set(row.market, (sums.get(row.market) ?? 0n) + amountOf(String(row.gross)));
+    }
+    return [...sums].map(([market, sum]) => ({ market, gross: decimal(sum) }));
+  },
+  "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1": () => [],
+
+  // exchange/orders-store.ts
+  [`select ${ORDER_COLUMNS} from orders where customer_id = $1 and id = $2`]: ({ tables }, [customer, id]) =>
+    tables
+      .rows("orders")
+      .filter((row) => row.customer_id === customer && row.id === id)
+      .map((row) => pick(row, ORDER_COLUMNS)),
+  [`with found as (
+      select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),
+    asked as (
+      insert into order_cancel (profile_id, order_id, market, requested_at, caller)
+      select $1, $2, market, $4, $5 from found where closed_at is null
+          on conflict do nothing)
+    select status, case when closed_at is null then market end as market from found`]: async (
+    run,
+    [profile, id, customer, at, caller],
+  ) => {
+    const order = run.tables.get("orders", `${profile}/${id}`);
+    if (order === undefined || order.customer_id !== customer) return [];
+    const { status, market, closed_at } = order;
+    if (closed_at !== null) return [{ status, market: null }];
+    const request = { profile_id: profile, order_id: id, market, requested_at: time(at) };
+    await insertRow(run, "order_cancel", { ...request, caller: JSON.parse(String(caller)) }, true);
+    return [{ status, market }];
+  },
+
+  // exchange/orders-queue.ts
+  [`select ${ORDER_COLUMNS}, (select m.status from market m where m.code = $1) as market_status
+      from orders where market = $1 and status = 'PENDING_SUBMISSION'
+     order by created_at, id limit $2`]: (run, [market, limit]) =>
+    ordersOf(run, market, "PENDING_SUBMISSION")
+      .sort(inOrder)
+      .slice(0, Number(limit))
+      .map((row) => ({
+        ...pick(row, ORDER_COLUMNS),
+        market_status: run.tables.get("market", String(market))?.status ?? null,
+      })),
+  "select status from market where code = $1": ({ tables }, [market]) => {
+    const row = tables.get("market", String(market));
+    return row === undefined ? [] : [pick(row, "status")];
+  },
+  [`select c.profile_id, c.order_id, c.requested_at, c.caller, o.status
+      from order_cancel c left join orders o on o.profile_id = c.profile_id and o.id = c.order_id
+     where c.market = $1
+     order by c.requested_at, c.order_id limit $2`]: (run, [market, limit]) =>
+    cancelsOf(run, market)
+      .slice(0, Number(limit))
+      .map((row) => ({
+        ...pick(row, "profile_id, order_id, requested_at, caller"),
+        status: run.tables.get("orders", `${row.profile_id}/${row.order_id}`)?.status ?? null,
+      })),
+  [`delete from order_cancel c using unnest($1::uuid[], $2::uuid[]) as k(profile_id, order_id)
+     where c.profile_id = k.profile_id and c.order_id = k.order_id`]: async (run, [profiles, orders]) => {
+    const keys = (profiles as string[]).map((profile, i) => `${profile}/${(orders as string[])[i]}`);
+    for (const key of keys.filter((key) => run.tables.get("order_cancel", key) !== undefined)) {
+      await run.lock("order_cancel", key, "exclusive");
+      const row = run.tables.get("order_cancel", key);
+      if (row !== undefined) run.remove("order_cancel", row);
+    }
+    return [];
+  },
+  [`select k.market, least(o.created_at, c.requested_at) as since
+      from unnest($1::text[]) as k(market)
+      left join lateral (select created_at from orders
+                          where market = k.market and status = 'PENDING_SUBMISSION'
+                          order by created_at, id limit 1) o on true
+      left join lateral (select requested_at from order_cancel
+                          where market = k.market order by requested_at limit 1) c on true
+     where o.created_at is not null or c.requested_at is not null`]: (run, [markets]) =>
+    (markets as string[]).flatMap((market) => {
+      const [order] = ordersOf(run, market, "PENDING_SUBMISSION").sort(inOrder);
+      const [cancel] = cancelsOf(run, market);
+      const times = [order?.created_at, cancel?.requested_at].filter((at) => at !== undefined).map(Number);
+      return times.length === 0 ? [] : [{ market, since: Math.min(...times) }];
+    }),
+  "set local work_mem = '64MB'": () => [],
+  [`declare pages no scroll cursor for
+      select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
+             trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
+             recipient_profile_id, expiration_date, seq
+        from orders where market = $1 and status = 'OPEN' order by priority`]: (
+    run,
+    [market, priceDecimals, baseDecimals],
+  ) => {
+    const open = ordersOf(run, market, "OPEN").sort((a, b) => Number(a.priority) - Number(b.priority));
+    const rows = open.map((row) => ({
+      ...pick(row, "id, profile_id, customer_id, side, priority, recipient_profile_id, expiration_date, seq"),
+      price: decimal(amountOf(String(row.price)) * 10n ** BigInt(String(priceDecimals))),
+      lots: decimal(
+        (amountOf(String(row.base_amount)) - amountOf(String(row.filled))) * 10n ** BigInt(String(baseDecimals)),
+      ),
+    }));
+    run.declare(rows);
+    return [];
+  },
+  [`declare pages no scroll cursor for
+      select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`]: (run, [market]) => {
+    run.declare(ordersOf(run, market, "SUBMITTED").map((row) => pick(row, ORDER_COLUMNS)));
+    return [];
+  },
+  "fetch 5000 from pages": (run) => run.fetch(),
+};
+
+/** Units of 10^-18 as PostgreSQL prints a number. */
+function decimal(units: bigint): string {
+  const digits = units.toString().padStart(19, "0");
+  return `${digits.slice(0, -18)}.${digits.slice(-18)}`.replace(/\.?0+$/, "");
+}

@@ -1,0 +1,73 @@
+/** Journals as they are stored: what each moved, and the order in which those of a batch were decided. */
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { houseOfOwner } from "../../src/ledger/verify-accounts.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import { law, units } from "./laws.ts";
+import type { Row } from "./tables.ts";
+
+/** "owner asset part" -> signed amount. */
+export type Moves = ReadonlyMap<string, bigint>;
+
+export function moves(
+  ...entries: readonly (readonly [owner: unknown, asset: unknown, part: string, amount: bigint])[]
+): Moves {
+  const sums = new Map<string, bigint>();
+  for (const [owner, asset, part, amount] of entries) {
+    const key = `${owner} ${asset} ${part}`;
+    sums.set(key, (sums.get(key) ?? 0n) + amount);
+  }
+  for (const [key, sum] of sums) if (sum === 0n) sums.delete(key);
+  return sums;
+}
+
+export const inWords = (all: Moves): string =>
+  [...all]
+    .map(([key, amount]) => `${key} ${amount}`)
+    .sort()
+    .join(", ");
+
+export function moveOf({ owner_id, asset, part, amount }: Row): readonly [unknown, unknown, string, bigint] {
+  const house = houseOfOwner(owner_id as Uuid);
+  return [house ?? (owner_id as ProfileId), asset, String(part), units(amount)];
+}
+
+interface JournalRows {
+  readonly id: string;
+  readonly cause: string;
+  readonly postings: readonly Row[];
+}
+
+/** The journals of a batch in an order in which they can have been decided: that of the numbers on every account. */
+export function journalsInOrder(postings: readonly Row[]): JournalRows[] {
+  const journals = new Map<string, Row[]>();
+  const accounts = new Map<string, Row[]>();
+  for (const posting of postings) {
+    group(journals, String(posting.journal_id)).push(posting);
+    group(accounts, `${posting.owner_id} ${posting.asset}`).push(posting);
+  }
+  const lines = [...accounts.values()].map((line) => line.sort((a, b) => Number(a.seq) - Number(b.seq)));
+  const ordered: JournalRows[] = [];
+  while (journals.size > 0) {
+    const ready = [...journals].find(([id, own]) => {
+      const first = lines.reduce((sum, line) => sum + leading(line, id), 0);
+      return first === own.length;
+    });
+    law(ready !== undefined, "the journals of a batch were decided one after the other");
+    const [id, own] = ready;
+    for (const line of lines) line.splice(0, leading(line, id));
+    journals.delete(id);
+    ordered.push({ id, cause: String(own[0]?.cause), postings: own });
+  }
+  return ordered;
+}
+
+function leading(line: readonly Row[], id: string): number {
+  const end = line.findIndex(({ journal_id }) => journal_id !== id);
+  return end < 0 ? line.length : end;
+}
+
+function group<Item>(groups: Map<string, Item[]>, name: string): Item[] {
+  const items = groups.get(name) ?? [];
+  groups.set(name, items);
+  return items;
+}

@@ -1,0 +1,150 @@
+/**
+ * The statements that the simulated PostgreSQL knows, each by its whole text: whoever changes one in `src/` meets an error
+ * here that says so, and changes its meaning here too. That they mean the same there and here is proved by
+ * `conformance.test.ts`.
+ */
+import { LOCKING_SETTINGS } from "../../src/ledger/lane-connection.ts";
+import { must } from "../../src/std/assert.ts";
+import { exchangeStatements } from "./exchange-statements.ts";
+import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
+import { readValue } from "./sql-values.ts";
+import type { Run, Statement } from "./statement.ts";
+import { pick, type Row } from "./tables.ts";
+
+const plain = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+const CONVERSION =
+  "profile_id, id, customer_id, source_asset, target_asset, amount, recipient_profile_id, ref_id, identity_id, " +
+  "account_id, metadata, created_at, status, updated_at, settled_at, cancelled_at, seq";
+const PROFILE = "id, customer_id, kind, nickname, description, status, awaited, created_at, updated_at, seq";
+
+const KNOWN: Readonly<Record<string, Statement>> = {
+  [LOCKING_SETTINGS]: () => [],
+  "select extract(epoch from clock_timestamp()) * 1000 as now": ({ now }) => [{ now: String(now) }],
+
+  // postgres/leases.ts
+  [`insert into lease (name, holder, fence, expires_at)
+    values ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
+    on conflict (name) do update
+      set holder = excluded.holder, fence = lease.fence + 1, expires_at = excluded.expires_at
+    where lease.expires_at < clock_timestamp() or lease.holder = excluded.holder
+    returning fence`]: async (run, [name, holder, leaseMs]) => {
+    await run.lock("lease", String(name), "exclusive");
+    const lease = run.tables.get("lease", String(name));
+    if (lease !== undefined && Number(lease.expires_at) >= run.now && lease.holder !== holder) return [];
+    const fence = String(BigInt(String(lease?.fence ?? 0)) + 1n);
+    run.write("lease", { name, holder, fence, expires_at: run.now + Number(leaseMs) });
+    return [{ fence }];
+  },
+  [`update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
+     where name = $1 and fence = $2 returning 1`]: async (run, [name, fence, leaseMs]) =>
+    changeLease(run, name, fence, (lease) => ({ ...lease, expires_at: run.now + Number(leaseMs) })),
+  "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2": async (
+    run,
+    [name, fence],
+  ) => {
+    const next = (lease: Row) => ({ ...lease, expires_at: run.now, fence: String(BigInt(String(lease.fence)) + 1n) });
+    await changeLease(run, name, fence, next);
+    return [];
+  },
+
+  // ledger/slot.ts
+  "select n, hash from batch where slot = $1 order by n desc limit 1": ({ tables }, [slot]) => {
+    const batches = tables.rows("batch").filter((row) => row.slot === slot);
+    const [last] = batches.sort((a, b) => Number(b.n) - Number(a.n));
+    return last === undefined ? [] : [pick(last, "n, hash")];
+  },
+  [`insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+    select $1, $2::bigint, $3, $4, true, 0, 0, 0, 0,
+           (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $5), true
+    on conflict do nothing returning 1`]: async (run, [slot, n, hash, at, previous]) => {
+    const before = run.tables.get("batch", `${slot}/${Number(n) - 1}`);
+    const predecessor = before !== undefined && (before.hash as Buffer).equals(previous as Buffer) ? 1 : 0;
+    const counts = { states: 0, states_expected: 0, refs: 0, refs_expected: 0, predecessor, in_time: true };
+    const row = {
+      slot,
+      n: String(n),
+      hash,
+      at: readValue("timestamptz", at),
+      void: true,
+      ...counts,
+      changes: null,
+      callers: null,
+    };
+    return (await insertRow(run, "batch", row, true)) ? [{ "?column?": 1 }] : [];
+  },
+  "select hash from batch where slot = $1 and n = $2": ({ tables }, [slot, n]) => {
+    const row = tables.get("batch", `${slot}/${n}`);
+    return row === undefined ? [] : [pick(row, "hash")];
+  },
+
+  // ledger/claims.ts
+  [`select c.customer_id, c.kind, c.ref_id, c.id
+      from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
+        on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: (
+    { tables },
+    [customers, kinds, refs],
+  ) =>
+    (customers as string[]).flatMap((customer, i) => {
+      const row = tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
+      return row === undefined ? [] : [pick(row, "customer_id, kind, ref_id, id")];
+    }),
+
+  // customers/profiles-store.ts
+  [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>
+    tables
+      .rows("profile")
+      .filter((row) => row.customer_id === customer && row.kind === "DEFAULT")
+      .map((row) => pick(row, PROFILE)),
+
+  // conversions/store.ts
+  [`select ${CONVERSION} from conversion where customer_id = $1 and id = $2`]: ({ tables }, [customer, id]) =>
+    tables
+      .rows("conversion")
+      .filter((row) => row.customer_id === customer && row.id === id)
+      .map((row) => pick(row, CONVERSION)),
+  [`select ${CONVERSION} from conversion
+     where status = 'CREATED' and (created_at <= $1 or created_at > $2) order by created_at limit $3`]: (
+    { tables },
+    [before, after, limit],
+  ) =>
+    tables
+      .rows("conversion")
+      .filter((row) => row.status === "CREATED")
+      .filter(({ created_at: at }) => Number(at) <= Number(before) || Number(at) > Number(after))
+      .sort((a, b) => Number(a.created_at) - Number(b.created_at))
+      .slice(0, Number(limit))
+      .map((row) => pick(row, CONVERSION)),
+};
+
+async function changeLease(
+  run: Run,
+  name: unknown,
+  fence: unknown,
+  next: (lease: Row) => Row,
+): Promise<{ "?column?": number }[]> {
+  const key = String(name);
+  const isHeld = (lease: Row | undefined): lease is Row => lease?.fence === String(fence);
+  if (!isHeld(run.tables.get("lease", key))) return [];
+  await run.lock("lease", key, "exclusive");
+  const lease = run.tables.get("lease", key);
+  if (!isHeld(lease)) return [];
+  run.write("lease", next(lease));
+  return [{ "?column?": 1 }];
+}
+
+/** As texts of statements, and those that follow from descriptions of tables as they were met. */
+const meanings = new Map<string, Statement>(
+  Object.entries({ ...KNOWN, ...exchangeStatements }).map(([text, statement]) => [plain(text), statement]),
+);
+/** Texts as they are sent have the same line breaks each time. */
+const met = new Map<string, Statement>();
+
+export function knownStatement(text: string): Statement {
+  const known = met.get(text);
+  if (known !== undefined) return known;
+  const words = plain(text);
+  const statement = meanings.get(words) ?? batchStatement(words) ?? keysStatement(words);
+  met.set(text, must(statement, `a statement that the simulated database knows, but here is: ${words}`));
+  return knownStatement(text);
+}

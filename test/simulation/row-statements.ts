@@ -1,0 +1,250 @@
+/**
+ * The two statements whose text follows from the descriptions of tables: the lane's batch, and the reading of rows by
+ * their keys. They are not recognised but read, part by part, so that a guard that is missing in the text is missing in
+ * the simulation too.
+ *
+ * As in PostgreSQL: every part sees the rows as they were when the statement began; a row that somebody else is changing
+ * is waited for, and the condition is looked at again on what he has left.
+ */
+import { must } from "../../src/std/assert.ts";
+import { type Expression, expressionOf, type Scope, splitOutside, unnestOf } from "./sql-values.ts";
+import type { Run, Statement } from "./statement.ts";
+import { checkRow, keyOfRow, primaryKey, type Row, uniqueViolation } from "./tables.ts";
+
+/** A row of a table that meets the condition together with one of `k`. */
+interface Met {
+  readonly key: string;
+  readonly seen: Row;
+  readonly k: Row;
+}
+
+interface Part {
+  readonly name: string;
+  /** Looks at the rows as they are when the statement begins. Answers how to go on: how many rows it came to. */
+  begin(run: Run, values: readonly unknown[]): () => Promise<number>;
+}
+
+/** The columns of `k` that a condition compares with the key of `t`. */
+function keyColumns(table: string, condition: string): string[] {
+  return primaryKey(table).map((column) => {
+    const match = new RegExp(`t\\.${column} = k\\.(\\w+)`).exec(condition);
+    return must(match?.[1], `rows of ${table} are found by their key: ${condition}`);
+  });
+}
+
+/** Joins the table with `k`: each row is looked up by its key, and the whole condition has to hold. */
+function join(table: string, condition: string, source: string) {
+  const unnest = unnestOf(source);
+  const keys = keyColumns(table, condition);
+  const holds = expressionOf(condition);
+  const isMet = (run: Run, values: readonly unknown[], t: Row, k: Row): boolean =>
+    holds({ values, rows: { t, k }, counts: NONE, now: run.now }) === true;
+  return {
+    find: (run: Run, values: readonly unknown[]): Met[] =>
+      unnest(values).flatMap((k) => {
+        const key = keys.map((name) => String(k[name])).join("/");
+        const seen = run.tables.get(table, key);
+        return seen !== undefined && isMet(run, values, seen, k) ? [{ key, seen, k }] : [];
+      }),
+    /** The row as it is under the lock, when it still meets the condition. */
+    again: (run: Run, values: readonly unknown[], { key, seen, k }: Met): Row | undefined => {
+      const now = run.tables.get(table, key);
+      return now !== undefined && (now === seen || isMet(run, values, now, k)) ? now : undefined;
+    },
+  };
+}
+
+const NONE: ReadonlyMap<string, number> = new Map();
+
+function updatePart(name: string, body: string): Part | undefined {
+  const match = /^update (\w+) t set (.+?) from (unnest\(.+\) as k\([^)]+\)) where (.+) returning 1$/.exec(body);
+  if (match === null) return undefined;
+  const [, table, assignments, source, condition] = match as unknown as [string, string, string, string, string];
+  const joined = join(table, condition, source);
+  const set = splitOutside(assignments, ", ").map((assignment): [string, Expression] => {
+    const [column, expression] = assignment.split(" = ") as [string, string];
+    return [column, expressionOf(expression)];
+  });
+  return {
+    name,
+    begin: (run, values) => {
+      const found = joined.find(run, values);
+      return async () => {
+        let count = 0;
+        for (const met of found) {
+          await run.lock(table, met.key, "exclusive");
+          const row = joined.again(run, values, met);
+          if (row === undefined) continue;
+          const scope: Scope = { values, rows: { t: row, k: met.k }, counts: NONE, now: run.now };
+          run.write(table, { ...row, ...Object.fromEntries(set.map(([column, of]) => [column, of(scope)])) });
+          count += 1;
+        }
+        return count;
+      };
+    },
+  };
+}
+
+function sharePart(name: string, body: string): Part | undefined {
+  const match = /^select 1 from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+?)( for share of t)?$/.exec(body);
+  if (match === null) return undefined;
+  const [, table, source, condition, lock] = match as unknown as [string, string, string, string, string | undefined];
+  const joined = join(table, condition, source);
+  return {
+    name,
+    begin: (run, values) => {
+      const found = joined.find(run, values);
+      return async () => {
+        if (lock === undefined) return found.length;
+        let count = 0;
+        for (const met of found) {
+          await run.lock(table, met.key, "share");
+          if (joined.again(run, values, met) !== undefined) count += 1;
+        }
+        return count;
+      };
+    },
+  };
+}
+
+function insertPart(name: string, body: string): Part | undefined {
+  const match =
+    /^insert into (\w+) \(([^)]+)\) select (.+) from (unnest\(.+\) as k\([^)]+\))( on conflict do nothing)?( returning 1)?$/.exec(
+      body,
+    );
+  if (match === null) return undefined;
+  const [, table, into, from, source, onConflict] = match as unknown as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ];
+  const columns = into.split(", ");
+  const expressions = splitOutside(from, ", ").map(expressionOf);
+  const unnest = unnestOf(source);
+  return {
+    name,
+    begin: (run, values) => {
+      const sources = unnest(values);
+      return async () => {
+        let count = 0;
+        for (const k of sources) {
+          const scope: Scope = { values, rows: { k }, counts: NONE, now: run.now };
+          const row = Object.fromEntries(columns.map((column, i) => [column, expressions[i]?.(scope) ?? null]));
+          if (await insertRow(run, table, row, onConflict !== undefined)) count += 1;
+        }
+        return count;
+      };
+    },
+  };
+}
+
+/** False when there is such a row, and that is no error. Whoever is inserting the same key is waited for. */
+export async function insertRow(run: Run, table: string, row: Row, orNothing: boolean): Promise<boolean> {
+  checkRow(table, row);
+  const key = keyOfRow(table, row);
+  const isThere = (): boolean => run.tables.get(table, key) !== undefined;
+  if (!isThere()) await run.lock(table, key, "exclusive");
+  if (!isThere()) {
+    run.write(table, row);
+    return true;
+  }
+  if (!orNothing) throw uniqueViolation(table);
+  return false;
+}
+
+/** Whether there was a row as the statement began, such as the batch before: it is named by its key. */
+function countPart(name: string, body: string): Part | undefined {
+  const match = /^select 1 from (\w+) where (.+)$/.exec(body);
+  if (match === null) return undefined;
+  const [, table, condition] = match as unknown as [string, string, string];
+  const holds = expressionOf(condition);
+  const equals = new Map(splitOutside(condition, " and ").map((one) => one.split(" = ") as [string, string]));
+  const key = primaryKey(table).map((column) =>
+    expressionOf(must(equals.get(column), `a row of ${table} is found by its key: ${condition}`)),
+  );
+  return {
+    name,
+    begin: (run, values) => {
+      const scope: Scope = { values, rows: {}, counts: NONE, now: run.now };
+      const row = run.tables.get(table, key.map((of) => String(of(scope))).join("/"));
+      const count = row !== undefined && holds({ ...scope, rows: { k: row } }) === true ? 1 : 0;
+      return async () => count;
+    },
+  };
+}
+
+/** The parts `name as (body)` of a `with`, and what follows them. */
+function partsOf(text: string): { parts: Part[]; rest: string } {
+  const parts: Part[] = [];
+  let rest = text.replace(/^with /, "");
+  for (;;) {
+    const name = must(/^(\w+) as \(/.exec(rest)?.[1], `a common table expression: ${rest.slice(0, 80)}`);
+    const from = name.length + " as (".length;
+    let depth = 1;
+    let to = from;
+    for (; depth > 0; to += 1) depth += rest[to] === "(" ? 1 : rest[to] === ")" ? -1 : 0;
+    const body = rest.slice(from, to - 1);
+    const part = updatePart(name, body) ?? insertPart(name, body) ?? sharePart(name, body) ?? countPart(name, body);
+    parts.push(must(part, `a part that the simulated database knows: ${body.slice(0, 200)}`));
+    rest = rest.slice(to).trim();
+    if (!rest.startsWith(",")) return { parts, rest };
+    rest = rest.slice(1).trim();
+  }
+}
+
+/** The lane's batch: `with ... insert into batch (...) select ...`. */
+export function batchStatement(text: string): Statement | undefined {
+  if (!text.startsWith("with ") || !text.includes(" insert into batch (")) return undefined;
+  const { parts, rest } = partsOf(text);
+  const match = /^insert into batch \(([^)]+)\) select (.+)$/.exec(rest);
+  const [, into, from] = must(match ?? undefined, `a batch ends with its row: ${rest}`) as unknown as string[];
+  const columns = (into as string).split(", ");
+  const expressions = splitOutside(from as string, ", ").map(expressionOf);
+  const counted = [...(from as string).matchAll(/count\(\*\) from (\w+)/g)].map(([, name]) => name as string);
+  return async (run, values) => {
+    const begun = new Map(parts.map((part) => [part.name, part.begin(run, values)]));
+    const counts = new Map<string, number>();
+    const goOn = async (name: string): Promise<void> => {
+      counts.set(name, await must(begun.get(name), `a batch has a part ${name}`)());
+    };
+    // What is counted comes first, in the order in which it is named; what only writes comes behind the batch's row.
+    for (const name of counted) await goOn(name);
+    const scope: Scope = { values, rows: {}, counts, now: run.now };
+    const row = Object.fromEntries(columns.map((column, i) => [column, expressions[i]?.(scope) ?? null]));
+    await insertRow(run, "batch", row, false);
+    for (const { name } of parts) if (!counts.has(name)) await goOn(name);
+    return [];
+  };
+}
+
+/** `readKeys`: rows by their keys, in the order of these, locked or not. */
+export function keysStatement(text: string): Statement | undefined {
+  const match =
+    /^select ((?:t\.\w+, )+t\.seq) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?( for update of t)?$/.exec(
+      text,
+    );
+  if (match === null) return undefined;
+  const [, selected, table, source, condition, lock] = match as unknown as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ];
+  const columns = selected.split(", ").map((column) => column.slice("t.".length));
+  const joined = join(table, condition, source);
+  return async (run, values) => {
+    const found = joined.find(run, values).sort((a, b) => (a.key < b.key ? -1 : 1));
+    const rows: Row[] = [];
+    for (const met of found) {
+      if (lock !== undefined) await run.lock(table, met.key, "exclusive");
+      const row = lock === undefined ? met.seen : joined.again(run, values, met);
+      if (row !== undefined) rows.push(Object.fromEntries(columns.map((column) => [column, row[column] ?? null])));
+    }
+    return rows;
+  };
+}

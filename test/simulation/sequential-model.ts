@@ -1,0 +1,346 @@
+/**
+ * Parbook as one would write it without thinking of speed or failures: one command after the other on balances in a map.
+ * It replays what was committed, in the order of the commits, from what clients had asked for, and has to move the same
+ * money. It keeps every state that there ever was, so that a refusal can be held against those of its time.
+ */
+
+import type { ExecutionId } from "../../src/exchange/execution.ts";
+import { matchJournalId } from "../../src/exchange/execution-id.ts";
+import { must } from "../../src/std/assert.ts";
+import { siblingId, type Uuid } from "../../src/std/id.ts";
+import { type Ask, callerOf } from "./asks.ts";
+import { type History, historyOf } from "./history.ts";
+import { inWords, journalsInOrder, type Moves, moveOf, moves } from "./journals.ts";
+import { law, units } from "./laws.ts";
+import type { Commit } from "./simulated-postgres.ts";
+import type { Row } from "./tables.ts";
+import { assets, catalogue } from "./town.ts";
+
+const ONE = 10n ** 18n;
+const times = (a: bigint, b: bigint): bigint => (a * b) / ONE;
+
+export interface AccountState {
+  readonly available: bigint;
+  readonly trading: bigint;
+  readonly pending: bigint;
+}
+
+const NOTHING: AccountState = { available: 0n, trading: 0n, pending: 0n };
+
+export class SequentialModel {
+  readonly accounts = new Map<string, History<AccountState>>();
+  /** By table and key: what the row said. */
+  readonly rows = new Map<string, History<Row>>();
+  readonly #asks: ReadonlyMap<number, Ask>;
+  /** The one record that each ask came to. */
+  readonly effects = new Map<number, string>();
+  readonly #orders = new Map<string, { held: bigint; filled: bigint; gross: bigint }>();
+  #at = 0;
+  #commit: Commit = { by: "", changes: [] };
+
+  constructor(asks: ReadonlyMap<number, Ask>) {
+    this.#asks = asks;
+  }
+
+  account(owner: unknown, asset: unknown): History<AccountState> {
+    return historyOf(this.accounts, `${owner} ${asset}`);
+  }
+
+  row(table: string, key: string): History<Row> {
+    return historyOf(this.rows, `${table} ${key}`);
+  }
+
+  apply(commit: Commit, at: number): void {
+    this.#at = at;
+    this.#commit = commit;
+    this.#noteEffects();
+    for (const { id, cause, postings } of journalsInOrder(this.#rowsOf("posting"))) {
+      const [expected, done] = [this.#expected(id, cause), moves(...postings.map(moveOf))];
+      law(
+        inWords(expected) === inWords(done),
+        `${cause} ${id} moves ${inWords(expected)}; but it moved ${inWords(done)}`,
+      );
+      this.#move(done);
+    }
+    this.#checkOrders();
+    for (const { table, key, row } of commit.changes) {
+      if (row !== undefined && table !== "posting" && table !== "batch") this.row(table, key).add(at, row);
+    }
+  }
+
+  #rowsOf(table: string): Row[] {
+    return this.#commit.changes.flatMap((change) =>
+      change.table === table && change.row !== undefined ? [change.row] : [],
+    );
+  }
+
+  /** Every new record is what one ask asked for, and no ask has two. */
+  #noteEffects(): void {
+    for (const { table, key, row, before } of this.#commit.changes) {
+      if (before !== undefined || row === undefined || !["transfer", "conversion", "orders"].includes(table)) continue;
+      const ask = this.#askOf(row);
+      if (ask === undefined) continue;
+      const had = this.effects.get(ask.number);
+      law(had === undefined, `ask ${ask.number} takes effect once, but it had ${had} and now has ${key}`);
+      this.effects.set(ask.number, String(row.id));
+      const by = this.#callersOf(table, key, row);
+      const isTold = by.length === 1 && JSON.stringify(by[0]) === JSON.stringify(callerOf(ask));
+      law(isTold, `${table} ${key} was asked for by ask ${ask.number}, not by ${JSON.stringify(by)}`);
+      if (ask.ref === undefined) continue;
+      const { customerId, kind, refId } = ask.ref;
+      const claim = this.#rowsOf("claim").find((each) => each.ref_id === refId && each.kind === kind);
+      law(claim?.id === row.id && claim?.customer_id === customerId, `${table} ${key} has claimed its ref_id`);
+    }
+  }
+
+  /** Who asked for a new record, by its batch. */
+  #callersOf(table: string, key: string, row: Row): unknown[] {
+    const [batch] = this.#rowsOf("batch");
+    const callers = JSON.parse(String(batch?.callers)) as unknown[];
+    if (table === "transfer") return [callers[Number(row.caller)]];
+    const noted = JSON.parse(String(batch?.changes)) as Record<string, Record<string, string>>;
+    const numbers = noted[table]?.[key]?.split(" ").slice(2) ?? [];
+    return numbers.map((number) => callers[Number(number)]);
+  }
+
+  #askOf(row: Row): Ask | undefined {
+    const number = (row.metadata as { ask?: string } | null | undefined)?.ask ?? (row.memo as string | null);
+    return number === null || number === undefined
+      ? undefined
+      : must(this.#asks.get(Number(number)), "an ask is known");
+  }
+
+  /** Whether the profile was active before this commit, or is after it. */
+  #isActive(profile: unknown): boolean {
+    const after = this.#rowsOf("profile").find(({ id }) => id === profile);
+    return after?.status === "ACTIVE" || this.row("profile", String(profile)).now?.status === "ACTIVE";
+  }
+
+  #expected(id: string, cause: string): Moves {
+    switch (cause) {
+      case "deposit":
+        return this.#deposit(id);
+      case "transfer":
+        return this.#transfer(id);
+      case "conversion_created":
+      case "conversion_settled":
+      case "conversion_cancelled":
+        return this.#conversion(id, cause);
+      case "order_held":
+        return this.#hold(id);
+      case "order_filled":
+        return this.#match(id);
+      case "order_released":
+        return this.#release(id);
+      default:
+        throw new Error(`the model does not know ${cause}`);
+    }
+  }
+
+  #deposit(id: string): Moves {
+    const row = must(
+      this.#rowsOf("transfer").find((each) => each.id === id),
+      `a deposit ${id} has its record`,
+    );
+    const wish = this.#askOf(row)?.wish;
+    law(wish?.kind === "deposit", `deposit ${id} was asked for`);
+    const { profileId, asset, amount } = wish.request;
+    const a = amount as bigint;
+    const isCoin = catalogue.findAsset(asset)?.kind === "stablecoin";
+    if (!isCoin) return moves(["world", asset, "available", -a], [profileId, asset, "available", a]);
+    return moves(
+      ...([
+        ["world", "USD", "available", -a],
+        ["reserve", "USD", "available", a],
+      ] as const),
+      ...([
+        ["issuance", asset, "available", -a],
+        [profileId, asset, "available", a],
+      ] as const),
+    );
+  }
+
+  #transfer(id: string): Moves {
+    const rows = this.#rowsOf("transfer");
+    const debit = must(
+      rows.find((row) => row.id === id),
+      `transfer ${id} has its debit record`,
+    );
+    const wish = this.#askOf(debit)?.wish;
+    if (wish === undefined)
+      return this.#dust(
+        debit,
+        must(
+          rows.find((row) => row.id === siblingId(id as Uuid)),
+          "credit",
+        ),
+      );
+    law(wish.kind === "transfer", `transfer ${id} was asked for`);
+    const { from, to, asset, amount } = wish.request;
+    law(this.#isActive(from.profileId) && this.#isActive(to.profileId), `transfer ${id} is between active profiles`);
+    const a = amount as bigint;
+    return moves([from.profileId, asset, "available", -a], [to.profileId, asset, "available", a]);
+  }
+
+  /** What is left of a profile that is taken out of use. */
+  #dust({ profile_id, asset }: Row, credit: Row): Moves {
+    const after = this.#rowsOf("profile").find(({ id }) => id === profile_id);
+    law(after?.status === "INACTIVE", `profile ${profile_id} is taken out of use with its dust`);
+    const { available } = this.account(profile_id, asset).now ?? NOTHING;
+    const precision = must(
+      assets.find(({ code }) => code === asset),
+      "an asset",
+    ).precision;
+    law(available < 10n ** BigInt(18 - precision), `what is left to profile ${profile_id} of ${asset} is dust`);
+    return moves([profile_id, asset, "available", -available], [credit.profile_id, asset, "available", available]);
+  }
+
+  #conversion(id: string, cause: string): Moves {
+    const closed = cause !== "conversion_created";
+    const ownId = closed ? siblingId(id as Uuid) : id;
+    const row = must(
+      this.#rowsOf("conversion").find((each) => each.id === ownId),
+      `${cause} ${id} has its conversion`,
+    );
+    const wish = this.#askOf(row)?.wish;
+    law(wish?.kind === "convert", `conversion ${ownId} was asked for`);
+    const { profileId, recipientProfileId, sourceAsset, targetAsset } = wish.request;
+    const a = wish.request.amount as bigint;
+    const was = this.row("conversion", `${profileId}/${ownId}`).now?.status;
+    law(was === (closed ? "CREATED" : undefined), `${cause} of a conversion that was ${was}`);
+    if (!closed) {
+      law(this.#isActive(profileId) && this.#isActive(recipientProfileId ?? profileId), "it is of active profiles");
+      return moves([profileId, sourceAsset, "available", -a], [profileId, sourceAsset, "pending", a]);
+    }
+    if (cause === "conversion_cancelled") {
+      law(row.status === "CANCELLED", `conversion ${ownId} is cancelled`);
+      return moves([profileId, sourceAsset, "pending", -a], [profileId, sourceAsset, "available", a]);
+    }
+    law(row.status === "SETTLED", `conversion ${ownId} is settled`);
+    const burnt = [sourceAsset === "USD" ? "reserve" : "issuance", sourceAsset, "available", a] as const;
+    const issued = [targetAsset === "USD" ? "reserve" : "issuance", targetAsset, "available", -a] as const;
+    const paid = [recipientProfileId ?? profileId, targetAsset, "available", a] as const;
+    return moves([profileId, sourceAsset, "pending", -a], paid, burnt, issued);
+  }
+
+  #hold(id: string): Moves {
+    const row = must(
+      this.#rowsOf("orders").find((each) => each.id === id),
+      `a hold ${id} has its order`,
+    );
+    const wish = this.#askOf(row)?.wish;
+    law(wish?.kind === "order", `order ${id} was asked for`);
+    const { profileId, recipientProfileId, market: code, side, baseAmount, quoteAmount, price } = wish.request;
+    law(this.#isActive(profileId) && this.#isActive(recipientProfileId ?? profileId), "it is of active profiles");
+    const market = must(catalogue.findMarket(code), "a market");
+    const base = baseAmount as bigint | undefined;
+    const gross = (quoteAmount as bigint | undefined) ?? times(base ?? 0n, price?.amount ?? 0n);
+    const held = side === "SELL" ? (base ?? 0n) : gross + times(gross, units(row.taker_rate));
+    this.#orders.set(id, { held, filled: 0n, gross: 0n });
+    const asset = side === "SELL" ? market.base : market.quote;
+    return moves([profileId, asset, "available", -held], [profileId, asset, "trading", held]);
+  }
+
+  #match(id: string): Moves {
+    const executions = this.#rowsOf("execution");
+    const maker = must(
+      executions.find(
+        (row) => BigInt(String(row.id)) % 2n === 0n && matchJournalId(BigInt(String(row.id)) as ExecutionId) === id,
+      ),
+      `match ${id} has its executions`,
+    );
+    const taker = must(
+      executions.find((row) => BigInt(String(row.id)) === BigInt(String(maker.id)) + 1n),
+      `match ${id} has the taker's execution`,
+    );
+    const orderOf = ({ order_id }: Row): Row =>
+      must(
+        this.#rowsOf("orders").find((row) => row.id === order_id),
+        `order ${order_id} is in the batch of its match`,
+      );
+    const [making, taking] = [orderOf(maker), orderOf(taker)];
+    const [amount, price] = [units(maker.amount), units(maker.price)];
+    law(units(making.price) === price, `match ${id} is at the price of the order that rested`);
+    const limit = taking.price === null ? undefined : units(taking.price);
+    const isWithin = limit === undefined || (taking.side === "BUY" ? limit >= price : limit <= price);
+    law(isWithin, `match ${id} is within the taker's limit`);
+    law(making.customer_id !== taking.customer_id, `match ${id} is between two customers`);
+    const gross = times(amount, price);
+    const commission = times(gross, units(taking.taker_rate));
+    const promised = times(gross, units(making.maker_rebate));
+    const rebate = lesser(promised, commission);
+    const [buyer, seller] = taking.side === "BUY" ? [taking, making] : [making, taking];
+    const fee = (order: Row): bigint => (order === taking ? commission : 0n);
+    const reward = (order: Row): bigint => (order === making ? rebate : 0n);
+    const isLimit = buyer.price !== null;
+    const most = isLimit ? times(amount, units(buyer.price)) : gross;
+    const share = isLimit ? most + times(most, units(buyer.taker_rate)) : gross + fee(buyer);
+    this.#fill(String(buyer.id), share, amount, gross);
+    this.#fill(String(seller.id), amount, amount, gross);
+    const { base, quote } = must(catalogue.findMarket(String(maker.market)), "a market");
+    return moves(
+      [seller.profile_id, base, "trading", -amount],
+      [buyer.recipient_profile_id ?? buyer.profile_id, base, "available", amount],
+      [buyer.profile_id, quote, "trading", -share],
+      [buyer.profile_id, quote, "available", share - gross - fee(buyer) + reward(buyer)],
+      [seller.recipient_profile_id ?? seller.profile_id, quote, "available", gross - fee(seller) + reward(seller)],
+      ["fees", quote, "available", commission - rebate],
+    );
+  }
+
+  #fill(id: string, share: bigint, amount: bigint, gross: bigint): void {
+    const order = must(this.#orders.get(id), `order ${id} was placed`);
+    order.held -= share;
+    order.filled += amount;
+    order.gross += gross;
+    law(order.held >= 0n, `order ${id} pays from what it holds`);
+  }
+
+  #release(id: string): Moves {
+    const ownId = siblingId(id as Uuid);
+    const row = must(
+      this.#rowsOf("orders").find((each) => each.id === ownId),
+      `a release ${id} has its order`,
+    );
+    const order = must(this.#orders.get(ownId), `order ${ownId} was placed`);
+    const { held } = order;
+    order.held = 0n;
+    const market = must(catalogue.findMarket(String(row.market)), "a market");
+    const asset = row.side === "SELL" ? market.base : market.quote;
+    return moves([row.profile_id, asset, "trading", -held], [row.profile_id, asset, "available", held]);
+  }
+
+  #checkOrders(): void {
+    for (const row of this.#rowsOf("orders")) {
+      const order = this.#orders.get(String(row.id)) ?? { held: 0n, filled: 0n, gross: 0n };
+      const same =
+        units(row.held) === order.held && units(row.filled) === order.filled && units(row.filled_gross) === order.gross;
+      law(same, `order ${row.id} holds ${order.held} and has filled ${order.filled} for ${order.gross}`);
+      law(row.closed_at === null || order.held === 0n, `order ${row.id} is closed and holds nothing`);
+    }
+  }
+
+  #move(done: Moves): void {
+    const touched = new Map<string, AccountState>();
+    for (const [key, amount] of done) {
+      const [owner, asset, part] = key.split(" ") as [string, string, keyof AccountState];
+      const name = `${owner} ${asset}`;
+      const state = touched.get(name) ?? this.account(owner, asset).now ?? NOTHING;
+      touched.set(name, { ...state, [part]: state[part] + amount });
+    }
+    for (const [name, state] of touched) {
+      const [owner] = name.split(" ");
+      const isProfile = owner?.includes("-") === true;
+      law(
+        !isProfile || (state.available >= 0n && state.trading >= 0n && state.pending >= 0n),
+        `${name} is not overdrawn`,
+      );
+      historyOf(this.accounts, name).add(this.#at, state);
+    }
+  }
+}
+
+function lesser(a: bigint, b: bigint): bigint {
+  if (a < b) return a;
+  return b;
+}

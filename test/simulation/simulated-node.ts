@@ -1,0 +1,165 @@
+/** One process of the service, but for HTTP: the real lane, front doors, settlement and engines on a simulated database. */
+import type { Catalogue } from "../../src/catalogue/catalogue.ts";
+import type { MarketCode } from "../../src/catalogue/market.ts";
+import { type Conversions, createConversions } from "../../src/conversions/conversions.ts";
+import { Settlement } from "../../src/conversions/settlement.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { createEngines, type Engines } from "../../src/exchange/engines.ts";
+import { Fees } from "../../src/exchange/fees.ts";
+import { haltMarket, resumeMarket } from "../../src/exchange/halt.ts";
+import type { OrderId } from "../../src/exchange/order.ts";
+import { cancel, place } from "../../src/exchange/orders.ts";
+import type { OrderRequest } from "../../src/exchange/place-order.ts";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import type { Caller } from "../../src/ledger/caller.ts";
+import { Unavailable } from "../../src/ledger/decision.ts";
+import { Lane } from "../../src/ledger/lane.ts";
+import { asFault, DatabaseAway, tookTooLong } from "../../src/postgres/database.ts";
+import type { Clock, Instant } from "../../src/std/clock.ts";
+import { IdSource } from "../../src/std/id.ts";
+import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
+import type { Random } from "../support/random.ts";
+import { SimulatedDatabase } from "./simulated-database.ts";
+import type { SimulatedPostgres } from "./simulated-postgres.ts";
+import type { Process, VirtualTime } from "./virtual-time.ts";
+import type { Weather } from "./weather.ts";
+
+export interface NodeParts {
+  readonly name: string;
+  readonly time: VirtualTime;
+  readonly postgres: SimulatedPostgres;
+  readonly weather: Weather;
+  readonly random: Random;
+  readonly catalogue: Catalogue;
+  readonly leaseMs: number;
+  readonly settlementDelayMs: number;
+  readonly tell: (words: string) => void;
+  /** Told of what can only be a bug. */
+  readonly onBug: (error: unknown) => void;
+}
+
+export class SimulatedNode implements Process {
+  readonly name: string;
+  readonly database: SimulatedDatabase;
+  readonly transfers: Transfers;
+  readonly conversions: Conversions;
+  readonly engines: Engines;
+  readonly lane: Lane;
+  readonly #parts: NodeParts;
+  readonly #settlement: Settlement;
+  readonly #ids: IdSource;
+  readonly #clock: Clock;
+  readonly #fees: Fees;
+  isDead = false;
+  pausedUntil = 0;
+  isServing = false;
+  clockAheadMs = 0;
+
+  constructor(parts: NodeParts) {
+    const { name, time, postgres, weather, random, catalogue, leaseMs, tell, onBug } = parts;
+    this.#parts = parts;
+    this.name = name;
+    this.#clock = { now: () => Math.floor(time.now + this.clockAheadMs) as Instant };
+    this.database = new SimulatedDatabase(postgres, weather, this, ({ kind, lateMs }, text) => {
+      tell(`${name}: ${kind}${kind === "late" ? ` ${lateMs} ms` : ""}: ${text.slice(0, 60).replace(/\s+/g, " ")}`);
+    });
+    const fill = (bytes: Uint8Array): void => {
+      for (let i = 0; i < bytes.length; i += 1) bytes[i] = random(256);
+    };
+    this.#ids = new IdSource(this.#clock, { fill });
+    const shared = { database: this.database.asDatabase(), clock: this.#clock, catalogue, ids: this.#ids };
+    this.lane = new Lane({
+      ...shared,
+      holder: name,
+      bounds: { leaseMs },
+      log: (event) => {
+        const error = "error" in event ? `: ${event.error.message}` : "";
+        tell(`${name}: lane ${event.kind}${error}`);
+        if (event.kind === "command_failed") onBug(event.error);
+      },
+    });
+    const onError = (error: unknown): void => {
+      if (!isFault(error)) onBug(error);
+    };
+    this.#settlement = new Settlement({ ...shared, lane: this.lane, delayMs: parts.settlementDelayMs, onError });
+    this.transfers = createTransfers({ ...shared, lane: this.lane });
+    this.conversions = createConversions({
+      ...shared,
+      lane: this.lane,
+      onCreated: (conversion) => this.#settlement.created(conversion),
+    });
+    this.#fees = new Fees(shared);
+    this.engines = createEngines({
+      ...shared,
+      lane: this.lane,
+      holder: name,
+      leaseMs,
+      log: (event) => {
+        const error = "error" in event ? event.error : undefined;
+        tell(`${name}: ${event.kind} ${event.market}${error === undefined ? "" : `: ${error.message}`}`);
+        if (error !== undefined && !isFault(error) && error.name !== "StaleBook") onBug(error);
+      },
+    });
+  }
+
+  /** Starts when the database lets it, and tries again until then. */
+  async start(): Promise<void> {
+    for (;;) {
+      try {
+        await this.lane.start();
+        break;
+      } catch (error) {
+        if (!isFault(asFault(error))) this.#parts.onBug(error);
+        await new Promise((resolve) => void this.#parts.time.afterFor(this, 500, () => resolve(undefined)));
+      }
+    }
+    this.#settlement.start();
+    this.engines.start();
+    this.isServing = true;
+  }
+
+  /** In the order in which the service does it. */
+  async stop(): Promise<void> {
+    this.isServing = false;
+    await this.engines.stop();
+    await this.#settlement.stop();
+    await this.lane.stop();
+  }
+
+  kill(): void {
+    this.isServing = false;
+    this.isDead = true;
+    this.database.hangUp();
+  }
+
+  async place(request: OrderRequest, caller: Caller) {
+    const outcome = await place(this.#exchangeParts(), request, caller);
+    if (outcome.kind === "done" && outcome.value.closedAt === undefined) this.engines.wake(outcome.value.market);
+    return outcome;
+  }
+
+  async cancelOrder(customerId: CustomerId, profileId: ProfileId, id: OrderId, caller: Caller) {
+    const outcome = await cancel(this.#exchangeParts(), customerId, profileId, id, caller);
+    if (outcome.kind === "done") this.engines.wake(outcome.value);
+    return outcome;
+  }
+
+  halt(market: MarketCode, caller: Caller) {
+    return this.lane.execute(haltMarket(market, caller));
+  }
+
+  resume(market: MarketCode, caller: Caller) {
+    return this.lane.execute(resumeMarket(market, caller));
+  }
+
+  #exchangeParts() {
+    const { catalogue } = this.#parts;
+    const database = this.database.asDatabase();
+    return { database, lane: this.lane, catalogue, ids: this.#ids, clock: this.#clock, fees: this.#fees };
+  }
+}
+
+/** What a caller hears as 503: the world has failed, and it may be tried again. */
+export function isFault(error: unknown): boolean {
+  return error instanceof Unavailable || error instanceof DatabaseAway || tookTooLong(error);
+}

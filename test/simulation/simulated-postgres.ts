@@ -1,0 +1,245 @@
+/**
+ * PostgreSQL as far as Parbook needs it, in memory: sessions that do what they are sent one after the other,
+ * transactions that become visible at once or never, row locks, READ COMMITTED. How long things take, and whether a
+ * commit that was under way when the server died is there afterwards, is chosen by the seed.
+ */
+import type { Instant } from "../../src/std/clock.ts";
+import { knownStatement } from "./known-statements.ts";
+import { type Holder, RowLocks } from "./row-locks.ts";
+import type { Run, Statement } from "./statement.ts";
+import { checkRow, keyOfRow, type Row, serverFault, Tables, type Write } from "./tables.ts";
+import type { Timer, VirtualTime } from "./virtual-time.ts";
+
+/** A transaction that has just become visible: what was there before, and what is now. */
+export interface Commit {
+  /** Whose session it was. */
+  readonly by: string;
+  readonly changes: readonly (Write & { readonly before: Row | undefined })[];
+}
+
+/** How long things take on the server, and what becomes of a commit that a crash cuts off. */
+export interface Pace {
+  executeMs(): number;
+  commitMs(): number;
+  isFlushedAtCrash(): boolean;
+}
+
+export interface SessionSettings {
+  /** Who has opened it. */
+  readonly client: string;
+  readonly lockMs: number;
+  readonly idleInTransactionMs: number;
+}
+
+class Transaction implements Holder {
+  waitsFor: string | undefined;
+  readonly writes: Write[] = [];
+  pages: Row[] = [];
+}
+
+export class SimulatedPostgres {
+  readonly tables = new Tables();
+  readonly time: VirtualTime;
+  readonly locks: RowLocks;
+  readonly pace: Pace;
+  isUp = true;
+  readonly sessions = new Set<Session>();
+  readonly #listeners: ((commit: Commit) => void)[] = [];
+  readonly #onUnknown: (error: Error) => void;
+
+  constructor(time: VirtualTime, pace: Pace, onUnknown: (error: Error) => void) {
+    this.time = time;
+    this.locks = new RowLocks(time);
+    this.pace = pace;
+    this.#onUnknown = onUnknown;
+  }
+
+  onCommit(listener: (commit: Commit) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** The server dies: transactions that were open never happened. */
+  crash(): void {
+    this.isUp = false;
+    for (const session of [...this.sessions]) session.kill();
+  }
+
+  restart(): void {
+    this.isUp = true;
+  }
+
+  statement(text: string): Statement {
+    try {
+      return knownStatement(text);
+    } catch (error) {
+      // The simulation is out of date: no fault that the code under test could do anything about.
+      this.#onUnknown(error as Error);
+      throw error;
+    }
+  }
+
+  apply(transaction: Transaction, by: string): void {
+    const changes = transaction.writes.map((write) => ({ ...write, before: this.tables.get(write.table, write.key) }));
+    for (const write of transaction.writes) this.tables.apply(write);
+    this.locks.release(transaction);
+    if (changes.length > 0) for (const listener of this.#listeners) listener({ by, changes });
+  }
+}
+
+interface Message {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly answer: (result: Row[] | Error) => void;
+}
+
+/** One backend. It is not told that its client has gone before it has done all that was sent. */
+export class Session {
+  readonly #postgres: SimulatedPostgres;
+  readonly #settings: SessionSettings;
+  readonly #line: Message[] = [];
+  #transaction: Transaction | undefined;
+  /** In an explicit transaction, after a failure: nothing but its end is taken. */
+  #hasFailed = false;
+  #isExplicit = false;
+  #isServing = false;
+  #isOver = false;
+  #isHungUp = false;
+  #isCommitting = false;
+  #idle: Timer | undefined;
+  #onKilled: () => void = () => undefined;
+
+  constructor(postgres: SimulatedPostgres, settings: SessionSettings) {
+    this.#postgres = postgres;
+    this.#settings = settings;
+    postgres.sessions.add(this);
+  }
+
+  /** Told when the server ends the session. */
+  onKilled(tell: () => void): void {
+    this.#onKilled = tell;
+  }
+
+  submit(message: Message): void {
+    if (this.#isOver) return;
+    this.#idle?.cancel();
+    this.#line.push(message);
+    if (!this.#isServing) void this.#serve();
+  }
+
+  /** The client has gone; what it has sent is done all the same. */
+  hangUp(): void {
+    this.#isHungUp = true;
+    if (!this.#isServing) this.#end();
+  }
+
+  /** The server ends it, whatever it is doing. A commit that is under way may be durable. */
+  kill(): void {
+    if (this.#isOver) return;
+    const transaction = this.#transaction;
+    if (transaction !== undefined && this.#isCommitting && this.#postgres.pace.isFlushedAtCrash()) {
+      this.#transaction = undefined;
+      this.#postgres.apply(transaction, this.#settings.client);
+    }
+    this.#end();
+    this.#onKilled();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#idle?.cancel();
+    this.#postgres.sessions.delete(this);
+    this.#rollBack();
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true;
+    for (let next = this.#line.shift(); next !== undefined; next = this.#line.shift()) {
+      const result = await this.#execute(next);
+      if (this.#isOver) return;
+      next.answer(result);
+    }
+    this.#isServing = false;
+    if (this.#isHungUp) this.#end();
+    else if (this.#isExplicit) {
+      this.#idle = this.#postgres.time.after(this.#settings.idleInTransactionMs, () => this.kill());
+    }
+  }
+
+  async #execute({ text, values }: Message): Promise<Row[] | Error> {
+    try {
+      await this.#postgres.time.pause(this.#postgres.pace.executeMs());
+      if (this.#isOver) return [];
+      if (text === "begin") {
+        this.#isExplicit = true;
+        return [];
+      }
+      if (text === "commit") return await this.#commitExplicit();
+      if (this.#hasFailed) throw serverFault("25P02", "current transaction is aborted");
+      const rows = await this.#postgres.statement(text)(this.#run(), values);
+      if (!this.#isExplicit) await this.#commit();
+      return rows;
+    } catch (error) {
+      if (this.#isExplicit) this.#hasFailed = true;
+      else this.#rollBack();
+      return error as Error;
+    }
+  }
+
+  async #commitExplicit(): Promise<Row[]> {
+    const hasFailed = this.#hasFailed;
+    this.#isExplicit = false;
+    this.#hasFailed = false;
+    if (hasFailed) this.#rollBack();
+    else await this.#commit();
+    return [{ command: hasFailed ? "ROLLBACK" : "COMMIT" }];
+  }
+
+  async #commit(): Promise<void> {
+    const transaction = this.#transaction;
+    if (transaction === undefined) return;
+    if (transaction.writes.length > 0) {
+      this.#isCommitting = true;
+      await this.#postgres.time.pause(this.#postgres.pace.commitMs());
+      this.#isCommitting = false;
+    }
+    if (this.#transaction !== transaction) return;
+    this.#transaction = undefined;
+    this.#postgres.apply(transaction, this.#settings.client);
+  }
+
+  #rollBack(): void {
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    if (transaction === undefined) return;
+    this.#postgres.locks.breakOff(transaction);
+    this.#postgres.locks.release(transaction);
+  }
+
+  #run(): Run {
+    this.#transaction ??= new Transaction();
+    const transaction = this.#transaction;
+    const { tables, time, locks } = this.#postgres;
+    const mostMs = this.#settings.lockMs;
+    return {
+      tables,
+      get now() {
+        return time.now as Instant;
+      },
+      lock: async (table, key, mode) => {
+        await locks.take(transaction, `${table}/${key}`, mode, mostMs);
+        if (this.#isOver) throw serverFault("57P01", "terminating connection due to administrator command");
+      },
+      write: (table, row) => {
+        checkRow(table, row);
+        transaction.writes.push({ table, key: keyOfRow(table, row), row, writtenAt: time.now });
+      },
+      remove: (table, row) => {
+        transaction.writes.push({ table, key: keyOfRow(table, row), row: undefined, writtenAt: time.now });
+      },
+      declare: (rows) => {
+        transaction.pages = rows;
+      },
+      fetch: () => transaction.pages,
+    };
+  }
+}

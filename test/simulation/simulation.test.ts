@@ -1,0 +1,37 @@
+/**
+ * Seeds of the whole system (docs/testing.md). `SIMULATION_SEEDS` and `SIMULATION_SEED` say how many, and from which on:
+ * `npm run simulate -- --seeds 100000` sets them.
+ */
+import { expect, test } from "vitest";
+import { simulate } from "./simulation.ts";
+
+const first = Number(process.env.SIMULATION_SEED ?? 1);
+const count = Number(process.env.SIMULATION_SEEDS ?? 300);
+/** Some at a time, so that the runner hears of them. */
+const AT_A_TIME = 50;
+const parts = Array.from({ length: Math.ceil(count / AT_A_TIME) }, (_, i) => {
+  const from = first + i * AT_A_TIME;
+  return { from, to: Math.min(from + AT_A_TIME, first + count) - 1 };
+});
+
+test.each(parts)(
+  "whatever goes wrong, answers stay true and everything comes to an end: seeds $from to $to",
+  { timeout: 300_000 },
+  async ({ from, to }) => {
+    for (let seed = from; seed <= to; seed += 1) await simulate(seed);
+  },
+);
+
+test("a seed replays exactly", async () => {
+  const [once, again] = [await simulate(54), await simulate(54)];
+  expect(again.digest).toBe(once.digest);
+  expect(once.figures.voids).toBeGreaterThan(1);
+});
+
+/** Each of these found something once. What a seed does changes with the workload, so they are kept for their kinds. */
+test.each([["the network swallows the question for the time with which a lane opens its connection", 49]])(
+  "%s: seed %d",
+  async (_, seed) => {
+    await simulate(seed);
+  },
+);

@@ -1,0 +1,132 @@
+/** The tables of the simulated PostgreSQL: rows as its driver gives them, the constraints that refuse them. */
+import pg from "pg";
+import { must } from "../../src/std/assert.ts";
+
+/** `numeric` and `bigint` as text, `timestamptz` as an instant, `bytea` as a buffer, `jsonb` parsed, `json` as text. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The columns of each table's primary key, and the name of its constraint where it is not the usual one. */
+const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
+  account: ["owner_id", "asset"],
+  batch: ["slot", "n"],
+  claim: ["customer_id", "kind", "ref_id"],
+  conversion: ["profile_id", "id"],
+  execution: ["profile_id", "id"],
+  fee_agreement: ["customer_id", "market"],
+  lease: ["name"],
+  market: ["code"],
+  market_head: ["market"],
+  order_cancel: ["profile_id", "order_id"],
+  orders: ["profile_id", "id"],
+  posting: ["owner_id", "asset", "seq"],
+  profile: ["id"],
+  traded_day: ["customer_id", "day", "market"],
+  transfer: ["profile_id", "id"],
+};
+
+const TABLE_NAMES = Object.keys(PRIMARY_KEYS);
+
+export function primaryKey(table: string): readonly string[] {
+  return must(PRIMARY_KEYS[table], `the simulated database has a table ${table}`);
+}
+
+export function keyOfRow(table: string, row: Row): string {
+  return primaryKey(table)
+    .map((column) => String(row[column]))
+    .join("/");
+}
+
+/** Of a row, these columns. */
+export function pick(row: Row, columns: string): Row {
+  return Object.fromEntries(columns.split(", ").map((column) => [column, row[column] ?? null]));
+}
+
+/** A row that a transaction is about to leave behind; undefined when it takes the row away. */
+export interface Write {
+  readonly table: string;
+  readonly key: string;
+  readonly row: Row | undefined;
+  /** By the database's clock; its commit may be a while later. */
+  readonly writtenAt: number;
+}
+
+export class Tables {
+  readonly #tables = new Map<string, Map<string, Row>>(TABLE_NAMES.map((name) => [name, new Map()]));
+
+  get(table: string, key: string): Row | undefined {
+    return this.#of(table).get(key);
+  }
+
+  rows(table: string): Row[] {
+    return [...this.#of(table).values()];
+  }
+
+  apply({ table, key, row }: Pick<Write, "table" | "key" | "row">): void {
+    if (row === undefined) this.#of(table).delete(key);
+    else this.#of(table).set(key, row);
+  }
+
+  #of(table: string): Map<string, Row> {
+    return must(this.#tables.get(table), `the simulated database has a table ${table}`);
+  }
+}
+
+/** An error as PostgreSQL sends it. */
+export function serverFault(code: string, message: string, constraint?: string): Error {
+  const error = new pg.DatabaseError(message, message.length, "error");
+  error.code = code;
+  if (constraint !== undefined) error.constraint = constraint;
+  return error;
+}
+
+export function uniqueViolation(table: string): Error {
+  const constraint = `${table}_pkey`;
+  return serverFault("23505", `duplicate key value violates unique constraint "${constraint}"`, constraint);
+}
+
+type Check = readonly [constraint: string, holds: (row: Row) => boolean];
+
+const amount = (value: unknown): number => Math.sign(Number(value));
+
+/** In the order in which PostgreSQL looks at them: by name. */
+const CHECKS: Readonly<Record<string, readonly Check[]>> = {
+  account: [
+    ["account_pending_check", (row) => amount(row.pending) >= 0],
+    ["account_seq_check", (row) => amount(row.seq) >= 0],
+    ["account_trading_check", (row) => amount(row.trading) >= 0],
+    ["house_has_one_part", (row) => row.house === null || (amount(row.trading) === 0 && amount(row.pending) === 0)],
+    [
+      "not_overdrawn",
+      (row) => amount(row.available) >= 0 || ["world", "reserve", "issuance"].includes(String(row.house)),
+    ],
+  ],
+  batch: [
+    ["chain_broken", (row) => row.predecessor === 1 || row.n === "0"],
+    ["refs_taken", (row) => row.refs === row.refs_expected],
+    ["states_moved", (row) => row.states === row.states_expected],
+    ["too_late", (row) => row.in_time === true],
+  ],
+  conversion: [
+    ["conversion_check", (row) => (row.status === "SETTLED") === (row.settled_at !== null)],
+    ["conversion_check1", (row) => (row.status === "CANCELLED") === (row.cancelled_at !== null)],
+  ],
+  orders: [
+    [
+      "closed_orders_hold_nothing",
+      (row) => {
+        const isClosed = ["FILLED", "CANCELLED", "REJECTED", "EXPIRED"].includes(String(row.status));
+        return (row.closed_at !== null) === isClosed && (!isClosed || amount(row.held) === 0);
+      },
+    ],
+  ],
+  profile: [["profile_awaited_check", (row) => amount(row.awaited) >= 0]],
+};
+
+/** Throws as PostgreSQL does when the row breaks a CHECK of its table. */
+export function checkRow(table: string, row: Row): void {
+  for (const [constraint, holds] of CHECKS[table] ?? []) {
+    if (holds(row)) continue;
+    const message = `new row for relation "${table}" violates check constraint "${constraint}"`;
+    throw serverFault("23514", message, constraint);
+  }
+}

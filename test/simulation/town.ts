@@ -1,0 +1,51 @@
+/** Who and what there is in a simulation: few customers, few profiles and few assets, so that everything collides. */
+import { readFileSync } from "node:fs";
+import type { Catalogue } from "../../src/catalogue/catalogue.ts";
+import { feeTierOf, type Market, marketOf } from "../../src/catalogue/market.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import type { Asset } from "../../src/money/asset.ts";
+
+const file = JSON.parse(readFileSync(new URL("../../catalogue.json", import.meta.url), "utf8")) as {
+  readonly assets: readonly Asset[];
+  readonly markets: readonly Readonly<Record<string, string | number>>[];
+  readonly fee_tiers: readonly Readonly<Record<string, string>>[];
+};
+
+const ASSETS = ["BTC", "PYUSD", "USD", "USDP"];
+const MARKETS = ["BTCUSD"];
+
+export const assets: readonly Asset[] = file.assets
+  .filter(({ code }) => ASSETS.includes(code))
+  .sort((a, b) => (a.code < b.code ? -1 : 1));
+
+const tiers = file.fee_tiers.map(feeTierOf);
+/** With the numbers that they have in earnest. */
+export const markets: readonly Market[] = file.markets
+  .map((market, i) => marketOf({ ...market, number: i + 1 }, tiers))
+  .filter(({ code }) => MARKETS.includes(code));
+
+export const catalogue: Catalogue = {
+  findAsset: (code) => assets.find((asset) => asset.code === code),
+  findMarket: (code) => markets.find((market) => market.code === code),
+  listAssets: () => assets,
+  listMarkets: () => markets,
+  close: () => undefined,
+};
+
+export interface Resident {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+  readonly kind: "DEFAULT" | "NORMAL";
+}
+
+const id = (customer: number, profile: number): string => `00000000-0000-7000-8000-0000000${customer}0${profile}00`;
+
+/** Two customers with three profiles each. */
+export const residents: readonly Resident[] = [1, 2].flatMap((customer) =>
+  [1, 2, 3].map((profile) => ({
+    customerId: id(customer, 0) as CustomerId,
+    profileId: id(customer, profile) as ProfileId,
+    kind: profile === 1 ? ("DEFAULT" as const) : ("NORMAL" as const),
+  })),
+);

@@ -1,0 +1,207 @@
+/**
+ * Time that goes on only when there is something to do. The timers of Node, `performance.now` and `Math.random` are replaced while a
+ * simulation runs, so the code under test is as it is; one event is done at a time, with all that follows from it, and
+ * the next one is chosen by its time and its number alone: a seed replays exactly.
+ *
+ * Every event belongs to a process, or to the world. What a process that was killed had planned never happens; what one
+ * that is stopped had planned happens when it wakes up.
+ */
+import type { Random } from "../support/random.ts";
+
+/** Whose events are not done, or not now. */
+export interface Process {
+  readonly name: string;
+  readonly isDead: boolean;
+  /** In virtual milliseconds. */
+  readonly pausedUntil: number;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+/** 21 November 2026, in the morning. */
+const BEGINNING = Date.UTC(2026, 10, 21, 9, 0, 0);
+
+class Event implements Timer {
+  at: number;
+  /** When it was planned for: what waits for a process to wake up is done in this order. */
+  readonly due: number;
+  readonly order: number;
+  readonly owner: Process | undefined;
+  readonly run: () => void;
+  isCancelled = false;
+
+  constructor(at: number, order: number, owner: Process | undefined, run: () => void) {
+    this.at = at;
+    this.due = at;
+    this.order = order;
+    this.owner = owner;
+    this.run = run;
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+  }
+}
+
+/** What `setTimeout` and its like answer. */
+class Handle {
+  timer: Timer | undefined;
+
+  unref(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+}
+
+const REPLACED = [
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+  "clearTimeout",
+  "clearInterval",
+  "clearImmediate",
+] as const;
+
+const turnOfTheLoop = globalThis.setImmediate;
+
+export class VirtualTime {
+  readonly #events: Event[] = [];
+  #now = BEGINNING;
+  #order = 0;
+  /** Whose event is being done: what is planned meanwhile is his too. */
+  #owner: Process | undefined;
+
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Since the beginning, in milliseconds. */
+  get elapsed(): number {
+    return this.#now - BEGINNING;
+  }
+
+  /** Plans something for the world. */
+  after(ms: number, run: () => void): Timer {
+    return this.#plan(ms, undefined, run);
+  }
+
+  /** Plans something that a process does, or that reaches it. */
+  afterFor(owner: Process, ms: number, run: () => void): Timer {
+    return this.#plan(ms, owner, run);
+  }
+
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.after(ms, resolve));
+  }
+
+  /** Does what is planned until the condition holds; false when it did not within so long. */
+  async goOnUntil(holds: () => boolean, mostMs: number): Promise<boolean> {
+    const end = this.#now + mostMs;
+    while (!holds()) {
+      const event = this.#takeNext(end);
+      if (event === undefined) return holds();
+      this.#owner = event.owner;
+      event.run();
+      // All that follows from the event in this turn is done before the next one.
+      await new Promise<void>((resolve) => void turnOfTheLoop(resolve));
+      this.#owner = undefined;
+    }
+    return true;
+  }
+
+  /** Puts virtual timers and chance in the place of the real ones. Returns how to undo it. */
+  replaceTimers(random: Random): () => void {
+    const kept = new Map(REPLACED.map((name) => [name, globalThis[name]]));
+    const { random: realRandom } = Math;
+    const { now: realNow } = performance;
+    const start =
+      (every: boolean) =>
+      (run: (...values: unknown[]) => void, ms?: number, ...values: unknown[]) => {
+        const handle = new Handle();
+        const owner = this.#owner;
+        const go = (): void => {
+          if (every) handle.timer = this.#plan(ms ?? 1, owner, go);
+          run(...values);
+        };
+        handle.timer = this.#plan(ms ?? 1, owner, go);
+        return handle;
+      };
+    const stop = (handle: unknown): void => {
+      if (handle instanceof Handle) handle.timer?.cancel();
+    };
+    const soon = (run: (...values: unknown[]) => void, ...values: unknown[]) => start(false)(run, 0, ...values);
+    const virtual = [start(false), start(true), soon, stop, stop, stop];
+    for (const [i, name] of REPLACED.entries()) Object.assign(globalThis, { [name]: virtual[i] });
+    Math.random = () => random(2 ** 30) / 2 ** 30;
+    performance.now = () => this.elapsed;
+    return () => {
+      for (const [name, real] of kept) Object.assign(globalThis, { [name]: real });
+      Math.random = realRandom;
+      performance.now = realNow;
+    };
+  }
+
+  #plan(ms: number, owner: Process | undefined, run: () => void): Timer {
+    const event = new Event(this.#now + Math.max(0, ms), this.#order++, owner, run);
+    this.#push(event);
+    return event;
+  }
+
+  #takeNext(end: number): Event | undefined {
+    for (;;) {
+      const first = this.#events[0];
+      if (first === undefined || first.at > end) return undefined;
+      const event = this.#pop();
+      if (event.isCancelled || event.owner?.isDead === true) continue;
+      if (event.owner !== undefined && event.owner.pausedUntil > event.at) {
+        event.at = event.owner.pausedUntil;
+        this.#push(event);
+        continue;
+      }
+      this.#now = event.at;
+      return event;
+    }
+  }
+
+  // A heap, the earliest first; of equal times the one that was planned first.
+
+  #push(event: Event): void {
+    const heap = this.#events;
+    let i = heap.push(event) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (isBefore(heap[parent] as Event, event)) break;
+      heap[i] = heap[parent] as Event;
+      i = parent;
+    }
+    heap[i] = event;
+  }
+
+  #pop(): Event {
+    const heap = this.#events;
+    const first = heap[0] as Event;
+    const last = heap.pop() as Event;
+    if (heap.length === 0) return first;
+    let i = 0;
+    for (;;) {
+      let child = 2 * i + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child += 1;
+      if (isBefore(last, heap[child] as Event)) break;
+      heap[i] = heap[child] as Event;
+      i = child;
+    }
+    heap[i] = last;
+    return first;
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  if (a.at !== b.at) return a.at < b.at;
+  return a.due < b.due || (a.due === b.due && a.order < b.order);
+}
