@@ -17,6 +17,8 @@ const BUFFER_BYTES = 65_536;
 const MOST_IN_LINE = 20_000;
 /** A timer of Node is late by up to this; what is due earlier is waited for in turns of the event loop. */
 const TIMER_MS = 1.5;
+/** How long the last answers may take, once nothing more is sent. */
+const LAST_ANSWERS_MS = 30_000;
 /** Above this rate the turns would take a core for themselves: requests are then sent in small groups. */
 const MOST_EXACT_PER_SECOND = 500;
 const HEAD_END = "\r\n\r\n";
@@ -38,7 +40,7 @@ export async function closedLoop(url, { connections, seconds, next }) {
   };
   run.start(again);
   for (const connection of run.connections) again(connection);
-  return run.finished();
+  return run.finished(seconds * 1_000);
 }
 
 /** `rate` requests a second. */
@@ -57,7 +59,7 @@ export async function openLoop(url, { connections, seconds, rate, next }) {
     await until(due, rate <= MOST_EXACT_PER_SECOND);
     const connection = free.pop();
     if (connection !== undefined) run.send(connection, next(), due);
-    else if (line.push(due) > MOST_IN_LINE) throw new Error(`${rate} requests a second are more than can be answered`);
+    else if (line.push(due) > MOST_IN_LINE) run.fail(new Error(`${rate} a second are more than can be answered`));
   }
   return run.finished();
 }
@@ -105,11 +107,17 @@ class Run {
     connection.socket.write(request, "latin1");
   }
 
-  /** When nothing is under way any more. Times in milliseconds, CPU in microseconds for each answer. */
-  async finished() {
+  /**
+   * When nothing is under way any more; more may be sent for so long. Times in milliseconds, CPU in microseconds for each
+   * answer.
+   */
+  async finished(sendingMs = 0) {
     this.#isEnding = true;
     if (this.#underWay === 0) this.#done.resolve();
+    const late = () => this.fail(new Error(`${this.#underWay} requests were not answered`));
+    const timer = setTimeout(late, sendingMs + LAST_ANSWERS_MS);
     await this.#done.promise.finally(() => {
+      clearTimeout(timer);
       for (const { socket } of this.connections) socket.destroy();
     });
     const { user, system } = process.cpuUsage(this.#cpu);
@@ -139,9 +147,9 @@ class Run {
       connection.socket.once("connect", () => resolve(connection));
       connection.socket.once("error", (error) => {
         reject(error);
-        this.#fail(error);
+        this.fail(error);
       });
-      connection.socket.once("close", () => this.#fail(new Error("the server closed a connection")));
+      connection.socket.once("close", () => this.fail(new Error("the server closed a connection")));
     });
   }
 
@@ -150,13 +158,13 @@ class Run {
     this.#answered += 1;
     this.#last = performance.now();
     this.#times.record(Math.max(1, Math.round((this.#last - connection.since) * 1_000)));
-    if (status < 200 || status > 299) return this.#fail(new Error(`an answer was not as expected: ${head}`));
+    if (status < 200 || status > 299) return this.fail(new Error(`an answer was not as expected: ${head}`));
     this.#onFree(connection);
     if (this.#isEnding && this.#underWay === 0) this.#done.resolve();
     return undefined;
   }
 
-  #fail(error) {
+  fail(error) {
     this.failure ??= error;
     this.#done.reject(error);
   }

@@ -9,6 +9,7 @@ import { makeProfiles } from "./service.mjs";
 const MARKET = "ETHUSD";
 const PROFILES = 1_000;
 const TRADERS = 100;
+const WAITED_FOR_MS = 60_000;
 
 export class Parties {
   service;
@@ -76,11 +77,13 @@ export class Parties {
   }
 
   async #untilNone(text) {
-    for (;;) {
+    const end = performance.now() + WAITED_FOR_MS;
+    while (performance.now() < end) {
       const [{ waiting }] = await this.service.ask("rows", { text });
       if (Number(waiting) === 0) return;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
+    throw new Error(`work was still waiting after ${WAITED_FOR_MS} ms`);
   }
 
   /** What was made under this name. */

@@ -37,7 +37,11 @@ export async function compareWithRecorded({ rows, options, isToRecord }) {
   return undefined;
 }
 
-const ratiosAfter = async (rows, options) => ratiosOf(SHORT_RATIOS, await inRounds(rows, options));
+async function ratiosAfter(rows, options) {
+  const { results, failures } = await inRounds(rows, options);
+  for (const { name, error } of failures) throw new Error(`a row failed: ${name}`, { cause: error });
+  return ratiosOf(SHORT_RATIOS, results);
+}
 
 const lowOf = (ratios, recorded) => ratios.filter(({ name, value }) => value < LEAST_PART * (recorded[name] ?? 0));
 

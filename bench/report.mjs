@@ -28,9 +28,10 @@ export function machine() {
 }
 
 /** The tables of a run, for `print` and `document` alike. */
-function tablesOf({ rows, ratios, process: ours }) {
+function tablesOf({ rows, ratios, failures, process: ours }) {
   return [
     [ROW_HEADER, rows.map(rowCells)],
+    [["failed, and left out", "why"], failures.map(({ name, error }) => [name, error.split("\n")[0]])],
     [RATIO_HEADER, ratios.map(ratioCells)],
     [["the process", ""], Object.entries(ours)],
   ];

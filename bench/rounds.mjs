@@ -1,19 +1,36 @@
 /**
  * Runs rows in rounds that alternate, so that a machine that is slower for a while is so for all of them; every other
  * round goes backwards. Beside what a row says of itself it is noted what it has cost.
+ *
+ * A row that fails is tried once more at once. When it fails again it is given up, with all that it had measured, and
+ * the others go on.
  */
 import { databaseCpu } from "./service.mjs";
 
-/** Rows are `{ id, name, parties, prepare, run }`. Calls `onRound(number)` before each round. Answers figures by row. */
-export async function inRounds(rows, { rounds, seconds, onRound = () => undefined }) {
+/**
+ * Rows are `{ id, name, parties, prepare, run }`. Calls `onRound(number)` before each round; no round begins that would
+ * not be done by `endsAt`, but the first. Answers figures by row, and why rows failed.
+ */
+export async function inRounds(rows, { rounds, seconds, endsAt = Infinity, onRound = () => undefined }) {
   const results = new Map(rows.map(({ id }) => [id, []]));
+  const failures = [];
+  const began = performance.now();
   for (let round = 0; round < rounds; round += 1) {
+    const now = performance.now();
+    if (round > 0 && now + (now - began) / round > endsAt) break;
     onRound(round + 1);
     for (const row of round % 2 === 0 ? rows : rows.toReversed()) {
-      results.get(row.id).push(await withItsCost(row, seconds));
+      const figures = results.get(row.id);
+      if (figures === undefined) continue;
+      try {
+        figures.push(await withItsCost(row, seconds).catch(() => withItsCost(row, seconds)));
+      } catch (error) {
+        results.delete(row.id);
+        failures.push({ id: row.id, name: row.name, error });
+      }
     }
   }
-  return results;
+  return { results, failures };
 }
 
 /** CPU in microseconds and WAL in bytes, for each answer. */

@@ -47,8 +47,15 @@ process.on("message", async ({ id, ask, question }) => {
   }
 });
 process.send?.({ baseUrl: service.baseUrl, authUrl: service.authUrl });
+
+let stopping;
+const stop = () => {
+  stopping ??= usualWay.close().then(() => service.stop());
+  return stopping;
+};
 process.once("SIGTERM", async () => {
-  await usualWay.close();
-  await service.stop();
-  process.disconnect?.();
+  await stop();
+  if (process.connected) process.disconnect();
 });
+// Nobody is left to ask for anything, however that came.
+process.once("disconnect", stop);
