@@ -93,9 +93,9 @@ test("bytes that are not HTTP are answered with a problem", async () => {
   expect(line).toBe("HTTP/1.1 400 Bad Request");
   expect(headers).toEqual([
     "Content-Type: application/problem+json",
-    expect.stringMatching(/^Content-Length: \d+$/),
     "X-Content-Type-Options: nosniff",
     "Cache-Control: no-store",
+    expect.stringMatching(/^Content-Length: \d+$/),
     "Connection: close",
   ]);
   expect(body).toEqual({

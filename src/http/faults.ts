@@ -2,10 +2,10 @@
  * From whatever was thrown to the answer. What the framework throws for a request's sake is mapped here one by one; a
  * code that is not in the table is a bug of ours, and its caller learns nothing but the id to ask about.
  */
-import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
+import { part } from "../limits/parting.ts";
 import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import { shownValue } from "./failing-fields.ts";
@@ -71,41 +71,17 @@ export function createErrorHandler(baseUrl: () => string, onProblem: (problem: P
   };
 }
 
-/** For so long a caller who was refused may read why. Then it is over, also for one who goes on sending. */
-const PARTING_MS = 1_000;
-
 /** What Node itself refuses before there is a request: the bytes were not HTTP, too many, or too slow. */
 export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  setTimeout(() => socket.destroy(), PARTING_MS).unref();
-  const requestId = freshRequestId();
-  const problem = connectionProblem(error.code);
-  const body = JSON.stringify(problemBody(problem, { baseUrl: "", requestId }));
-  socket.end(
-    [
-      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
-      `Content-Type: ${PROBLEM_JSON}`,
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      `X-Request-Id: ${requestId}`,
-      "X-Content-Type-Options: nosniff",
-      "Cache-Control: no-store",
-      "Connection: close",
-      "",
-      body,
-    ].join("\r\n"),
-  );
-}
-
-function connectionProblem(code: string | undefined): Problem {
-  switch (code) {
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return new Problem(408, "the request did not arrive in time");
-    case "HPE_HEADER_OVERFLOW":
-      return new Problem(431, "the request line and the headers are too long together");
-    default:
-      return badRequest("the request is not HTTP");
-  }
+  part(error, socket, ({ status, reason }) => {
+    const requestId = freshRequestId();
+    const headers = {
+      "Content-Type": PROBLEM_JSON,
+      "X-Request-Id": requestId,
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "no-store",
+    };
+    const body = problemBody(new Problem(status, reason), { baseUrl: "", requestId });
+    return { status, headers, body: JSON.stringify(body) };
+  });
 }

@@ -92,6 +92,15 @@ test("whoever has no good token is limited by address, and takes nothing from cl
   expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
 });
 
+test("paths and methods that are not there count for the address, whoever asks for them", async () => {
+  await start();
+  expect(await statuses(4, "/nowhere", "good 1")).toEqual([404, 404, 404, 404]);
+  const noMethod = () => ask(toy, "/open", { method: "DELETE", token: null });
+  expect([(await noMethod()).status, (await noMethod()).status, (await noMethod()).status]).toEqual([405, 405, 429]);
+  expect(await statuses(2, "/nowhere", "good 1")).toEqual([429, 429]);
+  expect(await statuses(1, "/v2/toys", "good 1")).toEqual([200]);
+});
+
 test("a rate of its own has a bucket of its own, and who watches over the service is not limited", async () => {
   await start();
   expect(await statuses(4, "/book", null)).toEqual([200, 200, 200, 429]);

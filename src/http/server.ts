@@ -140,10 +140,10 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     },
   });
   if (options.onArrival !== undefined) api.addHook("onRequest", options.onArrival);
-  refuseUnknownRoutes(api, options.baseUrl);
+  const admit = admitBy(options.limiter);
+  refuseUnknownRoutes(api, options.baseUrl, admit);
   refuseUnsoundHeaders(api);
   refuseWhileClosing(api);
-  const admit = admitBy(options.limiter);
   api.addHook("onRoute", (route) => prepareRoute(route, options, admit, turnstiles));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
@@ -152,14 +152,15 @@ export async function createApi(options: ApiOptions): Promise<Api> {
 }
 
 /** Gives every answer its id and what all have in common, then refuses paths and methods that are not there before their bodies are read. */
-function refuseUnknownRoutes(api: Api, baseUrl: () => string): void {
+function refuseUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): void {
   const routes = new KnownRoutes();
   api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
   api.addHook("onRequest", (request, reply, done) => {
     // Not stored unless a route knows better: what is said to one caller is nobody else's, and a price soon is old.
     reply.headers(safeHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
-    if (request.is404) done(notThere(request, routes.methodsOf(request.url)));
-    else done();
+    if (!request.is404) return done();
+    admit(request, reply, undefined);
+    done(notThere(request, routes.methodsOf(request.url)));
   });
 }
 

@@ -106,28 +106,74 @@ function sendBytes(...lines: string[]): Promise<string> {
   });
 }
 
-test("two Authorization headers are refused, and no client is looked up", async () => {
+const TOKEN_REQUEST = [
+  "POST /oauth2/token HTTP/1.1",
+  "Host: auth.example",
+  "X-Request-Id: r-1",
+  "Content-Type: application/x-www-form-urlencoded",
+  "Content-Length: 68",
+  "Connection: close",
+];
+const BODY = "grant_type=client_credentials&client_id=acme&client_secret=something";
+
+/** Status, headers and body as they came, the date apart. */
+function parsed(answered: string): Answer {
+  const [head = "", body = ""] = answered.split("\r\n\r\n");
+  const [line = "", ...fields] = head.split("\r\n");
+  const headers = fields
+    .map((field) => field.split(": "))
+    .map(([name = "", value = ""]) => [name.toLowerCase(), value]);
+  const ours = Object.fromEntries(headers.filter(([name]) => !NOT_OURS.has(name as string)));
+  return { status: Number(line.split(" ")[1]), headers: ours, body: JSON.parse(body) };
+}
+
+const ofRequest = { ...NOT_STORED, "x-request-id": "r-1" };
+
+test.each([
+  ["authorization", "Authorization: Basic YWNtZTpnb29k", "authorization: Basic YWNtZTpiYWQ="],
+  ["content-type", "content-type: text/plain"],
+  ["host", "host: other.example"],
+])("the header %s twice is refused, and no client is looked up", async (name, ...more) => {
   authenticate.mockClear();
-  const answered = await sendBytes(
-    "POST /oauth2/token HTTP/1.1",
-    "Host: auth.example",
-    "Authorization: Basic YWNtZTpnb29k",
-    "authorization: Basic YWNtZTpiYWQ=",
-    "Content-Type: application/x-www-form-urlencoded",
-    "Content-Length: 29",
-    "Connection: close",
-    "",
-    "grant_type=client_credentials",
-  );
-  expect(answered).toMatch(/^HTTP\/1.1 400 /);
-  expect(answered.split("\r\n\r\n")[1]).toBe(
-    '{"error":"invalid_request","error_description":"the header Authorization is there twice"}',
-  );
+  expect(parsed(await sendBytes(...TOKEN_REQUEST, ...more, "", BODY))).toEqual({
+    status: 400,
+    headers: ofRequest,
+    body: { error: "invalid_request", error_description: `the header ${name} is there more than once` },
+  });
   expect(authenticate).not.toHaveBeenCalled();
 });
 
-test("bytes that are not HTTP are answered and harm nobody", async () => {
-  expect(await sendBytes("NONSENSE", "", "")).toMatch(/^HTTP\/1.1 400 /);
+test("a form that is said to be coded is refused, and one that is said to be as it is is read", async () => {
+  authenticate.mockClear();
+  expect(parsed(await sendBytes(...TOKEN_REQUEST, "Content-Encoding: gzip", "", BODY))).toEqual({
+    status: 400,
+    headers: ofRequest,
+    body: { error: "invalid_request", error_description: "the body has a Content-Encoding, but a form has none" },
+  });
+  expect(authenticate).not.toHaveBeenCalled();
+  expect(parsed(await sendBytes(...TOKEN_REQUEST, "Content-Encoding: identity", "", BODY)).status).toBe(401);
+});
+
+test("an expectation that nobody knows is ignored, and answered as the request is", async () => {
+  const usual = parsed(await sendBytes(...TOKEN_REQUEST, "", BODY));
+  expect(usual.headers).toEqual(ofRequest);
+  expect(parsed(await sendBytes(...TOKEN_REQUEST, "Expect: miracles", "", BODY))).toEqual(usual);
+});
+
+test.each([
+  ["bytes that are not HTTP", 400, "the request is not HTTP", ["NONSENSE"]],
+  [
+    "headers that are too long",
+    431,
+    "the request line and the headers are too long together",
+    ["GET / HTTP/1.1", `A: ${"a".repeat(17_000)}`],
+  ],
+])("%s are answered in the form of the token endpoint, and harm nobody", async (_, status, description, lines) => {
+  expect(parsed(await sendBytes(...lines, "", ""))).toEqual({
+    status,
+    headers: NOT_STORED,
+    body: { error: "invalid_request", error_description: description },
+  });
   expect((await send("/oauth2/token", { method: "POST", body: FORM })).status).toBe(401);
 });
 

@@ -14,16 +14,18 @@ import {
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { transport, trustOf } from "../limits/transport.ts";
+import { ignoreExpectations } from "../limits/unsound-headers.ts";
 import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
 import type { Network } from "../std/network.ts";
-import { failingChecks, type ReadinessChecks } from "../std/readiness.ts";
+import { type ReadinessChecks, watchReadiness } from "../std/readiness.ts";
 import { sentRequestId } from "../std/request-id.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "./signing-keys.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
-import { TOKEN_ERRORS, type TokenError, TokenRefusal } from "./token-refusal.ts";
+import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRefusal } from "./token-refusal.ts";
+import { refuseConnection, refuseUnsoundHeaders } from "./unsound-requests.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
@@ -83,7 +85,9 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     return503OnClosing: false,
     // An address that cannot be decoded comes here before any hook.
     frameworkErrors: (error, request, reply) => void handleError(error, request, begin(request, reply)),
+    clientErrorHandler: refuseConnection,
   });
+  ignoreExpectations(server.server);
   server.setErrorHandler(handleError);
   server.setNotFoundHandler(refuseUnknown);
   // Every body comes as it is: what it must be is a rule of the token endpoint, with an error of its own.
@@ -135,21 +139,21 @@ function describe(server: FastifyInstance, { authUrl, keys }: AuthServerOptions)
 }
 
 function tellHealth(server: FastifyInstance, { readiness = {} }: AuthServerOptions): void {
+  const failingChecks = watchReadiness(readiness);
   server.get(ALIVE_PATH, (_request, reply) => reply.headers(NOT_STORED).send({ status: "alive" }));
   server.get(READY_PATH, async (_request, reply) => {
-    const missing = await failingChecks(readiness);
+    const missing = await failingChecks();
     if (missing.length === 0) return reply.headers(NOT_STORED).send({ status: "ready" });
     return refuse(reply, new TokenRefusal("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
   });
 }
 
 async function answer(request: FastifyRequest, reply: FastifyReply, options: AuthServerOptions): Promise<FastifyReply> {
-  const { "content-type": contentType } = request.headers;
-  // Of two headers Node would hand on the first and say nothing of the second.
-  const { authorization = [] } = request.raw.headersDistinct;
+  const { "content-type": contentType, authorization } = request.headers;
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   const { query } = addressOf(request);
-  const answered = await answerTokenRequest({ query, contentType, authorization, body, address: request.ip }, options);
+  const asked = { query, contentType, authorization, body, address: request.ip };
+  const answered = refuseUnsoundHeaders(request) ?? (await answerTokenRequest(asked, options));
   const about = { request_id: request.id, address: request.ip };
   options.onTokenRequest?.(answered instanceof TokenRefusal ? answered.error : "issued");
   if (answered instanceof TokenRefusal) {
@@ -171,9 +175,6 @@ function noteRefusal(
   if (error !== "invalid_client") return;
   onRefused?.({ kind: "invalid_client", clientId, address: ip, operation: `POST ${TOKEN_PATH}` });
 }
-
-/** RFC 6749, section 5.1. */
-const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };
 
 /** RFC 6749, section 5.2, and `Retry-After` where trying again helps. */
 function refuse(reply: FastifyReply, { error, description, challenge }: TokenRefusal): FastifyReply {

@@ -15,14 +15,12 @@ export interface Reading {
 }
 
 /** RFC 6749, section 2.3: one way of authentication in each request. */
-export function readCredentials(authorization: readonly string[], form: Form): ClientCredentials | TokenRefusal {
-  const [header, ...others] = authorization;
-  if (header === undefined) return readBody(form);
-  if (others.length > 0) return new TokenRefusal("invalid_request", "the header Authorization is there twice");
+export function readCredentials(authorization: string | undefined, form: Form): ClientCredentials | TokenRefusal {
+  if (authorization === undefined) return readBody(form);
   if (form.has("client_secret")) {
     return new TokenRefusal("invalid_request", "the client authenticates in the header and in the body");
   }
-  const credentials = readBasic(header);
+  const credentials = readBasic(authorization);
   if (credentials instanceof TokenRefusal || !form.has("client_id")) return credentials;
   // RFC 6749, section 3.2.1: a client may name itself in the body as well, but then as the same one.
   const readings = credentials.readings.filter(({ clientId }) => clientId === form.get("client_id"));

@@ -13,8 +13,7 @@ import type { IssuedToken, Tokens } from "./tokens.ts";
 export interface TokenRequest {
   readonly query: URLSearchParams;
   readonly contentType: string | undefined;
-  /** Every header of this name, as it was sent. */
-  readonly authorization: readonly string[];
+  readonly authorization: string | undefined;
   readonly body: Buffer;
   /** Where it comes from. */
   readonly address: string;

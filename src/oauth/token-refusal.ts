@@ -39,3 +39,6 @@ export class TokenRefusal {
     this.clientId = clientId;
   }
 }
+
+/** RFC 6749, section 5.1. */
+export const NOT_STORED = { "cache-control": "no-store", pragma: "no-cache" };

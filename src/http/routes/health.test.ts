@@ -30,3 +30,20 @@ test("readiness names every check that does not hold, one that throws included",
   );
   expect((await ask(toy, "/healthz")).status).toBe(200);
 });
+
+test("a flood that asks whether it is ready looks once at a time, and the next one looks again", async () => {
+  const looks: ((holds: boolean) => void)[] = [];
+  const database = () => new Promise<boolean>((resolve) => looks.push(resolve));
+  toy = await startToyApi((api) => healthRoutes(api, { database }));
+  const arrived: string[] = [];
+  toy.api.server.on("request", ({ url }) => arrived.push(url ?? ""));
+  const flood = Array.from({ length: 20 }, () => ask(toy, "/readyz", { token: null }));
+  await expect.poll(() => arrived.length).toBe(20);
+  expect(looks).toHaveLength(1);
+  looks[0]?.(false);
+  for (const { status } of await Promise.all(flood)) expect(status).toBe(503);
+  const next = ask(toy, "/readyz", { token: null });
+  await expect.poll(() => looks.length).toBe(2);
+  looks[1]?.(true);
+  expect((await next).status).toBe(200);
+});

@@ -1,16 +1,17 @@
 /** Whether the process is alive, and whether it can serve. For whoever runs it, so not in the API's document. */
-import { failingChecks, type ReadinessChecks } from "../../std/readiness.ts";
+import { type ReadinessChecks, watchReadiness } from "../../std/readiness.ts";
 import { unavailable } from "../problems.ts";
 import type { Api } from "../server.ts";
 
 export function healthRoutes(api: Api, checks: ReadinessChecks): void {
+  const failingChecks = watchReadiness(checks);
   const options = {
     config: { scope: "public" as const, rate: "none" as const, takesTurns: false as const },
     schema: { hide: true },
   };
   api.get("/healthz", options, async () => ({ status: "alive" }));
   api.get("/readyz", options, async () => {
-    const missing = await failingChecks(checks);
+    const missing = await failingChecks();
     if (missing.length > 0) throw unavailable(`not ready: ${missing.join(", ")}`);
     return { status: "ready" };
   });
