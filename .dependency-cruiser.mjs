@@ -20,6 +20,7 @@ const RINGS = {
   "exchange/book": ["std", "money"],
   "exchange/feed": ["std", "money", "postgres", "catalogue", "exchange"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
+  accounting: ["std", "money", "postgres", "ledger", "exchange"],
   http: [
     "std",
     "money",

@@ -72,14 +72,16 @@ export function withCore(work: (core: Core, config: Config) => Promise<Answer>):
 }
 
 /** For commands that need no more than the database. */
-export function withFoundation(work: (foundation: Foundation, config: Config) => Promise<Answer>): Promise<Answer> {
+export function withFoundation<Value>(
+  work: (foundation: Foundation, config: Config) => Promise<Value>,
+): Promise<Value> {
   return within(openFoundation, work);
 }
 
-async function within<Opened extends Foundation>(
+async function within<Opened extends Foundation, Value>(
   open: (config: Config, purpose: "command", log: Foundation["log"]) => Promise<Opened>,
-  work: (opened: Opened, config: Config) => Promise<Answer>,
-): Promise<Answer> {
+  work: (opened: Opened, config: Config) => Promise<Value>,
+): Promise<Value> {
   const config = commandConfig();
   const opened = await open(config, "command", createLogger(config, 2));
   try {

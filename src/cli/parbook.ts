@@ -7,6 +7,7 @@ import { addClientCommands } from "./clients.ts";
 import { addCrossingCommands } from "./crossings.ts";
 import { addCustomerCommands } from "./customers.ts";
 import { addDemo } from "./demo.ts";
+import { addExport } from "./export.ts";
 import { failureOf } from "./failure.ts";
 import { addFeeCommands } from "./fees.ts";
 import { addKeyCommands } from "./keys.ts";
@@ -48,6 +49,7 @@ function buildProgram(): Command {
   addBackup(program);
   addRestore(program);
   addCheckpoint(program);
+  addExport(program);
   addSchema(program);
   return program;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Instant } from "../std/clock.ts";
 import { parseUuid } from "../std/id.ts";
 import type { ExecutionId } from "./execution.ts";
-import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "./execution-id.ts";
+import { executedAtOf, makerIdOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "./execution-id.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.123Z") as Instant;
 const later = (instant: Instant, ms: number): Instant => (instant + ms) as Instant;
@@ -59,4 +59,9 @@ test("a match's journal is a version 8 UUID that the maker's id is written into"
   expect(matchJournalId(id)).toBe("7edcba98-7654-8321-8000-000000000000");
   expect(matchJournalId(0x7edcba987654321en as ExecutionId)).toBe("7edcba98-7654-8321-8000-00000000000e");
   expect(parseUuid(matchJournalId(id))).toBe(matchJournalId(id));
+});
+
+test("a match's journal id leads back to the maker's id", () => {
+  for (const id of [2n, nextMatchId(NO_EXECUTION, 255, NOW), 2n ** 63n - 2n] as ExecutionId[])
+    expect(makerIdOf(matchJournalId(id))).toBe(id);
 });

@@ -55,6 +55,12 @@ export function matchJournalId(maker: ExecutionId): Uuid {
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-8${digits.slice(12, 15)}-8000-00000000000${digits.slice(15)}` as Uuid;
 }
 
+/** The way back: the maker's id of the match that a journal is of. */
+export function makerIdOf(journalId: Uuid): ExecutionId {
+  const digits = journalId.slice(0, 8) + journalId.slice(9, 13) + journalId.slice(15, 18) + journalId.slice(35);
+  return BigInt(`0x${digits}`) as ExecutionId;
+}
+
 function firstIdAt(instant: Instant, market: number): ExecutionId {
   const millis = instant - EPOCH;
   assert(millis > 0 && millis < MOST_MILLIS, "an execution is between 2020 and 2089");

@@ -19,6 +19,7 @@ import { accept, type Command, type Outcome, type Refusal } from "../../src/ledg
 import { Lane } from "../../src/ledger/lane.ts";
 import { addition, change } from "../../src/ledger/rows.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
+import { USD } from "../../src/money/asset.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -32,6 +33,8 @@ export interface SmallBooks {
   /** A platform transfer of so many USD from `treasury` to `shop`. */
   transfer(amount: string): Promise<void>;
   convert(): Promise<void>;
+  /** A profile with dust is taken out of use. The dust is put there without a record, which verify would notice. */
+  deactivate(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,6 +51,7 @@ export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
     names: making.names,
     transfer: (amount) => making.transfer("", amount),
     convert: () => making.convert("", { sourceAsset: "USD", targetAsset: "PYUSD", amount: amountOf("1") }, "settle"),
+    deactivate: () => making.deactivate(),
     close: async () => {
       await lane.stop();
       catalogue.close();
@@ -110,6 +114,19 @@ class Making {
     const conversion = done(await this.#parts.conversions.create(asked, TESTER));
     this.#named(name, conversion.id);
     if (end !== undefined) done(await this.#lane.execute(closing(conversion, end, TESTER)));
+  }
+
+  async deactivate(): Promise<void> {
+    await this.#profile("spare");
+    const [profile, dust] = [this.#profileId("spare"), amountOf("0.003000000000000001")];
+    const entries = [entry("world", USD, negative(dust)), entry(profile, USD, dust)];
+    await this.#lane.execute({
+      turn: "house",
+      caller: TESTER,
+      rests: entries.map(({ owner, asset }) => accountKey(owner, asset)),
+      decide: () => accept(undefined, { journals: [journal(this.#ids.next(), "deposit", entries)] }),
+    });
+    done(await this.#parts.transfers.deactivate(this.#customerId, profile, TESTER));
   }
 
   async #profile(nickname: string): Promise<void> {

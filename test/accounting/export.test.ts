@@ -1,0 +1,128 @@
+/**
+ * The export, judged by programs that have never heard of Parbook. Where one is missing its tests say so and are skipped,
+ * unless skipping is forbidden (`required`).
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { exportJournals, type Format } from "../../src/accounting/export.ts";
+import { readHeads } from "../../src/ledger/verify-batches.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newProfile, startLane } from "../support/movements.ts";
+import { required } from "../support/required.ts";
+import { ACCOUNTANTS } from "./accountants.ts";
+import { makeLargeBooks } from "./large-books.ts";
+
+let db: TestDatabase;
+let folder: string;
+let ours: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  db = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "parbook-export-"));
+  await makeLargeBooks(db);
+  ours = await ourBalances();
+});
+afterAll(async () => {
+  await db.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Every part of every account that is not zero, named as in docs/accounting.md, in SQL that shares nothing with the export. */
+async function ourBalances(): Promise<Map<string, string>> {
+  const rows = await db.database.rows<{ name: string; amount: string }>(
+    `select case when house is null then 'Assets:Profile-' || owner_id || ':' || initcap(part)
+                 else case house when 'world' then 'Equity:World' when 'issuance' then 'Liabilities:Issuance'
+                                 else 'Assets:' || initcap(house::text) end
+                      || ':Slot-' || ('x' || right(owner_id::text, 2))::bit(8)::integer
+            end || ' ' || asset as name, trim_scale(amount)::text as amount
+       from account cross join lateral (values ('available', available), ('trading', trading), ('pending', pending))
+                      as parts(part, amount)
+      where amount <> 0`,
+  );
+  return new Map(rows.map(({ name, amount }) => [name, amount]));
+}
+
+async function exported(format: Format): Promise<string> {
+  let text = "";
+  for await (const piece of exportJournals(db.database, format)) text += piece;
+  return text;
+}
+
+async function fileOf(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+test("the books have what is hard to add up", () => {
+  const amounts = [...ours.values()];
+  expect(amounts.filter((amount) => amount.length > 45).length).toBeGreaterThan(1);
+  expect(amounts).toContain("0.000000000000000001");
+  for (const account of ["World:Slot-2", "Reserve:Slot-1", "Issuance:Slot-2", "Fees:Slot-1", ":Trading", ":Pending"])
+    expect([...ours.keys()].some((name) => name.includes(`${account} `))).toBe(true);
+});
+
+test("every journal is there once, with its cause and what it leads to", async () => {
+  const text = await exported("hledger");
+  const journals = await db.database.rows<{ journal_id: string; cause: string; record: string }>(
+    `select distinct p.journal_id, p.cause,
+            case when p.cause = 'order_filled' then 'execution: ' || e.id
+                 when p.cause::text like 'conversion%' then 'conversion: ' || c.id
+                 when p.cause::text like 'order%' then 'order: ' else 'transfer: ' || p.journal_id end as record
+       from posting p
+       left join execution e on p.cause = 'order_filled' and e.slot = p.slot and e.batch = p.batch and e.id % 2 = 0
+       left join conversion c on c.id in (p.journal_id, (left(p.journal_id::text, 35) ||
+                   to_hex(('x' || right(p.journal_id::text, 1))::bit(4)::integer # 1))::uuid)`,
+  );
+  for (const { journal_id, cause, record } of journals) {
+    const [, head = "", ...more] =
+      new RegExp(`\\n\\S+ \\* \\(${journal_id}\\) (.*)((?:\\n    ; .*)*)`).exec(text) ?? [];
+    expect(head).toBe(cause);
+    expect(more.join("")).toContain(`\n    ; ${record}`);
+  }
+  const postings = await db.database.rows("select from posting");
+  expect(text.match(/^; The end: .*$/m)?.[0]).toBe(
+    `; The end: ${journals.length} journals, ${postings.length} postings.`,
+  );
+  await expectBooksBalance(db.database);
+});
+
+describe.each(ACCOUNTANTS)("$format", ({ format, missing, object, balances }) => {
+  beforeEach((context) => required(context, missing));
+
+  test("finds nothing wrong, and comes to the same balances to the last digit", async () => {
+    const file = await fileOf(`books.${format}`, await exported(format));
+    expect(await object(file)).toBe("");
+    expect(await balances(file)).toEqual(ours);
+  });
+
+  test("says no when one digit is another", async () => {
+    const text = await exported(format);
+    const closings = text.search(format === "beancount" ? / balance / : / closing balances/);
+    const last = (from: number, to: number): number =>
+      from + text.slice(from, to).lastIndexOf("0.000000000000000001") + 19;
+    for (const place of [last(0, closings), last(closings, text.length)]) {
+      expect(text[place]).toBe("1");
+      const file = await fileOf("changed", `${text.slice(0, place)}2${text.slice(place + 1)}`);
+      expect(await object(file)).toMatch(/balance/i);
+    }
+    const [whole] = /89999999999999999999999999999\.123456789012345678/.exec(text) ?? [];
+    const file = await fileOf("changed", text.replace(whole as string, `7${whole?.slice(1)}`));
+    expect(await object(file)).toMatch(/balance/i);
+  });
+});
+
+test("an export that ends at heads of before leaves out what came after", async () => {
+  const heads = await readHeads(db.database);
+  const before = await exported("ledger");
+  const { lane, fund } = await startLane(db.database);
+  await fund([newProfile()], "7");
+  await lane.stop();
+  let text = "";
+  for await (const piece of exportJournals(db.database, "ledger", heads)) text += piece;
+  expect(text).toBe(before);
+  expect(await exported("ledger")).not.toBe(before);
+});

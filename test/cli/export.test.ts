@@ -1,0 +1,61 @@
+/** The export as a process of its own: what it writes goes to another program, so there may be nothing else in it. */
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { exportJournals } from "../../src/accounting/export.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import { signCheckpoint } from "../../src/verify/checkpoint.ts";
+import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newId } from "../support/movements.ts";
+import { urlOf } from "../support/service.ts";
+import { makeSmallBooks } from "../verify/small-books.ts";
+import { parbook } from "./parbook.ts";
+
+// Each command is a process of its own, which on a busy machine takes seconds to come up.
+vi.setConfig({ testTimeout: 120_000 });
+
+let db: TestDatabase;
+let folder: string;
+
+beforeAll(async () => {
+  db = await testDatabase();
+  folder = await mkdtemp(join(tmpdir(), "parbook-export-"));
+});
+afterAll(async () => {
+  await db.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function exported(): Promise<string> {
+  let text = "";
+  for await (const piece of exportJournals(db.database, "beancount")) text += piece;
+  return text;
+}
+
+test("the books are written as they are, or as they were at a checkpoint, if it is one of theirs", async () => {
+  const settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_LOG_LEVEL: "error" };
+  const books = await makeSmallBooks(db.database);
+  const checkpoint = await takeCheckpoint(db.database, systemClock.now());
+  const before = await exported();
+  await books.transfer("1");
+  await books.close();
+  const now = await exported();
+  expect(now).not.toBe(before);
+
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const [ours, theirs] = [join(folder, "ours"), join(folder, "theirs")];
+  await writeFile(ours, signCheckpoint(checkpoint, privateKey));
+  const booksId = newId();
+  await writeFile(theirs, signCheckpoint({ ...checkpoint, booksId }, privateKey));
+  const command = ["export", "--format", "beancount"];
+  expect(await parbook(settings, ...command)).toMatchObject({ exitCode: 0, stdout: now });
+  expect(await parbook(settings, ...command, "--checkpoint", ours)).toMatchObject({ exitCode: 0, stdout: before });
+  const { exitCode, stdout, stderr } = await parbook(settings, ...command, "--checkpoint", theirs);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+  expect(stderr).toContain(`${theirs} is of the books ${booksId}, and these are ${checkpoint.booksId}\n`);
+  await expectBooksBalance(db.database);
+});
