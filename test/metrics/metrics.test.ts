@@ -156,7 +156,7 @@ test("a storm of odd paths, names and methods adds hardly a series, and none tha
   expect([added.length < ODD_NAMES / 2, added]).toEqual([true, added]);
 });
 
-const ODD_NAMES = 40;
+const ODD_NAMES = 25;
 
 /** `fetch` knows fewer methods. */
 function ask(name: string, method: string): Promise<void> {
