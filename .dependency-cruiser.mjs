@@ -38,6 +38,7 @@ const RINGS = {
   ],
   maker: ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
   metrics: ["std", "postgres", "ledger", "limits", "conversions", "exchange", "http", "maker"],
+  traces: ["exchange", "ledger"],
   workers: ["std", "postgres", "oauth", "events", "transfers", "conversions", "exchange"],
   console: [],
 };

@@ -75,6 +75,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
 /** Who else is told of what the lane does. */
 export interface LaneWatching extends Pick<LaneOptions, "onCommitted"> {
   readonly onEvent?: ((event: LaneEvent) => void) | undefined;
+  readonly createLane?: ((options: LaneOptions) => Lane) | undefined;
 }
 
 /** The foundation with its lane running. */
@@ -86,8 +87,8 @@ export async function openCore(
 ): Promise<Core> {
   const foundation = await openFoundation(config, purpose, log);
   const { database, clock, ids, holder } = foundation;
-  const { onCommitted, onEvent } = watching;
-  const lane = new Lane({
+  const { onCommitted, onEvent, createLane = (options) => new Lane(options) } = watching;
+  const lane = createLane({
     database,
     clock,
     holder,

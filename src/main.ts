@@ -13,7 +13,7 @@ import { refuseDemo, refuseDemoClients } from "./bootstrap/refuse-demo.ts";
 import type { Config } from "./config/config.ts";
 import { createConversions } from "./conversions/conversions.ts";
 import { Settlement } from "./conversions/settlement.ts";
-import { type Core, closeAll, type LaneWatching, openCore } from "./core.ts";
+import { type Core, closeAll, openCore } from "./core.ts";
 import { announce, makeDataDirectory, readyFile } from "./data-directory.ts";
 import { createEngines, type EngineEvent, type Engines } from "./exchange/engines.ts";
 import { createExchange } from "./exchange/exchange.ts";
@@ -23,8 +23,9 @@ import { boundConnections, type ConnectionBounds } from "./limits/connections.ts
 import { RateLimiter } from "./limits/rate-limiter.ts";
 import { gate, listen, ownAddress, placeOf } from "./listening.ts";
 import { Maker, type MakerEvent } from "./maker/maker.ts";
-import { Metrics } from "./metrics/metrics.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
+import { type Observers, observersOf, watchingLane, watchingServer } from "./observers.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
 import { addResources, type Domain } from "./resources.ts";
 import { serveMetrics } from "./serve-metrics.ts";
@@ -73,9 +74,10 @@ async function start(
   addRoutes: (api: Api) => void,
 ): Promise<Service> {
   refusePlainHttp(config);
-  const metrics = config.metricsPort === undefined ? undefined : new Metrics();
+  const observers = observersOf(config);
+  const { metrics, traces } = observers;
   const doors = await doorsOf(config, metrics);
-  const core = await openCore(config, "serve", log, metrics && laneWatching(metrics));
+  const core = await openCore(config, "serve", log, watchingLane(observers));
   closing.unshift(() => core.close());
   // One that was killed has left its own: whoever waits for this service must not take that for ours.
   await rm(readyFile(config.dataDir), { force: true });
@@ -86,6 +88,7 @@ async function start(
   });
   const engines = createEngines({
     ...core,
+    aroundRound: traces?.aroundRound,
     log: (event) => {
       logEngine(log, event);
       metrics?.exchange.engineTold(event);
@@ -115,7 +118,7 @@ async function start(
     ...core,
     ...doors,
     onRefused,
-    onArrival: metrics?.requests.arrival("auth"),
+    watch: watchingServer("auth", observers),
     onTokenRequest: metrics?.access.tokenRequest,
     readiness: readinessOf(core),
     signingKeys: config.signingKeys,
@@ -124,7 +127,7 @@ async function start(
   });
   await oauth.start();
   closing.unshift(() => oauth.stop());
-  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused, metrics });
+  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused, observers });
   const servers = [api.server, oauth.authServer.server];
   for (const server of servers) boundConnections(server, connectionBounds(config, log));
   if (doors.tls !== undefined) closing.unshift(followTls(config, doors.tls, servers, log, { changed: inUse }));
@@ -147,11 +150,6 @@ async function start(
   const ready = await announce(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
   return { ...addresses, ...parts, bootstrap, core, metricsUrl: served?.url, stop: () => closeAll(closing) };
-}
-
-/** What the lane does is counted. */
-function laneWatching({ ledger }: Metrics): LaneWatching {
-  return { onCommitted: ledger.committed, onEvent: ledger.told };
 }
 
 /** The certificate in use, which is renewed while we serve. */
@@ -228,10 +226,7 @@ async function buildApi(
   domain: Domain,
   oauth: Oauth,
   addresses: Addresses,
-  {
-    metrics,
-    ...doors
-  }: Doors & { readonly onRefused: (refusal: Refusal) => void; readonly metrics: Metrics | undefined },
+  { observers, ...doors }: Doors & { readonly onRefused: (refusal: Refusal) => void; readonly observers: Observers },
 ): Promise<Api> {
   const api = await createApi({
     ...doors,
@@ -240,11 +235,11 @@ async function buildApi(
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
     refusesWork: () => core.lane.refusesWork,
-    onArrival: metrics?.requests.arrival("api"),
-    onProblem: metrics?.requests.problem,
+    watch: watchingServer("api", observers),
+    onProblem: observers.metrics?.requests.problem,
   });
   healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addResources(api, config, core, domain, metrics?.exchange.feedTold);
+  if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.feedTold);
   return api;
 }
 

@@ -50,6 +50,15 @@ export interface CommittedRound extends Committed {
   readonly change: BookChange;
 }
 
+/** A round that is about to be committed, and when reading what waits for it began. */
+export interface RoundUnderWay {
+  readonly market: string;
+  readonly startedMs: number;
+}
+
+/** Carries out the work, and answers as it does. */
+export type AroundRound = <Result>(round: RoundUnderWay, work: () => Promise<Result>) => Promise<Result>;
+
 export interface EngineParts {
   readonly database: Database;
   readonly lane: Pick<Lane, "execute">;
@@ -60,6 +69,8 @@ export interface EngineParts {
   readonly log: (event: EngineEvent) => void;
   /** Told of every round after its commit. Does not throw. */
   readonly publish: (round: CommittedRound) => void;
+  /** For who traces what is done within a round. */
+  readonly aroundRound?: AroundRound | undefined;
 }
 
 /** Orders and cancels that are read for one round. */
@@ -201,7 +212,9 @@ export class Engine {
   }
 
   async #commit(book: EngineBook, round: Round, startedMs: number): Promise<void> {
-    const outcome = await this.#parts.lane.execute(commitRound(this.#market, round));
+    const { lane, aroundRound = (_round, work) => work() } = this.#parts;
+    const underWay = { market: this.#market.code, startedMs };
+    const outcome = await aroundRound(underWay, () => lane.execute(commitRound(this.#market, round)));
     if (outcome.kind === "refused") throw new StaleBook(`the ${outcome.refusal.what} is not as the book believed`);
     if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);

@@ -11,10 +11,10 @@ import type { Lane } from "../ledger/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import { Bell } from "../std/bell.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import { type CommittedRound, Engine, type EngineEvent, type EngineState } from "./engine.ts";
+import { type AroundRound, type CommittedRound, Engine, type EngineEvent, type EngineState } from "./engine.ts";
 import { findOldestWork } from "./orders-queue.ts";
 
-export type { CommittedRound, EngineEvent, EngineState } from "./engine.ts";
+export type { AroundRound, CommittedRound, EngineEvent, EngineState, RoundUnderWay } from "./engine.ts";
 
 export interface Engines {
   start(): void;
@@ -46,6 +46,7 @@ export interface EnginesOptions {
   /** Names this process among all that share the database; the same again after a restart on the same data. */
   readonly holder: string;
   readonly log: (event: EngineEvent) => void;
+  readonly aroundRound?: AroundRound | undefined;
   readonly leaseMs?: number;
 }
 

@@ -26,6 +26,7 @@
 import type { SecureContextOptions } from "node:tls";
 import {
   type FastifyBaseLogger,
+  type FastifyInstance,
   type FastifyRequest,
   fastify,
   LogController,
@@ -67,8 +68,8 @@ export interface ApiOptions {
   readonly turnstiles?: Turnstiles;
   /** Told of every refusal of authority. Nobody waits for it. */
   readonly onRefused?: (refusal: Refusal) => void;
-  /** Comes before all other hooks: whoever counts sees what is refused as well. */
-  readonly onArrival?: onRequestHookHandler | undefined;
+  /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
+  readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Told of every problem that is answered. */
   readonly onProblem?: ((problem: Problem) => void) | undefined;
   /** Left out: nothing is limited. */
@@ -139,7 +140,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       return clientCallerOf(this);
     },
   });
-  if (options.onArrival !== undefined) api.addHook("onRequest", options.onArrival);
+  options.watch?.(api);
   const admit = admitBy(options.limiter);
   refuseUnknownRoutes(api, options.baseUrl, admit);
   refuseUnsoundHeaders(api);

@@ -2,7 +2,7 @@
  * Requests of both servers, by the pattern of their route: what callers write into a path is not kept, and all that
  * they invent has one name. Who is sent away before there is a request (not HTTP, too slow) is not counted.
  */
-import type { FastifyRequest, onRequestHookHandler } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Limited } from "../limits/rate-limiter.ts";
 import { gauge } from "./gauge.ts";
@@ -66,19 +66,19 @@ export class RequestMetrics {
     );
   }
 
-  /** The hook that comes first, so that it sees what the others refuse. */
-  arrival(server: ServerName): onRequestHookHandler {
-    return (request, reply, done) => {
+  /** To be called before other hooks are added: what they refuse is counted as well. */
+  watch(name: ServerName, server: Pick<FastifyInstance, "addHook">): void {
+    server.addHook("onRequest", (request, reply, done) => {
       const startedMs = performance.now();
-      this.#underWay[server] += 1;
+      this.#underWay[name] += 1;
       // The end of the connection's part in it, answered or not.
       reply.raw.once("close", () => {
-        this.#underWay[server] -= 1;
+        this.#underWay[name] -= 1;
         const status = reply.raw.writableFinished ? reply.raw.statusCode : 0;
-        this.#seconds.observe({ server, ...namesOf(request), status }, (performance.now() - startedMs) / 1_000);
+        this.#seconds.observe({ server: name, ...namesOf(request), status }, (performance.now() - startedMs) / 1_000);
       });
       done();
-    };
+    });
   }
 
   readonly problem = ({ kind, message }: { readonly kind: string | number; readonly message: string }): void => {

@@ -3,14 +3,7 @@
  * not problems. Nothing that is secret is ever logged: no body, no header, no query.
  */
 import type { SecureContextOptions } from "node:tls";
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  fastify,
-  type onRequestHookHandler,
-} from "fastify";
+import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { transport, trustOf } from "../limits/transport.ts";
@@ -34,8 +27,8 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   readonly log: FastifyBaseLogger;
   /** Told of every client that could not prove who it is. Nobody waits for it. */
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
-  /** Comes before all other hooks: whoever counts sees what is refused as well. */
-  readonly onArrival?: onRequestHookHandler | undefined;
+  /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
+  readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Told how every request for a token ends. */
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
   /** Left out: nothing is limited. */
@@ -93,7 +86,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   // Every body comes as it is: what it must be is a rule of the token endpoint, with an error of its own.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  if (options.onArrival !== undefined) server.addHook("onRequest", options.onArrival);
+  options.watch?.(server);
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
     done();

@@ -3,7 +3,7 @@
  * what they share is in the database, and each follows it within seconds.
  */
 import type { SecureContextOptions } from "node:tls";
-import type { FastifyBaseLogger, FastifyInstance, onRequestHookHandler } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { Clients } from "../customers/clients.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
@@ -41,8 +41,8 @@ export interface OauthOptions {
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
   readonly onRefused?: ((refusal: Refusal) => void) | undefined;
-  /** Both of the server on auth_url: what comes before all its hooks, and who is told how a request for a token ends. */
-  readonly onArrival?: onRequestHookHandler | undefined;
+  /** Both of the server on auth_url: who adds hooks before all its own, and who is told how a request for a token ends. */
+  readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
   /** Left out: nothing is limited. */
   readonly limiter?: RateLimiter | undefined;
