@@ -113,7 +113,7 @@ async function skewOf(client: pg.Client, clock: Clock): Promise<number> {
 export function isContention(error: Error): boolean {
   const sent = serverError(error);
   if (sent === undefined) return false;
-  const constraints = ["states_moved", "refs_taken", "chain_broken", "too_late", "batch_pkey"];
+  const constraints = ["states_moved", "claim_pkey", "refs_taken", "chain_broken", "too_late", "batch_pkey"];
   if (sent.constraint !== undefined && constraints.includes(sent.constraint)) return true;
   // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
   return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);

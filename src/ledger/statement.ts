@@ -1,8 +1,8 @@
 /**
  * A batch as one SQL statement. Nothing can split it, and there is no BEGIN, COMMIT or ROLLBACK to misplace: it writes
  * states and records, claims ref_ids, and last its own row in `batch` with the counts that were expected and found.
- * CHECK constraints on that row hold them equal, so one row moved by somebody else, one ref_id taken, a predecessor
- * that is not there, or a deadline that is over, and the whole statement fails with the constraint's name.
+ * CHECK constraints on that row hold them equal, so one row moved by somebody else, a predecessor that is not there, or
+ * a deadline that is over, and the whole statement fails with the constraint's name; so it does with one ref_id taken.
  *
  * The text depends on the tables that a batch touches, not on how many rows: values go in as arrays through `unnest`.
  * There are few shapes, and each is prepared once per connection under its own name.
@@ -169,13 +169,17 @@ const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
 ];
 const REPLACES: Column<ClaimRow> = { name: "replaces", type: "uuid", text: (claim) => claim.replaces ?? null };
 
+/**
+ * A ref_id that is taken fails the statement by the key of its table: `on conflict` would write each claim twice. They
+ * are counted all the same, so that whoever is waited for is waited for before the deadline is looked at.
+ */
 function writeClaims(writing: Writing, claims: readonly ClaimRow[]): string[] {
   const names: string[] = [];
   const first = claims.filter((claim) => claim.replaces === undefined);
   if (first.length > 0) {
     names.push("claimed");
     writing.part(
-      `claimed as (insert into claim (customer_id, kind, ref_id, id) select customer_id, kind, ref_id, id from ${writing.unnest(CLAIM_COLUMNS, first)} on conflict do nothing returning 1)`,
+      `claimed as (insert into claim (customer_id, kind, ref_id, id) select customer_id, kind, ref_id, id from ${writing.unnest(CLAIM_COLUMNS, first)} returning 1)`,
     );
   }
   const again = claims.filter((claim) => claim.replaces !== undefined);

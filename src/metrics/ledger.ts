@@ -35,7 +35,7 @@ export class LedgerMetrics {
     });
     this.#failed = new Counter({
       name: "parbook_lane_batches_failed_total",
-      help: "Batches that failed, by the constraint that stopped them or the code of the error. states_moved and refs_taken are several nodes at work on the same rows; others are not expected.",
+      help: "Batches that failed, by the constraint that stopped them or the code of the error. states_moved is several nodes at work on the same rows, claim_pkey and refs_taken are a ref_id that was used before; others are not expected.",
       labelNames: ["cause"],
       registers,
     });
