@@ -2,7 +2,7 @@
  * Backups of a database that is in use, and what is made of them again. The tests follow one another on one service: the
  * backup of the first one is what the others restore, and damage.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { access, chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { restoreBackup } from "../../src/postgres/embedded/restore.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "../cli/parbook.ts";
 import { until } from "../support/until.ts";
-import { BusyCustomer } from "./busy-customer.ts";
+import { BusyCustomers } from "./busy-customers.ts";
 
 // Each command is a process of its own, which on a busy machine takes seconds to come up.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -31,7 +31,7 @@ let completeTo: Date;
 /** While the customers were at work, a while after the backup. */
 let moment: Date;
 
-const customers = [new BusyCustomer("ann", 1), new BusyCustomer("bob", 2)];
+const customers = new BusyCustomers();
 const within = (name: string): string => join(place, name);
 
 beforeAll(async () => {
@@ -40,10 +40,10 @@ beforeAll(async () => {
   await chmod(place, 0o755);
   data = await dataDirectory();
   const bootstrap = within("customers.json");
-  await writeFile(bootstrap, JSON.stringify({ customers: customers.map(({ entry }) => entry) }));
+  await writeFile(bootstrap, customers.bootstrap);
   settings = { PARBOOK_DATA_DIR: data.path, PARBOOK_BOOTSTRAP: bootstrap };
   service = await startService({ ...settings, PARBOOK_WAL_ARCHIVE: within("wal") });
-  for (const customer of customers) await customer.meet(service.ready);
+  await customers.meet(service.ready);
 });
 
 afterAll(async () => {
@@ -65,37 +65,23 @@ async function query(text: string): Promise<unknown[]> {
   }
 }
 
-const answers = (): number => customers.reduce((total, { remembered }) => total + remembered.length, 0);
-
-async function untilMore(count: number): Promise<void> {
-  const wanted = answers() + count;
-  await until(`there are ${count} more answers`, () => answers() >= wanted, 60);
-}
-
-/** Serves from a data directory and lets the customers look; what they count is added up. */
+/** Serves from a data directory and lets the customers look. */
 async function lookAt(dataDir: string, before: Date, after?: Date): Promise<{ kept: number; gone: number }> {
   const restored = await startService({ ...settings, PARBOOK_DATA_DIR: dataDir });
-  const counts = { kept: 0, gone: 0 };
   try {
-    for (const customer of customers) {
-      await customer.meet(restored.ready);
-      const { kept, gone } = await customer.expectKept(before, after);
-      counts.kept += kept;
-      counts.gone += gone;
-    }
+    await customers.meet(restored.ready);
+    return await customers.expectKept(before, after);
   } finally {
     await restored.end("SIGTERM");
   }
-  return counts;
 }
 
 const sound = { sound: true, had_checkpoint: true };
 
 test("a backup that is taken while money moves has everything that was answered before its end", async () => {
-  const day = { isOver: false };
-  const working = Promise.all(customers.flatMap((customer) => [customer.work(day), customer.work(day)]));
-  await untilMore(40);
-  const begunWith = answers();
+  customers.begin();
+  await customers.untilMore(40);
+  const begunAt = new Date();
   const backup = (await answerOf(settings, "backup", within("backup"))) as { path: string; complete_to: string };
   expect(backup).toEqual({
     path: within("backup"),
@@ -104,11 +90,10 @@ test("a backup that is taken while money moves has everything that was answered 
     bytes: expect.any(Number),
   });
   completeTo = new Date(backup.complete_to);
-  await untilMore(20);
+  await customers.untilMore(20);
   moment = new Date();
-  await untilMore(20);
-  day.isOver = true;
-  await working;
+  await customers.untilMore(20);
+  await customers.end();
 
   const restored = within("restored");
   expect(await answerOf(settings, "restore", within("backup"), "--into", restored)).toMatchObject({
@@ -118,26 +103,23 @@ test("a backup that is taken while money moves has everything that was answered 
   });
   const { kept } = await lookAt(restored, completeTo);
   // The customers were at work all the time.
-  expect(kept).toBeGreaterThan(begunWith + 20);
+  expect(kept).toBeGreaterThan(customers.answeredBefore(begunAt));
 });
 
 test("with the archive of the log a backup is brought forward to any moment, and no further", async () => {
   const [{ name }] = (await query("select pg_walfile_name(pg_switch_wal()) as name")) as [{ name: string }];
-  await until("the last segment is in the archive", () =>
+  const isArchived = () =>
     access(join(within("wal"), name)).then(
       () => true,
       () => false,
-    ),
-  );
+    );
+  await until("the last segment is in the archive", isArchived, 60);
   const asked = ["--into", within("forward"), "--wal", within("wal"), "--until", moment.toISOString()];
   expect(await answerOf(settings, "restore", within("backup"), ...asked)).toMatchObject({ verify: sound });
   const { kept, gone } = await lookAt(within("forward"), moment, moment);
-  expect(kept).toBeGreaterThan(customers.reduce((n, { remembered }) => n + before(remembered, completeTo), 0));
+  expect(kept).toBeGreaterThan(customers.answeredBefore(completeTo));
   expect(gone).toBeGreaterThan(10);
 });
-
-const before = (remembered: BusyCustomer["remembered"], end: Date): number =>
-  remembered.filter(({ answeredAt }) => answeredAt < end.getTime()).length;
 
 /** What a restore in this process is refused with, before anybody has looked at what came out of it. */
 async function refusal(backup: string, into: string, more: { wal?: string; until?: string } = {}): Promise<string> {
@@ -200,12 +182,16 @@ test("a backup says what is in its way", async () => {
 test("a backup that is killed half-way is none, and leaves the database as it was", async () => {
   const program = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url));
   const { PATH = "" } = process.env;
+  // A file that cannot be read to its end, so that the backup is still at it when it is killed.
+  const endless = join(data.path, "demo.json");
+  execFileSync("mkfifo", [endless]);
   const child = spawn(process.execPath, [program, "backup", within("half")], { env: { PATH, ...settings } });
   const slots = "select 1 from pg_replication_slots";
   await until("the backup has begun", async () => (await query(slots)).length === 1, 60);
   child.kill("SIGKILL");
   await once(child, "close");
-  await until("the server has ended the backup", async () => (await query(slots)).length === 0);
+  await rm(endless);
+  await until("the server has ended the backup", async () => (await query(slots)).length === 0, 60);
   const [draft] = (await readdir(place)).filter((name) => name.startsWith("half"));
   expect(draft).toMatch(/^half\.unfinished-/);
   expect(await refusal(within(must(draft, "there is one")), within("none"))).toMatch(

@@ -49,7 +49,7 @@ test("a program that is killed in the middle of a migration has done nothing, an
   const settings = { PARBOOK_DATABASE_URL: left.urls.databaseUrl, PARBOOK_MIGRATE_URL: left.urls.migrateUrl };
   const { PATH = "" } = process.env;
   const child = spawn(process.execPath, [PROGRAM, "migrate"], { env: { PATH, ...settings }, stdio: "ignore" });
-  await until("the migration waits", async () => (await waiting(left)).length === 1, 150);
+  await until("the migration waits", async () => (await waiting(left)).length > 0, 150);
   child.kill("SIGKILL");
   await once(child, "close");
   await busy.query("rollback");

@@ -63,16 +63,20 @@ async function expectAnswersAsBefore(
 /** The conversion that was under way is settled, and an order from then trades with one of now. */
 async function expectGoingOn(service: TestService, tokens: Readonly<Record<"acme" | "desk", string>>): Promise<void> {
   const list = "/v2/conversion/stablecoins?ref_id=mint-2";
-  await until("the conversion is settled", async () => {
-    const { body } = await service.call("GET", list, { as: tokens.acme });
-    return body.items[0].status === "SETTLED";
-  });
+  await until(
+    "the conversion is settled",
+    async () => {
+      const { body } = await service.call("GET", list, { as: tokens.acme });
+      return body.items[0].status === "SETTLED";
+    },
+    60,
+  );
   const bid = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.25", price: "50000", ref_id: "buy-2" };
-  const placed = await service.call("POST", `/v2/profiles/${TREASURY}/orders`, {
-    as: tokens.acme,
-    body: { ...bid, await_fill_millis: 10_000 },
-  });
-  expect(placed.body).toMatchObject({ status: "FILLED", amount_filled: "0.25" });
+  const placed = await service.call("POST", `/v2/profiles/${TREASURY}/orders`, { as: tokens.acme, body: bid });
+  const path = `/v2/profiles/${TREASURY}/orders/${placed.body.id}`;
+  const order = async () => (await service.call("GET", path, { as: tokens.acme })).body;
+  await until("the order is filled", async () => (await order()).status === "FILLED", 60);
+  expect(await order()).toMatchObject({ amount_filled: "0.25" });
   const asks = await service.call("GET", "/v2/orders?ref_ids=ask-1", { as: tokens.desk });
   // Half a bitcoin and what a thousand dollars bought then, and a quarter now.
   expect(asks.body.items).toMatchObject([{ profile_id: DESK, status: "OPEN", amount_filled: "0.77" }]);
