@@ -33,7 +33,8 @@ export const transferCheck: BatchCheck = {
 };
 
 function lookAtBatch(batch: StoredBatch, tally: Tally): void {
-  const transfers = (batch.records.get("transfer") ?? []).map(storedTransfer);
+  // By id, so that of two that do not fit it is always the debit that is named.
+  const transfers = (batch.records.get("transfer") ?? []).map(storedTransfer).sort((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(transfers.map((transfer) => [transfer.id, transfer]));
   tally.examined(transfers.length);
   for (const transfer of transfers) {

@@ -7,7 +7,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "update transfer set amount = 26 where id = :rent",
     findings: [
       "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
-      "transfers: transfer shop/rent+1 differs from rent beside it in its amount, 25",
+      "transfers: transfer treasury/rent differs from rent+1 beside it in its amount, 26",
     ],
   },
   {

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { FURTHER_TAMPERINGS } from "./further-tamperings.ts";
 import { LEDGER_TAMPERINGS } from "./ledger-tamperings.ts";
 import { RECORD_TAMPERINGS } from "./record-tamperings.ts";
 import { makeSmallBooks, type SmallBooks } from "./small-books.ts";
@@ -23,7 +24,7 @@ afterAll(async () => {
   await db.close();
 });
 
-test.each([...LEDGER_TAMPERINGS, ...RECORD_TAMPERINGS])("$title", async ({ sql, findings }) => {
+test.each([...LEDGER_TAMPERINGS, ...RECORD_TAMPERINGS, ...FURTHER_TAMPERINGS])("$title", async ({ sql, findings }) => {
   await restoreUntouched(db.owner);
   await tamper(db.owner, books, sql);
   expect(await findingsOf(db.database, books)).toEqual(findings);

@@ -33,5 +33,5 @@ function withIds(sql: string, names: SmallBooks["names"]): string {
 function withNames(text: string, names: SmallBooks["names"]): string {
   return text
     .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{15,}/g, (id) => names.get(id) ?? id)
-    .replace(/\b\d{4}-\d\d-\d\d\b/g, "today");
+    .replace(/\b\d{4}-\d\d-\d\d(?:T[0-9:.]+Z)?/g, "today");
 }
