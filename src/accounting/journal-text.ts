@@ -1,6 +1,6 @@
 /** What the formats have in common: what a journal is called, and the chart of accounts. */
 import { makerIdOf } from "../exchange/execution-id.ts";
-import { type House, PARTS, type Part, type Posting } from "../ledger/accounts.ts";
+import { type House, PARTS, type Part, type Posting, postingTable } from "../ledger/accounts.ts";
 import { houseOfOwner } from "../ledger/verify-accounts.ts";
 import { batchName, type StoredBatch } from "../ledger/verify-batches.ts";
 import type { Amount } from "../money/amount.ts";
@@ -39,14 +39,12 @@ export interface JournalText {
 
 /** The journals of a batch. They became true at once; they stand in the order of their ids. */
 export function journalsOf(batch: StoredBatch): ExportedJournal[] {
-  const journals = [...batch.journals].map(([id, postings]) => ({ id, batch, postings: sorted(postings) }));
+  const journals = [...batch.journals].map(([id, postings]) => ({ id, batch, postings: inOrder(postings) }));
   return journals.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function sorted(postings: readonly Posting[]): Posting[] {
-  const key = ({ ownerId, asset, seq }: Posting): string => `${ownerId}/${asset}/${seq.toString().padStart(20, "0")}`;
-  return postings.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
-}
+const inOrder = (postings: readonly Posting[]): Posting[] =>
+  postings.toSorted((a, b) => (postingTable.orderBy(a) < postingTable.orderBy(b) ? -1 : 1));
 
 /** What is told beside a journal: where it stands in the chain, and what record it is of. */
 export function tagsOf({ id, batch, postings }: ExportedJournal): [name: string, value: string][] {

@@ -22,7 +22,7 @@ export const ACCOUNTANTS: readonly Accountant[] = [
   {
     format: "hledger",
     missing: runs("hledger", "--version") ? undefined : "there is no hledger",
-    object: async (file) => (await run("hledger", "-f", file, "check")).said,
+    object: async (file) => (await run("hledger", "-f", file, "check", "commodities")).said,
     balances: async (file) => {
       const options = ["--flat", "--no-total", "--layout", "bare", "-O", "csv"];
       const { output } = await run("hledger", "-f", file, "balance", ...options);

@@ -10,7 +10,7 @@ import { exportJournals, type Format } from "../../src/accounting/export.ts";
 import { readHeads } from "../../src/ledger/verify-batches.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { newProfile, startLane } from "../support/movements.ts";
+import { newProfiles, startLane } from "../support/movements.ts";
 import { required } from "../support/required.ts";
 import { ACCOUNTANTS } from "./accountants.ts";
 import { makeLargeBooks } from "./large-books.ts";
@@ -90,6 +90,37 @@ test("every journal is there once, with its cause and what it leads to", async (
   await expectBooksBalance(db.database);
 });
 
+test("every part of every account is asserted, also where it is zero", async () => {
+  const accounts = await db.database.rows<{ parts: number }>(
+    "select case when house is null then 3 else 1 end as parts from account",
+  );
+  const asserted = {
+    ledger: /^ {4}(\S+) {2}0 "(\S+)" = (\S+) /gm,
+    beancount: /^\S+ balance (\S+) {2}(\S+) ~ 0 (\S+)$/gm,
+  };
+  const inLedger = [...(await exported("ledger")).matchAll(asserted.ledger)];
+  const inBeancount = [...(await exported("beancount")).matchAll(asserted.beancount)];
+  const found = [
+    inLedger.map(([, account, asset, amount]) => [`${account} ${asset}`, amount]),
+    inBeancount.map(([, account, amount, asset]) => [`${account} ${asset?.replace("A-", "")}`, amount]),
+  ];
+  for (const all of found) {
+    expect(all.length).toBe(accounts.reduce((sum, { parts }) => sum + parts, 0));
+    expect(new Map(all.filter(([, amount]) => amount !== "0").sort() as [string, string][])).toEqual(ours);
+  }
+});
+
+test("journals of several slots stand in the order of their times", async () => {
+  const times = [...(await exported("ledger")).matchAll(/^ {4}; at: (\S+)\n {4}; batch: ([0-9]+)/gm)];
+  expect(new Set(times.map(([, , slot]) => slot)).size).toBe(2);
+  const moments = times.map(([, at]) => at as string);
+  expect(moments).toEqual(moments.toSorted());
+  // Neither slot stands as a block.
+  expect(times.findLastIndex(([, , slot]) => slot === "1")).toBeGreaterThan(
+    times.findIndex(([, , slot]) => slot === "2"),
+  );
+});
+
 describe.each(ACCOUNTANTS)("$format", ({ format, missing, object, balances }) => {
   beforeEach((context) => required(context, missing));
 
@@ -109,6 +140,11 @@ describe.each(ACCOUNTANTS)("$format", ({ format, missing, object, balances }) =>
       const file = await fileOf("changed", `${text.slice(0, place)}2${text.slice(place + 1)}`);
       expect(await object(file)).toMatch(/balance/i);
     }
+    // A journal that does not sum to zero is noticed by itself, also where it is less than half of what is written of it.
+    const [posted, left] = [/:Available {2}12\.5 /, format === "beancount" ? /37\.5 ~ 0 USD/ : /= 37\.5 /];
+    expect([text.match(posted)?.length, text.match(left)?.length]).toEqual([1, 1]);
+    const both = text.replace(posted, ":Available  12.51 ").replace(left, (found) => found.replace("37.5", "37.51"));
+    expect(await object(await fileOf("changed", both))).toMatch(/balance/i);
     const [whole] = /89999999999999999999999999999\.123456789012345678/.exec(text) ?? [];
     const file = await fileOf("changed", text.replace(whole as string, `7${whole?.slice(1)}`));
     expect(await object(file)).toMatch(/balance/i);
@@ -119,10 +155,11 @@ test("an export that ends at heads of before leaves out what came after", async 
   const heads = await readHeads(db.database);
   const before = await exported("ledger");
   const { lane, fund } = await startLane(db.database);
-  await fund([newProfile()], "7");
+  // More accounts than are read at once.
+  await fund(newProfiles(1_001), "7");
   await lane.stop();
   let text = "";
   for await (const piece of exportJournals(db.database, "ledger", heads)) text += piece;
   expect(text).toBe(before);
-  expect(await exported("ledger")).not.toBe(before);
+  expect([...(await exported("ledger")).matchAll(/:Available {2}0 "USD" = 7 "USD"$/gm)].length).toBe(1_001);
 });
