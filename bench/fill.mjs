@@ -4,6 +4,8 @@
  */
 import { amountOf } from "../dist/money/amount.js";
 
+/** Every write says who made it. */
+const CALLER = { operator: "bench", operation: "fill" };
 /** What waits for the ledger has a bound, and one customer's share of it is less. */
 const AT_ONCE = 1_000;
 /** An order trades with no more than a thousand others. */
@@ -14,12 +16,12 @@ const FILLS = { profiles: fillProfiles, transfers: fillTransfers, executions: fi
 export const fill = (service, { kind, ...wanted }) => FILLS[kind](service, wanted);
 
 /** Profiles with a USD balance each. */
-function fillProfiles({ core, transfers }, { customerId, from, count, amount }) {
+function fillProfiles({ core, transfers }, { customerId, count, amount, tag }) {
   return inGroups(count, async (number) => {
-    const request = { customerId, nickname: `bench ${from + number}`, description: undefined };
-    const { value } = done(await core.profiles.create(request));
+    const request = { customerId, nickname: `bench ${tag}-${number}`, description: undefined };
+    const { value } = done(await core.profiles.create(request, CALLER));
     const deposit = { asset: "USD", amount: amountOf(amount), direction: "CREDIT", type: "WIRE_DEPOSIT", crossing: {} };
-    done(await transfers.cross({ customerId, profileId: value.id, ...deposit, opening: true }));
+    done(await transfers.cross({ customerId, profileId: value.id, ...deposit, opening: true }, CALLER));
     return value.id;
   });
 }
@@ -35,7 +37,7 @@ async function fillTransfers({ transfers }, { customerId, profiles, count, tag }
       from: { profileId: profiles[from], metadata: { purpose: "bench" } },
       to: { profileId: profiles[to] },
     };
-    done(await transfers.move({ customerId, kind: "platform", ...sides, ...what }));
+    done(await transfers.move({ customerId, kind: "platform", ...sides, ...what }, CALLER));
   });
 }
 
@@ -44,7 +46,7 @@ async function fillExecutions({ exchange }, { seller, buyer, market, count }) {
   const price = { amount: amountOf("100"), isExact: true };
   const order = { market, type: "LIMIT", timeInForce: "GTC", price };
   const place = async ({ customerId, profileId }, side, amount) =>
-    done(await exchange.place({ ...order, customerId, profileId, side, baseAmount: amountOf(amount) }));
+    done(await exchange.place({ ...order, customerId, profileId, side, baseAmount: amountOf(amount) }, CALLER));
   const sells = Math.ceil(count / 2);
   for (let placed = 0; placed < sells; placed += MADE_FOR_A_TAKER) {
     await Promise.all(Array.from({ length: MADE_FOR_A_TAKER }, () => place(seller, "SELL", "0.001")));

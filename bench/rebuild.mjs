@@ -17,6 +17,7 @@ import { printTable } from "./table.mjs";
 const MARKET = "ETHUSD";
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
 const CUSTOMER = "0190d5a4-1111-7000-8000-000000000001";
+const CALLER = { operator: "bench", operation: "rebuild" };
 /** Placed at once: what waits for the ledger has a bound. */
 const AT_ONCE = 1_000;
 
@@ -61,7 +62,7 @@ async function fill(config) {
   const service = await startService(config, log);
   for (let placed = 0; placed < orders; placed += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, orders - placed) }, (_, i) => order(placed + i));
-    const outcomes = await Promise.all(some.map((one) => service.exchange.place(one)));
+    const outcomes = await Promise.all(some.map((one) => service.exchange.place(one, CALLER)));
     const refused = outcomes.find(({ kind }) => kind !== "done");
     if (refused !== undefined) throw new Error(`an order was not placed: ${JSON.stringify(refused)}`);
   }

@@ -6,8 +6,10 @@ import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 
 const MADE_AT_ONCE = 50;
+const [MOST_TRIES, RETRY_MS] = [10, 100];
 
 /** Starts the service on the data in a directory, which is made when it is not there. */
 export async function startService(directory) {
@@ -63,7 +65,13 @@ async function customerOf(baseUrl, authUrl, { id, clients, profiles }) {
   const headers = { authorization: `Bearer ${token.access_token}`, "content-type": "application/json" };
   const call = async (method, path, body) => {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(`${baseUrl}${path}`, { method, headers, ...sent });
+    let answer;
+    for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
+      answer = await fetch(`${baseUrl}${path}`, { method, headers, ...sent });
+      // Shed, on a machine that is busy with something else: nothing was done.
+      if (answer.status !== 503) break;
+      await pause(tries * RETRY_MS);
+    }
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };

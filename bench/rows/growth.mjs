@@ -1,6 +1,6 @@
 /**
  * A database that has grown: a million profiles, ten million transfers and five million executions, made once and kept in
- * its directory. What is there already is not made again, so a filling that was broken off goes on.
+ * its directory. The steps that were done are noted beside it, so a filling that was broken off goes on.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -10,16 +10,11 @@ import { Parties } from "../parties.mjs";
 import { startService } from "../service.mjs";
 
 const MARKET = "ETHUSD";
-/** How many there are to be, how many are made in one step, and how those that are there are counted. */
+/** How many there are to be, and how many are made in one step. */
 const WANTED = [
-  { kind: "profiles", most: 1_000_000, step: 50_000, counted: "select count(*) from profile" },
-  {
-    kind: "transfers",
-    most: 10_000_000,
-    step: 250_000,
-    counted: "select count(*) from transfer where direction = 'DEBIT' and type = 'PLATFORM_TRANSFER_DEBIT'",
-  },
-  { kind: "executions", most: 5_000_000, step: 100_000, counted: "select count(*) from execution" },
+  { kind: "profiles", most: 1_000_000, step: 50_000 },
+  { kind: "transfers", most: 10_000_000, step: 250_000 },
+  { kind: "executions", most: 5_000_000, step: 100_000 },
 ];
 
 export const growth = {
@@ -36,12 +31,12 @@ export async function withGrown(path, { divisor }, work) {
   mkdirSync(directory, { recursive: true });
   const service = await startService(directory);
   try {
-    for (const { kind, most, step, counted } of WANTED) {
+    for (const { kind, most, step } of WANTED) {
       const wanted = Math.ceil(most / divisor);
-      let there = Number((await one(service, counted)).count);
+      let there = sizes(directory)[kind]?.made ?? 0;
       for (; there < wanted; there += step) {
         console.log(`${kind}: ${there.toLocaleString("en")} of ${wanted.toLocaleString("en")}`);
-        await noting(service, kind, there, await makerOf(kind, service), Math.min(step, wanted - there));
+        await noting(service, kind, await makerOf(kind, service), Math.min(step, wanted - there));
       }
     }
     await work(new Parties(service), sizes(directory));
@@ -54,10 +49,10 @@ export async function withGrown(path, { divisor }, work) {
 async function makerOf(kind, service) {
   const [seller, buyer] = service.customers;
   const [customerId, profileId] = [seller.id, seller.profileId];
-  if (kind === "profiles") return (from, count) => ({ customerId, from, count, amount: "1000" });
+  if (kind === "profiles") return (count) => ({ customerId, count, amount: "1000", tag: refId() });
   if (kind === "transfers") {
     const profiles = await profilesOf(service);
-    return (_, count) => ({ customerId, profiles, count, tag: refId() });
+    return (count) => ({ customerId, profiles, count, tag: refId() });
   }
   for (const [customer, asset] of [
     [seller, "ETH"],
@@ -66,14 +61,14 @@ async function makerOf(kind, service) {
     await customer.call("POST", `/v2/sandbox/profiles/${customer.profileId}/deposit`, { asset, amount: "1000000" });
   }
   const sides = { seller: { customerId, profileId }, buyer: { customerId: buyer.id, profileId: buyer.profileId } };
-  return (_, count) => ({ ...sides, market: MARKET, count });
+  return (count) => ({ ...sides, market: MARKET, count });
 }
 
 /** What the database and its log have grown by is kept beside them. */
-async function noting(service, kind, there, wanted, count) {
+async function noting(service, kind, wanted, count) {
   const size = "select pg_database_size(current_database())::text as size";
   const before = { ...(await one(service, size)), ...(await service.ask("used")) };
-  await service.ask("fill", { kind, ...wanted(there, count) });
+  await service.ask("fill", { kind, ...wanted(count) });
   const after = { ...(await one(service, size)), ...(await service.ask("used")) };
   const known = sizes(service.directory);
   const of = known[kind] ?? { made: 0, bytes: 0, wal: 0 };
