@@ -48,6 +48,7 @@ type Balance = Readonly<Record<"asset" | "available" | "trading", string>>;
 
 /** A request that is not answered by then is not waited for any longer: a pause of the service is shorter. */
 const PATIENCE_MS = 60_000;
+const SENT_AGAIN_AT_ONCE = 4;
 /** A start, a recovery of PostgreSQL: on a machine that others keep busy. */
 const INSISTS_S = 150;
 
@@ -102,7 +103,7 @@ export class Client {
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
         // Nobody is there, or somebody without a database.
-        await pause(100 + this.#random(200));
+        await pause(100 + this.#random(600));
       }
     }
   }
@@ -195,13 +196,15 @@ export class Client {
       this.answers[kind].expectKept(listed);
       for (const record of listed) thereBefore.set(`${kind} ${record.ref_id}`, record);
     }
-    for (const asked of this.#listUnanswered()) {
-      const before = thereBefore.get(`${asked.kind} ${asked.refId}`);
-      this.tally.retried += 1;
-      const after = await this.place(asked);
-      assert(before === undefined || after?.id === before.id, `what is there is not done again: ${asked.refId}`);
-      if (before !== undefined) this.tally.booked += 1;
-    }
+    await Promise.all(
+      shared(this.#listUnanswered(), SENT_AGAIN_AT_ONCE, async (asked) => {
+        const before = thereBefore.get(`${asked.kind} ${asked.refId}`);
+        this.tally.retried += 1;
+        const after = await this.place(asked);
+        assert(before === undefined || after?.id === before.id, `what is there is not done again: ${asked.refId}`);
+        if (before !== undefined) this.tally.booked += 1;
+      }),
+    );
   }
 
   /** Waits until nothing is under way. */
@@ -319,6 +322,14 @@ const KINDS: readonly Kind[] = ["transfer", "conversion", "order"];
 
 function pathOf(kind: Kind, { id, profile_id: profileId }: Shown): string {
   return kind === "order" ? `/v2/profiles/${profileId}/orders/${id}` : `${LISTS[kind]}/${id}`;
+}
+
+/** So many workers, who share the items. */
+function shared<Item>(items: readonly Item[], workers: number, work: (item: Item) => Promise<void>): Promise<void>[] {
+  const left = items.values();
+  return Array.from({ length: workers }, async () => {
+    for (const item of left) await work(item);
+  });
 }
 
 /** The request may have been carried out, or not. */

@@ -66,6 +66,7 @@ function planned(rounds: number): readonly (readonly Blow[])[] {
 }
 
 function tableOf(reports: readonly RoundReport[]): string {
+  if (reports.length === 0) return "";
   const lines = [
     "",
     "| blow | rounds | answered | unknown | retried | of those booked | snapshots | moving again ms, p50 / max |",

@@ -92,7 +92,7 @@ export class Storm {
   }
 
   async judge(): Promise<void> {
-    for (const client of this.#clients) await client.expectKept();
+    await this.expectKept();
     await this.#expectTrading();
     for (const client of this.#clients) await client.expectSettled();
     for (const client of this.#clients) expectExecuted(await client.list("order"), await client.listExecutions());
@@ -105,7 +105,7 @@ export class Storm {
   }
 
   async expectKept(): Promise<void> {
-    for (const client of this.#clients) await client.expectKept();
+    await Promise.all(this.#clients.map((client) => client.expectKept()));
   }
 
   async expectTotals(): Promise<void> {
