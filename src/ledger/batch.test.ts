@@ -269,3 +269,17 @@ test("money on an account that its command has not named is a bug, found before 
   expect(() => batch.add({ journals: [move("world", a)] }, ENGINE)).toThrow("account world/USD has named it");
   expect(batch.spoilt).toBe(true);
 });
+
+/*
+ * Taken out to see it fail: claims were written in the order in which they were decided. Two nodes that are sent the same
+ * ref_ids in opposite orders could then deadlock.
+ */
+test("ref_ids are claimed in the order of their keys", () => {
+  const customerId = ids.next();
+  const claim = (refId: string) => ({ customerId, kind: "transfer" as const, refId, id: ids.next() });
+  const [third, first, second] = [claim("c"), claim("a"), claim("b")];
+  batch.claim(third);
+  batch.claim(first, a);
+  batch.claim(second);
+  expect(batch.close(NOW).claims).toEqual([{ ...first, replaces: a }, second, third]);
+});

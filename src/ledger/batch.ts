@@ -16,7 +16,7 @@ import {
   postingTable,
 } from "./accounts.ts";
 import { type Caller, Callers } from "./caller.ts";
-import type { Changes, Claim } from "./decision.ts";
+import { type Changes, type Claim, claimKey } from "./decision.ts";
 import type { Memory } from "./memory.ts";
 import {
   type AnyRecordTable,
@@ -156,7 +156,7 @@ export class Batch {
     }
     records.sort((a, b) => (a.table.name < b.table.name ? -1 : 1));
     const hashed = { at, records, changes: digests(held), callers: this.#callers.text() };
-    return { ...hashed, states: groupByTable(held), claims: this.#claims, digest: contentDigest(hashed) };
+    return { ...hashed, states: groupByTable(held), claims: inKeyOrder(this.#claims), digest: contentDigest(hashed) };
   }
 
   #put(table: AnyStateTable, key: string, row: StateRow): Held {
@@ -272,6 +272,12 @@ const accountOf = (held: Held): Account => held.row as Account;
 function byKey(a: Held, b: Held): number {
   if (a.table !== b.table) return lockRank(a.table) < lockRank(b.table) ? -1 : 1;
   return a.key < b.key ? -1 : 1;
+}
+
+/** As the rows: two nodes that are sent the same ref_ids wait for each other instead of deadlocking. */
+function inKeyOrder<One extends Claim>(claims: readonly One[]): One[] {
+  const keyed = claims.map((claim) => ({ claim, key: claimKey(claim) }));
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ claim }) => claim);
 }
 
 function groupByTable(held: readonly Held[]): TableRows[] {
