@@ -1,0 +1,100 @@
+/** What a transfer makes PostgreSQL write, counted in records of its log: those do not depend on how busy the machine is. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { activeProfile, profileKey } from "../../src/customers/profiles.ts";
+import { accountKey, type ProfileId } from "../../src/ledger/accounts.ts";
+import { Batch, linkHash, NO_HASH } from "../../src/ledger/batch.ts";
+import type { State } from "../../src/ledger/decision.ts";
+import { Memory } from "../../src/ledger/memory.ts";
+import { readKeys } from "../../src/ledger/rows.ts";
+import { Statements } from "../../src/ledger/statement.ts";
+import { amountOf } from "../../src/money/amount.ts";
+import { type Asset, USD } from "../../src/money/asset.ts";
+import { must } from "../../src/std/assert.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { decideTransfer } from "../../src/transfers/rules.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
+import { insertProfile } from "../support/rows-in-the-way.ts";
+
+const TRANSFERS = 64;
+/** Of no lane: the batch is undone again. */
+const SLOT = 64;
+/**
+ * Two accounts changed, two profiles locked, two records with two index entries each, two postings with one each, one
+ * claim with one.
+ */
+const RECORDS_OF_A_TRANSFER = 16;
+/** The batch with its index entry, and pages of indexes that were full. */
+const RECORDS_OF_A_BATCH = 30;
+const DOLLAR: Asset = { code: USD, kind: "fiat", precision: 2 };
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+});
+afterAll(() => db.close());
+
+/*
+ * Taken out to see it fail: claims were inserted with `on conflict do nothing`, which writes a second record for each.
+ */
+test("a transfer writes sixteen records to PostgreSQL's log", async () => {
+  const profiles = newProfiles(2 * TRANSFERS);
+  for (const profile of profiles) await insertProfile(db.owner, profile);
+  const { lane, fund } = await startLane(db.database);
+  await fund(profiles, "10");
+  await lane.stop();
+  const { text, values } = await batchOfTransfers(profiles);
+
+  const records = await recordsOf(text, values);
+  const least = TRANSFERS * RECORDS_OF_A_TRANSFER;
+  expect(records).toBeGreaterThanOrEqual(least);
+  expect(records).toBeLessThanOrEqual(least + RECORDS_OF_A_BATCH);
+  await expectBooksBalance(db.owner);
+});
+
+async function batchOfTransfers(profiles: readonly ProfileId[]) {
+  const memory = new Memory(1_000);
+  const keys = profiles.flatMap((profile) => [profileKey(profile), accountKey(profile, USD)]);
+  for (const { table, key, row } of await readKeys(db.database, keys, SLOT, "none")) memory.set(table, key, row);
+  const state: State = { get: (table, key) => memory.get(table, key) };
+  const batch = new Batch(memory, SLOT);
+  for (let i = 0; i < TRANSFERS; i += 1) {
+    const [from, to] = profiles.slice(2 * i) as [ProfileId, ProfileId];
+    const customerId = must(activeProfile(state, from), "the profile is there").customerId as CustomerId;
+    const sides = { from: { profileId: from, metadata: { purpose: "rent" } }, to: { profileId: to } };
+    const [id, refId, amount] = [newId(), newId(), amountOf("1")];
+    const request = { customerId, kind: "platform", ...sides, amount, asset: USD, refId } as const;
+    const decision = decideTransfer(request, id, DOLLAR, state);
+    if (!decision.accepted) throw new Error(`the transfer was refused: ${decision.refusal.code}`);
+    batch.rest([profileKey(from), profileKey(to), accountKey(from, USD), accountKey(to, USD)]);
+    batch.add(decision.changes, TESTER);
+    batch.claim({ customerId, kind: "transfer", refId, id });
+  }
+  const content = batch.close(Date.now() as Instant);
+  const link = { slot: SLOT, n: 0n, previous: NO_HASH, hash: linkHash(NO_HASH, SLOT, 0n, content.digest) };
+  return new Statements().batch(content, link, (Date.now() + 60_000) as Instant);
+}
+
+interface PlanNode {
+  readonly "Subplan Name"?: string;
+  readonly "WAL Records": number;
+  readonly Plans: readonly PlanNode[];
+}
+
+/** Carries a statement out, counts what its own process writes, and undoes it. */
+async function recordsOf(text: string, values: readonly unknown[]): Promise<number> {
+  const session = await db.database.connect({});
+  try {
+    await session.query("begin");
+    const { rows } = await session.query(`explain (analyze, wal, timing off, format json) ${text}`, [...values]);
+    await session.query("rollback");
+    const top: PlanNode = rows[0]["QUERY PLAN"][0].Plan;
+    // What is counted for the batch's row is in its records; records and postings are written behind it.
+    const behind = top.Plans.filter((node) => node["Subplan Name"]?.endsWith("_added"));
+    return [top, ...behind].reduce((sum, node) => sum + node["WAL Records"], 0);
+  } finally {
+    await session.end();
+  }
+}
