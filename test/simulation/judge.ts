@@ -8,6 +8,7 @@ import type { Refusal } from "../../src/ledger/decision.ts";
 import { must } from "../../src/std/assert.ts";
 import { transferTable } from "../../src/transfers/store.ts";
 import type { Answer, Ask } from "./asks.ts";
+import { checkBook } from "./book-laws.ts";
 import { checkCommit, law, units } from "./laws.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
 import type { Commit, SimulatedPostgres } from "./simulated-postgres.ts";
@@ -26,8 +27,6 @@ export class Judge {
   readonly #model = new SequentialModel(this.#asks);
   /** To whom each fence of each lease was given. */
   readonly #fences = new Map<string, string>();
-  commits = 0;
-  voids = 0;
 
   constructor(postgres: SimulatedPostgres, hasSteppedClock: () => boolean, onBug: (error: unknown) => void) {
     this.#postgres = postgres;
@@ -67,7 +66,6 @@ export class Judge {
     }
     this.#checkAwaited();
     this.#checkClaims();
-    this.#checkBook();
   }
 
   #attempt(work: () => void): void {
@@ -79,12 +77,8 @@ export class Judge {
   }
 
   #committed(commit: Commit): void {
-    for (const { table, row, before } of commit.changes) {
-      if (table !== "batch" || before !== undefined) continue;
-      this.commits += 1;
-      if (row?.void === true) this.voids += 1;
-    }
     checkCommit(commit, this.#postgres.tables);
+    checkBook(commit, this.#postgres.tables);
     this.#checkDeadline(commit);
     this.#checkFences(commit);
     this.#model.apply(commit, this.#postgres.time.now);
@@ -276,13 +270,5 @@ export class Judge {
         `${ref_id} is claimed`,
       );
     }
-  }
-
-  /** What rests on the book does not cross. */
-  #checkBook(): void {
-    const open = this.#postgres.tables.rows("orders").filter(({ status }) => status === "OPEN");
-    const prices = (side: string): number[] => open.filter((row) => row.side === side).map((row) => Number(row.price));
-    const [bid, ask] = [Math.max(...prices("BUY")), Math.min(...prices("SELL"))];
-    law(bid < ask, `the best bid, ${bid}, is below the best offer, ${ask}`);
   }
 }

@@ -19,7 +19,7 @@ const CONVERSION =
 const PROFILE = "id, customer_id, kind, nickname, description, status, awaited, created_at, updated_at, seq";
 
 const KNOWN: Readonly<Record<string, Statement>> = {
-  [LOCKING_SETTINGS]: () => [],
+  [LOCKING_SETTINGS]: () => [{ set_config: "8s" }],
   "select extract(epoch from clock_timestamp()) * 1000 as now": ({ now }) => [{ now: String(now) }],
 
   // postgres/leases.ts

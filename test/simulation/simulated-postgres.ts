@@ -17,6 +17,12 @@ export interface Commit {
   readonly changes: readonly (Write & { readonly before: Row | undefined })[];
 }
 
+/** What one session was told to do in one transaction, when that is over. */
+export interface Told {
+  readonly at: number;
+  readonly statements: readonly { readonly text: string; readonly values: readonly unknown[] }[];
+}
+
 /** How long things take on the server, and what becomes of a commit that a crash cuts off. */
 export interface Pace {
   executeMs(): number;
@@ -45,6 +51,8 @@ export class SimulatedPostgres {
   isUp = true;
   readonly sessions = new Set<Session>();
   readonly #listeners: ((commit: Commit) => void)[] = [];
+  /** Told of every transaction, in the order of their ends. */
+  onTold: (told: Told) => void = () => undefined;
   readonly #onUnknown: (error: Error) => void;
 
   constructor(time: VirtualTime, pace: Pace, onUnknown: (error: Error) => void) {
@@ -105,6 +113,7 @@ export class Session {
   #isOver = false;
   #isHungUp = false;
   #isCommitting = false;
+  #told: Message[] = [];
   #idle: Timer | undefined;
   #onKilled: () => void = () => undefined;
 
@@ -139,6 +148,7 @@ export class Session {
     if (transaction !== undefined && this.#isCommitting && this.#postgres.pace.isFlushedAtCrash()) {
       this.#transaction = undefined;
       this.#postgres.apply(transaction, this.#settings.client);
+      this.#tell();
     }
     this.#end();
     this.#onKilled();
@@ -154,8 +164,10 @@ export class Session {
   async #serve(): Promise<void> {
     this.#isServing = true;
     for (let next = this.#line.shift(); next !== undefined; next = this.#line.shift()) {
+      this.#told.push(next);
       const result = await this.#execute(next);
       if (this.#isOver) return;
+      if (!this.#isExplicit) this.#tell();
       next.answer(result);
     }
     this.#isServing = false;
@@ -163,6 +175,11 @@ export class Session {
     else if (this.#isExplicit) {
       this.#idle = this.#postgres.time.after(this.#settings.idleInTransactionMs, () => this.kill());
     }
+  }
+
+  #tell(): void {
+    this.#postgres.onTold({ at: this.#postgres.time.now, statements: this.#told });
+    this.#told = [];
   }
 
   async #execute({ text, values }: Message): Promise<Row[] | Error> {

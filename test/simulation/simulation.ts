@@ -10,25 +10,10 @@ import { Wishes } from "./asks.ts";
 import { Clients } from "./clients.ts";
 import { Judge } from "./judge.ts";
 import { SimulatedNode } from "./simulated-node.ts";
-import { SimulatedPostgres } from "./simulated-postgres.ts";
-import type { Tables } from "./tables.ts";
+import { SimulatedPostgres, type Told } from "./simulated-postgres.ts";
 import { catalogue, markets, residents } from "./town.ts";
 import { VirtualTime } from "./virtual-time.ts";
 import { type Disaster, Weather } from "./weather.ts";
-
-/** What a seed came to. */
-export interface Simulated {
-  readonly seed: number;
-  /** Of all that happened, in order: the same for the same seed. */
-  readonly digest: string;
-  readonly figures: {
-    readonly answered: number;
-    readonly givenUp: number;
-    readonly commits: number;
-    readonly voids: number;
-  };
-  readonly tables: Tables;
-}
 
 /** A seed at which something was not as it has to be, with the last of what happened. */
 class SimulationFailed extends Error {
@@ -39,8 +24,11 @@ const LAST_EVENTS = 60;
 /** After the storm: longer than any lease, deadline and patience. */
 const COMES_TO_AN_END_MS = 120_000;
 
-export async function simulate(seed: number): Promise<Simulated> {
-  const simulation = new Simulation(seed);
+/**
+ * Answers a digest of all that happened, in order: the same for the same seed. `onTold` hears what the database was told.
+ */
+export async function simulate(seed: number, onTold?: (told: Told) => void): Promise<string> {
+  const simulation = new Simulation(seed, onTold);
   return simulation.run();
 }
 
@@ -63,7 +51,7 @@ class Simulation {
   #hasSteppedClock = false;
   #bug: unknown;
 
-  constructor(seed: number) {
+  constructor(seed: number, onTold: (told: Told) => void = () => undefined) {
     this.#seed = seed;
     this.#random = seeded(seed);
     const random = this.#random;
@@ -72,6 +60,7 @@ class Simulation {
     this.#settlementDelayMs = [0, 0, 300, 2_000][random(4)] ?? 0;
     const onBug = (error: unknown): void => this.#found(error);
     this.#postgres = new SimulatedPostgres(this.#time, this.#weather, onBug);
+    this.#postgres.onTold = onTold;
     this.#judge = new Judge(this.#postgres, () => this.#hasSteppedClock, onBug);
     this.#wishes = new Wishes(random);
     this.#clients = new Clients({
@@ -86,7 +75,7 @@ class Simulation {
     });
   }
 
-  async run(): Promise<Simulated> {
+  async run(): Promise<string> {
     const restore = this.#time.replaceTimers(this.#random);
     try {
       await this.#open();
@@ -99,10 +88,7 @@ class Simulation {
     } finally {
       restore();
     }
-    const { answered, givenUp } = this.#clients;
-    const { commits, voids } = this.#judge;
-    const figures = { answered, givenUp, commits, voids };
-    return { seed: this.#seed, digest: this.#story.digest("hex"), figures, tables: this.#postgres.tables };
+    return this.#story.digest("hex");
   }
 
   /** The catalogue's rows, the first nodes, profiles and their money. Nothing goes wrong yet. */

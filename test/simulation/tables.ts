@@ -24,7 +24,7 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   transfer: ["profile_id", "id"],
 };
 
-const TABLE_NAMES = Object.keys(PRIMARY_KEYS);
+export const TABLE_NAMES = Object.keys(PRIMARY_KEYS);
 
 export function primaryKey(table: string): readonly string[] {
   return must(PRIMARY_KEYS[table], `the simulated database has a table ${table}`);

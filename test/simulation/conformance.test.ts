@@ -1,0 +1,119 @@
+/**
+ * The simulated PostgreSQL is proven, not believed: told the same, it answers as a real one does, and has the same rows in
+ * the end.
+ */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { verifyAll } from "../../src/verify/verify.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { END, type Script, scripts } from "./scripts.ts";
+import type { Told } from "./simulated-postgres.ts";
+import { simulate } from "./simulation.ts";
+import { residents } from "./town.ts";
+import { type Heard, IMPATIENT, RealServer, type Server, type Speaker, TwinServer } from "./two-servers.ts";
+
+let db: TestDatabase;
+let twin: TwinServer;
+let real: RealServer;
+beforeEach(async () => {
+  db = await testDatabase();
+  const customers = new Set(residents.map(({ customerId }) => customerId));
+  for (const id of customers) {
+    await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
+  }
+  const [market] = await db.owner.rows<Record<string, unknown>>(
+    "select code, status, seq, slot, batch from market where code = 'BTCUSD'",
+  );
+
+  twin = new TwinServer();
+  twin.postgres.tables.apply({ table: "market", key: "BTCUSD", row: market as Record<string, unknown> });
+  real = await RealServer.of(db);
+});
+afterEach(async () => {
+  await twin.close();
+  await real.close();
+  await expectBooksBalance(db.owner);
+  await db.close();
+});
+
+async function record(seed: number): Promise<Told[]> {
+  const all: Told[] = [];
+  await simulate(seed, (told) => all.push({ ...told, at: Math.floor(told.at) }));
+  return all;
+}
+
+/** One transaction after the other, each to its end. */
+async function playInLine(server: Server, all: readonly Told[]): Promise<string[]> {
+  const heard: string[] = [];
+  const speaker = await server.speaker("the only one");
+  for (const { at, statements } of all) {
+    await server.setTime(at);
+    for (const { text, values } of statements) {
+      const answer = await server.finish(speaker.send(text, values));
+      heard.push(`${text}\n-> ${typeof answer === "string" ? answer : answer.join("\n   ")}`);
+    }
+  }
+  return heard;
+}
+
+/** Each statement as soon as the one before it is answered or waits. What each of them hears, in that order. */
+async function play(server: Server, script: Script): Promise<string[]> {
+  const heard: string[] = [];
+  const speakers = new Map<string, Speaker>();
+  const open = new Map<string, Promise<Heard>>();
+  const hear = (who: string, answer: Heard): void => {
+    open.delete(who);
+    heard.push(`${who} hears ${typeof answer === "string" ? answer : `[${answer.join("; ")}]`}`);
+  };
+  for (const [who, said] of script) {
+    const from = heard.length;
+    const speaker = speakers.get(who) ?? (await server.speaker(who));
+    speakers.set(who, speaker);
+    if (said === END) await speaker.end();
+    else {
+      const answer = speaker.send(said.text, said.values);
+      open.set(who, answer);
+      void answer.then((words) => hear(who, words));
+      if (who === IMPATIENT) await server.finish(answer);
+    }
+    await server.settle(() => open.size);
+    for (const each of open.keys()) heard.push(`${each} waits`);
+    // Answers to several of them come in any order.
+    heard.push(...heard.splice(from).sort());
+  }
+  return heard;
+}
+
+/** The rows of all tables that the twin has, in the columns that it knows; there are more markets than it needs. */
+async function expectSameTables(): Promise<void> {
+  for (const table of twin.tablesInUse()) {
+    if (table === "market") continue;
+    const columns = twin.columnsOf(table);
+    expect([table, ...(await twin.rows(table, columns))]).toEqual([table, ...(await real.rows(table, columns))]);
+  }
+}
+
+/** Seeds with many failures. Of what each batch can fail with, the scripts have one. */
+test.each([2, 15])(
+  "all that seed %d tells its database is answered alike by a real one",
+  { timeout: 300_000 },
+  async (seed) => {
+    const all = await record(seed);
+    const ofTwin = await playInLine(twin, all);
+    const ofReal = await playInLine(real, all);
+    for (const [i, words] of ofTwin.entries()) expect(words).toBe(ofReal[i]);
+    expect(ofTwin.length).toBeGreaterThan(100);
+    await expectSameTables();
+    const { checks } = await verifyAll(db.database);
+    expect(checks.filter(({ broken }) => broken > 0)).toEqual([]);
+  },
+);
+
+test.each(Object.entries(scripts))("%s", async (_, script) => {
+  const steps = await script();
+  for (const server of [twin, real]) await server.setTime(Date.UTC(2026, 10, 21, 9, 0, 0));
+  const ofTwin = await play(twin, steps.script);
+  expect(ofTwin).toEqual(steps.heard);
+  expect(await play(real, steps.script)).toEqual(ofTwin);
+  await expectSameTables();
+});

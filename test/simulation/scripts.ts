@@ -1,0 +1,328 @@
+/**
+ * What several sessions say at once, and what they have to hear: the ways in which batches, leases and readers meet. Each
+ * is told to the simulated PostgreSQL and to a real one.
+ */
+import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
+import { Batch } from "../../src/ledger/batch.ts";
+import { Memory } from "../../src/ledger/memory.ts";
+import { change, readKeys } from "../../src/ledger/rows.ts";
+import { Slot } from "../../src/ledger/slot.ts";
+import { Statements } from "../../src/ledger/statement.ts";
+import { amountOf, negative } from "../../src/money/amount.ts";
+import { type AssetCode, USD } from "../../src/money/asset.ts";
+import type { Database, Queryable } from "../../src/postgres/database.ts";
+import { type Lease, releaseLease, renewLease, takeLease } from "../../src/postgres/leases.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { siblingId, type Uuid } from "../../src/std/id.ts";
+import { residents } from "./town.ts";
+import { IMPATIENT } from "./two-servers.ts";
+
+export interface Said {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** The session goes, and what it has not committed with it. */
+export const END = "goes";
+
+/** Who says what. */
+export type Script = readonly (readonly [who: string, said: Said | typeof END])[];
+
+interface Told {
+  readonly script: Script;
+  readonly heard: readonly string[];
+}
+
+const [PROFILE, OTHER] = residents.map(({ profileId }) => profileId) as [ProfileId, ProfileId];
+const CUSTOMER = residents[0]?.customerId as Uuid;
+const NOW = Date.UTC(2026, 10, 21, 9, 0, 0) as Instant;
+const begin: Said = { text: "begin", values: [] };
+const commit: Said = { text: "commit", values: [] };
+
+interface Deposit {
+  readonly slot: number;
+  readonly n: number;
+  /** How many deposits the profile, and the slot, have had. */
+  readonly had?: number;
+  readonly slotHad?: number;
+  readonly profile?: ProfileId;
+  /** Only looked at. */
+  readonly looks?: ProfileId;
+  readonly refId?: string;
+  readonly previous?: Buffer;
+  readonly deadline?: Instant;
+}
+
+/** A conversion that is there, opened or closed by a batch that writes nothing else. */
+function closing(slot: number, n: number, status: Conversion["status"], had: bigint): Said {
+  const memory = new Memory(100);
+  const at = (is: boolean): Instant | undefined => (is ? NOW : undefined);
+  const conversion: Conversion = {
+    ...{
+      id: `${PROFILE}` as Uuid as ConversionId,
+      profileId: PROFILE,
+      customerId: CUSTOMER as CustomerId,
+      amount: amountOf("1"),
+    },
+    ...{ sourceAsset: USD, targetAsset: "PYUSD" as AssetCode, recipientProfileId: undefined, refId: undefined },
+    ...{ identityId: undefined, accountId: undefined, metadata: undefined, status, createdAt: NOW, updatedAt: NOW },
+    ...{ settledAt: at(status === "SETTLED"), cancelledAt: at(status === "CANCELLED"), seq: had },
+  };
+  const key = conversionKey(conversion);
+  const open: Conversion = { ...conversion, status: "CREATED", settledAt: undefined, cancelledAt: undefined };
+  if (had > 0n) memory.set(conversionTable, key.key, open);
+  const batch = new Batch(memory, slot);
+  batch.rest([key]);
+  batch.add({ states: [change(conversionTable, conversion)] }, { house: "settlement" });
+  const link = { slot, n: BigInt(n), previous: hashOf(slot, n - 1), hash: hashOf(slot, n) };
+  return new Statements().batch(batch.close(NOW), link, (NOW + 60_000) as Instant);
+}
+
+const hashOf = (slot: number, n: number): Buffer => Buffer.alloc(32, 16 * slot + n + 1);
+
+/** One dollar for a profile, which has had so many of them, as a lane would send it. */
+function deposit({
+  slot,
+  n,
+  had = 0,
+  slotHad = n,
+  profile = PROFILE,
+  looks,
+  refId,
+  previous,
+  deadline,
+}: Deposit): Said {
+  const memory = new Memory(100);
+  const known = (owner: ProfileId | "world", times: number, sign: "" | "-"): void => {
+    if (times === 0) return;
+    const account = emptyAccount(owner, USD, slot);
+    const row = { ...account, available: amountOf(`${sign}${times}`), seq: BigInt(times), at: NOW };
+    memory.set(accountTable, accountKey(owner, USD).key, row);
+  };
+  known("world", slotHad, "-");
+  known(profile, had, "");
+  if (looks !== undefined) known(looks, 1, "");
+  const batch = new Batch(memory, slot);
+  const id = `00000000-0000-7000-8000-0000000${slot}${n}000` as Uuid;
+  const entries = [entry("world", USD, negative(amountOf("1"))), entry(profile, USD, amountOf("1"))];
+  batch.rest([accountKey("world", USD), accountKey(profile, USD)]);
+  if (looks !== undefined) batch.rest([accountKey(looks, USD)]);
+  batch.add({ journals: [journal(siblingId(id), "deposit", entries)] }, { house: "bootstrap" });
+  if (refId !== undefined) batch.claim({ customerId: CUSTOMER, kind: "transfer", refId, id });
+  const link = { slot, n: BigInt(n), previous: previous ?? hashOf(slot, n - 1), hash: hashOf(slot, n) };
+  return new Statements().batch(batch.close(NOW), link, deadline ?? ((NOW + 60_000) as Instant));
+}
+
+/** The first statement that this sends. */
+async function firstOf(work: (database: Queryable) => Promise<unknown>): Promise<Said> {
+  const said: Said[] = [];
+  const database: Queryable = {
+    rows: async (text, values = []) => {
+      said.push({ text, values });
+      return [];
+    },
+  };
+  await work(database).catch(() => undefined);
+  return said[0] as Said;
+}
+
+/** Takes the number n of a slot for nothing. */
+async function voiding(slot: number, n: number): Promise<Said> {
+  const clock = { now: () => NOW };
+  const link = { slot: 0, n: BigInt(n), previous: hashOf(slot, n - 1), hash: hashOf(slot, n) };
+  const said = await firstOf((database) => new Slot(database as Database, clock, "me", 1).hasCommitted(link));
+  return { text: said.text, values: [slot, ...said.values.slice(1)] };
+}
+
+const lease = (holder: string, ms: number): Promise<Said> =>
+  firstOf((database) => takeLease(database, "slot/9", holder, ms));
+const heldBy = (fence: bigint): Lease => ({ name: "slot/9", holder: "a", fence });
+const lockProfile = (): Promise<Said> =>
+  firstOf((database) => readKeys(database, [accountKey(PROFILE, USD)], 1, "for update"));
+
+/** A batch of slot 2 while one of slot 1, which changes the same account, is not yet committed. */
+const whileAnotherIsOpen = (first: Said, second: Said, end: Said | typeof END): Script => [
+  ["A", deposit({ slot: 1, n: 0 })],
+  ["A", begin],
+  ["A", first],
+  ["B", second],
+  ["A", end],
+];
+
+export const scripts: Readonly<Record<string, () => Promise<Told>>> = {
+  "a batch waits for a row that is being changed, and finds it moved": async () => ({
+    script: whileAnotherIsOpen(deposit({ slot: 1, n: 1, had: 1 }), deposit({ slot: 2, n: 0, had: 1 }), commit),
+    heard: [
+      "A hears []",
+      "A hears []",
+      "A hears []",
+      "B waits",
+      "A hears [command=COMMIT]",
+      "B hears 23514 states_moved",
+    ],
+  }),
+  "a batch waits for a row that was being changed, and finds it as it was": async () => ({
+    script: whileAnotherIsOpen(deposit({ slot: 1, n: 1, had: 1 }), deposit({ slot: 2, n: 0, had: 1 }), END),
+    heard: ["A hears []", "A hears []", "A hears []", "B waits", "B hears []"],
+  }),
+  "a batch that waits for a row too long gives up": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 1, had: 1 })],
+      [IMPATIENT, deposit({ slot: 2, n: 0, had: 1 })],
+      ["A", commit],
+    ],
+    heard: ["A hears []", "A hears []", "A hears []", "impatient hears 55P03", "A hears [command=COMMIT]"],
+  }),
+  "an account that two batches open is opened by one": async () => ({
+    script: [
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["B", deposit({ slot: 2, n: 0 })],
+      ["A", commit],
+    ],
+    heard: ["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears 23514 states_moved"],
+  }),
+  "who changes a row waits for a batch that rests on it, and goes on": async () => ({
+    script: whileAnotherIsOpen(
+      deposit({ slot: 1, n: 1, profile: OTHER, looks: PROFILE }),
+      deposit({ slot: 2, n: 0, had: 1 }),
+      commit,
+    ),
+    heard: ["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears []"],
+  }),
+  "a conversion that two close is closed by one": async () => ({
+    script: [
+      ["A", closing(1, 0, "CREATED", 0n)],
+      ["A", begin],
+      ["A", closing(1, 1, "CANCELLED", 1n)],
+      ["B", closing(2, 0, "SETTLED", 1n)],
+      ["A", commit],
+      ["B", closing(2, 0, "SETTLED", 1n)],
+    ],
+    heard: [
+      ...["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]"],
+      ...["B hears 23514 states_moved", "B hears 23514 states_moved"],
+    ],
+  }),
+  "two batches that rest on the same row do not wait for each other": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 1, profile: OTHER, looks: PROFILE })],
+      ["B", deposit({ slot: 2, n: 0, profile: residents[2]?.profileId as ProfileId, looks: PROFILE })],
+      ["A", commit],
+    ],
+    heard: ["A hears []", "A hears []", "A hears []", "B hears []", "A hears [command=COMMIT]"],
+  }),
+  "a ref_id that is being claimed is waited for, and taken": async () => ({
+    script: [
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 0, refId: "one" })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, refId: "one" })],
+      ["A", commit],
+    ],
+    heard: ["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears 23505 claim_pkey"],
+  }),
+  "a ref_id whose claim is not committed is free": async () => ({
+    script: [
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 0, refId: "one" })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, refId: "one" })],
+      ["A", END],
+    ],
+    heard: ["A hears []", "A hears []", "B waits", "B hears []"],
+  }),
+  "who voids a number waits for the batch that has it, and does not get it": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 1, had: 1 })],
+      ["B", await voiding(1, 1)],
+      ["A", commit],
+    ],
+    heard: ["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears []"],
+  }),
+  "who voids a number gets it from a batch that is not committed, which can never commit": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 1, had: 1 })],
+      ["B", await voiding(1, 1)],
+      ["A", END],
+      ["C", deposit({ slot: 1, n: 1, had: 1 })],
+    ],
+    heard: ["A hears []", "A hears []", "A hears []", "B waits", "B hears [?column?=1]", "C hears 23505 batch_pkey"],
+  }),
+  "a batch, or a void one, without its predecessor is refused": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", deposit({ slot: 1, n: 2, had: 1, slotHad: 1 })],
+      ["A", deposit({ slot: 1, n: 1, had: 1, previous: hashOf(7, 7) })],
+      ["A", await voiding(1, 2)],
+    ],
+    heard: ["A hears []", ...Array<string>(3).fill("A hears 23514 chain_broken")],
+  }),
+  "a batch that is late is refused; of several reasons the first by name is told": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0, deadline: (NOW - 1) as Instant })],
+      ["A", deposit({ slot: 1, n: 3, had: 2, deadline: (NOW - 1) as Instant })],
+      ["A", deposit({ slot: 1, n: 0, had: 2, slotHad: 0, deadline: (NOW - 1) as Instant })],
+    ],
+    heard: ["A hears 23514 too_late", "A hears 23514 chain_broken", "A hears 23514 states_moved"],
+  }),
+  "after a failure a transaction takes nothing but its end": async () => ({
+    script: [
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 3 })],
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", commit],
+      ["A", deposit({ slot: 1, n: 0 })],
+    ],
+    heard: ["A hears []", "A hears 23514 chain_broken", "A hears 25P02", "A hears [command=ROLLBACK]", "A hears []"],
+  }),
+  "who locks a row that is being changed reads what it has become": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 1, had: 1 })],
+      ["B", begin],
+      ["B", await lockProfile()],
+      ["A", commit],
+      ["B", commit],
+    ],
+    heard: [
+      ...["A hears []", "A hears []", "A hears []", "B hears []", "B waits", "A hears [command=COMMIT]"],
+      `B hears [asset=USD at=${NOW} available=2 house=null owner_id=${PROFILE} pending=0 seq=2 trading=0]`,
+      "B hears [command=COMMIT]",
+    ],
+  }),
+  "a lease is one holder's until it ends": async () => ({
+    script: [
+      ["A", await lease("a", 1_000)],
+      ["B", await lease("b", 1_000)],
+      ["A", await lease("a", 1_000)],
+      ["A", await firstOf((database) => renewLease(database, heldBy(1n), 1_000))],
+      ["A", await firstOf((database) => renewLease(database, heldBy(2n), -1_000))],
+      ["B", await lease("b", 1_000)],
+      ["A", await firstOf((database) => releaseLease(database, heldBy(2n)))],
+      ["A", await lease("a", 1_000)],
+    ],
+    heard: [
+      ...["A hears [fence=1]", "B hears []", "A hears [fence=2]", "A hears []", "A hears [?column?=1]"],
+      ...["B hears [fence=3]", "A hears []", "A hears []"],
+    ],
+  }),
+  "of two who take a lease at once, one gets it": async () => ({
+    script: [
+      ["A", begin],
+      ["A", await lease("a", 1_000)],
+      ["B", await lease("b", 1_000)],
+      ["A", commit],
+    ],
+    heard: ["A hears []", "A hears [fence=1]", "B waits", "A hears [command=COMMIT]", "B hears []"],
+  }),
+};

@@ -1,0 +1,194 @@
+/**
+ * The simulated PostgreSQL and a real one behind the same few methods, so that both can be told the same and their answers
+ * be compared. The real one is given the simulated time: a function of the same name stands before `clock_timestamp()`.
+ */
+import type pg from "pg";
+import { serverError } from "../../src/postgres/database.ts";
+import type { TestDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
+import { Session, SimulatedPostgres } from "./simulated-postgres.ts";
+import { type Row, TABLE_NAMES } from "./tables.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+/** Rows as text, or the error's code and constraint. */
+export type Heard = readonly string[] | string;
+
+export interface Speaker {
+  send(text: string, values?: readonly unknown[]): Promise<Heard>;
+  end(): Promise<void>;
+}
+
+export interface Server {
+  speaker(name: string): Promise<Speaker>;
+  /** From here on it is so late. */
+  setTime(now: number): Promise<void>;
+  /** Answers when no more than so many of what was sent go on: the others are answered, or wait for a lock. */
+  settle(open: () => number): Promise<void>;
+  /** Goes on until this is answered, and answers that. */
+  finish(answer: Promise<Heard>): Promise<Heard>;
+  rows(table: string, columns: readonly string[]): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** For how long somebody waits for a lock, on either of them. */
+const lockMsOf = (name: string): number => (name === IMPATIENT ? 300 : 20_000);
+export const IMPATIENT = "impatient";
+/** Virtual time in which all that does not wait for a lock is done. */
+const SETTLED_MS = 100;
+
+export class TwinServer implements Server {
+  readonly time = new VirtualTime();
+  readonly postgres: SimulatedPostgres;
+
+  constructor() {
+    const pace = { executeMs: () => 0, commitMs: () => 0, isFlushedAtCrash: () => true };
+    this.postgres = new SimulatedPostgres(this.time, pace, (error) => {
+      throw error;
+    });
+  }
+
+  async speaker(name: string): Promise<Speaker> {
+    const settings = { client: name, lockMs: lockMsOf(name), idleInTransactionMs: 3_600_000 };
+    const session = new Session(this.postgres, settings);
+    return {
+      send: (text, values = []) =>
+        new Promise((resolve) => {
+          session.submit({ text, values, answer: (result) => resolve(heardOf(text, result)) });
+        }),
+      end: async () => void this.time.after(0, () => session.hangUp()),
+    };
+  }
+
+  async setTime(now: number): Promise<void> {
+    const ms = Math.max(0, now - this.time.now);
+    this.time.after(ms, () => undefined);
+    await this.time.goOnUntil(() => this.time.now >= now, ms);
+  }
+
+  async settle(open: () => number): Promise<void> {
+    let isOver = false;
+    this.time.after(SETTLED_MS, () => (isOver = true));
+    await this.time.goOnUntil(() => isOver || open() === 0, SETTLED_MS);
+  }
+
+  async finish(answer: Promise<Heard>): Promise<Heard> {
+    let isOpen = true;
+    void answer.then(() => (isOpen = false));
+    await this.time.goOnUntil(() => !isOpen, 60_000);
+    return answer;
+  }
+
+  tablesInUse(): string[] {
+    return TABLE_NAMES.filter((table) => this.postgres.tables.rows(table).length > 0);
+  }
+
+  columnsOf(table: string): string[] {
+    return [...new Set(this.postgres.tables.rows(table).flatMap((row) => Object.keys(row)))];
+  }
+
+  async rows(table: string, columns: readonly string[]): Promise<readonly string[]> {
+    return this.postgres.tables
+      .rows(table)
+      .map((row) => wordsOf(row, columns))
+      .sort();
+  }
+
+  async close(): Promise<void> {
+    for (const session of [...this.postgres.sessions]) session.kill();
+  }
+}
+
+export class RealServer implements Server {
+  readonly #db: TestDatabase;
+  readonly #clients: pg.Client[] = [];
+  #now = 0;
+
+  private constructor(db: TestDatabase) {
+    this.#db = db;
+  }
+
+  static async of(db: TestDatabase): Promise<RealServer> {
+    await db.owner.rows("create schema simulated");
+    await db.owner.rows(
+      `create function simulated.clock_timestamp() returns timestamptz volatile language sql as
+       $$ select timestamptz 'epoch' + current_setting('simulated.now')::bigint * interval '1 millisecond' $$`,
+    );
+    await db.owner.rows("grant usage on schema simulated to public");
+    return new RealServer(db);
+  }
+
+  async speaker(name: string): Promise<Speaker> {
+    const options = `-c search_path=simulated,public,pg_catalog -c lock_timeout=${lockMsOf(name)} -c simulated.now=${this.#now}`;
+    const client = await this.#db.database.connect({ options });
+    this.#clients.push(client);
+    let setAt = this.#now;
+    return {
+      send: async (text, values = []) => {
+        try {
+          if (setAt !== this.#now) await client.query(`set simulated.now = ${this.#now}`);
+          setAt = this.#now;
+          const { rows, command } = await client.query(text, values as unknown[]);
+          return heardOf(text, text === "commit" ? [{ command }] : (rows as Row[]));
+        } catch (error) {
+          return heardOf(text, error as Error);
+        }
+      },
+      end: () => client.end(),
+    };
+  }
+
+  async setTime(now: number): Promise<void> {
+    this.#now = now;
+  }
+
+  finish(answer: Promise<Heard>): Promise<Heard> {
+    return answer;
+  }
+
+  async settle(open: () => number): Promise<void> {
+    const { owner, ownerConnection } = this.#db;
+    await until("all is answered or waits for a lock", async () => {
+      const [row] = await owner.rows<{ count: string }>(
+        "select count(*) from pg_stat_activity where datname = $1 and cardinality(pg_blocking_pids(pid)) > 0",
+        [ownerConnection.database],
+      );
+      return Number(row?.count) >= open();
+    });
+  }
+
+  async rows(table: string, columns: readonly string[]): Promise<readonly string[]> {
+    const named = columns.map((column) => (JSON_TEXTS.has(column) && table === "batch" ? `${column}::text` : column));
+    const rows = await this.#db.owner.rows<Row>(`select ${named.join(", ")} from ${table}`);
+    return rows.map((row) => wordsOf(row, columns)).sort();
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#clients) await client.end();
+  }
+}
+
+/** Kept as they were hashed. */
+const JSON_TEXTS = new Set(["changes", "callers"]);
+
+function heardOf(text: string, result: Row[] | Error): Heard {
+  if (result instanceof Error) {
+    const sent = serverError(result);
+    if (sent === undefined) throw result;
+    return `${sent.code} ${sent.constraint ?? ""}`.trim();
+  }
+  const rows = result.map((row) => wordsOf(row, Object.keys(row).sort()));
+  return /order by|fetch/.test(text) ? rows : rows.sort();
+}
+
+/** Numbers and times by their value, whatever their form. */
+function wordsOf(row: Row, columns: readonly string[]): string {
+  return columns.map((column) => `${column}=${wordOf(row[column])}`).join(" ");
+}
+
+function wordOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Buffer.isBuffer(value)) return value.toString("hex");
+  if (typeof value === "object") return JSON.stringify(value, Object.keys(value).sort());
+  const text = String(value);
+  return /^-?\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, "") : text;
+}
