@@ -9,11 +9,13 @@ import { makeProfiles } from "./service.mjs";
 const MARKET = "ETHUSD";
 const PROFILES = 1_000;
 const TRADERS = 100;
+/** In the short form, where making them would take longer than measuring. */
+const [FEW_PROFILES, FEW_TRADERS] = [200, 20];
 const WAITED_FOR_MS = 60_000;
 
 export class Parties {
   service;
-  /** No time is spent on looking for the best setting of what the service is compared with. */
+  /** Fewer profiles, and no time is spent on looking for the best setting of what the service is compared with. */
   isShort;
   #made = new Map();
 
@@ -42,15 +44,17 @@ export class Parties {
   }
 
   profiles() {
-    return this.once("profiles", () => makeProfiles(this.service.customers[0], PROFILES, { USD: "100000" }));
+    const count = this.isShort ? FEW_PROFILES : PROFILES;
+    return this.once("profiles", () => makeProfiles(this.service.customers[0], count, { USD: "100000" }));
   }
 
   /** The requests of orders: a sale and a purchase at the same price in turn, each in the next profile. */
   async orders() {
     const [seller, buyer] = this.service.customers;
+    const count = this.isShort ? FEW_TRADERS : TRADERS;
     const sides = await this.once("traders", async () => [
-      { side: "SELL", customer: seller, profiles: await makeProfiles(seller, TRADERS, { ETH: "1000000" }) },
-      { side: "BUY", customer: buyer, profiles: await makeProfiles(buyer, TRADERS, { USD: "1000000" }) },
+      { side: "SELL", customer: seller, profiles: await makeProfiles(seller, count, { ETH: "1000000" }) },
+      { side: "BUY", customer: buyer, profiles: await makeProfiles(buyer, count, { USD: "1000000" }) },
     ]);
     return (pathOf = (profile) => `/v2/profiles/${profile}/orders`) => {
       const made = sides.map(({ side, customer, profiles }) => ({
