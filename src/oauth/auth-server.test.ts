@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { until } from "../../test/support/until.ts";
 import type { Clients } from "../customers/clients.ts";
 import { RateLimiter } from "../limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../limits/rates.ts";
@@ -205,6 +206,46 @@ test.each([
     headers: { ...NOT_STORED, "retry-after": "1" },
     body: { error: "temporarily_unavailable", error_description: "the database took too long" },
   });
+});
+
+/*
+ * Taken out to see it fail: `turns.take`. All were worked on at once, and none was refused.
+ */
+test("a flood of token requests is worked on in shares, and the rest hears to come back before it is listened to", async () => {
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  let inHand = 0;
+  authenticate.mockImplementation(async () => {
+    inHand += 1;
+    await finished;
+    return "client_authentication_failed";
+  });
+  try {
+    const answers: Answer[] = [];
+    const flood = Array.from({ length: 300 }, () =>
+      send("/oauth2/token", { method: "POST", body: FORM }).then((answer) => answers.push(answer)),
+    );
+    await until("some are refused", () => answers.length > 0);
+    expect(inHand).toBe(32);
+    expect(answers[0]).toEqual({
+      status: 503,
+      headers: { ...NOT_STORED, "retry-after": "1" },
+      body: {
+        error: "temporarily_unavailable",
+        error_description: "there is more work waiting than can be taken on",
+      },
+    });
+    expect((await send("/healthz")).status).toBe(200);
+    finish();
+    await Promise.all(flood);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 503]));
+    expect((await send("/oauth2/token", { method: "POST", body: FORM })).status).toBe(401);
+  } finally {
+    finish();
+    authenticate.mockImplementation(async () => "client_authentication_failed");
+  }
 });
 
 test("a bug is a server error that tells nothing but where to look", async () => {

@@ -18,6 +18,7 @@ import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetad
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "./signing-keys.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
 import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRefusal } from "./token-refusal.ts";
+import { TokenTurns } from "./token-turns.ts";
 import { refuseConnection, refuseUnsoundHeaders } from "./unsound-requests.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
@@ -92,7 +93,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     done();
   });
   if (limiter !== undefined) limitAddresses(server, limiter);
-  server.post(TOKEN_PATH, (request, reply) => answer(request, reply, options));
+  issueInTurn(server, options);
   describe(server, options);
   tellHealth(server, options);
   return server;
@@ -121,6 +122,24 @@ function refuseTooMany(reply: FastifyReply, { retryAfter }: Verdict): void {
   const description = `too many requests from this address: try again in ${retryAfter} s`;
   const body = { error: "temporarily_unavailable", error_description: description };
   void reply.code(429).headers(NOT_STORED).send(body);
+}
+
+/** What there is no room for is refused before its body is read, and without a line in the log. */
+function issueInTurn(server: FastifyInstance, options: AuthServerOptions): void {
+  const turns = new TokenTurns();
+  const crowded = (reply: FastifyReply, refusal: TokenRefusal): FastifyReply => {
+    options.onTokenRequest?.(refusal.error);
+    return refuse(reply, refusal);
+  };
+  const refuseCrowd: onRequestHookHandler = (request, reply, done) => {
+    const refusal = turns.refusal(request.ip);
+    if (refusal === undefined) done();
+    else void crowded(reply, refusal);
+  };
+  server.post(TOKEN_PATH, { onRequest: refuseCrowd }, async (request, reply) => {
+    const answered = await turns.take(request.ip, () => answer(request, reply, options));
+    return answered instanceof TokenRefusal ? crowded(reply, answered) : answered;
+  });
 }
 
 function describe(server: FastifyInstance, { authUrl, keys }: AuthServerOptions): void {

@@ -1,0 +1,92 @@
+/**
+ * More than there is room for, while nothing gets done: somebody holds the table of transfers. What waits is bounded, the
+ * rest hears at once to come back, and when the table is free again, everything that was accepted is done once.
+ */
+import type { Client } from "pg";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { openTransaction } from "../support/rows-in-the-way.ts";
+import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+// A busy machine takes its time for some hundred requests.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let service: TestService;
+let customer: TestCustomer;
+let from: ProfileId;
+let to: ProfileId;
+let holder: Client | undefined;
+beforeAll(async () => {
+  service = await startTestService();
+  customer = await service.customer();
+  [from, to] = await Promise.all([service.profile(customer, { USD: "1000" }), service.profile(customer)]);
+});
+afterAll(async () => {
+  await holder?.end();
+  await service.close();
+});
+
+const CROWDED = {
+  type: "about:blank",
+  title: "Service Unavailable",
+  status: 503,
+  detail: "there is more work waiting than can be taken on",
+  meta: {},
+  request_id: expect.any(String),
+};
+
+const transfer = (refId: string): Promise<Answer> =>
+  service.call("POST", "/v2/transfer/platform", {
+    as: customer.token,
+    body: { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD", ref_id: refId },
+  });
+const read = (): Promise<Answer> => service.call("GET", "/v2/transfer/transfers", { as: customer.token });
+
+/** Sends so many at once; answers what was told so far, and when the last is answered. */
+function flood<Told>(count: number, send: (number: number) => Promise<Told>): { told: Told[]; all: Promise<unknown> } {
+  const told: Told[] = [];
+  const all = Array.from({ length: count }, async (_, number) => told.push(await send(number)));
+  return { told, all: Promise.all(all) };
+}
+
+test("of 700 transfers and 400 reads at once some wait, the others are refused, and no transfer is lost or doubled", async () => {
+  expect((await transfer("before")).status).toBe(200);
+  holder = await openTransaction(service.db.owner);
+  await holder.query("lock table transfer in access exclusive mode");
+  const accepted: string[] = [];
+  const writes = flood(700, async (number) => {
+    const answer = await transfer(`flood ${number}`);
+    if (answer.status === 200) accepted.push(`flood ${number}`);
+    return answer;
+  });
+  const reads = flood(400, read);
+  // One customer has 256 writes and 12 reads in hand, and at most 251 of each wait behind them.
+  await until("what is too much is refused", () => writes.told.length >= 193 && reads.told.length >= 137, 60);
+  for (const { told } of [writes, reads]) {
+    for (const { status, headers } of told) expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    // On a slow machine some have waited for the table for longer than they may.
+    expect(told.map(({ body }) => body)).toContainEqual(CROWDED);
+  }
+  expect((await service.call("GET", "/healthz")).status).toBe(200);
+
+  await holder.query("commit");
+  await Promise.all([writes.all, reads.all]);
+  for (const { status, headers } of [...writes.told, ...reads.told]) {
+    expect([200, 503]).toContain(status);
+    if (status === 503) expect(headers.get("retry-after")).toMatch(/^[1-9][0-9]*$/);
+  }
+  expect(accepted.length).toBeGreaterThan(0);
+  await until("transfers and reads are answered again", async () => {
+    const answers = await Promise.all([transfer(`after ${Math.random()}`), read()]);
+    return answers.every(({ status }) => status === 200);
+  });
+  const rows = await service.db.owner.rows<{ ref_id: string; count: number }>(
+    "select ref_id, count(*)::int as count from transfer where ref_id like 'flood %' and profile_id = $1 group by ref_id",
+    [from],
+  );
+  expect(rows.filter(({ count }) => count !== 1)).toEqual([]);
+  expect(rows.map(({ ref_id }) => ref_id).toSorted()).toEqual(accepted.toSorted());
+  await expectBooksBalance(service.db.owner);
+});
