@@ -5,7 +5,8 @@
  *   node bench/overload.mjs [--kind transfers|reads|tokens] [--seconds 60] [--factor 10] [--connections 1000] [--fresh]
  *
  * `--fresh` opens a connection for each request. The clients share the machine: on two cores they take about half of it,
- * and what they cannot send is counted apart.
+ * and what they cannot send is counted apart. CPU is that of the service's process, in hundredths of one core: when it is far
+ * below a hundred during the overload, others had the machine, and the latencies are theirs.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -49,9 +50,11 @@ async function measure({ baseUrl, authUrl, customers, ask }) {
   const requests = await requestsOf(kind, customers, run);
   let first = 0;
   const load = async (options) => {
-    const told = await openLoop({ url: kind === "tokens" ? authUrl : baseUrl, first, requests, fresh, ...options });
+    const url = kind === "tokens" ? authUrl : baseUrl;
+    const { serviceCpu } = await ask("used");
+    const told = await openLoop({ url, first, requests, fresh, ...options });
     first += told.offered;
-    return told;
+    return { ...told, cpu: ((await ask("used")).serviceCpu - serviceCpu) / 1e6 };
   };
   const closed = () => load({ perSecond: CLOSED, seconds: 4, connections: 64, fresh: false });
   await closed();
@@ -125,12 +128,25 @@ function report({ capacity, before, during, after, memory, backMs }) {
     told.unsent / over,
     ...[told.accepted, told.refused].flatMap((latencies) => [quantile(latencies, 0.5), quantile(latencies, 0.99)]),
     bytes / 2 ** 20,
+    (100 * told.cpu) / over,
   ];
   console.log(
     `${kind}, ${factor} times the capacity of ${Math.round(capacity)} a second for ${seconds} s, ${connections} connections${fresh ? ", a new one for each request" : ""}`,
   );
   printTable(
-    ["per second", "offered", "accepted", "refused", "unsent", "p50 ms", "p99 ms", "503 p50", "503 p99", "RSS MiB"],
+    [
+      "per second",
+      "offered",
+      "accepted",
+      "refused",
+      "unsent",
+      "p50 ms",
+      "p99 ms",
+      "503 p50",
+      "503 p99",
+      "RSS MiB",
+      "CPU %",
+    ],
     [
       row("before", before, EASY_SECONDS, memory.before),
       row("during", during, seconds, memory.during),

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { until } from "../../test/support/until.ts";
 import { Turnstile, type TurnstileBounds } from "../limits/turnstile.ts";
-import { letOthersGo } from "./taking-turns.ts";
+import { createTurnstiles, letOthersGo } from "./taking-turns.ts";
 
 let toy: ToyApi;
 let end: () => void;
@@ -172,4 +172,17 @@ test("a failure gives the turn back, and a HEAD takes one", async () => {
   expect(await statuses(sendMany(3, "/fail", "a"))).toEqual([500, 500, 500]);
   expect((await send("/work", "a", "HEAD")).status).toBe(200);
   expect(inside).toEqual(["a"]);
+});
+
+test("as it is set, one caller leaves room for others, and all of them together have a bound", async () => {
+  end = () => undefined;
+  toy = await startToyApi();
+  const sizes = (turnstile: Turnstile, callers: number): number => {
+    for (let i = 0; i < 5_000; i += 1) void turnstile.enter(`caller ${i % callers}`);
+    return turnstile.size;
+  };
+  const [one, all] = [createTurnstiles(), createTurnstiles()];
+  // In hand, and what waits behind them for 250 ms at a turn in each millisecond; of writes the half of all that there is room for.
+  expect([sizes(one.reads, 1), sizes(one.writes, 1)]).toEqual([12 + 251, 500]);
+  expect([sizes(all.reads, 100), sizes(all.writes, 100)]).toEqual([1_000, 1_000]);
 });
