@@ -15,13 +15,21 @@ declare module "fastify" {
 }
 
 /** Together fewer than the pool has connections: what the house itself has to read finds some still. */
-const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, expectedMs: 250, patienceMs: 2_000 };
+const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortLine: 128, expectedMs: 250, patienceMs: 2_000 };
 
 /**
  * Alone a customer may fill the ledger's batches. Beside others he has a share that makes small ones: three quarters of what
  * he would get, while those who come between wait for no more than such a batch (docs/decisions/0017).
  */
-const WRITES = { most: 1_000, atOnce: 1_000, alone: 256, share: 16, expectedMs: 250, patienceMs: 2_000 };
+const WRITES = {
+  most: 1_000,
+  atOnce: 1_000,
+  alone: 256,
+  share: 16,
+  shortLine: 128,
+  expectedMs: 250,
+  patienceMs: 2_000,
+};
 
 export interface Turnstiles {
   readonly reads: Turnstile;

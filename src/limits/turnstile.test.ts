@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { Turnstile, type TurnstileBounds } from "./turnstile.ts";
 
-const BOUNDS: TurnstileBounds = { most: 100, atOnce: 100, alone: 100, share: 2, expectedMs: 250, patienceMs: 2_000 };
+const BOUNDS: TurnstileBounds = {
+  most: 100,
+  atOnce: 100,
+  alone: 100,
+  share: 2,
+  shortLine: 0,
+  expectedMs: 250,
+  patienceMs: 2_000,
+};
 
 /** A turnstile with a clock of its own, and a list of who came in or was sent away, in that order. */
 function start(bounds: Partial<TurnstileBounds> = {}) {
@@ -113,6 +121,21 @@ test("nobody is let into a line in which he would wait long, at the pace at whic
     await leave("a");
   }
   expect(turnstile.size).toBeLessThan(14);
+});
+
+test("a short line is open, however slowly it moves", async () => {
+  const { clock, turnstile, come, leave } = start({ alone: 1, share: 1, shortLine: 20 });
+  await come("a".repeat(30));
+  const pass = async (turns: number): Promise<void> => {
+    for (let turn = 0; turn < turns; turn += 1) {
+      clock.now += 150;
+      await leave("a");
+    }
+  };
+  await pass(8);
+  expect([turnstile.size, turnstile.hasRoomFor("a")]).toEqual([22, false]);
+  await pass(2);
+  expect([turnstile.size, turnstile.hasRoomFor("a")]).toEqual([20, true]);
 });
 
 test("nobody waits longer than a while, also when nobody leaves", async () => {

@@ -4,8 +4,8 @@
  * behind one another instead of before those of others.
  *
  * A line may become as long as the room that is left. So one who floods can have half of the room, two a third each, and
- * whoever comes after them finds some still. And nobody is let into a line in which he would wait long, at the pace at which it
- * moves: on a slow machine less can wait. What is past that is refused at once, and nobody waits longer than a while.
+ * whoever comes after them finds some still. And nobody is let into a line that is not short and in which he would wait long,
+ * at the pace at which it moves: on a slow machine less can wait. What is past that is refused at once, and nobody waits longer than a while.
  */
 
 import { assert } from "../std/assert.ts";
@@ -19,7 +19,9 @@ export interface TurnstileBounds {
   readonly alone: number;
   /** Inside, of a caller who is not. */
   readonly share: number;
-  /** How long one may have to expect to wait, and may wait when it comes otherwise. */
+  /** So many may wait in any line, however slowly it moves. */
+  readonly shortLine: number;
+  /** How long one may have to expect to wait in a longer one, and may wait when it comes otherwise. */
   readonly expectedMs: number;
   readonly patienceMs: number;
 }
@@ -76,7 +78,8 @@ export class Turnstile {
   /** Whether there is room for one more request of this caller. */
   hasRoomFor(caller: string): boolean {
     const { inside, waiting, paceMs } = this.#lines.get(caller) ?? NOBODY;
-    if (waiting.length * paceMs > this.#bounds.expectedMs) return false;
+    const { shortLine, expectedMs } = this.#bounds;
+    if (waiting.length >= shortLine && waiting.length * paceMs > expectedMs) return false;
     return inside + waiting.length < this.#bounds.most - this.size;
   }
 

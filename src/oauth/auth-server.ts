@@ -3,7 +3,14 @@
  * not problems. Nothing that is secret is ever logged: no body, no header, no query.
  */
 import type { SecureContextOptions } from "node:tls";
-import { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  type onRequestHookHandler,
+} from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { transport, trustOf } from "../limits/transport.ts";

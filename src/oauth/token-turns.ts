@@ -7,7 +7,7 @@ import { TokenRefusal } from "./token-refusal.ts";
  * Not many more than the pool has connections: what the house itself has to read waits behind few of them. One address may
  * have more in hand than there can be slow comparisons of secrets, or these would keep all its clients out.
  */
-const TURNS = { most: 500, atOnce: 32, alone: 32, share: 24, expectedMs: 250, patienceMs: 2_000 };
+const TURNS = { most: 500, atOnce: 32, alone: 32, share: 24, shortLine: 64, expectedMs: 250, patienceMs: 2_000 };
 
 export class TokenTurns {
   readonly #turnstile = new Turnstile(TURNS);
