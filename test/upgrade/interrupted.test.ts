@@ -28,7 +28,7 @@ async function standInTheWay({ database }: Left): Promise<Client> {
 const waiting = ({ database }: Left): Promise<{ pid: number }[]> =>
   database.rows("select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
 
-test("a migration that comes upon a busy table gives up in words, and has done nothing", async () => {
+test("a migration that comes upon a busy table gives up in words, or is broken off, and has done nothing", async () => {
   const left = await leftBehind("0001");
   const busy = await standInTheWay(left);
   const refusal = await migrate(left.database, inject("serviceRole"), "100ms").catch((error: unknown) => error);
@@ -37,6 +37,12 @@ test("a migration that comes upon a busy table gives up in words, and has done n
     "migration 0002-fee-tiers.sql gave up after 100ms, because somebody uses a table that it changes. Nothing of it was done: try again when less is going on, or stop the nodes first (docs/upgrade.md).",
   );
   expect((await pendingMigrations(left.database))[0]).toBe("0002-fee-tiers.sql");
+
+  // Nor has one whose connection is broken off while it waits.
+  const brokenOff = migrate(left.database, inject("serviceRole"), "100s").catch((error: unknown) => error);
+  await until("the migration waits", async () => (await waiting(left)).length > 0, 60);
+  for (const { pid } of await waiting(left)) await left.database.rows("select pg_terminate_backend($1)", [pid]);
+  expect(await brokenOff).toBeInstanceOf(Error);
   await busy.query("rollback");
   expect((await migrate(left.database, inject("serviceRole")))[0]).toBe("0002-fee-tiers.sql");
   await expectBooksBalance(left.database);
