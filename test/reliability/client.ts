@@ -340,10 +340,15 @@ class NoAnswer extends Error {
 /** Of what goes wrong on the way of a request, only 503 is an answer that a client may hear. */
 async function send(url: string, request: RequestInit): Promise<Reply> {
   const reply = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE_MS) })
-    .then(async (answer) => ({ status: answer.status, body: await answer.json() }))
+    .then(async (answer) => ({
+      status: answer.status,
+      body: await answer.json(),
+      saysWhen: answer.headers.has("retry-after"),
+    }))
     .catch((error: unknown) => {
       throw new NoAnswer(`no answer from ${url}`, { cause: error });
     });
+  assert(reply.status !== 503 || reply.saysWhen, `503 says when to ask again: ${url} ${JSON.stringify(reply.body)}`);
   // "Nothing was done, or the ref_id tells."
   if (reply.status === 503) throw new NoAnswer(`no answer from ${url}: ${JSON.stringify(reply.body)}`);
   assert(reply.status < 500, `no answer is a 5xx but 503: ${url} ${reply.status} ${JSON.stringify(reply.body)}`);

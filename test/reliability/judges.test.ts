@@ -98,7 +98,7 @@ test("an index that lacks a row of its table is noticed", async () => {
   );
 });
 
-test("a 500 is noticed, and an answer to another request than was asked", async () => {
+test("a 500 is noticed, a 503 that does not say when to ask again, and an answer to another request than was asked", async () => {
   let answer: { status: number; body: object } = { status: 500, body: { title: "Internal Server Error" } };
   const server = createServer((request, response) => {
     const isToken = request.url === "/oauth2/token";
@@ -111,8 +111,10 @@ test("a 500 is noticed, and an answer to another request than was asked", async 
   const client = new Client(seed, [seed], { baseUrl: url, authUrl: url }, seeded(1));
   const trading = () => client.trade({ isOver: false, moved: () => undefined });
   await expect(trading()).rejects.toThrow(/no answer is a 5xx but 503/);
+  answer = { status: 503, body: { title: "Service Unavailable" } };
+  await expect(trading()).rejects.toThrow(/503 says when to ask again/);
   answer = { status: 200, body: { id: "4", ref_id: "another" } };
-  await expect(trading()).rejects.toThrow(/the answer is about ann-2/);
+  await expect(trading()).rejects.toThrow(/the answer is about ann-3/);
   answer = { status: 418, body: {} };
   await expect(trading()).rejects.toThrow(/was answered with 418/);
   server.close();
