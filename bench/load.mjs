@@ -18,6 +18,8 @@ const BUFFER_BYTES = 65_536;
 const MOST_IN_LINE = 20_000;
 /** A timer of Node is late by up to this; what is due earlier is waited for in turns of the event loop. */
 const TIMER_MS = 1.5;
+/** Who was refused comes back a little later, or refusals would be all that the service has time for. */
+const SHED_PAUSE_MS = 50;
 /** How long the last answers may take, once nothing more is sent. */
 const LAST_ANSWERS_MS = 30_000;
 /** Above this rate the turns would take a core for themselves: requests are then sent in small groups. */
@@ -158,17 +160,23 @@ class Run {
   }
 
   #answer(connection, status, head) {
-    this.#underWay -= 1;
     this.#last = performance.now();
-    if (status === 503) this.#refused += 1;
-    else if (status < 200 || status > 299) return this.fail(new Error(`an answer was not as expected: ${head}`));
+    if (status === 503) {
+      this.#refused += 1;
+      setTimeout(() => this.#free(connection), SHED_PAUSE_MS);
+    } else if (status < 200 || status > 299) this.fail(new Error(`an answer was not as expected: ${head}`));
     else {
       this.#answered += 1;
       this.#times.record(Math.max(1, Math.round((this.#last - connection.since) * 1_000)));
+      this.#free(connection);
     }
+  }
+
+  #free(connection) {
+    if (this.failure !== undefined) return;
+    this.#underWay -= 1;
     this.#onFree(connection);
     if (this.#isEnding && this.#underWay === 0) this.#done.resolve();
-    return undefined;
   }
 
   fail(error) {
