@@ -11,6 +11,7 @@ import { Clients } from "./customers/clients.ts";
 import { type Customers, createCustomers } from "./customers/customers.ts";
 import { createProfiles, type Profiles } from "./customers/profiles.ts";
 import { Lane } from "./ledger/lane.ts";
+import { isContention } from "./ledger/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "./ledger/lane-options.ts";
 import { Database, serverError } from "./postgres/database.ts";
 import { findExcessPrivileges, findWeakSettings } from "./postgres/durability.ts";
@@ -184,12 +185,12 @@ function logLane(log: Logger, event: LaneEvent): void {
   else logFailedBatch(log, event);
 }
 
-/** A batch that broke one of its own checks rested on what others have changed meanwhile: that is what they are for. */
+/** A batch that broke one of its own rules rested on what others have changed meanwhile: that is what they are for. */
 function logFailedBatch(log: Logger, { kind, slot, n, error }: Extract<LaneEvent, { kind: "batch_failed" }>): void {
-  const sent = serverError(error);
-  if (sent?.code !== CHECK_VIOLATION) log.warn({ kind, slot, n, error }, "a batch failed");
-  else log.info({ kind, slot, n, constraint: sent.constraint }, "a batch was overtaken, and is decided again");
+  const constraint = serverError(error)?.constraint;
+  if (constraint !== undefined && isContention(error))
+    log.info({ kind, slot, n, constraint }, "a batch was overtaken, and is decided again");
+  else log.warn({ kind, slot, n, error }, "a batch failed");
 }
 
-const CHECK_VIOLATION = "23514";
 const INSUFFICIENT_PRIVILEGE = "42501";
