@@ -1,4 +1,5 @@
 import type { Refs } from "./claims.ts";
+import { Gathering } from "./gathering.ts";
 import type { Decided, Steps, Waiting } from "./waiting.ts";
 
 /**
@@ -8,10 +9,13 @@ import type { Decided, Steps, Waiting } from "./waiting.ts";
 export class Answers {
   readonly #refs: Refs;
   readonly #steps: Steps;
+  readonly #repeated: Gathering<Waiting>;
 
-  constructor(refs: Refs, steps: Steps) {
+  /** `most`: commands whose ref_ids are looked up at once. */
+  constructor(refs: Refs, most: number, steps: Steps) {
     this.#refs = refs;
     this.#steps = steps;
+    this.#repeated = new Gathering(most, (group) => this.#admitFree(group.filter((waiting) => !waiting.answered)));
   }
 
   tell(decided: readonly Decided[]): void {
@@ -26,11 +30,15 @@ export class Answers {
   }
 
   /** For a command that is probably repeated: it is only admitted when its ref_id is free. */
-  async lookUpFirst(waiting: Waiting): Promise<void> {
+  lookUpFirst(waiting: Waiting): void {
+    this.#repeated.add(waiting);
+  }
+
+  async #admitFree(some: readonly Waiting[]): Promise<void> {
     try {
-      for (const free of await this.#refs.lookUp([waiting])) this.#steps.admit(free);
+      for (const free of await this.#refs.lookUp(some)) this.#steps.admit(free);
     } catch (error) {
-      this.#steps.fail(waiting, error);
+      for (const waiting of some) this.#steps.fail(waiting, error);
     }
   }
 

@@ -58,7 +58,8 @@ export class Refs {
     const released = holder !== claim.id && (await claim.released?.(holder)) === true;
     waiting.holder = { id: holder, released };
     if (released || holder === claim.id) return true;
-    this.#repeating.note(claim.customerId);
+    // Who says so himself repeats what starts with the program, not what he is sent.
+    if (claim.again !== true) this.#repeating.note(claim.customerId);
     waiting.answer({ kind: "exists", id: holder });
     return false;
   }

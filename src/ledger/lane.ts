@@ -97,7 +97,7 @@ export class Lane {
       admit: (waiting) => this.#admit(waiting),
       fail: (waiting, error) => this.#fail(waiting, error),
     };
-    this.#answers = new Answers(this.#refs, steps);
+    this.#answers = new Answers(this.#refs, this.#bounds.batch, steps);
     this.#loading = new Loading(options.database, this.#deciding, this.#slot, this.#bounds.batch, steps);
   }
 
@@ -136,7 +136,7 @@ export class Lane {
     if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
     else if (this.#away) waiting.unavailable("the database is away");
     else if (waiting.answered) return outcome;
-    else if (this.#refs.isLikelyTaken(command.claim)) void this.#answers.lookUpFirst(waiting);
+    else if (this.#refs.isLikelyTaken(command.claim)) this.#answers.lookUpFirst(waiting);
     else this.#admit(waiting);
     return outcome;
   }

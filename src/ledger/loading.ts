@@ -1,5 +1,6 @@
 import type { Queryable } from "../postgres/database.ts";
 import type { Deciding } from "./deciding.ts";
+import { Gathering } from "./gathering.ts";
 import { readKeys } from "./rows.ts";
 import type { Slot } from "./slot.ts";
 import type { Steps, Waiting } from "./waiting.ts";
@@ -9,34 +10,21 @@ export class Loading {
   readonly #database: Queryable;
   readonly #deciding: Deciding;
   readonly #slot: Slot;
-  readonly #most: number;
   readonly #steps: Steps;
-  #waiting: Waiting[] = [];
-  #isReading = false;
+  readonly #gathering: Gathering<Waiting>;
 
   /** `most`: commands whose rows are read at once. */
   constructor(database: Queryable, deciding: Deciding, slot: Slot, most: number, steps: Steps) {
     this.#database = database;
     this.#deciding = deciding;
     this.#slot = slot;
-    this.#most = most;
     this.#steps = steps;
+    this.#gathering = new Gathering(most, (group) => this.#readSome(group.filter((waiting) => !waiting.answered)));
   }
 
   /** The command is admitted again when its rows are known. */
   read(waiting: Waiting): void {
-    this.#waiting.push(waiting);
-    if (!this.#isReading) void this.#readAll();
-  }
-
-  async #readAll(): Promise<void> {
-    this.#isReading = true;
-    while (this.#waiting.length > 0) {
-      // What arrives in the same turn of the event loop is read together.
-      await new Promise(setImmediate);
-      await this.#readSome(this.#waiting.splice(0, this.#most).filter((waiting) => !waiting.answered));
-    }
-    this.#isReading = false;
+    this.#gathering.add(waiting);
   }
 
   async #readSome(some: readonly Waiting[]): Promise<void> {

@@ -1,5 +1,5 @@
 /** A ref_id has one effect, whoever sends it, however often and at once. */
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { Outcome } from "../../src/ledger/decision.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -132,4 +132,21 @@ test("a client that sends a backlog of old ref_ids again fails one batch, not on
   expect((await send(fresh, 20)).kind).toBe("done");
   await fresh.lane.stop();
   expect(await availableUsd(db.database, [from, to])).toEqual(["79", "21"]);
+});
+
+test("what a client that repeated something sends is looked up together, not one by one", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await first.fund([from], "1000");
+  const customerId = newId();
+  const send = (refId: string): Promise<Outcome<Uuid, InsufficientFunds>> =>
+    first.lane.execute(movement({ from, to, amount: "1", claim: { customerId, refId } }));
+  await send("0");
+  const again = await send("0");
+  const asked = vi.spyOn(db.database, "rows");
+  const outcomes = await Promise.all(Array.from({ length: 50 }, (_, i) => send(String(i + 1))));
+  const lookUps = asked.mock.calls.filter(([text]) => text.includes("from claim"));
+  asked.mockRestore();
+  expect(again.kind).toBe("exists");
+  expect(outcomes.map(({ kind }) => kind)).toEqual(Array(50).fill("done"));
+  expect(lookUps).toHaveLength(1);
 });
