@@ -1,5 +1,5 @@
 /** How the last `parbook verify` ended, in a file of the data directory: for the service, whose metrics tell it. */
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instant } from "../std/clock.ts";
 
@@ -10,15 +10,18 @@ export interface LastVerify {
 
 const fileIn = (dataDir: string): string => join(dataDir, "last-verify.json");
 
-/** Where there is no such directory, or it is somebody else's, nothing is noted: what was found is answered in any case. */
+/**
+ * Where there is no such directory, or no room or right to write, nothing is noted: what was found is answered in any
+ * case. Of a note that grows old there is an alert.
+ */
 export async function noteVerify(dataDir: string, last: LastVerify): Promise<void> {
   const path = fileIn(dataDir);
   const draft = `${path}.${process.pid}`;
   try {
     await writeFile(draft, `${JSON.stringify({ finished_at: last.finishedAt, sound: last.sound })}\n`);
     await rename(draft, path);
-  } catch (error) {
-    if (!["ENOENT", "EACCES", "EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  } catch {
+    await rm(draft, { force: true }).catch(() => undefined);
   }
 }
 
