@@ -25,6 +25,10 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 test("a new key is for its owner alone, and never written over one that is there", async () => {
   expect((await stat(at("own"))).mode & 0o777).toBe(0o600);
   await expect(writeNewKey(at("own"))).rejects.toMatchObject({ code: "EEXIST" });
+  // The private key of a pair that was taken away leaves its place free, and still no other is put there.
+  await writeFile(at("gone.pub"), "");
+  await expect(writeNewKey(at("gone"))).rejects.toMatchObject({ code: "EEXIST" });
+  await expect(stat(at("gone"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
 test("what is signed by the key is taken, and without a key what is signed by any", async () => {

@@ -1,6 +1,6 @@
 /** Checkpoints and their keys as files. Whatever is not to be relied on is refused in words, before anything is done. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../verify/checkpoint.ts";
 import { Refused } from "./command.ts";
 
@@ -9,7 +9,13 @@ export async function writeNewKey(path: string): Promise<{ keyId: string; public
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const publicPath = `${path}.pub`;
   await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { flag: "wx", mode: 0o600, flush: true });
-  await writeFile(publicPath, publicKey.export({ type: "spki", format: "pem" }), { flag: "wx", flush: true });
+  try {
+    await writeFile(publicPath, publicKey.export({ type: "spki", format: "pem" }), { flag: "wx", flush: true });
+  } catch (error) {
+    // Beside the public key of another pair it would pass for the private one of that.
+    await rm(path);
+    throw error;
+  }
   return { keyId: keyIdOf(publicKey), publicPath };
 }
 
