@@ -192,6 +192,19 @@ test("settings that contradict each other are wrong", () => {
   expect(linesOf({ PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" })).toEqual([
     "PARBOOK_MIGRATE_URL is set without PARBOOK_DATABASE_URL: the embedded database migrates itself",
   ]);
+  const dataDir = "/var/lib/parbook";
+  const archive = (path: string, more = {}) =>
+    linesOf({ PARBOOK_DATA_DIR: dataDir, PARBOOK_WAL_ARCHIVE: path, ...more });
+  expect(archive(`${dataDir}-wal`)).toEqual([]);
+  for (const inside of [dataDir, `${dataDir}/`, `${dataDir}/postgres/wal`]) {
+    expect(archive(inside)).toEqual(["PARBOOK_WAL_ARCHIVE is in PARBOOK_DATA_DIR, with which it would be lost"]);
+  }
+  expect(archive("/mnt/wal", { PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" })).toEqual([
+    "PARBOOK_WAL_ARCHIVE is for the embedded database: PARBOOK_DATABASE_URL names one of your own",
+  ]);
+  expect(archive("/mnt/wal;reboot")).toEqual([
+    'PARBOOK_WAL_ARCHIVE "/mnt/wal;reboot" is not a directory whose path has only letters, digits and ._-/ in it',
+  ]);
   expect(linesOf({ PARBOOK_MODE: "production", PARBOOK_SANDBOX_MAKER: "on" })).toEqual([
     "PARBOOK_SANDBOX_MAKER is on in production: it trades with money that nobody has paid in",
   ]);

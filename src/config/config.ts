@@ -134,6 +134,9 @@ function contradictions(config: Config): string[] {
   if (config.walArchive !== undefined && config.databaseUrl !== undefined) {
     lines.push("PARBOOK_WAL_ARCHIVE is for the embedded database: PARBOOK_DATABASE_URL names one of your own");
   }
+  if (`${config.walArchive}/`.startsWith(`${config.dataDir}/`)) {
+    lines.push("PARBOOK_WAL_ARCHIVE is in PARBOOK_DATA_DIR, with which it would be lost");
+  }
   const ports = {
     PARBOOK_PORT: config.port,
     PARBOOK_AUTH_PORT: config.authPort,
