@@ -55,7 +55,8 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
       const checkpoint = restored.manifest.books.heads.map(headOf);
       const report = await verifyAll(foundation.database, { checkpoint });
       const last = await readLastTime(foundation.database);
-      return { report, last: last && formatInstant(last), completeTo: restored.manifest.complete_to };
+      const { manifest, archiveLacks } = restored;
+      return { report, last: last && formatInstant(last), completeTo: manifest.complete_to, archiveLacks };
     } finally {
       await foundation.close();
     }
@@ -68,24 +69,38 @@ interface Found {
   readonly report: VerifyReport;
   readonly last: string | undefined;
   readonly completeTo: string;
+  readonly archiveLacks: string | undefined;
 }
 
-/** Books that were off when they were backed up are restored as they were: there may be nothing better. */
-function answerOf(dataDir: string, wal: string | undefined, { report, last, completeTo }: Found): Answer {
-  const reach =
-    wal === undefined
-      ? `It has everything that was answered before ${completeTo}, when the backup ended.`
-      : `It goes on from the backup, which ended at ${completeTo}, as far as the archive has it or was asked for.`;
+/**
+ * Books that were off when they were backed up are restored as they were, and so are those that an archive with a hole
+ * does not bring to its end: there may be nothing better.
+ */
+function answerOf(dataDir: string, wal: string | undefined, found: Found): Answer {
+  const { report, last, completeTo, archiveLacks } = found;
   const batches = report.heads.map(({ slot, n }) => `${slot}/${n}`).join(", ");
   return {
-    json: { data_dir: dataDir, complete_to: completeTo, last_batch_at: last, verify: reportRecord(report) },
+    json: {
+      data_dir: dataDir,
+      complete_to: completeTo,
+      last_batch_at: last,
+      archive_lacks: archiveLacks,
+      verify: reportRecord(report),
+    },
     prose: [
       reportText(report, "The chains were compared with the heads that the backup noted."),
       "",
-      `Restored into ${dataDir}. ${reach}`,
+      `Restored into ${dataDir}. ${reachOf(wal, found)}`,
       `The last batches are ${batches || "none"}, the latest of ${last ?? "never"}.`,
       "Clients disabled and keys revoked since then are good again, and ref_ids used since then are free: docs/backup.md.",
     ].join("\n"),
-    failed: !report.sound,
+    failed: !report.sound || archiveLacks !== undefined,
   };
+}
+
+function reachOf(wal: string | undefined, { completeTo, archiveLacks }: Found): string {
+  if (wal === undefined) return `It has everything that was answered before ${completeTo}, when the backup ended.`;
+  if (archiveLacks !== undefined)
+    return `The archive goes on behind ${archiveLacks}, which is missing in it or damaged: nothing from there on is in this database.`;
+  return `It goes on from the backup, which ended at ${completeTo}, as far as the archive has it or was asked for.`;
 }

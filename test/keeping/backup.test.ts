@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, chmod, copyFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -106,14 +106,24 @@ test("a backup that is taken while money moves has everything that was answered 
   expect(kept).toBeGreaterThan(customers.answeredBefore(begunAt));
 });
 
-test("with the archive of the log a backup is brought forward to any moment, and no further", async () => {
+/** Ends the segment of the log that is being written, and answers its name. */
+async function endSegment(): Promise<string> {
+  await query("select pg_logical_emit_message(true, 'test', 'something to archive')");
   const [{ name }] = (await query("select pg_walfile_name(pg_switch_wal()) as name")) as [{ name: string }];
+  return name;
+}
+
+function untilArchived(segment: string): Promise<void> {
   const isArchived = () =>
-    access(join(within("wal"), name)).then(
+    access(join(within("wal"), segment)).then(
       () => true,
       () => false,
     );
-  await until("the last segment is in the archive", isArchived, 60);
+  return until(`${segment} is in the archive`, isArchived, 60);
+}
+
+test("with the archive of the log a backup is brought forward to any moment, and no further", async () => {
+  await untilArchived(await endSegment());
   const asked = ["--into", within("forward"), "--wal", within("wal"), "--until", moment.toISOString()];
   expect(await answerOf(settings, "restore", within("backup"), ...asked)).toMatchObject({ verify: sound });
   const { kept, gone } = await lookAt(within("forward"), moment, moment);
@@ -163,6 +173,23 @@ test("a restore says what is in its way", async () => {
     /recovery ended before configured recovery target was reached/,
   );
   await expectNothingIn(within("none"));
+});
+
+test("a restore that comes to a hole in the archive says which segment it lacks", async () => {
+  const [lost, last] = [await endSegment(), await endSegment()];
+  await untilArchived(last);
+  const lacks = async (into: string): Promise<string | undefined> => {
+    const options = { backup: within("backup"), dataDir: within(into), walArchive: within("wal"), until: undefined };
+    return restoreBackup({ ...options, tell: () => undefined }, async ({ archiveLacks }) => archiveLacks);
+  };
+  // As when the `pg_wal` of a server was copied, which keeps old segments by names that come later.
+  const later = join(within("wal"), last.replace(/.{4}$/, "FFFF"));
+  await copyFile(join(within("wal"), last), later);
+  expect(await lacks("whole")).toBeUndefined();
+  await rm(later);
+  await rename(join(within("wal"), lost), within(lost));
+  expect(await lacks("holed")).toBe(lost);
+  await rename(within(lost), join(within("wal"), lost));
 });
 
 test("a backup says what is in its way", async () => {

@@ -14,7 +14,7 @@ import { takeHold } from "./hold.ts";
 import { endServer } from "./processes.ts";
 import type { ServerUser } from "./program.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
-import { recovering } from "./wal-archive.ts";
+import { findGap, listSegments, recovering } from "./wal-archive.ts";
 
 export interface RestoreOptions {
   readonly backup: string;
@@ -31,6 +31,8 @@ export interface RestoreOptions {
 export interface Restored {
   readonly manifest: Manifest;
   readonly dataDir: string;
+  /** The segment of the log at which it ends, though the archive goes on behind it. */
+  readonly archiveLacks: string | undefined;
 }
 
 const DRAFT_PREFIX = "restoring-";
@@ -53,8 +55,8 @@ export async function restoreBackup<Value>(
     const draft = join(dataDir, DRAFT_PREFIX + randomBytes(4).toString("hex"));
     await mkdir(draft, { mode: 0o700 });
     try {
-      await fill(draft, manifest, options);
-      const value = await inspect({ manifest, dataDir: draft });
+      const archiveLacks = await fill(draft, manifest, options);
+      const value = await inspect({ manifest, dataDir: draft, archiveLacks });
       await moveIn(draft, dataDir);
       return value;
     } finally {
@@ -86,10 +88,12 @@ async function refuseInhabited(dataDir: string): Promise<void> {
   throw new EmbeddedRefusal(`${dataDir} is not empty, ${found} is in it: restore into a directory that is`);
 }
 
-async function fill(draft: string, manifest: Manifest, options: RestoreOptions): Promise<void> {
+/** Answers what the archive lacks, see `Restored`. */
+async function fill(draft: string, manifest: Manifest, options: RestoreOptions): Promise<string | undefined> {
   const { backup, walArchive, until, tell } = options;
   const user = await chooseServerUser(draft, false);
   const settings = await recovering(walArchive, until, user);
+  const there = walArchive === undefined ? [] : await listSegments(walArchive);
   await copyBack(backup, draft, manifest, user);
   // By this file the server knows that it is to restore, and begins a timeline of its own at the end of it: what it
   // writes from then on can never be mistaken for the log of the database that the backup was taken of.
@@ -102,6 +106,8 @@ async function fill(draft: string, manifest: Manifest, options: RestoreOptions):
     throw (await reasonIn(`${clusterPath(draft)}.log`)) ?? error;
   });
   await server.stop();
+  // A moment that was asked for has been reached, or the server would have refused.
+  return walArchive === undefined || until !== undefined ? undefined : findGap(clusterPath(draft), walArchive, there);
 }
 
 /** Why a replay came to nothing, in the server's words: the log that has them is removed with the rest. */

@@ -3,7 +3,9 @@
  * preferably on another disk. With a backup and the archive from then on, the database can be made again as it was at any
  * moment. PostgreSQL's own module `basic_archive` copies a segment, waits for the disk, and gives it its name last.
  */
-import { chown, mkdir, stat } from "node:fs/promises";
+import { chown, mkdir, open, readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { must } from "../../std/assert.ts";
 import { runProgram, type ServerUser } from "./program.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 
@@ -53,6 +55,50 @@ export async function recovering(
     // Read before the server knows any name of a time zone, Z included.
     ...(until === undefined ? {} : { recovery_target_time: until.toISOString().replace("Z", "+00") }),
   };
+}
+
+const SEGMENT_BYTES = 16n * 1024n * 1024n;
+
+/** The segments of the log in an archive. */
+export async function listSegments(archive: string): Promise<string[]> {
+  return (await readdir(archive)).filter((name) => /^[0-9A-F]{24}$/.test(name));
+}
+
+/**
+ * The segment in which the replay of a cluster ended although there were some behind it in the archive: it is missing
+ * there, or damaged. Undefined: the replay came to the end of what was there. The server says where it ended when it
+ * begins a timeline of its own. `there`: what the archive had before the replay, since it may be growing.
+ */
+export async function findGap(cluster: string, archive: string, there: readonly string[]): Promise<string | undefined> {
+  const histories = (await readdir(join(cluster, "pg_wal"))).filter((name) => name.endsWith(".history"));
+  const latest = must(histories.sort().at(-1), "a restored cluster has begun a timeline");
+  const lines = (await readFile(join(cluster, "pg_wal", latest), "utf8")).trim().split("\n");
+  const [, timeline, high, low] = /^([0-9]+)\t([0-9A-F]+)\/([0-9A-F]+)\t/.exec(lines.at(-1) ?? "") ?? [];
+  const segment = BigInt(`0x${must(low, "where it began")}`) / SEGMENT_BYTES;
+  const end = [BigInt(must(timeline, "which it left")), BigInt(`0x${high}`), segment].map(hexadecimal).join("");
+  const behind = there.filter((name) => name.startsWith(end.slice(0, 8)) && name > end);
+  for (const name of behind) if (await isWritten(join(archive, name), name)) return end;
+  return undefined;
+}
+
+const hexadecimal = (part: bigint): string => part.toString(16).toUpperCase().padStart(8, "0");
+
+/**
+ * Whether a segment has what its name says. What is copied from the `pg_wal` of a server may be a segment that waits to
+ * be written, with whatever was in it before: the place that its first page gives is then another (XLogPageHeaderData).
+ */
+async function isWritten(path: string, name: string): Promise<boolean> {
+  const file = await open(path, "r").catch(() => undefined);
+  // Gone meanwhile: whoever clears the archive up knows what he does.
+  if (file === undefined) return false;
+  try {
+    const header = Buffer.alloc(16);
+    await file.read(header, 0, header.length, 0);
+    const place = (BigInt(`0x${name.slice(8, 16)}`) << 32n) + BigInt(`0x${name.slice(16)}`) * SEGMENT_BYTES;
+    return header.readBigUInt64LE(8) === place;
+  } finally {
+    await file.close();
+  }
 }
 
 async function allow(access: "-r" | "-w", archive: string, user: ServerUser): Promise<void> {
