@@ -4,7 +4,19 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, copyFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  copyFile,
+  cp,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -204,6 +216,23 @@ test("a backup says what is in its way", async () => {
   expect((await parbook(own, "backup", within("none"))).stderr).toMatch(
     /^parbook backup is for the embedded database, and PARBOOK_DATABASE_URL names one of your own: use pg_basebackup/,
   );
+});
+
+test("a backup names a link that it would not follow", async () => {
+  const link = join(data.path, "postgres", "elsewhere");
+  await symlink(place, link);
+  const reached = must(await reachEmbedded(data.path), "the database answers");
+  const superuser = reached.connection("parbook", "postgres");
+  const options = { superuser, dataDir: data.path, target: within("linked"), tell: () => undefined };
+  const note = async () => ({ migration: "", heads: [] });
+  const answer = await takeBackup({ ...options, note }).catch((error: unknown) => error);
+  reached.close();
+  await rm(link);
+  expect(answer).toBeInstanceOf(EmbeddedRefusal);
+  expect((answer as Error).message).toBe(
+    `${link} is a symbolic link, and what it leads to would not be in the backup: stop the service and move it back, or mount the other disk there`,
+  );
+  expect((await readdir(place)).filter((name) => name.startsWith("linked"))).toEqual([]);
 });
 
 test("a backup that is killed half-way is none, and leaves the database as it was", async () => {

@@ -223,6 +223,7 @@ class Copy {
     for (const entry of await readdir(join(from, below), { withFileTypes: true })) {
       const path = join(below, entry.name);
       if (MADE_AGAIN.test(entry.name) || LEFT_OUT.has(path) || path === CONTROL) continue;
+      if (entry.isSymbolicLink()) throw linked(join(from, path));
       if (entry.isDirectory()) await this.#directory(from, to, path, found);
       else if (entry.isFile()) found.push(path);
     }
@@ -254,6 +255,12 @@ class Copy {
     this.#told = performance.now();
     this.#tell(`copied ${this.files.length} files, ${Math.round(sizeOf(this.files) / 1e6)} MB so far`);
   }
+}
+
+function linked(path: string): EmbeddedRefusal {
+  return new EmbeddedRefusal(
+    `${path} is a symbolic link, and what it leads to would not be in the backup: stop the service and move it back, or mount the other disk there`,
+  );
 }
 
 const sizeOf = (files: readonly BackupFile[]): number => files.reduce((total, { size }) => total + size, 0);
