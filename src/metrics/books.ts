@@ -5,7 +5,7 @@ import { gauge, plainGauge, type Reading } from "./gauge.ts";
 
 /** What is the same on every node, because it is read from the database. While that is away nothing is served but 0 for up. */
 export function addBooks(registry: Registry, watch: DatabaseWatch): void {
-  const plain = (name: string, help: string, read: (seen: Seen) => number) =>
+  const plain = (name: string, help: string, read: (seen: Seen) => number | undefined) =>
     plainGauge(registry, name, help, () => (watch.seen === undefined ? undefined : read(watch.seen)));
   plainGauge(
     registry,
@@ -17,6 +17,11 @@ export function addBooks(registry: Registry, watch: DatabaseWatch): void {
     "parbook_database_clock_skew_seconds",
     "The database's clock minus this machine's. Past a few seconds: correct the one that is wrong.",
     (seen) => seen.clockSkewMs / 1_000,
+  );
+  plain(
+    "parbook_wal_archive_failing",
+    "1: the log of the database did not get into its archive when that was last tried. Not there: it keeps none.",
+    (seen) => (seen.archiveFailing === undefined ? undefined : Number(seen.archiveFailing)),
   );
   plain("parbook_reserve_usd", "Dollars in the reserve.", (seen) => Number(seen.backing.reserve));
   plain(

@@ -7,6 +7,7 @@ const SEEN: Seen = {
   due: { count: 0, lagMs: 0 },
   markets: [],
   clockSkewMs: 0,
+  archiveFailing: undefined,
 };
 const LONG_MS = 3_600_000;
 

@@ -14,6 +14,8 @@ export interface Seen {
   readonly markets: readonly MarketQueue[];
   /** The database's clock minus ours. */
   readonly clockSkewMs: number;
+  /** Undefined: there is no archive of the log. */
+  readonly archiveFailing: boolean | undefined;
 }
 
 const FRESH_MS = 10_000;

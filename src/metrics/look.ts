@@ -1,6 +1,7 @@
 import { readDueConversions } from "../conversions/due-conversions.ts";
 import { readMarketQueues } from "../exchange/market-queues.ts";
 import { readBacking } from "../ledger/backing.ts";
+import { readArchiveFailing } from "../postgres/archive-failing.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import type { Seen } from "./database-watch.ts";
@@ -10,7 +11,8 @@ export async function lookAt(database: Queryable, clock: Clock, settlementDelayM
   const clockSkewMs = await readClockSkew(database, clock);
   const backing = await readBacking(database);
   const due = await readDueConversions(database, settlementDelayMs);
-  return { backing, due, markets: await readMarketQueues(database), clockSkewMs };
+  const markets = await readMarketQueues(database);
+  return { backing, due, markets, clockSkewMs, archiveFailing: await readArchiveFailing(database) };
 }
 
 /** As if the database had read its clock half-way between question and answer. */

@@ -22,6 +22,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { readArchiveFailing } from "../../src/postgres/archive-failing.ts";
+import type { Queryable } from "../../src/postgres/database.ts";
 import { takeBackup } from "../../src/postgres/embedded/backup.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { EmbeddedRefusal } from "../../src/postgres/embedded/refusal.ts";
@@ -202,6 +204,17 @@ test("a restore that comes to a hole in the archive says which segment it lacks"
   await rename(join(within("wal"), lost), within(lost));
   expect(await lacks("holed")).toBe(lost);
   await rename(within(lost), join(within("wal"), lost));
+});
+
+test("an archive that cannot be written is known until it can", async () => {
+  const failing = () => readArchiveFailing({ rows: query as Queryable["rows"] });
+  expect(await failing()).toBe(false);
+  await rename(within("wal"), within("elsewhere"));
+  await endSegment();
+  await until("it is known that nothing can be archived", async () => (await failing()) === true, 60);
+  await rename(within("elsewhere"), within("wal"));
+  await endSegment();
+  await until("it is known that all is well again", async () => (await failing()) === false, 120);
 });
 
 test("a backup says what is in its way", async () => {
