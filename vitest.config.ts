@@ -8,6 +8,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Longer than a service is waited for: hooks start some, on a machine that may be busy.
+    hookTimeout: 180_000,
   },
 });

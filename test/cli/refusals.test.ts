@@ -2,10 +2,13 @@ import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { testDatabase } from "../support/database.ts";
 import { urlOf } from "../support/service.ts";
 import { dataDirectory, parbook, readReady } from "./parbook.ts";
+
+// Each command is a process of its own, which on a busy machine takes seconds to come up.
+vi.setConfig({ testTimeout: 120_000 });
 
 let data: Awaited<ReturnType<typeof dataDirectory>>;
 

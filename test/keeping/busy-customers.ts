@@ -1,6 +1,6 @@
 /** Two customers at work, each with two requests at a time, and what they remember of it together. */
-import { until } from "../support/until.ts";
 import type { Ready } from "../cli/parbook.ts";
+import { until } from "../support/until.ts";
 import { BusyCustomer } from "./busy-customer.ts";
 
 export class BusyCustomers {
