@@ -1,6 +1,5 @@
 /** A batch that was sent and is not answered yet. */
 import type { Database } from "../postgres/database.ts";
-import type { Instant } from "../std/clock.ts";
 import { guardsOf } from "./batch.ts";
 import type { DecidedBatch } from "./deciding.ts";
 import type { CommittedBatch } from "./lane-options.ts";
@@ -9,13 +8,12 @@ import type { Link } from "./slot.ts";
 
 export interface Flight extends DecidedBatch {
   readonly link: Link;
-  readonly sentAt: Instant;
-  /** The same by the clock that never steps. */
+  /** By the clock that never steps. */
   readonly sentMs: number;
 }
 
-export function takeOff(batch: DecidedBatch, link: Link, sentAt: Instant): Flight {
-  return { ...batch, link, sentAt, sentMs: performance.now() };
+export function takeOff(batch: DecidedBatch, link: Link): Flight {
+  return { ...batch, link, sentMs: performance.now() };
 }
 
 /** What is told of a batch that is durable by now. */

@@ -197,7 +197,7 @@ export class Lane {
     // again on locked ones, and only what fails there is a bug.
     const batch = this.#decide(group, (waiting) => this.#toLock.push(waiting));
     if (batch === undefined) return;
-    const flight = takeOff(batch, this.#slot.next(batch.content.digest), this.#clock.now());
+    const flight = takeOff(batch, this.#slot.next(batch.content.digest));
     this.#flights.push(flight);
     const statement = this.#statements.batch(batch.content, flight.link, this.#connection.databaseTime(batch.deadline));
     this.#connection.send(statement).then(
@@ -268,7 +268,7 @@ export class Lane {
         this.#deciding.learn(keys, rows, some);
         const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
         if (batch === undefined) return;
-        flight = takeOff(batch, this.#slot.next(batch.content.digest), this.#clock.now());
+        flight = takeOff(batch, this.#slot.next(batch.content.digest));
         const statement = this.#statements.batch(
           batch.content,
           flight.link,
@@ -352,7 +352,7 @@ export class Lane {
    * whose batch was under way are told a little later that they have to ask again, unless the answer comes before.
    */
   async #untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
-    const patientUntil = this.#clock.now() + PATIENCE_MS;
+    const patientUntil = performance.now() + PATIENCE_MS;
     for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
       if (this.#state === "closed") throw new LaneClosed("nobody waits for the answer any more");
       try {
@@ -366,7 +366,7 @@ export class Lane {
         if (!this.#away) this.#log({ kind: "database_away", error: fault });
         this.#away = true;
         for (const waiting of this.#turns.take(this.#turns.size)) waiting.unavailable("the database is away");
-        if (this.#clock.now() > patientUntil)
+        if (performance.now() > patientUntil)
           this.#inside.tellAll("the database is away: the ref_id tells what was done");
         await pause(pauseMs);
       }
@@ -396,7 +396,7 @@ export class Lane {
     this.#contested.forgetOld();
     this.#refs.forgetOld();
     const [oldest] = this.#flights;
-    if (oldest !== undefined && oldest.sentAt + FLIGHT_MS < now) this.#connection.drop();
+    if (oldest !== undefined && oldest.sentMs + FLIGHT_MS < performance.now()) this.#connection.drop();
     if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
   }
 

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { USD } from "../../src/money/asset.ts";
 import { Database } from "../../src/postgres/database.ts";
+import type { Clock, Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, type TestLane } from "../support/movements.ts";
@@ -13,11 +14,15 @@ let db: TestDatabase;
 let relay: Relay;
 let throughRelay: Database;
 let ours: TestLane;
+/** By how much the process's time of day is off. */
+let aheadMs: number;
+const clock: Clock = { now: () => (Date.now() + aheadMs) as Instant };
 beforeEach(async () => {
+  aheadMs = 0;
   db = await testDatabase();
   relay = await startRelay(db.connection);
   throughRelay = new Database({ connection: relay.connection, maxConnections: 5, onIdleError: () => undefined });
-  ours = await startLane(throughRelay);
+  ours = await startLane(throughRelay, { clock });
 });
 afterEach(async () => {
   await ours.lane.stop();
@@ -95,6 +100,28 @@ test("while the outcome is unknown nobody is told that it is done or that it is 
   relay.refuse(false);
   expect((await outcome).kind).toBe("done");
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
+});
+
+/*
+ * Taken out to see it fail: the lane's patience went by the time of day. Its caller would have waited for an hour.
+ */
+test("a clock that is set back makes nobody wait longer for a database that is away", async () => {
+  const [from, to] = newProfiles(2) as [never, never];
+  await ours.fund([from, to], "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
+  const told = ours.lane.execute(movement({ from, to, amount: "4" })).catch((error: Error) => error.message);
+  await untilBlocked(db);
+  relay.refuse(true);
+  relay.cut();
+  await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
+  aheadMs = -3_600_000;
+  expect(await told).toBe("the database is away: the ref_id tells what was done");
+  relay.refuse(false);
+  await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"), 30);
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect(await availableUsd(db.database, [from, to])).toEqual(["10", "10"]);
 });
 
 test("connections that are ended over and over lose nothing and double nothing", async () => {
