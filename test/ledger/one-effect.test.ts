@@ -13,6 +13,7 @@ import {
   startLane,
   type TestLane,
 } from "../support/movements.ts";
+import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
 
 let db: TestDatabase;
 let first: TestLane;
@@ -113,6 +114,41 @@ test("a ref_id that its holder let go of is taken over exactly once by fifty at 
   expect(await availableUsd(db.database, [from, to])).toEqual(["998", "2"]);
   expect(await db.database.rows("select id from claim where customer_id = $1", [claim.customerId])).toEqual([{ id }]);
 });
+
+/*
+ * Taken out to see it fail: `claim_pkey` in `isContention`. The second of the two heard 500, as of a bug.
+ */
+test("whoever loses the race for a ref_id again, its rows being locked, hears whose it is", async () => {
+  const { lane, fund, events } = await startLane(db.another(), { bounds: { deadlineMs: 60_000 } });
+  const [from, to] = newProfiles(2) as [never, never];
+  await fund([from, to], "100");
+  const customerId = newId();
+  const theirs = await Promise.all(["a", "b"].map((refId) => claimed(customerId, refId)));
+  // Both are decided under lock, in one batch. It fails for the first, and then the second alone for its own.
+  const outcomes = theirs.map(({ refId }) =>
+    lane.execute(movement({ from, to, amount: "1", lock: true, claim: { customerId, refId } })),
+  );
+  for (const [i, { id, session }] of theirs.entries()) {
+    await untilBlocked(db);
+    await session.query("commit");
+    await session.end();
+    expect(await outcomes[i]).toEqual({ kind: "exists", id });
+  }
+  expect(events).toEqual([]);
+  expect(await availableUsd(db.database, [from, to])).toEqual(["100", "100"]);
+  await lane.stop();
+});
+
+/** A session that has claimed a ref_id and not committed yet. */
+async function claimed(customerId: Uuid, refId: string) {
+  const [id, session] = [newId(), await openTransaction(db.owner)];
+  await session.query("insert into claim (customer_id, kind, ref_id, id) values ($1, 'transfer', $2, $3)", [
+    customerId,
+    refId,
+    id,
+  ]);
+  return { id, refId, session };
+}
 
 /*
  * Taken out to see it fail: nothing was noted of who repeats. Each of the ref_ids failed a batch, and with it all that
