@@ -15,6 +15,7 @@ import { SCOPES } from "./scopes.ts";
 const authenticate = vi.fn<Clients["authenticate"]>(async () => "client_authentication_failed");
 const PUBLIC_KEY = { kty: "EC", crv: "P-256", kid: "k", x: "x", y: "y", alg: "ES256", use: "sig" };
 const logged: string[] = [];
+const outcomes: string[] = [];
 let authUrl = "";
 
 let databaseHolds = async (): Promise<boolean> => true;
@@ -27,6 +28,7 @@ const server = createAuthServer({
   tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
   ids: new IdSource(),
   log: pino({ level: "trace" }, { write: (line: string) => void logged.push(line) }),
+  onTokenRequest: (outcome) => outcomes.push(outcome),
 });
 
 beforeAll(async () => {
@@ -259,6 +261,28 @@ test("a bug is a server error that tells nothing but where to look", async () =>
   const lines = logged.filter((line) => line.includes(answer.headers["x-request-id"] ?? "no id"));
   expect(lines.join()).toContain("x of undefined");
   expect(lines.join()).not.toContain("correct horse");
+});
+
+/*
+ * Taken out to see it fail: what the error handler refuses was not counted. While the database was away nothing showed it.
+ */
+test("however a request for a token ends, its outcome is told once", async () => {
+  const endings = [
+    () => send("/oauth2/token", { method: "POST", body: FORM }),
+    () => send("/oauth2/token", { method: "POST", body: "x".repeat(17_000) }),
+    () => {
+      authenticate.mockRejectedValueOnce(new DatabaseAway("away"));
+      return send("/oauth2/token", { method: "POST", body: FORM });
+    },
+    () => {
+      authenticate.mockRejectedValueOnce(new TypeError("x of undefined"));
+      return send("/oauth2/token", { method: "POST", body: FORM });
+    },
+  ];
+  outcomes.length = 0;
+  for (const end of endings) await end();
+  await send("/readyz%zz");
+  expect(outcomes).toEqual(["invalid_client", "invalid_request", "temporarily_unavailable", "server_error"]);
 });
 
 test("the server describes itself", async () => {

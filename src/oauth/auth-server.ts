@@ -70,7 +70,7 @@ const METHODS: Readonly<Record<string, string>> = {
 
 export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   const { limiter, trustedProxies = [] } = options;
-  const handleError = createErrorHandler(options.log);
+  const handleError = createErrorHandler(options);
   const begin = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     reply.headers(safeHeaders(options.authUrl())).header("x-request-id", request.id);
   const server = fastify({
@@ -211,20 +211,25 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply): FastifyRep
   return reply.code(status).headers(NOT_STORED).send(body);
 }
 
-function createErrorHandler(log: FastifyBaseLogger) {
-  return (error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const { statusCode = 500 } = error;
-    // What the framework refuses by itself: a body that is too long or shorter than announced, an unreadable header.
-    if (statusCode < 500) return refuse(reply, new TokenRefusal("invalid_request", "the request cannot be read"));
-    const busy = busyDatabase(error);
-    const about = { request_id: request.id, err: error };
-    if (busy === undefined) log.error(about, "a token request met a bug");
-    else log.warn(about, "a token request met a fault");
-    return refuse(
-      reply,
-      busy ?? new TokenRefusal("server_error", "the request failed; the log has why, under its X-Request-Id"),
-    );
+function createErrorHandler({ log, onTokenRequest }: AuthServerOptions) {
+  return (error: Thrown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const refusal = refusalFor(error, request, log);
+    if (addressOf(request).path === TOKEN_PATH) onTokenRequest?.(refusal.error);
+    return refuse(reply, refusal);
   };
+}
+
+type Thrown = Error & { readonly statusCode?: number };
+
+function refusalFor(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRefusal {
+  const { statusCode = 500 } = error;
+  // What the framework refuses by itself: a body that is too long or shorter than announced, an unreadable header.
+  if (statusCode < 500) return new TokenRefusal("invalid_request", "the request cannot be read");
+  const busy = busyDatabase(error);
+  const about = { request_id: id, err: error };
+  if (busy === undefined) log.error(about, "a token request met a bug");
+  else log.warn(about, "a token request met a fault");
+  return busy ?? new TokenRefusal("server_error", "the request failed; the log has why, under its X-Request-Id");
 }
 
 /** What trying again helps against. */
