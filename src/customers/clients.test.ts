@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { until } from "../../test/support/until.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
@@ -213,18 +214,18 @@ test("the last use of a secret is recorded at most once a minute, and a wrong se
   expect(await lastUsedAt(clientId)).toBeNull();
   const first = now;
   await Promise.all(Array.from({ length: 5 }, () => clients.authenticate(clientId, secret, ADDRESS)));
-  await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(first));
+  await untilLastUsed(clientId, first);
   now = (first + MINUTE - 1) as Instant;
   await clients.authenticate(clientId, secret, ADDRESS);
   now = (first + MINUTE) as Instant;
   await clients.authenticate(clientId, secret, ADDRESS);
-  await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(first + MINUTE));
+  await untilLastUsed(clientId, first + MINUTE);
 });
 
 test("an authentication costs one statement while the last use need not be recorded", async () => {
   const { clientId, secret } = await newClient();
   await clients.authenticate(clientId, secret, ADDRESS);
-  await vi.waitFor(async () => expect(await lastUsedAt(clientId)).toBe(now));
+  await untilLastUsed(clientId, now);
   const rows = vi.spyOn(testing.database, "rows");
   await clients.authenticate(clientId, secret, ADDRESS);
   expect(rows).toHaveBeenCalledTimes(1);
@@ -254,6 +255,11 @@ function secretsOf(clientId: string): Promise<SecretRow[]> {
        from client_secret where client_id = $1`,
     [clientId],
   );
+}
+
+/** The use of a secret is recorded behind the answer. */
+function untilLastUsed(clientId: string, at: number): Promise<void> {
+  return until("the last use is recorded", async () => (await lastUsedAt(clientId)) === at);
 }
 
 async function lastUsedAt(clientId: string): Promise<Instant | null | undefined> {

@@ -18,7 +18,7 @@ const BOUNDS: TurnstileBounds = {
   share: 3,
   shortLine: 0,
   expectedMs: 10_000,
-  patienceMs: 2_000,
+  patienceMs: 60_000,
 };
 const CROWDED = problem(503, "Service Unavailable", "there is more work waiting than can be taken on", {
   headers: { "retry-after": "1" },

@@ -146,9 +146,10 @@ test("what is not text or has a meaning of its own is refused wherever it stands
 });
 
 test("a long text never reaches a pattern, where it would take quadratic time", async () => {
-  const started = performance.now();
+  // Of CPU: others may keep the machine busy.
+  const before = process.cpuUsage();
   expect(await detailOf({ amount: `${"1".repeat(60_000)}x` })).toBe("amount has more than 1024 characters");
-  expect(performance.now() - started).toBeLessThan(500);
+  expect(process.cpuUsage(before).user).toBeLessThan(500_000);
 });
 
 test("a field for a secret is named, its value is not", async () => {

@@ -56,9 +56,7 @@ test("a database that goes away and comes back: 503 meanwhile, then on without a
   await expect(lane.execute(movement({ from, to, amount: "1" }))).rejects.toMatchObject({ name: "Unavailable" });
   const before = answered.length;
   server = await start();
-  const back = Date.now();
   await until("the lane works again", () => answered.length > before);
-  expect(Date.now() - back).toBeLessThan(5_000);
   await Promise.all(clients);
   expect(await availableUsd(database, [from, to])).toEqual(["400", "600"]);
   expect(events.some(({ kind }) => kind === "command_failed")).toBe(false);

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { ask, COMMON_HEADERS, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { until } from "../../../test/support/until.ts";
 import { healthRoutes } from "./health.ts";
 
 let toy: ToyApi;
@@ -38,12 +39,12 @@ test("a flood that asks whether it is ready looks once at a time, and the next o
   const arrived: string[] = [];
   toy.api.server.on("request", ({ url }) => arrived.push(url ?? ""));
   const flood = Array.from({ length: 20 }, () => ask(toy, "/readyz", { token: null }));
-  await expect.poll(() => arrived.length).toBe(20);
+  await until("all of them have come", () => arrived.length === 20);
   expect(looks).toHaveLength(1);
   looks[0]?.(false);
   for (const { status } of await Promise.all(flood)) expect(status).toBe(503);
   const next = ask(toy, "/readyz", { token: null });
-  await expect.poll(() => looks.length).toBe(2);
+  await until("it is looked at again", () => looks.length === 2);
   looks[1]?.(true);
   expect((await next).status).toBe(200);
 });
