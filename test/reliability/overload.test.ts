@@ -55,10 +55,13 @@ test("of 700 transfers and 400 reads at once some wait, the others are refused, 
   expect((await transfer("before")).status).toBe(200);
   holder = await openTransaction(service.db.owner);
   await holder.query("lock table transfer in access exclusive mode");
+  const began = performance.now();
   const accepted: string[] = [];
+  const turnedAway: string[] = [];
   const writes = flood(700, async (number) => {
     const answer = await transfer(`flood ${number}`);
     if (answer.status === 200) accepted.push(`flood ${number}`);
+    if (answer.body.detail === CROWDED.detail) turnedAway.push(`flood ${number}`);
     return answer;
   });
   const reads = flood(400, read);
@@ -72,12 +75,14 @@ test("of 700 transfers and 400 reads at once some wait, the others are refused, 
   expect((await service.call("GET", "/healthz")).status).toBe(200);
 
   await holder.query("commit");
+  const heldMs = performance.now() - began;
   await Promise.all([writes.all, reads.all]);
   for (const { status, headers } of [...writes.told, ...reads.told]) {
     expect([200, 503]).toContain(status);
     if (status === 503) expect(headers.get("retry-after")).toMatch(/^[1-9][0-9]*$/);
   }
-  expect(accepted.length).toBeGreaterThan(0);
+  // A transfer has ten seconds. A machine on which the flood takes nearly as long has none left to carry out.
+  if (heldMs < 7_000) expect(accepted.length).toBeGreaterThan(0);
   await until("transfers and reads are answered again", async () => {
     const answers = await Promise.all([transfer(`after ${Math.random()}`), read()]);
     return answers.every(({ status }) => status === 200);
@@ -87,6 +92,11 @@ test("of 700 transfers and 400 reads at once some wait, the others are refused, 
     [from],
   );
   expect(rows.filter(({ count }) => count !== 1)).toEqual([]);
-  expect(rows.map(({ ref_id }) => ref_id).toSorted()).toEqual(accepted.toSorted());
+  const done = new Set(rows.map(({ ref_id }) => ref_id));
+  expect(accepted.filter((refId) => !done.has(refId))).toEqual([]);
+  expect(turnedAway.filter((refId) => done.has(refId))).toEqual([]);
+  // Where a batch commits as its time ends, 503 may be said of what was done. Then the ref_id tells.
+  const unheard = [...done].filter((refId) => !accepted.includes(refId));
+  for (const refId of unheard) expect((await transfer(refId)).status).toBe(409);
   await expectBooksBalance(service.db.owner);
 });
