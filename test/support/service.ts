@@ -1,7 +1,7 @@
 /** The service as it runs in earnest, on a database of the test's own, with everything that a test of the wire needs. */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
@@ -192,14 +192,23 @@ export async function startTestService(
   };
 }
 
-/** One that was free a moment ago. */
+/**
+ * One that is free, and not of those that a system gives to whoever asks for any: nobody is given it by chance while the
+ * service that is to listen there has not started yet, or starts again.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
 
 /** A connection as an address: the settings speak in those. */
