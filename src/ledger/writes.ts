@@ -61,7 +61,10 @@ export async function listWrites(
   return { writes, next: undefined };
 }
 
-/** The first batch of a slot that is not before a time: they are in the order of their times, so halving finds it. */
+/**
+ * The first batch of a slot that is not before a time. They are in the order of their times, so halving finds it; but where
+ * a clock was set back between two processes they are not, and it may find a later one (decision 19).
+ */
 async function firstSince(database: Queryable, head: { slot: number; n: bigint }, since: Instant): Promise<bigint> {
   let [low, high] = [0n, head.n + 1n];
   while (low < high) {
