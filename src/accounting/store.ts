@@ -19,8 +19,9 @@ type ClosingRow = { readonly owner_id: Uuid; readonly asset: AssetCode } & (
 
 /**
  * Every account as it was left by its last posting that is within these heads, in pages by primary key. Postings never
- * change, so it does not matter when a page is read. What was posted behind the heads is stepped over from the last one
- * back: a lot only where a lot was posted since.
+ * change, so it does not matter when a page is read. Heads were read in one statement, so of an account's postings, which
+ * are numbered from 1, those within them are the first ones: the last of these is found by halving, after a look at the
+ * very last, however many have been posted since.
  */
 export async function* walkClosings(database: Database, heads: readonly ChainHead[]): AsyncGenerator<Closing[]> {
   const [slots, numbers] = [heads.map(({ slot }) => slot), heads.map(({ n }) => n)];
@@ -31,16 +32,26 @@ export async function* walkClosings(database: Database, heads: readonly ChainHea
   let owner: Uuid | undefined;
   while (after !== undefined) {
     const rows: ClosingRow[] = await database.rows<ClosingRow>(
-      `with page as materialized (
-         select owner_id, asset from account where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3)
-       select page.owner_id, page.asset, last.available, last.trading, last.pending
-         from page left join lateral (
+      `with recursive head as (select * from unnest($4::smallint[], $5::bigint[]) as h(slot, n)),
+       search(owner_id, asset, low, high, probe) as (
+         (select owner_id, asset, 0::bigint, seq, seq from account
+           where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3)
+         union all
+         select s.owner_id, s.asset, n.low, n.high, (n.low + n.high + 1) / 2
+           from search s
+          cross join lateral (
+                select exists (select from posting p join head on head.slot = p.slot and p.batch <= head.n
+                                where p.owner_id = s.owner_id and p.asset = s.asset and p.seq = s.probe) as yes) as fits
+          cross join lateral (
+                select case when yes then probe else low end as low, case when yes then high else probe - 1 end as high) as n
+          where s.low < s.high)
+       select s.owner_id, s.asset, last.available, last.trading, last.pending
+         from search s left join lateral (
               select p.available, p.trading, p.pending from posting p
-               where p.owner_id = page.owner_id and p.asset = page.asset
-                 and exists (select from unnest($4::smallint[], $5::bigint[]) as head(slot, n)
-                              where head.slot = p.slot and p.batch <= head.n)
+               where p.owner_id = s.owner_id and p.asset = s.asset and p.seq <= s.low
                order by p.seq desc limit 1) as last on true
-        order by page.owner_id, page.asset`,
+        where s.low = s.high
+        order by s.owner_id, s.asset`,
       [after.owner_id, after.asset, PAGE, slots, numbers],
     );
     const closings: Closing[] = [];
