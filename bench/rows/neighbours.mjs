@@ -52,7 +52,9 @@ export const wrk = {
     const headers = head
       .split("\r\n")
       .slice(1)
-      .map((line) => line.split(": "));
+      .map((line) => line.split(": "))
+      // wrk adds these by itself; a second one is refused.
+      .filter(([name]) => !["content-length", "host"].includes(name.toLowerCase()));
     const script = join(parties.service.directory, "wrk.lua");
     const set = headers.map(([name, value]) => `wrk.headers["${name}"] = "${value}"`);
     writeFileSync(script, [`wrk.method = "POST"`, `wrk.body = [[${body}]]`, ...set].join("\n"));
