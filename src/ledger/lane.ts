@@ -281,6 +281,8 @@ export class Lane {
       const hasCommitted = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
       // Only now: the slot may be another one, and with it the house's accounts.
       this.#deciding.startAnew();
+      // By a clock that was set meanwhile all that follows would be too late as well: the two are compared anew.
+      if (serverError(asFault(error))?.constraint === "too_late") this.#connection.drop();
       if (!hasCommitted) return asFault(error);
     }
     if (flight !== undefined) this.#committed(flight);

@@ -101,6 +101,22 @@ test("a process whose clock is an hour behind the database's has the same deadli
 /*
  * Taken out to see it fail: the bounds of `Inside`. Everybody was let in.
  */
+/*
+ * Found by a seed of the simulation. Taken out to see it fail: the clocks were not compared anew. What has to be decided
+ * under lock was too late for ever, and all else waited behind it.
+ */
+test("after a clock was set back, what is decided under lock is too late once, and not for ever", async () => {
+  const clock = new TestClock();
+  const { lane, fund } = await start({ clock });
+  const to = newProfile();
+  await fund([to], "1");
+  clock.ahead = -3_600_000;
+  const send = () => untilTold(lane.execute(movement({ from: "world", to, amount: "1", turn: "house", lock: true })));
+  expect(await send()).toMatch(/^Unavailable: .*too_late/);
+  expect(await send()).toBe("done");
+  expect(await availableUsd(db.database, [to])).toEqual(["2"]);
+});
+
 test("past its bound the lane answers 503 at once, the house excepted", async () => {
   const { lane } = await start({ bounds: { inside: 20, insidePerCustomer: 10 } });
   const send = (turn: Parameters<typeof movement>[0]["turn"]): Promise<string> =>
