@@ -7,6 +7,7 @@ import type { Instant } from "../std/clock.ts";
 import { Batch, type BatchContent } from "./batch.ts";
 import { claimKey, type State } from "./decision.ts";
 import { Memory } from "./memory.ts";
+import { Recent } from "./recent.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "./rows.ts";
 import type { Decided, Waiting } from "./waiting.ts";
 
@@ -29,16 +30,15 @@ export interface Decisions {
 
 export class Deciding {
   readonly #memory: Memory;
-  readonly #most: number;
   /** Ref_ids that were claimed lately, with whose they are. What is not here the database finds. */
-  readonly #claims = new Map<string, string>();
+  readonly #claims: Recent<string>;
   #lastAt = 0 as Instant;
   /** Rises whenever the memory starts anew: what was read for an older one is not put into it. */
   #epoch = 0;
 
   constructor(remembered: number) {
     this.#memory = new Memory(remembered);
-    this.#most = remembered;
+    this.#claims = new Recent(remembered);
   }
 
   get epoch(): number {
@@ -126,11 +126,7 @@ export class Deciding {
   }
 
   rememberClaim(key: string, id: string): void {
-    this.#claims.delete(key);
     this.#claims.set(key, id);
-    if (this.#claims.size <= this.#most) return;
-    const [oldest] = this.#claims.keys();
-    this.#claims.delete(oldest as string);
   }
 
   #view(waiting: Waiting): State {

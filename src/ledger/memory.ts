@@ -4,10 +4,11 @@
  * is never remembered.
  */
 import { assert } from "../std/assert.ts";
+import { Recent } from "./recent.ts";
 import type { AnyStateTable, StateRow, StateTable } from "./rows.ts";
 
 export class Memory {
-  readonly #tables = new Map<string, Map<string, StateRow>>();
+  readonly #tables = new Map<string, Recent<StateRow>>();
   readonly #most: number;
 
   /** `most`: rows kept per table. Far more than a few batches touch, so that a row under way is never dropped. */
@@ -26,13 +27,9 @@ export class Memory {
   /** Remembers a row; the one that was not written for longest is dropped when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
     assert(row.seq > 0n, `a row that is remembered has been written, but ${table.name} ${key} has not`);
-    const rows = this.#tables.get(table.name) ?? new Map<string, StateRow>();
+    const rows = this.#tables.get(table.name) ?? new Recent<StateRow>(this.#most);
     this.#tables.set(table.name, rows);
-    rows.delete(key);
     rows.set(key, row);
-    if (rows.size <= this.#most) return;
-    const [oldest] = rows.keys();
-    rows.delete(oldest as string);
   }
 
   forget(): void {
