@@ -9,6 +9,7 @@
  * the answer tells neither which clients there are nor how their secrets were made.
  */
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
+import { Recent } from "../std/recent.ts";
 
 /** `hmac`: HMAC-SHA-256 under the salt as key; `scrypt`: as below. Other parameters would be another scheme. */
 export type SecretScheme = "hmac" | "scrypt";
@@ -65,7 +66,7 @@ export class SecretMatcher {
    * was rotated away or has expired is refused in spite of it. It holds a keyed hash under a key that lives and dies
    * with this process, which sees the secrets themselves anyway. Wrong secrets are never remembered.
    */
-  readonly #remembered = new Map<string, number>();
+  readonly #remembered = new Recent<number>(REMEMBERED_AT_MOST);
   readonly #memoryKey = randomBytes(DIGEST_BYTES);
 
   /** Which of the stored digests is this secret's. `busy`: too many others are waiting, nothing was compared. */
@@ -92,15 +93,8 @@ export class SecretMatcher {
       if (digest === "full") return "busy";
       if (timingSafeEqual(digest, each.digest)) matched = candidates.find((candidate) => candidate === each);
     }
-    if (matched !== undefined) this.#remember(this.#memory(presented, matched), now);
+    if (matched !== undefined) this.#remembered.set(this.#memory(presented, matched), now + REMEMBERED_MS);
     return matched;
-  }
-
-  #remember(memory: string, now: number): void {
-    this.#remembered.delete(memory);
-    this.#remembered.set(memory, now + REMEMBERED_MS);
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > REMEMBERED_AT_MOST && oldest !== undefined) this.#remembered.delete(oldest);
   }
 
   #memory(presented: string, { digest }: SecretDigest): string {

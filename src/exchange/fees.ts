@@ -15,6 +15,7 @@ import { type Amount, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Clock, Instant } from "../std/clock.ts";
+import { Recent } from "../std/recent.ts";
 import { readGross } from "./fees-store.ts";
 import { dayOf } from "./traded-day.ts";
 
@@ -57,7 +58,7 @@ const MOST_CUSTOMERS = 10_000;
 export class Fees {
   readonly #parts: FeesParts;
   /** The customer who was read longest ago comes first. */
-  readonly #known = new Map<CustomerId, { readonly at: Instant; readonly standing: Promise<Standing> }>();
+  readonly #known = new Recent<{ readonly at: Instant; readonly standing: Promise<Standing> }>(MOST_CUSTOMERS);
 
   constructor(parts: FeesParts) {
     this.#parts = parts;
@@ -89,10 +90,7 @@ export class Fees {
   #read(customerId: CustomerId): Promise<Standing> {
     const at = this.#parts.clock.now();
     const known = { at, standing: readStanding(this.#parts, customerId, at) };
-    this.#known.delete(customerId);
     this.#known.set(customerId, known);
-    const [longestAgo] = this.#known.keys();
-    if (this.#known.size > MOST_CUSTOMERS && longestAgo !== undefined) this.#known.delete(longestAgo);
     known.standing.catch(() => {
       if (this.#known.get(customerId) === known) this.#known.delete(customerId);
     });

@@ -4,10 +4,10 @@
  */
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
+import { Recent } from "../std/recent.ts";
 import { Batch, type BatchContent } from "./batch.ts";
 import { claimKey, type State } from "./decision.ts";
 import { Memory } from "./memory.ts";
-import { Recent } from "./recent.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "./rows.ts";
 import type { Decided, Waiting } from "./waiting.ts";
 

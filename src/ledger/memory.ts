@@ -4,7 +4,7 @@
  * is never remembered.
  */
 import { assert } from "../std/assert.ts";
-import { Recent } from "./recent.ts";
+import { Recent } from "../std/recent.ts";
 import type { AnyStateTable, StateRow, StateTable } from "./rows.ts";
 
 export class Memory {

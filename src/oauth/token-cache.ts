@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Instant } from "../std/clock.ts";
+import { Recent } from "../std/recent.ts";
 import type { Grant } from "./grant.ts";
 
 /** What is known of a token whose signature was found good. */
@@ -20,11 +21,10 @@ export function fingerprint(token: string): string {
  * disabled client) is judged by whoever asks, each time.
  */
 export class TokenCache {
-  readonly #capacity: number;
-  readonly #tokens = new Map<string, VerifiedToken>();
+  readonly #tokens: Recent<VerifiedToken>;
 
   constructor(capacity: number) {
-    this.#capacity = capacity;
+    this.#tokens = new Recent(capacity);
   }
 
   get(key: string): VerifiedToken | undefined {
@@ -33,7 +33,5 @@ export class TokenCache {
 
   add(key: string, token: VerifiedToken): void {
     this.#tokens.set(key, token);
-    const [first] = this.#tokens.keys();
-    if (this.#tokens.size > this.#capacity && first !== undefined) this.#tokens.delete(first);
   }
 }

@@ -1,4 +1,4 @@
-import { must } from "../std/assert.ts";
+import { must } from "./assert.ts";
 
 /** What was set lately, by name, up to a bound: past it the entry that was not set for longest is dropped. */
 export class Recent<Value> {
@@ -27,6 +27,10 @@ export class Recent<Value> {
     this.#entries.set(name, value);
     if (this.#entries.size <= this.#most) return;
     this.#entries.delete(must(this.#oldest.next().value, "what is over its bound has an oldest entry"));
+  }
+
+  delete(name: string): void {
+    this.#entries.delete(name);
   }
 
   clear(): void {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Recent } from "./recent.ts";
 
-test("what was not set for longest is dropped, however often things are set again, dropped and forgotten", () => {
+test("what was not set for longest is dropped, however often things are set again, taken out and forgotten", () => {
   const recent = new Recent<number>(3);
   // Beside it the same done slowly.
   let expected: [string, number][] = [];
@@ -10,6 +10,11 @@ test("what was not set for longest is dropped, however often things are set agai
     if (i % 997 === 0) {
       recent.clear();
       expected = [];
+    }
+    if (i % 13 === 0) {
+      const gone = `n${i % 11}`;
+      recent.delete(gone);
+      expected = expected.filter(([other]) => other !== gone);
     }
     recent.set(name, i);
     expected = [...expected.filter(([other]) => other !== name), [name, i] as [string, number]].slice(-3);
