@@ -1,6 +1,7 @@
 /** The directory in which the service keeps what it needs, with `ready.json` in it while it serves. */
-import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { writeWhole } from "./std/write-whole.ts";
 
 /** The data directory when it is ours to make: what is in it is secrets, or leads to money. */
 const OWNER_ALONE = 0o700;
@@ -18,9 +19,6 @@ export async function announce(
 ): Promise<{ withdraw: () => Promise<void> }> {
   await makeDataDirectory(dataDir);
   const path = readyFile(dataDir);
-  const draft = `${path}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify({ base_url: baseUrl, auth_url: authUrl, pid: process.pid })}\n`);
-  await chmod(draft, 0o644);
-  await rename(draft, path);
+  await writeWhole(path, `${JSON.stringify({ base_url: baseUrl, auth_url: authUrl, pid: process.pid })}\n`, 0o644);
   return { withdraw: () => rm(path, { force: true }) };
 }

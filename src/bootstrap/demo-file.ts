@@ -3,9 +3,10 @@
  * and kept in the data directory as a bootstrap file like any other.
  */
 import { randomBytes } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IdSource } from "../std/id.ts";
+import { writeWhole } from "../std/write-whole.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 
 export function demoFile(dataDir: string): string {
@@ -21,9 +22,7 @@ export async function ensureDemoFile(dataDir: string, ids: IdSource): Promise<st
   try {
     await readFile(path);
   } catch {
-    const draft = `${path}.${process.pid}`;
-    await writeFile(draft, `${JSON.stringify(makeDemo(ids), undefined, 2)}\n`, { mode: 0o600 });
-    await rename(draft, path);
+    await writeWhole(path, `${JSON.stringify(makeDemo(ids), undefined, 2)}\n`, 0o600);
   }
   return path;
 }

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
+import { writeWhole } from "../std/write-whole.ts";
 import { signCheckpoint } from "../verify/checkpoint.ts";
-import { readPrivateKey, readPublicKey, readSigned, writeNewKey, writeWhole } from "./checkpoint-file.ts";
+import { readPrivateKey, readPublicKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
 
 let folder: string;
 const at = (name: string): string => join(folder, name);

@@ -1,6 +1,6 @@
 /** Checkpoints and their keys as files. Whatever is not to be relied on is refused in words, before anything is done. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../verify/checkpoint.ts";
 import { Refused } from "./command.ts";
 
@@ -46,13 +46,6 @@ export async function readSigned(path: string, publicKey: KeyObject | undefined)
   if (!isSignedBy(checkpoint, publicKey))
     throw new Refused(`${path} was changed after it had been signed: its signature does not fit`);
   return checkpoint;
-}
-
-/** Whole or not at all: half a checkpoint would be none. */
-export async function writeWhole(path: string, text: string): Promise<void> {
-  const draft = `${path}.${process.pid}`;
-  await writeFile(draft, text, { flush: true });
-  await rename(draft, path);
 }
 
 function tryTo<Value>(work: () => Value): Value | undefined {

@@ -5,9 +5,10 @@ import type { Command } from "commander";
 import type { Foundation } from "../core.ts";
 import { batchName } from "../ledger/verify-batches.ts";
 import { formatInstant } from "../std/clock.ts";
+import { writeWhole } from "../std/write-whole.ts";
 import { type Checkpoint, keyIdOf, signCheckpoint } from "../verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../verify/take-checkpoint.ts";
-import { readPrivateKey, readSigned, writeNewKey, writeWhole } from "./checkpoint-file.ts";
+import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
 import { type Answer, addCommand, answering, Refused, WrongUsage, withFoundation } from "./command.ts";
 import { headRecord } from "./heads.ts";
 

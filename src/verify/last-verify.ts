@@ -1,7 +1,8 @@
 /** How the last `parbook verify` ended, in a file of the data directory: for the service, whose metrics tell it. */
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instant } from "../std/clock.ts";
+import { writeWhole } from "../std/write-whole.ts";
 
 export interface LastVerify {
   readonly finishedAt: Instant;
@@ -15,14 +16,8 @@ const fileIn = (dataDir: string): string => join(dataDir, "last-verify.json");
  * case. Of a note that grows old there is an alert.
  */
 export async function noteVerify(dataDir: string, last: LastVerify): Promise<void> {
-  const path = fileIn(dataDir);
-  const draft = `${path}.${process.pid}`;
-  try {
-    await writeFile(draft, `${JSON.stringify({ finished_at: last.finishedAt, sound: last.sound })}\n`);
-    await rename(draft, path);
-  } catch {
-    await rm(draft, { force: true }).catch(() => undefined);
-  }
+  const note = { finished_at: last.finishedAt, sound: last.sound };
+  await writeWhole(fileIn(dataDir), `${JSON.stringify(note)}\n`).catch(() => undefined);
 }
 
 /** Undefined: it was never run, or not with this data directory. */

@@ -1,0 +1,32 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { writeWhole } from "./write-whole.ts";
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "write-whole-"));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+test("the text takes the place of what was there, with the mode that is asked for, and nothing is left beside it", async () => {
+  const path = join(directory, "note");
+  const umask = process.umask(0o077);
+  try {
+    await writeWhole(path, "first, and longer", 0o644);
+    expect((await stat(path)).mode & 0o777).toBe(0o644);
+    await writeWhole(path, "second", 0o600);
+  } finally {
+    process.umask(umask);
+  }
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readFile(path, "utf8")).toBe("second");
+  expect(await readdir(directory)).toEqual(["note"]);
+});
+
+test("what cannot be put in its place is an error, and leaves no draft", async () => {
+  await mkdir(join(directory, "taken", "by-something"), { recursive: true });
+  await expect(writeWhole(join(directory, "taken"), "text")).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  expect((await readdir(directory)).sort()).toEqual(["note", "taken"]);
+});
