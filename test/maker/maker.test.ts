@@ -167,14 +167,14 @@ interface ByHand {
   readonly desks: Desks;
   readonly events: MakerEvent[];
   /** Other desks of the same customer on the same database. */
-  more(): Promise<Desks>;
+  more(exchange?: Exchange): Promise<Desks>;
 }
 
 async function byHand(seed = "test", through?: (database: ClientConfig) => Promise<ClientConfig>): Promise<ByHand> {
   const made = await startTestService({}, through);
   const events: MakerEvent[] = [];
   const parts = { ...made.service.core, ...made.service, seed, log: (event: MakerEvent) => void events.push(event) };
-  const more = () => openDesks(parts);
+  const more = (exchange: Exchange = made.service.exchange) => openDesks({ ...parts, exchange });
   return { service: made, desks: await more(), events, more };
 }
 
@@ -218,9 +218,24 @@ test("with the same seed and the same trades there are the same quotes; while no
 });
 
 test("where two make the markets at once, one ladder is left of it", async () => {
-  const { service: made, desks, more } = await byHand();
-  const rival = await more();
-  await Promise.all([desks.pass(), rival.pass()]);
+  const { service: made, more } = await byHand();
+  const { exchange } = made.service;
+  // Neither places anything before both have looked at the books: not one sees what the other has placed.
+  let bothHaveLooked = (): void => undefined;
+  const meeting = new Promise<void>((resolve) => {
+    bothHaveLooked = resolve;
+  });
+  const arrived = new Set<string>();
+  const oneOfTwo = (name: string): Promise<Desks> => {
+    const place: Exchange["place"] = async (...order) => {
+      if (arrived.add(name).size === 2) bothHaveLooked();
+      await meeting;
+      return exchange.place(...order);
+    };
+    return more({ ...exchange, place });
+  };
+  const [one, rival] = [await oneOfTwo("one"), await oneOfTwo("rival")];
+  await Promise.all([one.pass(), rival.pass()]);
   expect(await openOrders(made)).toBe(20 * MADE_MARKETS.length);
   // Only what it finds when it looks on the books tells it of the other's.
   const successor = await more();
