@@ -57,7 +57,6 @@ const MOST_CUSTOMERS = 10_000;
 
 export class Fees {
   readonly #parts: FeesParts;
-  /** The customer who was read longest ago comes first. */
   readonly #known = new Recent<{ readonly at: Instant; readonly standing: Promise<Standing> }>(MOST_CUSTOMERS);
 
   constructor(parts: FeesParts) {

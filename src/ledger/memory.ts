@@ -24,7 +24,7 @@ export class Memory {
     return this.#tables.get(table.name)?.has(key) ?? false;
   }
 
-  /** Remembers a row; the one that was not written for longest is dropped when there are too many. */
+  /** Remembers a row; some that were not used for long are dropped when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
     assert(row.seq > 0n, `a row that is remembered has been written, but ${table.name} ${key} has not`);
     const rows = this.#tables.get(table.name) ?? new Recent<StateRow>(this.#most);

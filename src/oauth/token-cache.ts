@@ -16,7 +16,7 @@ export function fingerprint(token: string): string {
 }
 
 /**
- * Tokens that were verified before, up to a bound; past it the one that came first goes, and is verified again when it
+ * Tokens that were verified before, up to a bound; past it one that was not seen lately goes, and is verified again when it
  * is next seen. Only good tokens come in, so strangers cannot fill it. Whether what is found still holds (expiry, key,
  * disabled client) is judged by whoever asks, each time.
  */

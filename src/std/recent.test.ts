@@ -1,26 +1,53 @@
 import { expect, test } from "vitest";
 import { Recent } from "./recent.ts";
 
-test("what was not set for longest is dropped, however often things are set again, taken out and forgotten", () => {
-  const recent = new Recent<number>(3);
-  // Beside it the same done slowly.
+const HALF = 3;
+
+test("whatever is set, asked for, taken out and forgotten, it has what came last and nothing that was not set", () => {
+  const recent = new Recent<number>(2 * HALF);
+  // Beside it the same without a bound, in the order in which things were set or found last.
   let expected: [string, number][] = [];
+  const without = (name: string) => expected.filter(([other]) => other !== name);
+  let dropped = 0;
   for (let i = 0; i < 5_000; i += 1) {
-    const name = `n${(i * 7_919) % (i % 3 === 0 ? 4 : 11)}`;
+    const name = `n${(i * 7_919) % (i % 3 === 0 ? 4 : 23)}`;
     if (i % 997 === 0) {
       recent.clear();
       expected = [];
     }
     if (i % 13 === 0) {
-      const gone = `n${i % 11}`;
-      recent.delete(gone);
-      expected = expected.filter(([other]) => other !== gone);
+      recent.delete(`n${i % 11}`);
+      expected = without(`n${i % 11}`);
     }
-    recent.set(name, i);
-    expected = [...expected.filter(([other]) => other !== name), [name, i] as [string, number]].slice(-3);
-    for (let n = 0; n < 11; n += 1) {
-      const there = expected.find(([other]) => other === `n${n}`)?.[1];
-      expect([recent.has(`n${n}`), recent.get(`n${n}`)]).toEqual([there !== undefined, there]);
+    if (i % 2 === 0) {
+      recent.set(name, i);
+      expected = [...without(name), [name, i]];
+    } else {
+      const there = expected.find(([other]) => other === name);
+      const found = recent.get(name);
+      if (found === undefined) expected = without(name);
+      else expected = [...without(name), [name, found]];
+      if (there !== undefined && found === undefined) dropped += 1;
+      if (found !== undefined) expect(found).toBe(there?.[1]);
     }
+    for (const [kept] of expected.slice(-HALF)) expect(recent.has(kept), `${kept} came among the last`).toBe(true);
+    const held = Array.from({ length: 23 }, (_, n) => `n${n}`).filter((one) => recent.has(one));
+    expect(held.length).toBeLessThanOrEqual(2 * HALF);
+    for (const one of held) expect(expected.map(([there]) => there)).toContain(one);
   }
+  expect(dropped).toBeGreaterThan(100);
+});
+
+test("what is set again and again takes no more room than once", () => {
+  const recent = new Recent<object>(200_000);
+  const names = Array.from({ length: 100 }, (_, i) => `name ${i}`);
+  const setAll = (times: number) => {
+    for (let i = 0; i < times; i += 1) for (const name of names) recent.set(name, { i });
+  };
+  setAll(100);
+  const before = process.memoryUsage().heapUsed;
+  setAll(30_000);
+  // Three million objects of which a hundred are left. Garbage that is not collected yet is a few megabytes.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(40e6);
+  expect(recent.get("name 7")).toEqual({ i: 29_999 });
 });
