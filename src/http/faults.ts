@@ -10,7 +10,7 @@ import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import { shownValue } from "./failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
-import { freshRequestId } from "./request-id.ts";
+import { freshRequestId, logOf } from "./request-id.ts";
 import { shapeProblem } from "./validation.ts";
 
 export const BODY_LIMIT_BYTES = 65_536;
@@ -53,8 +53,8 @@ export function createErrorHandler(baseUrl: () => string, onProblem: (problem: P
         cause: thrown,
       });
     onProblem(problem);
-    if (problem.status === 500) request.log.error({ err: thrown }, "a request met a bug");
-    else if (problem.cause !== undefined) request.log.warn({ err: problem.cause }, "a request met a fault");
+    if (problem.status === 500) logOf(request).error({ err: thrown }, "a request met a bug");
+    else if (problem.cause !== undefined) logOf(request).warn({ err: problem.cause }, "a request met a fault");
     const body = problemBody(problem, { baseUrl: baseUrl(), requestId: request.id });
     // As bytes: to a text Fastify would add a charset, which this media type does not have.
     const bytes = Buffer.from(JSON.stringify(body));

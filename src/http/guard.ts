@@ -11,6 +11,7 @@ import type { Scope } from "../oauth/scopes.ts";
 import { must } from "../std/assert.ts";
 import { Problem } from "./problems.ts";
 import type { Admit } from "./rate-limiting.ts";
+import { logOf } from "./request-id.ts";
 
 /** What a route asks for: nothing, one scope, or one of several. */
 export type Access = "public" | Scope | readonly Scope[];
@@ -27,18 +28,18 @@ declare module "fastify" {
     readonly grant: Grant;
     /** The same for what is kept of a write: which client, by which token, from where, by which operation. */
     readonly caller: ClientCaller;
+    /** What the guard has found; null until then, and on a public route. */
+    known: Grant | null;
   }
 }
 
-const grants = new WeakMap<FastifyRequest, Grant>();
-
-export function grantOf(request: FastifyRequest): Grant {
-  return must(grants.get(request), "a route that asks who calls is not public");
+export function grantOf({ known }: FastifyRequest): Grant {
+  return must(known ?? undefined, "a route that asks who calls is not public");
 }
 
 /** Whose request it is: a customer's, or, where nobody has to be known, an address's. */
 export function callerOf(request: FastifyRequest): string {
-  return grants.get(request)?.customerId ?? neighbourhood(request.ip);
+  return request.known?.customerId ?? neighbourhood(request.ip);
 }
 
 export function clientCallerOf(request: FastifyRequest): ClientCaller {
@@ -80,7 +81,7 @@ export function guard(required: readonly Scope[], { verify, admit, onRefused }: 
       onRefused({ ...refusalOf(request, "insufficient_scope"), clientId, tokenId });
       throw insufficientScopes(required, [...grant.scopes]);
     }
-    grants.set(request, grant);
+    request.known = grant;
   };
 }
 
@@ -90,10 +91,10 @@ const isGrant = (known: Grant | MisplacedToken | undefined): known is Grant =>
   known !== undefined && !isMisplaced(known);
 
 /** Whoever has found a token somewhere must not hear that it is a good one. The operator may want to know. */
-function ofMisplaced({ log, ip }: FastifyRequest, { misplaced }: MisplacedToken) {
+function ofMisplaced(request: FastifyRequest, { misplaced }: MisplacedToken) {
   const { clientId, tokenId } = misplaced;
-  log.info(
-    { client_id: clientId, token_id: tokenId, address: ip },
+  logOf(request).info(
+    { client_id: clientId, token_id: tokenId, address: request.ip },
     "token refused: its client is disabled, or may not call from this address",
   );
   return { clientId, tokenId };

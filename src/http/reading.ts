@@ -83,11 +83,13 @@ function countIn(parsed: unknown): { members: number; values: number } {
   return { members, values };
 }
 
+export function optionalFields({ properties = {}, required = [] }: ObjectSchema): string[] {
+  return Object.keys(properties).filter((field) => !required.includes(field));
+}
+
 /** Takes null in an optional field for its absence (behaviour.md, section 3). Changes the body itself. */
-export function dropOptionalNulls(body: Record<string, unknown>, schema: ObjectSchema): void {
-  for (const field of Object.keys(schema.properties ?? {})) {
-    if (body[field] === null && !schema.required?.includes(field)) delete body[field];
-  }
+export function dropNulls(body: Record<string, unknown>, optional: readonly string[]): void {
+  for (const field of optional) if (body[field] === null) delete body[field];
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -99,9 +101,9 @@ export function isObject(value: unknown): value is Record<string, unknown> {
  * (half a surrogate pair), strings longer than any field, names that JavaScript gives a meaning, too deep nesting.
  * The values are not shown: they are not fit to be.
  */
-export function unsoundFields(value: unknown): FailingField[] {
+export function unsoundFields(values: readonly unknown[]): FailingField[] {
   const found: FailingField[] = [];
-  findUnsound(value, [], found);
+  for (const value of values) findUnsound(value, [], found);
   return found;
 }
 
@@ -115,12 +117,12 @@ function findUnsound(value: unknown, path: string[], found: FailingField[]): voi
       found.push({ field: fieldName(path), rule: `is nested more than ${DEEPEST} levels deep` });
       return;
     }
-    for (const [name, inner] of Object.entries(value)) {
+    for (const name of Object.keys(value)) {
       path.push(name);
       if (name === "__proto__" || unsoundTextRule(name) !== undefined) {
         found.push({ field: fieldName(path), rule: "is not a name that a field can have" });
       } else {
-        findUnsound(inner, path, found);
+        findUnsound((value as Record<string, unknown>)[name], path, found);
       }
       path.pop();
     }
@@ -130,8 +132,7 @@ function findUnsound(value: unknown, path: string[], found: FailingField[]): voi
 function unsoundTextRule(text: string): string | undefined {
   if (text.length > LONGEST_STRING) return `has more than ${LONGEST_STRING} characters`;
   if (text.includes("\0")) return "contains the character NUL";
-  // With the flag `u` a surrogate is only found when its other half is missing.
-  if (/\p{Surrogate}/u.test(text)) return "contains half of a surrogate pair, which is not text";
+  if (!text.isWellFormed()) return "contains half of a surrogate pair, which is not text";
   return undefined;
 }
 

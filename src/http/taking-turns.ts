@@ -12,6 +12,10 @@ declare module "fastify" {
     /** False for what asks nothing of the database. */
     takesTurns?: false;
   }
+  interface FastifyRequest {
+    /** Ends its turn; null when it has none. */
+    leave: (() => void) | null;
+  }
 }
 
 /** Together fewer than the pool has connections: what the house itself has to read finds some still. */
@@ -46,31 +50,26 @@ export function refuseCrowd(turnstile: Turnstile): onRequestHookHandler {
   };
 }
 
-const leaving = new WeakMap<FastifyRequest, () => void>();
-
 /** The handler, when it is the caller's turn. */
 export function inTurn(turnstile: Turnstile, handler: RouteHandlerMethod): RouteHandlerMethod {
   return async function (request, reply) {
     const caller = callerOf(request);
     if (!(await turnstile.enter(caller))) throw crowded();
-    let isInside = true;
-    const leave = (): void => {
-      if (isInside) turnstile.leave(caller);
-      isInside = false;
-    };
-    leaving.set(request, leave);
+    request.leave = () => turnstile.leave(caller);
     try {
       if (reply.raw.destroyed) throw unavailable("nobody waits for the answer any more");
       return await handler.call(this, request, reply);
     } finally {
-      leave();
+      letOthersGo(request);
     }
   };
 }
 
 /** From here on the request only waits for something to happen, and keeps nobody from his turn. */
 export function letOthersGo(request: FastifyRequest): void {
-  leaving.get(request)?.();
+  const { leave } = request;
+  request.leave = null;
+  leave?.();
 }
 
 const crowded = (): Problem => unavailable("there is more work waiting than can be taken on");

@@ -6,7 +6,7 @@ import type { FastifyRequest, FastifyServerOptions, preValidationHookHandler } f
 import { CHECKS, isCheckName } from "./checks.ts";
 import { type FailingField, failingFields, invalid, type ShapeError } from "./failing-fields.ts";
 import type { Problem } from "./problems.ts";
-import { dropOptionalNulls, isObject, type ObjectSchema, readQuery, unsoundFields } from "./reading.ts";
+import { dropNulls, isObject, type ObjectSchema, optionalFields, readQuery, unsoundFields } from "./reading.ts";
 
 /** Nothing is removed, converted or filled in by the validator: what a handler sees is what was sent. */
 export const AJV: FastifyServerOptions["ajv"] = {
@@ -38,6 +38,7 @@ export type RouteSchemas = { readonly [Part in (typeof PARTS)[number]]?: unknown
 export function readByTheSchemas(schemas: RouteSchemas): preValidationHookHandler {
   const querySchema = schemas.querystring as ObjectSchema | undefined;
   const bodySchema = schemas.body as ObjectSchema | undefined;
+  const optional = bodySchema === undefined ? [] : optionalFields(bodySchema);
   return (request, _reply, done) => {
     const read = querySchema && readQuery(request.query as Record<string, unknown>, querySchema);
     if (read !== undefined) request.query = read.query;
@@ -45,10 +46,10 @@ export function readByTheSchemas(schemas: RouteSchemas): preValidationHookHandle
       if (request.body === undefined)
         return done(invalid([{ field: "the body", rule: "is missing: a JSON object is expected" }]));
       if (!isObject(request.body)) return done(invalid([{ field: "the body", rule: "is not a JSON object" }]));
-      dropOptionalNulls(request.body, bodySchema);
+      dropNulls(request.body, optional);
     }
     // The validator must not see unsound text: a pattern could take it minutes.
-    const unsound = [request.params, read?.query, request.body].flatMap(unsoundFields);
+    const unsound = unsoundFields([request.params, read?.query, request.body]);
     if (unsound.length > 0) return done(invalid(unsound));
     return read === undefined || read.failing.length === 0 ? done() : done(shapeProblem(request, read.failing));
   };
