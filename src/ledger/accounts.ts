@@ -93,7 +93,7 @@ export interface Posting {
 export function journal(id: Uuid, cause: JournalCause, entries: readonly Entry[]): Journal {
   const sums = new Map<AssetCode, bigint>();
   for (const entry of entries) sums.set(entry.asset, (sums.get(entry.asset) ?? 0n) + entry.amount);
-  for (const [asset, sum] of sums) assert(sum === 0n, `journal ${id} sums to zero in ${asset}, not to ${sum}`);
+  for (const [asset, sum] of sums) assert(sum === 0n, () => `journal ${id} sums to zero in ${asset}, not to ${sum}`);
   return { id, cause, entries: entries.filter((entry) => entry.amount !== 0n) };
 }
 
@@ -107,9 +107,24 @@ export function applyEntry(account: Account, { part, amount, asset }: Entry): Ac
   const after = plus(account[part], amount);
   assert(
     after >= 0n || (part === "available" && account.house !== undefined && account.house !== "fees"),
-    `${part} of ${account.ownerId} in ${asset} stays at or above zero, but would be ${after}`,
+    () => `${part} of ${account.ownerId} in ${asset} stays at or above zero, but would be ${after}`,
   );
-  return { ...account, [part]: after, seq: account.seq + 1n };
+  // Field by field: to spread one object into another costs as much as all the rest.
+  return {
+    ownerId: account.ownerId,
+    house: account.house,
+    asset,
+    available: part === "available" ? after : account.available,
+    trading: part === "trading" ? after : account.trading,
+    pending: part === "pending" ? after : account.pending,
+    at: account.at,
+    seq: account.seq + 1n,
+  };
+}
+
+/** The account with the time of its last posting. */
+export function postedAt({ ownerId, house, asset, available, trading, pending, seq }: Account, at: Instant): Account {
+  return { ownerId, house, asset, available, trading, pending, at, seq };
 }
 
 /** The three parts together: what the owner has. */

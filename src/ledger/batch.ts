@@ -13,10 +13,11 @@ import {
   emptyAccount,
   type Journal,
   type Posting,
+  postedAt,
   postingTable,
 } from "./accounts.ts";
 import { type Caller, Callers } from "./caller.ts";
-import { type Changes, type Claim, claimKey } from "./decision.ts";
+import type { Changes, Claim } from "./decision.ts";
 import type { Memory } from "./memory.ts";
 import {
   type AnyRecordTable,
@@ -41,6 +42,15 @@ interface Held {
   /** The numbers of the callers who asked for its changes. */
   callers: Set<number> | undefined;
 }
+
+/** Those of one table, in key order. */
+interface HeldRows {
+  readonly table: AnyStateTable;
+  readonly held: readonly Held[];
+}
+
+/** Its time is the batch's, which is known when that is closed. */
+type PostingInTheMaking = Omit<Posting, "at"> & { at: Instant };
 
 /** The rows of one table that a batch checks or writes, in key order. */
 export interface TableRows {
@@ -86,13 +96,12 @@ export interface BatchContent extends HashedContent {
 export class Batch {
   readonly #memory: Memory;
   readonly #slot: number;
-  readonly #held = new Map<string, Held>();
+  /** By table and key. Undefined: a command has named the row, and memory does not have it. */
+  readonly #held = new Map<AnyStateTable, Map<string, Held | undefined>>();
   readonly #records = new Map<AnyRecordTable, { row: object; caller: number }[]>();
   readonly #callers = new Callers();
-  readonly #postings: Posting[] = [];
+  readonly #postings: PostingInTheMaking[] = [];
   readonly #claims: (Claim & { readonly replaces?: string })[] = [];
-  /** Rows that a command has named: only those are known to be missing when memory does not have them. */
-  readonly #named = new Set<string>();
   #adding = false;
 
   constructor(memory: Memory, slot: number) {
@@ -103,11 +112,10 @@ export class Batch {
   /** Notes that a decision rested on these rows. Rows that are not there are not guarded: nobody may rest on that. */
   rest(keys: readonly Key[]): void {
     for (const { table, key } of keys) {
-      const id = keyName({ table, key });
-      this.#named.add(id);
-      if (this.#held.has(id)) continue;
+      const rows = this.#heldOf(table);
+      if (rows.get(key) !== undefined) continue;
       const row = this.#memory.get<StateRow>(table, key);
-      if (row !== undefined) this.#held.set(id, { table, key, was: row.seq, row, changed: false, callers: undefined });
+      rows.set(key, row && { table, key, was: row.seq, row, changed: false, callers: undefined });
     }
   }
 
@@ -141,22 +149,27 @@ export class Batch {
    * that it changes or the batch before it, so that the postings of an account are in the order of their times.
    */
   close(clock: Instant): BatchContent {
-    const held = [...this.#held.values()].sort(byKey);
-    const accounts = held.filter((item) => item.table === accountTable && item.changed);
+    const tables = inLockOrder(this.#held);
+    const accounts = tables.flatMap(({ table, held }) => (table === accountTable ? held.filter(hasChanged) : []));
     const at = Math.max(clock, ...accounts.map((item) => accountOf(item).at)) as Instant;
     for (const item of accounts) {
-      const row: Account = { ...accountOf(item), at };
-      item.row = row;
-      this.#memory.set(item.table, item.key, row);
+      item.row = postedAt(accountOf(item), at);
+      this.#memory.set(item.table, item.key, item.row);
     }
+    for (const posting of this.#postings) posting.at = at;
     const records = [...this.#records].map(([table, rows]) => addedRows(table, rows));
     if (this.#postings.length > 0) {
-      const postings = this.#postings.map((posting) => ({ row: { ...posting, at }, caller: undefined }));
+      const postings = this.#postings.map((row) => ({ row, caller: undefined }));
       records.push(addedRows(postingTable, postings));
     }
     records.sort((a, b) => (a.table.name < b.table.name ? -1 : 1));
-    const hashed = { at, records, changes: digests(held), callers: this.#callers.text() };
-    return { ...hashed, states: groupByTable(held), claims: inKeyOrder(this.#claims), digest: contentDigest(hashed) };
+    const hashed = { at, records, changes: digests(tables), callers: this.#callers.text() };
+    return {
+      ...hashed,
+      states: tables.map(tableRows),
+      claims: inKeyOrder(this.#claims),
+      digest: contentDigest(hashed),
+    };
   }
 
   #put(table: AnyStateTable, key: string, row: StateRow): Held {
@@ -170,8 +183,8 @@ export class Batch {
   #post(journal: Journal): void {
     for (const entry of journal.entries) {
       const { key } = accountKey(entry.owner, entry.asset);
-      const named = this.#named.has(keyName({ table: accountTable, key }));
-      assert(named, `a command that moves money on account ${key} has named it`);
+      const isNamed = this.#heldOf(accountTable).has(key);
+      assert(isNamed, () => `a command that moves money on account ${key} has named it`);
       const held = this.#hold(accountTable, key, () => emptyAccount(entry.owner, entry.asset, this.#slot));
       const account = applyEntry(accountOf(held), entry);
       held.row = account;
@@ -194,14 +207,19 @@ export class Batch {
   }
 
   #hold(table: AnyStateTable, key: string, empty?: () => StateRow): Held {
-    const id = keyName({ table, key });
-    let held = this.#held.get(id);
+    const rows = this.#heldOf(table);
+    const held = rows.get(key);
     if (held !== undefined) return held;
-    const known = this.#memory.get<StateRow>(table, key);
-    const row = known ?? empty?.() ?? { seq: 0n };
-    held = { table, key, was: row.seq, row, changed: false, callers: undefined };
-    this.#held.set(id, held);
-    return held;
+    const row = this.#memory.get<StateRow>(table, key) ?? empty?.() ?? { seq: 0n };
+    const taken: Held = { table, key, was: row.seq, row, changed: false, callers: undefined };
+    rows.set(key, taken);
+    return taken;
+  }
+
+  #heldOf(table: AnyStateTable): Map<string, Held | undefined> {
+    const rows = this.#held.get(table) ?? new Map<string, Held | undefined>();
+    this.#held.set(table, rows);
+    return rows;
   }
 
   #rowsOf(table: AnyRecordTable): { row: object; caller: number }[] {
@@ -256,47 +274,49 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
  * Digests of the digested tables' rows, as text with sorted keys, each with the numbers of the callers who asked for the
  * changes: {"conversion":{"<key>":"<seq> <digest> 0 2"}}. It is stored as it is hashed.
  */
-function digests(held: readonly Held[]): string | undefined {
-  const tables: Record<string, Record<string, string>> = {};
-  for (const { table, key, row, changed, callers } of held) {
-    if (!table.digested || !changed) continue;
-    tables[table.name] ??= {};
-    (tables[table.name] as Record<string, string>)[key] = [row.seq, digestOf(table, row), ...(callers ?? [])].join(" ");
-  }
-  return Object.keys(tables).length === 0 ? undefined : JSON.stringify(tables);
+function digests(tables: readonly HeldRows[]): string | undefined {
+  const changes = tables.flatMap(({ table, held }) => {
+    const changed = table.digested ? held.filter(hasChanged) : [];
+    return changed.length === 0 ? [] : [[table.name, Object.fromEntries(changed.map(digestOfHeld))]];
+  });
+  return changes.length === 0 ? undefined : JSON.stringify(Object.fromEntries(changes));
+}
+
+function digestOfHeld({ table, key, row, callers = new Set() }: Held): [key: string, digest: string] {
+  return [key, [row.seq, digestOf(table, row), ...callers].join(" ")];
 }
 
 const accountOf = (held: Held): Account => held.row as Account;
 
-/** The order in which the statement locks the rows: that of `readKeys`, so that the two do not deadlock. */
-function byKey(a: Held, b: Held): number {
-  if (a.table !== b.table) return lockRank(a.table) < lockRank(b.table) ? -1 : 1;
-  return a.key < b.key ? -1 : 1;
+const hasChanged = ({ changed }: Held): boolean => changed;
+
+/** The rows that a batch rests on, in the order in which the statement locks them: that of `readKeys`, so that the two do not deadlock. */
+function inLockOrder(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, Held | undefined>>): HeldRows[] {
+  const tables = [...all].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
+  return tables.map(([table, rows]) => {
+    const held = [...rows.values()].filter((item) => item !== undefined);
+    return { table, held: held.sort((a, b) => (a.key < b.key ? -1 : 1)) };
+  });
 }
 
 /** As the rows: two nodes that are sent the same ref_ids wait for each other instead of deadlocking. */
 function inKeyOrder<One extends Claim>(claims: readonly One[]): One[] {
-  const keyed = claims.map((claim) => ({ claim, key: claimKey(claim) }));
-  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ claim }) => claim);
+  return [...claims].sort(
+    (a, b) => order(a.customerId, b.customerId) || order(a.kind, b.kind) || order(a.refId, b.refId),
+  );
 }
 
-function groupByTable(held: readonly Held[]): TableRows[] {
-  const tables = new Map<AnyStateTable, Held[]>();
-  for (const item of held) {
-    const group = tables.get(item.table);
-    if (group === undefined) tables.set(item.table, [item]);
-    else group.push(item);
-  }
-  return [...tables].map(([table, rows]) => {
-    const changed = rows.filter((item) => item.changed && item.was > 0n);
-    return {
-      table,
-      opened: rows.filter((item) => item.changed && item.was === 0n).map((item) => item.row),
-      changed: changed.map((item) => item.row),
-      changedWas: changed.map((item) => item.was),
-      checked: rows.filter((item) => !item.changed).map((item) => item.row),
-    };
-  });
+const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+
+function tableRows({ table, held }: HeldRows): TableRows {
+  const changed = held.filter((item) => item.changed && item.was > 0n);
+  return {
+    table,
+    opened: held.filter((item) => item.changed && item.was === 0n).map((item) => item.row),
+    changed: changed.map((item) => item.row),
+    changedWas: changed.map((item) => item.was),
+    checked: held.filter((item) => !item.changed).map((item) => item.row),
+  };
 }
 
 /** Sorts the rows of one table of a batch, and turns them into text. */

@@ -6,7 +6,7 @@ import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { Recent } from "../std/recent.ts";
 import { Batch, type BatchContent } from "./batch.ts";
-import { claimKey, type State } from "./decision.ts";
+import { type Claim, claimKey, type State } from "./decision.ts";
 import { Memory } from "./memory.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "./rows.ts";
 import type { Decided, Waiting } from "./waiting.ts";
@@ -45,11 +45,18 @@ export class Deciding {
     return this.#epoch;
   }
 
-  /** The rows that a command rests on and that are neither remembered nor known to be missing. */
+  /** Whether each row that a command rests on is remembered, or known to be missing. */
+  isKnown(waiting: Waiting): boolean {
+    return waiting.command.rests.every((key) => this.#isKnown(waiting, key));
+  }
+
+  /** The rows that have to be read before it can be decided. */
   unknown(waiting: Waiting): Key[] {
-    return waiting.command.rests.filter(
-      (key) => !this.#memory.has(key.table, key.key) && !waiting.absent.has(keyName(key)),
-    );
+    return waiting.command.rests.filter((key) => !this.#isKnown(waiting, key));
+  }
+
+  #isKnown(waiting: Waiting, key: Key): boolean {
+    return this.#memory.has(key.table, key.key) || waiting.isAbsent(keyName(key));
   }
 
   /**
@@ -62,7 +69,7 @@ export class Deciding {
     const missing = new Set(keys.map(keyName));
     for (const key of rows) missing.delete(keyName(key));
     for (const waiting of readFor) {
-      for (const key of this.unknown(waiting)) if (missing.has(keyName(key))) waiting.absent.add(keyName(key));
+      for (const key of this.unknown(waiting)) if (missing.has(keyName(key))) waiting.noteAbsent(keyName(key));
     }
   }
 
@@ -79,7 +86,7 @@ export class Deciding {
     const unknown: Waiting[] = [];
     const failed: { waiting: Waiting; error: Error }[] = [];
     for (const [i, waiting] of group.entries()) {
-      if (this.unknown(waiting).length > 0) {
+      if (!this.isKnown(waiting)) {
         unknown.push(waiting);
         continue;
       }
@@ -103,23 +110,24 @@ export class Deciding {
 
   #decideOne(waiting: Waiting, batch: Batch, now: Instant): Decided {
     const { command } = waiting;
-    const standing = this.#standing(waiting);
+    const { claim } = command;
+    const key = claim && claimKey(claim);
+    const standing = claim === undefined || key === undefined ? "own" : this.#standing(claim, key, waiting.holder);
     if (standing === "taken") return { waiting, decision: "taken" };
     const decision = command.decide(this.#view(waiting), now);
     batch.rest(command.rests);
     if (!decision.accepted) return { waiting, decision };
     batch.add(decision.changes, command.caller);
-    if (command.claim !== undefined && standing !== "own") {
-      batch.claim(command.claim, standing === "free" ? undefined : standing.replaces);
-      this.rememberClaim(claimKey(command.claim), command.claim.id);
+    if (claim !== undefined && key !== undefined && standing !== "own") {
+      batch.claim(claim, standing === "free" ? undefined : standing.replaces);
+      this.rememberClaim(key, claim.id);
     }
     return { waiting, decision };
   }
 
   /** How a command stands to its ref_id, as far as that is known without asking the database. */
-  #standing({ command: { claim }, holder }: Waiting): "free" | "own" | "taken" | { replaces: string } {
-    if (claim === undefined) return "own";
-    const known = this.#claims.get(claimKey(claim)) ?? holder?.id;
+  #standing(claim: Claim, key: string, holder: Waiting["holder"]): "free" | "own" | "taken" | { replaces: string } {
+    const known = this.#claims.get(key) ?? holder?.id;
     if (known === undefined) return "free";
     if (known === claim.id) return "own";
     return holder?.released === true && holder.id === known ? { replaces: known } : "taken";
@@ -134,8 +142,8 @@ export class Deciding {
       get: <Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined => {
         const row = this.#memory.get(table, key);
         assert(
-          row !== undefined || waiting.absent.has(keyName({ table, key })),
-          `a command that looks at ${table.name} ${key} has named it`,
+          row !== undefined || waiting.isAbsent(keyName({ table, key })),
+          () => `a command that looks at ${table.name} ${key} has named it`,
         );
         return row;
       },

@@ -67,7 +67,7 @@ export interface Command<Value, Why extends Refusal> {
   /** Who asks for it: kept with what it writes. */
   readonly caller: Caller;
   readonly rests: readonly Key[];
-  readonly claim?: Claim;
+  readonly claim?: Claim | undefined;
   /**
    * Its rows are locked before it is decided: for a rule that rests on rows which are *not* there. See
    * `readKeys` for the order that makes this sound.

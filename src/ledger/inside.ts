@@ -34,15 +34,9 @@ export class Inside {
     const { promise, resolve, reject } = withResolvers<Outcome<Value, Why>>();
     const ofCustomer = this.#perTurn.get(command.turn) ?? 0;
     const tooMany = command.turn !== "house" && (this.full || ofCustomer >= this.#mostPerCustomer);
-    const leaving = <Answer>(tell: (answer: Answer) => void) => {
-      return (answer: Answer): void => {
-        this.#leave(waiting);
-        tell(answer);
-      };
-    };
     // The item is of all kinds of commands; only this command's own rule answers it.
     const tellOutcome = resolve as (outcome: Outcome<unknown, Refusal>) => void;
-    const waiting: Waiting = new Waiting(command, deadline, leaving(tellOutcome), leaving(reject));
+    const waiting = new Waiting(command, deadline, { resolve: tellOutcome, reject, leave: this.#leave });
     this.#all.add(waiting);
     this.#perTurn.set(command.turn, ofCustomer + 1);
     if (tooMany) waiting.unavailable("too much is waiting");
@@ -67,7 +61,7 @@ export class Inside {
     });
   }
 
-  #leave(waiting: Waiting): void {
+  readonly #leave = (waiting: Waiting): void => {
     const { turn } = waiting.command;
     this.#all.delete(waiting);
     const left = (this.#perTurn.get(turn) ?? 1) - 1;
@@ -75,7 +69,7 @@ export class Inside {
     else this.#perTurn.set(turn, left);
     if (this.#all.size > 0) return;
     for (const tell of this.#whenEmpty.splice(0)) tell();
-  }
+  };
 }
 
 function withResolvers<Value>() {

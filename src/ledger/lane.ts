@@ -157,7 +157,7 @@ export class Lane {
 
   /** A command whose rows are known takes its place in the line; for another they are read first. */
   #admit(waiting: Waiting): void {
-    if (this.#deciding.unknown(waiting).length === 0) {
+    if (this.#deciding.isKnown(waiting)) {
       this.#turns.push(waiting.command.turn, waiting);
       this.#pumpSoon();
       return;
@@ -264,7 +264,7 @@ export class Lane {
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
         // What was read without a lock meanwhile may be older than what is locked now.
         this.#deciding.startAnew();
-        for (const waiting of some) waiting.absent.clear();
+        for (const waiting of some) waiting.forgetAbsent();
         this.#deciding.learn(keys, rows, some);
         const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
         if (batch === undefined) return;

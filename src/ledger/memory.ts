@@ -26,7 +26,7 @@ export class Memory {
 
   /** Remembers a row; some that were not used for long are dropped when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
-    assert(row.seq > 0n, `a row that is remembered has been written, but ${table.name} ${key} has not`);
+    assert(row.seq > 0n, () => `a row that is remembered has been written, but ${table.name} ${key} has not`);
     const rows = this.#tables.get(table.name) ?? new Recent<StateRow>(this.#most);
     this.#tables.set(table.name, rows);
     rows.set(key, row);

@@ -139,7 +139,9 @@ export function optionalsOf(record: SqlRecord) {
 
 /** JSON with sorted keys: `jsonb` keeps no order, and a digest must come out the same after reading it back. */
 export function canonicalJson(value: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))));
+  const names = Object.keys(value);
+  if (names.length < 2) return JSON.stringify(value);
+  return JSON.stringify(Object.fromEntries(names.sort().map((name) => [name, value[name]])));
 }
 
 // What is hashed -----------------------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ class Writing {
 
 type Stamp = readonly [slot: string, batch: string];
 
+const WAS = { name: "was", type: "bigint" };
 const SEQ: Column<StateRow> = { name: "seq", type: "bigint", text: (row) => row.seq.toString() };
 
 function writeStates(writing: Writing, rows: TableRows, stamp: Stamp): string[] {
@@ -103,14 +104,11 @@ function writeStates(writing: Writing, rows: TableRows, stamp: Stamp): string[] 
 
 function changeRows(writing: Writing, { table, changed, changedWas }: TableRows, [slot, batch]: Stamp): string {
   const name = `${table.name}_changed`;
-  const was = new Map(changed.map((row, i) => [row, changedWas[i] as bigint]));
-  const columns: Column<StateRow>[] = [
-    ...table.keys,
-    ...table.changing,
-    SEQ,
-    { name: "was", type: "bigint", text: (row) => (was.get(row) as bigint).toString() },
-  ];
-  const source = writing.unnest(columns, changed);
+  const columns: Column<StateRow>[] = [...table.keys, ...table.changing, SEQ];
+  const was = changedWas.map((number) => number.toString());
+  const source = writing.unnestTexts([...columns, WAS], (column) =>
+    column === WAS ? was : changed.map((row) => (column as Column<StateRow>).text(row)),
+  );
   const set = [...table.changing, SEQ].map((column) => `${column.name} = k.${column.name}`);
   if (table.digested) set.push(`slot = ${slot}`, `batch = ${batch}`);
   writing.part(
@@ -202,21 +200,22 @@ function count(names: readonly string[]): string {
 
 const bytea = (bytes: Buffer): string => `\\x${bytes.toString("hex")}`;
 
-/** Types whose text never holds a character that an array literal gives a meaning to. */
-const PLAIN = new Set(["uuid", "numeric", "bigint", "integer", "smallint", "boolean", "timestamptz"]);
+/** Types whose text may hold any character. Numbers, times, ids and the words of enums have none that means something. */
+const QUOTED = new Set(["text", "jsonb"]);
 
 /**
  * An array literal. The driver's own is general and as slow as all the rest of a batch together; here the type says
- * what has to be quoted.
+ * what has to be quoted. Beside other columns, `unnest` fills up with nulls a column that has no array.
  */
-function arrayOf(type: string, values: readonly (string | null)[]): string {
-  const plain = PLAIN.has(type);
-  let text = "{";
-  for (const value of values) {
-    if (text.length > 1) text += ",";
-    if (value === null) text += "NULL";
-    else if (plain) text += value;
-    else text += `"${value.replace(/["\\]/g, "\\$&")}"`;
-  }
-  return `${text}}`;
+function arrayOf(type: string, values: readonly (string | null)[]): string | null {
+  if (values.every((value) => value === null)) return null;
+  return `{${values.map(QUOTED.has(type) ? quoted : plain).join(",")}}`;
+}
+
+const plain = (value: string | null): string => value ?? "NULL";
+
+function quoted(value: string | null): string {
+  if (value === null) return "NULL";
+  const isSafe = !value.includes('"') && !value.includes("\\");
+  return isSafe ? `"${value}"` : `"${value.replace(/["\\]/g, "\\$&")}"`;
 }

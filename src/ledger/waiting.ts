@@ -6,48 +6,64 @@ import { type Command, type Decision, type Outcome, type Refusal, Unavailable } 
 export type AnyCommand = Command<unknown, Refusal>;
 type AnyOutcome = Outcome<unknown, Refusal>;
 
+/** Whom the one answer is told, and who is told that the command has left. */
+export interface Ends {
+  readonly resolve: (outcome: AnyOutcome) => void;
+  readonly reject: (error: Error) => void;
+  readonly leave: (waiting: Waiting) => void;
+}
+
 export class Waiting {
   readonly command: AnyCommand;
   readonly deadline: Instant;
-  readonly #resolve: (outcome: AnyOutcome) => void;
-  readonly #reject: (error: Error) => void;
+  readonly #ends: Ends;
   answered = false;
-  /** Keys that were looked for and are not there. */
-  readonly absent = new Set<string>();
+  /** Keys that were looked for and are not there: of few commands any. */
+  #absent: Set<string> | undefined;
   /** The record that holds the command's ref_id, and whether it has let go of it. */
   holder: { readonly id: string; readonly released: boolean } | undefined;
   /** How often its ref_id was looked up and the command decided again. */
   rounds = 0;
 
-  constructor(
-    command: AnyCommand,
-    deadline: Instant,
-    resolve: (outcome: AnyOutcome) => void,
-    reject: (error: Error) => void,
-  ) {
+  constructor(command: AnyCommand, deadline: Instant, ends: Ends) {
     this.command = command;
     this.deadline = deadline;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#ends = ends;
   }
 
+  /** A caller who was told 503 at the deadline is not told twice. */
   answer(outcome: AnyOutcome): void {
-    this.#end(() => this.#resolve(outcome));
+    if (this.#isEnded()) return;
+    this.#ends.resolve(outcome);
   }
 
   fail(error: Error): void {
-    this.#end(() => this.#reject(error));
+    if (this.#isEnded()) return;
+    this.#ends.reject(error);
   }
 
   unavailable(why: string): void {
     this.fail(new Unavailable(why));
   }
 
-  /** A caller who was told 503 at the deadline is not told twice. */
-  #end(tell: () => void): void {
-    if (this.answered) return;
+  isAbsent(key: string): boolean {
+    return this.#absent?.has(key) === true;
+  }
+
+  noteAbsent(key: string): void {
+    this.#absent ??= new Set();
+    this.#absent.add(key);
+  }
+
+  forgetAbsent(): void {
+    this.#absent = undefined;
+  }
+
+  #isEnded(): boolean {
+    const { answered } = this;
     this.answered = true;
-    tell();
+    if (!answered) this.#ends.leave(this);
+    return answered;
   }
 }
 

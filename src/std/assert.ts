@@ -3,9 +3,12 @@ export class BrokenBelief extends Error {
   override readonly name = "BrokenBelief";
 }
 
-/** Stops a bug where it is noticed. It is never caught to carry on with the same work. */
-export function assert(holds: boolean, belief: string): asserts holds {
-  if (!holds) throw new BrokenBelief(belief);
+/**
+ * Stops a bug where it is noticed. It is never caught to carry on with the same work. A belief that is worded with
+ * values is given as a function where it is asked for often: it is only worded when it did not hold.
+ */
+export function assert(holds: boolean, belief: string | (() => string)): asserts holds {
+  if (!holds) throw new BrokenBelief(typeof belief === "string" ? belief : belief());
 }
 
 /** For the branch that the types say cannot be reached. */

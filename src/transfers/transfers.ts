@@ -71,15 +71,13 @@ function move(
   const { customerId, from, to } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
-  const profiles = [from.profileId, to.profileId];
+  const rests = [profileKey(from.profileId), profileKey(to.profileId)];
+  if (asset !== undefined) rests.push(accountKey(from.profileId, asset.code), accountKey(to.profileId, asset.code));
   return lane.execute({
     turn: customerId,
     caller,
-    rests: [
-      ...profiles.map(profileKey),
-      ...(asset === undefined ? [] : profiles.map((profile) => accountKey(profile, asset.code))),
-    ],
-    ...claimOf(customerId, request.refId, id),
+    rests,
+    claim: claimOf(customerId, request.refId, id),
     decide: (state) => decideTransfer(request, id, asset, state),
   });
 }
@@ -96,15 +94,15 @@ function cross(
     turn: customerId,
     caller,
     rests: [profileKey(profileId), ...(asset === undefined ? [] : crossingKeys(profileId, asset))],
-    ...(request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id)),
+    claim: request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id),
     decide: (state, now) => decideCrossing(request, id, asset, state, now),
   });
 }
 
-function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): { claim?: Claim } {
-  return refId === undefined ? {} : { claim: { customerId, kind: "transfer", refId, id } };
+function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): Claim | undefined {
+  return refId === undefined ? undefined : { customerId, kind: "transfer", refId, id };
 }
 
-function openingOf({ customerId, profileId, asset }: CrossingRequest, id: Uuid): { claim: Claim } {
-  return { claim: { customerId, kind: "opening", refId: `${profileId}/${asset}`, id, again: true } };
+function openingOf({ customerId, profileId, asset }: CrossingRequest, id: Uuid): Claim {
+  return { customerId, kind: "opening", refId: `${profileId}/${asset}`, id, again: true };
 }
