@@ -20,6 +20,7 @@ import { addVerify } from "./verify.ts";
 
 /** Runs one command and answers its exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
+  endWithReader();
   try {
     await buildProgram().parseAsync([...argv], { from: "user" });
     return 0;
@@ -28,6 +29,14 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (text !== undefined) console.error(text);
     return exitCode;
   }
+}
+
+/** Whoever reads may have had enough, as `head` has: that is no mishap, and there is nobody left to be told. */
+function endWithReader(): void {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
 }
 
 function buildProgram(): Command {

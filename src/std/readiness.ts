@@ -3,23 +3,40 @@
 /** Each answers whether something that serving needs is there, under the name that the refusal tells. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean>>>;
 
+/** What has not said by then that it is there counts as missing: who balances load waits no longer than a few seconds. */
+const PATIENCE_MS = 2_000;
+
 /**
  * Answers the names of the checks that do not hold. There is one look at a time, and whoever asks meanwhile hears what it
  * finds: those who watch over the service are never limited, and a flood of them costs no more than one.
  */
-export function watchReadiness(checks: ReadinessChecks): () => Promise<readonly string[]> {
-  let look: Promise<readonly string[]> | undefined;
-  return () => {
-    look ??= failingChecks(checks).finally(() => {
-      look = undefined;
-    });
-    return look;
+export function watchReadiness(checks: ReadinessChecks, patienceMs = PATIENCE_MS): () => Promise<readonly string[]> {
+  const watched = Object.entries(checks).map(([name, check]) => ({ name, holds: watch(check, patienceMs) }));
+  return async () => {
+    const answers = await Promise.all(watched.map(({ holds }) => holds()));
+    return watched.filter((_, at) => answers[at] !== true).map(({ name }) => name);
   };
 }
 
-/** A check that throws does not hold. */
-async function failingChecks(checks: ReadinessChecks): Promise<readonly string[]> {
-  const names = Object.keys(checks);
-  const holds = await Promise.all(Object.values(checks).map((check) => check().catch(() => false)));
-  return names.filter((_, at) => !holds[at]);
+/** A check that throws does not hold, and while one is under way no other is begun, however long it takes. */
+function watch(check: () => Promise<boolean>, patienceMs: number): () => Promise<boolean> {
+  let look: Promise<boolean> | undefined;
+  return () => {
+    look ??= check()
+      .catch(() => false)
+      .finally(() => {
+        look = undefined;
+      });
+    return inTime(look, patienceMs);
+  };
+}
+
+function inTime(answer: Promise<boolean>, patienceMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), patienceMs);
+    void answer.then((holds) => {
+      clearTimeout(timer);
+      resolve(holds);
+    });
+  });
 }

@@ -42,6 +42,13 @@ export function parbook(settings: Settings, ...args: string[]): Promise<Ended> {
   return collect(launch(settings, args)).ended;
 }
 
+/** Runs a command whose standard output nobody reads. */
+export function parbookUnread(settings: Settings, ...args: string[]): Promise<Ended> {
+  const child = launch(settings, args);
+  child.stdout?.destroy();
+  return collect(child).ended;
+}
+
 /** The one document that a command has answered with. */
 export async function answerOf(settings: Settings, ...args: string[]): Promise<unknown> {
   const { exitCode, stdout, stderr } = await parbook(settings, ...args, "--json");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { testDatabase } from "../support/database.ts";
 import { urlOf } from "../support/service.ts";
-import { dataDirectory, parbook, readReady } from "./parbook.ts";
+import { dataDirectory, parbook, parbookUnread, readReady } from "./parbook.ts";
 
 // Each command is a process of its own, which on a busy machine takes seconds to come up.
 vi.setConfig({ testTimeout: 120_000 });
@@ -30,6 +30,14 @@ test("wrong settings are told all at once, and nothing is started", async () => 
       "  PARBOOK_DATABSE_URL is not a setting of Parbook",
       "",
     ].join("\n"),
+  });
+});
+
+test("who reads no further, as `head` does, ends a command without a word", async () => {
+  expect(await parbookUnread({ PARBOOK_DATA_DIR: data.path }, "--help")).toEqual({
+    exitCode: 0,
+    stdout: "",
+    stderr: "",
   });
 });
 
