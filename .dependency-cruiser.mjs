@@ -13,10 +13,9 @@ const RINGS = {
   customers: ["std", "money", "postgres", "ledger"],
   oauth: ["std", "postgres", "customers", "limits", "audit"],
   audit: ["std", "postgres"],
-  events: ["std", "postgres"],
-  transfers: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
-  conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
-  exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers", "events"],
+  transfers: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
+  conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
+  exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   "exchange/book": ["std", "money"],
   "exchange/feed": ["std", "money", "postgres", "catalogue", "exchange"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
@@ -31,7 +30,6 @@ const RINGS = {
     "oauth",
     "limits",
     "audit",
-    "events",
     "transfers",
     "conversions",
     "exchange",
@@ -39,8 +37,6 @@ const RINGS = {
   maker: ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
   metrics: ["std", "postgres", "ledger", "limits", "conversions", "exchange", "http", "maker"],
   traces: ["exchange", "ledger"],
-  workers: ["std", "postgres", "oauth", "events", "transfers", "conversions", "exchange"],
-  console: [],
 };
 
 /**
@@ -53,7 +49,6 @@ const FRONT_DOORS = {
   customers: ["customers", "customer-id", "profiles", "clients"],
   oauth: ["oauth", "grant", "scopes"],
   audit: ["refusal", "refusals"],
-  events: ["events"],
   transfers: ["transfers"],
   conversions: ["conversions"],
   exchange: ["exchange"],
@@ -77,9 +72,9 @@ const rings = Object.entries(RINGS).map(([folder, mayImport]) => ({
 
 const frontDoors = Object.entries(FRONT_DOORS).map(([folder, files]) => ({
   name: `front-door-${folder}`,
-  comment: `http/, maker/ and workers/ come into ${folder}/ by ${files.join(", ")}.`,
+  comment: `http/ and maker/ come into ${folder}/ by ${files.join(", ")}.`,
   severity: "error",
-  from: { path: "^src/(?:http|maker|workers)/", pathNot: TESTS },
+  from: { path: "^src/(?:http|maker)/", pathNot: TESTS },
   to: { path: `^src/${folder}/`, pathNot: `^src/${folder}/(?:${files.join("|")})\\.ts$` },
 }));
 

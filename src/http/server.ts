@@ -35,7 +35,7 @@ import {
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
-import { RetryPace } from "../limits/retry-pace.ts";
+import { paceRetries } from "../limits/retry-pace.ts";
 import { transport, trustOf } from "../limits/transport.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
@@ -151,11 +151,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   refuseUnknownRoutes(api, options.baseUrl, admit);
   refuseUnsoundHeaders(api);
   refuseWhileClosing(api);
-  const pace = new RetryPace();
-  api.addHook("onResponse", (request, reply, done) => {
-    pace.answered(reply.statusCode, request.raw.socket);
-    done();
-  });
+  paceRetries(api);
   api.addHook("onRoute", (route) => prepareRoute(route, options, admit, turnstiles));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);

@@ -7,6 +7,7 @@
  * Few are held back for next to nothing, a flood for a second at most: less than its answers had asked it to wait.
  */
 import { Socket } from "node:net";
+import type { FastifyInstance } from "fastify";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
@@ -41,4 +42,13 @@ export class RetryPace {
     setImmediate(() => socket.pause());
     setTimeout(() => socket.resume(), wait).unref();
   }
+}
+
+/** Holds back whoever asks a server again too soon. */
+export function paceRetries(server: Pick<FastifyInstance, "addHook">): void {
+  const pace = new RetryPace();
+  server.addHook("onResponse", (request, reply, done) => {
+    pace.answered(reply.statusCode, request.raw.socket);
+    done();
+  });
 }

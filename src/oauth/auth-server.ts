@@ -13,7 +13,7 @@ import {
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
-import { RetryPace } from "../limits/retry-pace.ts";
+import { paceRetries } from "../limits/retry-pace.ts";
 import { transport, trustOf } from "../limits/transport.ts";
 import { ignoreExpectations } from "../limits/unsound-headers.ts";
 import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
@@ -100,11 +100,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     begin(request, reply);
     done();
   });
-  const pace = new RetryPace();
-  server.addHook("onResponse", (request, reply, done) => {
-    pace.answered(reply.statusCode, request.raw.socket);
-    done();
-  });
+  paceRetries(server);
   if (limiter !== undefined) limitAddresses(server, limiter);
   issueInTurn(server, options);
   describe(server, options);
