@@ -24,8 +24,9 @@ export function readValue(type: string, sent: unknown): unknown {
   }
 }
 
-/** The elements of an array: the driver takes a JavaScript one, the lane writes the literal itself. */
+/** The elements of an array: the driver takes a JavaScript one, the lane writes the literal itself. Of none there are none. */
 function readArray(type: string, sent: unknown): unknown[] {
+  if (sent === null) return [];
   const texts = Array.isArray(sent) ? sent : elementsOf(String(sent));
   return texts.map((text) => readValue(type, text));
 }
@@ -130,7 +131,8 @@ export function unnestOf(text: string): (values: readonly unknown[]) => Row[] {
   });
   return (values) => {
     const read = sources.map(({ place, type }) => readArray(type, values[place]));
-    return (read[0] ?? []).map((_, i) =>
+    const rows = Math.max(...read.map(({ length }) => length));
+    return Array.from({ length: rows }, (_, i) =>
       Object.fromEntries(columns.map((column, j) => [column, read[j]?.[i] ?? null])),
     );
   };
