@@ -290,7 +290,10 @@ const accountOf = (held: Held): Account => held.row as Account;
 
 const hasChanged = ({ changed }: Held): boolean => changed;
 
-/** The rows that a batch rests on, in the order in which the statement locks them: that of `readKeys`, so that the two do not deadlock. */
+/**
+ * The rows that a batch rests on, in the order in which the statement locks them: that of `readKeys`, so that the two do
+ * not deadlock.
+ */
 function inLockOrder(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, Held | undefined>>): HeldRows[] {
   const tables = [...all].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
   return tables.map(([table, rows]) => {

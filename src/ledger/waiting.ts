@@ -31,15 +31,12 @@ export class Waiting {
     this.#ends = ends;
   }
 
-  /** A caller who was told 503 at the deadline is not told twice. */
   answer(outcome: AnyOutcome): void {
-    if (this.#isEnded()) return;
-    this.#ends.resolve(outcome);
+    if (this.#leaves()) this.#ends.resolve(outcome);
   }
 
   fail(error: Error): void {
-    if (this.#isEnded()) return;
-    this.#ends.reject(error);
+    if (this.#leaves()) this.#ends.reject(error);
   }
 
   unavailable(why: string): void {
@@ -59,11 +56,12 @@ export class Waiting {
     this.#absent = undefined;
   }
 
-  #isEnded(): boolean {
-    const { answered } = this;
+  /** Whether it leaves now. A caller who was told 503 at the deadline is not told twice. */
+  #leaves(): boolean {
+    if (this.answered) return false;
     this.answered = true;
-    if (!answered) this.#ends.leave(this);
-    return answered;
+    this.#ends.leave(this);
+    return true;
   }
 }
 
