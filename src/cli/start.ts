@@ -25,6 +25,7 @@ async function serve({ json }: { json?: true }): Promise<void> {
   endOnBugs(log);
   const asked = untilAskedToStop(log);
   const service = await startService(config, log);
+  if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   console.log(json === true ? JSON.stringify(readyRecord(service, config)) : readyText(service, config));
   const signal = await asked;
   log.info(`${signal}: stopping`);
@@ -72,6 +73,7 @@ function readyRecord(service: Service, config: Config) {
   return {
     base_url: service.baseUrl,
     auth_url: service.authUrl,
+    metrics_url: service.metricsUrl,
     pid: process.pid,
     mode: config.mode,
     demo: parties && {
