@@ -2,7 +2,7 @@
  * Exact quantities. Everything inside is a `bigint` in units of 10^-18 of its asset; on the wire and in SQL it is
  * decimal text. There is no float on any way from one to the other.
  */
-import { assert } from "../std/assert.ts";
+import { assert, must } from "../std/assert.ts";
 import type { Brand } from "../std/brand.ts";
 
 /** An exact quantity of some asset, in units of 10^-18. May be negative: a posting is a signed amount. */
@@ -10,6 +10,8 @@ export type Amount = Brand<bigint, "Amount">;
 
 /** Decimals that the ledger holds. */
 export const SCALE = 18;
+/** By a number of decimals: the smallest step of an asset that has so many. */
+const UNITS = Array.from({ length: SCALE + 1 }, (_, decimals) => (10n ** BigInt(SCALE - decimals)) as Amount);
 const ONE = 10n ** BigInt(SCALE);
 
 export const ZERO = 0n as Amount;
@@ -50,8 +52,7 @@ export function fitsPrecision(amount: Amount, decimals: number): boolean {
 
 /** The smallest step of an asset with so many decimals. */
 export function unitOf(decimals: number): Amount {
-  assert(decimals >= 0 && decimals <= SCALE, "an asset has 0 to 18 decimals");
-  return (10n ** BigInt(SCALE - decimals)) as Amount;
+  return must(UNITS[decimals], "an asset has 0 to 18 decimals");
 }
 
 /**
@@ -61,9 +62,8 @@ export function unitOf(decimals: number): Amount {
 export function amountOf(text: string): Amount {
   const sign = text.startsWith("-");
   const digits = sign ? text.slice(1) : text;
-  assert(DECIMAL.test(digits), `an amount is decimal text, but here is ${JSON.stringify(text)}`);
-  const amount = scaled(digits);
-  assert(amount !== undefined, `an amount has at most 18 decimals, but here is ${text}`);
+  assert(DECIMAL.test(digits), () => `an amount is decimal text, but here is ${JSON.stringify(text)}`);
+  const amount = must(scaled(digits), "an amount has at most 18 decimals");
   return (sign ? -amount : amount) as Amount;
 }
 
@@ -87,10 +87,10 @@ export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding): big
   assert(c > 0n, "the divisor is above zero");
   const product = a * b;
   const quotient = product / c;
-  const remainder = product % c;
+  const remainder = product - quotient * c;
   switch (rounding) {
     case "exact":
-      assert(remainder === 0n, `${a} x ${b} / ${c} leaves nothing over`);
+      assert(remainder === 0n, () => `${a} x ${b} / ${c} leaves nothing over`);
       return quotient;
     case "down":
       return quotient;
@@ -111,8 +111,7 @@ export function multiplyExact(a: Amount, b: Amount): Amount {
 function scaled(text: string): Amount | undefined {
   const point = text.indexOf(".");
   if (point === -1) return (BigInt(text) * ONE) as Amount;
-  const whole = text.slice(0, point);
-  const decimals = text.slice(point + 1);
-  for (let i = SCALE; i < decimals.length; i += 1) if (decimals[i] !== "0") return undefined;
-  return BigInt(whole + decimals.slice(0, SCALE).padEnd(SCALE, "0")) as Amount;
+  const decimals = text.slice(point + 1, point + 1 + SCALE);
+  for (let i = point + 1 + SCALE; i < text.length; i += 1) if (text[i] !== "0") return undefined;
+  return (BigInt(text.slice(0, point) + decimals) * unitOf(decimals.length)) as Amount;
 }
