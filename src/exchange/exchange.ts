@@ -112,6 +112,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
   const { database, lane, catalogue, engines } = parts;
   const waits = new FillWaits(database);
   const fees = new Fees(parts);
+  const placing = { ...parts, fees };
   const following = { database, clock: steadyClock, onFault: parts.onFeedFault };
   const feed = new Feed({ ...following, onGap: parts.onFeedGap });
   const recorder = new BookRecorder({ ...following, onWritten: () => feed.wake() });
@@ -121,7 +122,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
   });
   return {
     place: async (request, caller) => {
-      const outcome = await place({ ...parts, fees }, request, caller);
+      const outcome = await place(placing, request, caller);
       if (outcome.kind === "done" && outcome.value.closedAt === undefined) engines.wake(outcome.value.market);
       return outcome;
     },

@@ -39,28 +39,47 @@ export const quoteOf = (market: Market, units: QuoteUnits): Amount =>
 /** An order of which nothing is filled yet, as the book is told of it. */
 export function bookOrder(market: Market, order: Order, sequence: Sequence): BookOrder {
   const { side, type } = order;
-  const identified = { id: order.id as string as BookOrderId, customer: order.customerId as string, sequence };
-  const lots = (): Lots => lotsIn(market, must(order.baseAmount, "an order in lots has a base amount"));
-  const budget = (): QuoteUnits => quoteUnits(market, must(order.quoteAmount, "a market buy has a quote amount"));
-  const price = (): Price => priceUnits(market, must(order.price, "a limit order has a price"));
-  const stopPrice = (): Price => priceUnits(market, must(order.stopPrice, "a stop has a stop price"));
+  const id = order.id as string as BookOrderId;
+  const customer = order.customerId as string;
   switch (type) {
     case "LIMIT":
-    case "POST_ONLY_LIMIT":
-      return { ...identified, type, side, timeInForce: order.timeInForce, price: price(), lots: lots() };
-    case "MARKET":
-      if (side === "BUY") return { ...identified, type, side, timeInForce: "IOC", budget: budget() };
-      return { ...identified, type, side, timeInForce: "IOC", lots: lots() };
+    case "POST_ONLY_LIMIT": {
+      const { timeInForce } = order;
+      const [price, lots] = [limitOf(market, order), lotsOf(market, order)];
+      return { id, customer, sequence, type, side, timeInForce, price, lots };
+    }
+    case "MARKET": {
+      const timeInForce = "IOC";
+      if (side === "BUY") return { id, customer, sequence, type, side, timeInForce, budget: budgetOf(market, order) };
+      return { id, customer, sequence, type, side, timeInForce, lots: lotsOf(market, order) };
+    }
     case "STOP_LIMIT": {
       const timeInForce = stopTimeInForce(order.timeInForce);
-      return { ...identified, type, side, timeInForce, stopPrice: stopPrice(), price: price(), lots: lots() };
+      const [stopPrice, price, lots] = [stopOf(market, order), limitOf(market, order), lotsOf(market, order)];
+      return { id, customer, sequence, type, side, timeInForce, stopPrice, price, lots };
     }
     case "STOP_MARKET": {
-      const waiting = { ...identified, type, timeInForce: stopTimeInForce(order.timeInForce), stopPrice: stopPrice() };
-      return side === "BUY" ? { ...waiting, side, budget: budget() } : { ...waiting, side, lots: lots() };
+      const timeInForce = stopTimeInForce(order.timeInForce);
+      const stopPrice = stopOf(market, order);
+      if (side === "SELL") {
+        return { id, customer, sequence, type, side, timeInForce, stopPrice, lots: lotsOf(market, order) };
+      }
+      return { id, customer, sequence, type, side, timeInForce, stopPrice, budget: budgetOf(market, order) };
     }
   }
 }
+
+const lotsOf = (market: Market, { baseAmount }: Order): Lots =>
+  lotsIn(market, must(baseAmount, "an order in lots has a base amount"));
+
+const budgetOf = (market: Market, { quoteAmount }: Order): QuoteUnits =>
+  quoteUnits(market, must(quoteAmount, "a market buy has a quote amount"));
+
+const limitOf = (market: Market, { price }: Order): Price =>
+  priceUnits(market, must(price, "a limit order has a price"));
+
+const stopOf = (market: Market, { stopPrice }: Order): Price =>
+  priceUnits(market, must(stopPrice, "a stop has a stop price"));
 
 function stopTimeInForce(timeInForce: TimeInForce): StopOrder["timeInForce"] {
   const allowed = timeInForce === "GTC" || timeInForce === "GTT" ? timeInForce : undefined;

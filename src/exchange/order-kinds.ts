@@ -43,15 +43,19 @@ export function misfitsOf(draft: OrderDraft): Misfit[] {
   if (timeInForce !== undefined && !valid.includes(timeInForce)) {
     misfits.push({ field: "timeInForce", why: "invalid_for_the_type" });
   }
-  for (const [field, belongs] of Object.entries(fieldsOf(draft)) as [Misfit["field"], boolean][]) {
+  const has = fieldsOf(draft);
+  for (const field of DEPENDING) {
     const isThere = draft[field] !== undefined;
-    if (belongs !== isThere) misfits.push({ field, why: belongs ? "missing" : "out_of_place" });
+    if (has[field] !== isThere) misfits.push({ field, why: has[field] ? "missing" : "out_of_place" });
   }
   return misfits;
 }
 
-/** Which of the fields that depend on the kind the order has: these and no others. */
-function fieldsOf(draft: OrderDraft): Readonly<Partial<Record<Misfit["field"], boolean>>> {
+/** The fields that depend on the kind, in the order in which callers are told of them. */
+const DEPENDING = ["baseAmount", "quoteAmount", "price", "stopPrice", "expirationDate"] as const;
+
+/** Which of them an order of this kind has: these and no others. */
+function fieldsOf(draft: OrderDraft): Readonly<Record<(typeof DEPENDING)[number], boolean>> {
   const { side, type } = draft;
   const spendsQuote = side === "BUY" && (type === "MARKET" || type === "STOP_MARKET");
   return {

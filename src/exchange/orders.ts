@@ -52,14 +52,14 @@ export async function place(
   const { customerId, profileId, recipientProfileId = profileId } = request;
   const id = parts.ids.next() as OrderId;
   const venue = await venueOf(parts, request);
+  const rests = [profileKey(profileId)];
+  if (recipientProfileId !== profileId) rests.push(profileKey(recipientProfileId));
+  if (venue !== undefined) rests.push(marketKey(venue.market.code), heldFrom(request, venue));
   return parts.lane.execute({
     turn: customerId,
     caller,
-    rests: [
-      ...[profileId, recipientProfileId].map(profileKey),
-      ...(venue === undefined ? [] : [marketKey(venue.market.code), heldFrom(request, venue)]),
-    ],
-    ...claimOf(parts, request, id),
+    rests,
+    claim: claimOf(parts, request, id),
     decide: (state, now) => decideOrder(request, id, venue, state, now),
   });
 }
@@ -75,20 +75,17 @@ async function venueOf({ database, catalogue, fees }: Parts, request: OrderReque
   const quote = must(catalogue.findAsset(market.quote), "the assets of a market are in the catalogue");
   // Only what sells at any price is worth what the last one paid. It is a bound on mistakes, so it is not guarded.
   const isSellAtAnyPrice = request.side === "SELL" && request.price === undefined;
-  const [rates, lastPrice] = await Promise.all([
-    fees.ratesOf(request.customerId, market),
-    isSellAtAnyPrice ? findLastPrice(database, market.code) : undefined,
-  ]);
-  return { market, quote, rates, lastPrice };
+  const lastPrice = isSellAtAnyPrice ? await findLastPrice(database, market.code) : undefined;
+  return { market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice };
 }
 
-function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest, id: OrderId): { claim?: Claim } {
-  if (refId === undefined) return {};
+function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest, id: OrderId): Claim | undefined {
+  if (refId === undefined) return undefined;
   const released = async (holder: string): Promise<boolean> => {
     const order = await findOrderOfCustomer(database, customerId, holder as OrderId);
     return order?.closedAt !== undefined && clock.now() > order.closedAt + REF_ID_KEPT_MS;
   };
-  return { claim: { customerId, kind: "order", refId, id, released } };
+  return { customerId, kind: "order", refId, id, released };
 }
 
 /** Done means asked for, durably: the value is the market whose engine has to know. A fill may still win. */

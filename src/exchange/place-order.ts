@@ -178,13 +178,23 @@ function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | Terms
   if (typeof price === "object") return price;
   const stopPrice = request.stopPrice && checkPrice("stopPrice", request.stopPrice, market);
   if (typeof stopPrice === "object") return stopPrice;
-  const base = { asset: market.base, decimals: market.baseDecimals };
-  const baseBounds = { ...base, minimum: market.minBaseAmount, maximum: market.maxBaseAmount };
-  const baseAmount = request.baseAmount && checkAmount("baseAmount", request.baseAmount, market, baseBounds);
+  const baseAmount =
+    request.baseAmount &&
+    checkAmount("baseAmount", request.baseAmount, market, {
+      asset: market.base,
+      decimals: market.baseDecimals,
+      minimum: market.minBaseAmount,
+      maximum: market.maxBaseAmount,
+    });
   if (typeof baseAmount === "object") return baseAmount;
-  const inQuote = { asset: quote.code, decimals: quote.precision };
-  const quoteBounds = { ...inQuote, minimum: market.minQuoteAmount, maximum: market.maxQuoteAmount };
-  const quoteAmount = request.quoteAmount && checkAmount("quoteAmount", request.quoteAmount, market, quoteBounds);
+  const quoteAmount =
+    request.quoteAmount &&
+    checkAmount("quoteAmount", request.quoteAmount, market, {
+      asset: quote.code,
+      decimals: quote.precision,
+      minimum: market.minQuoteAmount,
+      maximum: market.maxQuoteAmount,
+    });
   if (typeof quoteAmount === "object") return quoteAmount;
   return { price, stopPrice, baseAmount, quoteAmount };
 }
