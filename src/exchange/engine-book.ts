@@ -8,7 +8,7 @@ import { assert, must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { Book } from "./book/book.ts";
 import { cancelled } from "./book/effect.ts";
-import type { OrderId as BookOrderId, Sequence, StopOrder } from "./book/order.ts";
+import type { OrderId as BookOrderId, Price, Sequence, StopOrder } from "./book/order.ts";
 import { isStop } from "./book/order.ts";
 import { Expiries } from "./engine-expiries.ts";
 import type { LevelChange } from "./feed/book-change.ts";
@@ -124,14 +124,17 @@ export class EngineBook {
 
   /** What rests at the prices at which orders of the round that was just accepted rest, or rested until now. */
   levelsOf(orders: Committed["orders"]): LevelChange[] {
-    const levels = new Map<string, LevelChange>();
+    const levels: LevelChange[] = [];
+    const known = { BUY: new Set<Price>(), SELL: new Set<Price>() };
     for (const { side, price, priority } of orders) {
       // An order that never came to rest took from others, and these are in the round too.
       if (price === undefined || priority === undefined) continue;
-      const total = this.#book.totalAt(side, priceUnits(this.#market, price));
-      levels.set(`${side} ${price}`, { side, price, amount: amountOfLots(this.#market, total) });
+      const units = priceUnits(this.#market, price);
+      if (known[side].has(units)) continue;
+      known[side].add(units);
+      levels.push({ side, price, amount: amountOfLots(this.#market, this.#book.totalAt(side, units)) });
     }
-    return [...levels.values()];
+    return levels;
   }
 
   #take(making: RoundInTheMaking, order: Order, status: MarketState["status"] | undefined, now: Instant): void {

@@ -7,7 +7,7 @@ import { type Profile, profileKey, profileTable } from "../customers/profiles.ts
 import { accountKey, accountTable, type Journal, type ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Refusal, refuse, type State } from "../ledger/decision.ts";
-import { addition, change, type Key } from "../ledger/rows.ts";
+import { addition, change, type Key, type StateChange } from "../ledger/rows.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { OrderId as BookOrderId } from "./book/order.ts";
@@ -97,7 +97,7 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
       if (orders === undefined) return stale("order");
       const settlement = settle(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
       if (!areHeld(state, settlement.journals)) return stale("hold");
-      const traded = tradedDays(state, settlement.executions, days);
+      const traded = tradedDays(state, market.code, settlement.executions, days);
       if (traded === undefined) return stale("day");
 
       // From here the round must succeed.
@@ -109,7 +109,7 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
       return accept(committed, {
         states: [
           change(marketHeadTable, settlement.head),
-          ...settlement.orders.map((order) => ({ ...change(orderTable, order), askedBy: round.askedBy.get(order.id) })),
+          ...settlement.orders.map((order) => changeOf(order, round.askedBy.get(order.id))),
           ...settlement.recipients.map((profile) => change(profileTable, profile)),
           ...traded.map((day) => change(tradedDayTable, day)),
         ],
@@ -118,6 +118,11 @@ export function commitRound(market: Market, round: Round): Command<Committed, St
       });
     },
   };
+}
+
+function changeOf(order: Order, askedBy: Caller | undefined): StateChange {
+  const changed = change(orderTable, order);
+  return askedBy === undefined ? changed : { ...changed, askedBy };
 }
 
 const stale = (what: Stale["what"]) => refuse<Stale>({ code: "stale", what });
@@ -180,15 +185,13 @@ function daysOf({ head, plannedAt }: Round): Day[] {
 function restsOf(market: Market, round: Round, days: readonly Day[]): Key[] {
   const keys = [marketHeadKey(market.code), marketKey(market.code)];
   for (const { profileId, id } of round.orders.values()) keys.push(orderKey(profileId, id));
-  for (const order of closedOrders(round)) {
+  const filled = filledOrders(round);
+  for (const order of new Set([...closedOrders(round), ...filled])) {
     keys.push(accountKey(order.profileId, heldAsset(market, order)), profileKey(recipientOf(order)));
   }
-  const filled = filledOrders(round);
-  for (const order of filled) {
-    const recipient = recipientOf(order);
-    keys.push(accountKey(order.profileId, heldAsset(market, order)), profileKey(recipient));
-    keys.push(accountKey(recipient, receivedAsset(market, order)));
-    for (const day of days) keys.push(tradedDayKey({ customerId: order.customerId, day, market: market.code }));
+  for (const order of filled) keys.push(accountKey(recipientOf(order), receivedAsset(market, order)));
+  for (const customerId of new Set(filled.map((order) => order.customerId))) {
+    for (const day of days) keys.push(tradedDayKey({ customerId, day, market: market.code }));
   }
   return filled.length === 0 ? keys : [...keys, accountKey("fees", market.quote)];
 }
@@ -203,5 +206,5 @@ function filledOrders({ effects, orders }: Round): BookedOrder[] {
 }
 
 function bookedOrder(orders: Round["orders"], id: BookOrderId): BookedOrder {
-  return must(orders.get(id), `order ${id} is among those of its round`);
+  return must(orders.get(id), "an order of an effect is among those of its round");
 }

@@ -20,7 +20,7 @@ import { executedAtOf, matchJournalId, nextMatchId, takerId } from "./execution-
 import type { MarketHead } from "./market-state.ts";
 import { heldAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
 import { amountOfLots, priceOf, quoteOf } from "./matching-units.ts";
-import type { Order, OrderRejectReason } from "./order.ts";
+import type { Order } from "./order.ts";
 
 /** An order that never came to the book, because the market is halted. */
 export interface TurnedAway {
@@ -68,29 +68,33 @@ export function awaitedIn({ profileId, recipientProfileId }: Pick<Order, "profil
   return recipientProfileId === profileId ? undefined : recipientProfileId;
 }
 
+type Mutable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
+
 class Settling {
   readonly #market: Market;
-  /** An engine's time never steps back: a round is not before the last match. */
-  readonly #at: Instant;
-  readonly #orders: Map<BookOrderId, Order>;
-  readonly #changed = new Set<BookOrderId>();
+  readonly #orders: ReadonlyMap<BookOrderId, Order>;
+  /** Copies of those of the orders that the round changes: each is copied once, however often it changes. */
+  readonly #changed = new Map<BookOrderId, Mutable<Order>>();
   readonly #recipients: Map<ProfileId, Profile>;
   readonly #executions: Execution[] = [];
   readonly #journals: Journal[] = [];
-  #head: MarketHead;
+  readonly #head: Mutable<MarketHead>;
+  /** The round's time, then that of its last match, which may be a little ahead. An engine's time never steps back. */
+  #at: Instant;
 
   constructor(market: Market, { head, orders, recipients }: RoundRows, now: Instant) {
     this.#market = market;
-    this.#head = head;
+    this.#head = { ...head };
     this.#at = Math.max(now, executedAtOf(head.lastExecutionId)) as Instant;
-    this.#orders = new Map(orders);
+    this.#orders = orders;
     this.#recipients = new Map(recipients);
   }
 
   take(id: BookOrderId, sequence: Sequence): void {
     assert(this.#order(id).status === "PENDING_SUBMISSION", "an order is taken once");
-    this.#change(id, { sequence: BigInt(sequence) });
-    this.#head = { ...this.#head, lastSequence: BigInt(sequence) };
+    const order = this.#change(id);
+    order.sequence = BigInt(sequence);
+    this.#head.lastSequence = order.sequence;
   }
 
   apply(effect: RoundEffect): void {
@@ -98,14 +102,17 @@ class Settling {
       case "filled":
         this.#match(effect);
         break;
-      case "rested":
-        this.#change(effect.order, { status: "OPEN", priority: BigInt(effect.priority) });
+      case "rested": {
+        const order = this.#change(effect.order);
+        order.status = "OPEN";
+        order.priority = BigInt(effect.priority);
         break;
+      }
       case "waiting":
-        this.#change(effect.order, { status: "SUBMITTED" });
+        this.#change(effect.order).status = "SUBMITTED";
         break;
       case "triggered":
-        this.#change(effect.order, { isTriggered: true });
+        this.#change(effect.order).isTriggered = true;
         break;
       case "closed":
         this.#close(effect);
@@ -116,7 +123,7 @@ class Settling {
   result(): Settlement {
     return {
       head: this.#head,
-      orders: [...this.#changed].map((id) => this.#order(id)),
+      orders: [...this.#changed.values()],
       recipients: [...this.#recipients.values()],
       executions: this.#executions,
       journals: this.#journals,
@@ -130,24 +137,23 @@ class Settling {
     const trade = tradeOf(taker, maker, amount, quoteOf(this.#market, filled.cost));
     const id = nextMatchId(this.#head.lastExecutionId, this.#market.number, this.#at);
     const price = priceOf(this.#market, filled.price);
-    this.#head = { ...this.#head, lastPrice: price, lastExecutionId: takerId(id) };
+    this.#at = executedAtOf(id);
+    this.#head.lastPrice = price;
+    this.#head.lastExecutionId = takerId(id);
     this.#journals.push(journal(matchJournalId(id), "order_filled", tradeEntries(this.#market, taker, maker, trade)));
-    const { commission, rebate } = trade;
     this.#executions.push(
-      this.#execution(id, maker, price, amount, { commission: ZERO, rebate }),
-      this.#execution(takerId(id), taker, price, amount, { commission, rebate: ZERO }),
+      this.#execution(id, maker, price, amount, { commission: ZERO, rebate: trade.rebate }),
+      this.#execution(takerId(id), taker, price, amount, { commission: trade.commission, rebate: ZERO }),
     );
     this.#fill(filled.maker, shareOfHold(maker, "maker", trade), trade);
     this.#fill(filled.taker, shareOfHold(taker, "taker", trade), trade);
   }
 
   #fill(id: BookOrderId, share: Amount, { amount, gross }: Trade): void {
-    const { filled, filledGross, held } = this.#order(id);
-    this.#change(id, {
-      filled: plus(filled, amount),
-      filledGross: plus(filledGross, gross),
-      held: minus(held, share),
-    });
+    const order = this.#change(id);
+    order.filled = plus(order.filled, amount);
+    order.filledGross = plus(order.filledGross, gross);
+    order.held = minus(order.held, share);
   }
 
   #execution(
@@ -155,15 +161,28 @@ class Settling {
     { profileId, customerId, id: orderId, market, side, identityAccountId: accountId }: Order,
     price: Amount,
     amount: Amount,
-    pay: Pick<Execution, "commission" | "rebate">,
+    { commission, rebate }: Pick<Execution, "commission" | "rebate">,
   ): Execution {
-    const order = { profileId, customerId, orderId, market, side, accountId };
-    return { ...order, ...pay, id, price, amount, executedAt: executedAtOf(id) };
+    const executedAt = this.#at;
+    return {
+      id,
+      profileId,
+      customerId,
+      orderId,
+      market,
+      side,
+      accountId,
+      price,
+      amount,
+      commission,
+      rebate,
+      executedAt,
+    };
   }
 
   /** What is still held goes back to the profile that placed the order, whoever the recipient is. */
   #close({ order: id, status, reason }: Closed | TurnedAway): void {
-    const order = this.#order(id);
+    const order = this.#change(id);
     const { held, profileId } = order;
     const isLimit = order.price !== undefined;
     assert(status !== "FILLED" || order.side === "BUY" || held === 0n, "a sell that is filled holds nothing");
@@ -173,9 +192,11 @@ class Settling {
       const entries = [entry(profileId, asset, negative(held), "trading"), entry(profileId, asset, held)];
       this.#journals.push(journal(siblingId(order.id), "order_released", entries));
     }
+    order.status = status;
     // Why an order was cancelled is nobody's business but the book's.
-    const rejectReason: OrderRejectReason | undefined = status === "REJECTED" ? reason : undefined;
-    this.#change(id, { status, rejectReason, held: ZERO, closedAt: this.#timeFor(order) });
+    order.rejectReason = status === "REJECTED" ? reason : undefined;
+    order.held = ZERO;
+    order.closedAt = order.modifiedAt;
     this.#stopAwaiting(order);
   }
 
@@ -186,19 +207,17 @@ class Settling {
     this.#recipients.set(id, { ...profile, awaited: profile.awaited - 1 });
   }
 
-  #change(id: BookOrderId, change: Partial<Order>): void {
-    const order = this.#order(id);
+  /** The copy of an order that is to be changed, with the time of that on it. */
+  #change(id: BookOrderId): Mutable<Order> {
+    const order = this.#changed.get(id) ?? { ...this.#order(id) };
     assert(order.closedAt === undefined, "a closed order never changes again");
-    this.#orders.set(id, { ...order, ...change, modifiedAt: this.#timeFor(order) });
-    this.#changed.add(id);
+    order.modifiedAt = Math.max(this.#at, order.modifiedAt) as Instant;
+    this.#changed.set(id, order);
+    return order;
   }
 
-  /** That of the round, or of its last match, which may be a little ahead of it. */
-  #timeFor(order: Order): Instant {
-    return Math.max(this.#at, executedAtOf(this.#head.lastExecutionId), order.modifiedAt) as Instant;
-  }
-
+  /** As the round has left it so far. */
   #order(id: BookOrderId): Order {
-    return must(this.#orders.get(id), `order ${id} is among the rows of its round`);
+    return must(this.#changed.get(id) ?? this.#orders.get(id), "an order of an effect is among the rows of its round");
   }
 }

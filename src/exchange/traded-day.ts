@@ -62,24 +62,30 @@ function keyText({ customerId, day, market }: Names): string {
 }
 
 /**
- * The rows as these executions of one market leave them; undefined when one is of a day that the command has not named.
+ * The market's rows as these executions on it leave them; undefined when one is of a day that the command has not named.
  */
 export function tradedDays(
   state: State,
+  market: MarketCode,
   executions: readonly Execution[],
   named: readonly Day[],
 ): TradedDay[] | undefined {
-  const rows = new Map<string, TradedDay>();
+  const sums = new Map<Day, Map<CustomerId, Amount>>();
   const days = new Map<Instant, Day>();
-  for (const { customerId, market, executedAt, amount, price } of executions) {
+  for (const { customerId, executedAt, amount, price } of executions) {
     // Most matches of a round are of one millisecond.
     const day = days.get(executedAt) ?? dayOf(executedAt);
     days.set(executedAt, day);
     if (!named.includes(day)) return undefined;
-    const traded = { customerId, day, market };
-    const key = keyText(traded);
-    const row = rows.get(key) ?? state.get(tradedDayTable, key) ?? { ...traded, gross: ZERO, seq: 0n };
-    rows.set(key, { ...row, gross: plus(row.gross, multiplyExact(amount, price)) });
+    const grossOf = sums.get(day) ?? new Map<CustomerId, Amount>();
+    sums.set(day, grossOf);
+    grossOf.set(customerId, plus(grossOf.get(customerId) ?? ZERO, multiplyExact(amount, price)));
   }
-  return [...rows.values()];
+  return [...sums].flatMap(([day, grossOf]) =>
+    [...grossOf].map(([customerId, more]) => {
+      const names = { customerId, day, market };
+      const row = state.get(tradedDayTable, keyText(names)) ?? { ...names, gross: ZERO, seq: 0n };
+      return { ...row, gross: plus(row.gross, more) };
+    }),
+  );
 }

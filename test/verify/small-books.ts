@@ -210,7 +210,9 @@ class Making {
           states: [
             change(orderTable, { ...resting, ...left, ...filled(resting, amount, gross) }),
             change(orderTable, { ...coming, ...closed, ...filled(coming, amount, gross) }),
-            ...must(tradedDays(state, executions, [day]), "the day is named").map((row) => change(tradedDayTable, row)),
+            ...must(tradedDays(state, market.code, executions, [day]), "the day is named").map((row) =>
+              change(tradedDayTable, row),
+            ),
           ],
           records: executions.map((execution) => addition(executionTable, execution)),
           journals: [journal(journalId, "order_filled", entries)],
