@@ -17,13 +17,13 @@ import type { RoundEffect, TurnedAway } from "./matching.ts";
 import type { BookedOrder, Committed, Round } from "./matching-command.ts";
 import { amountOfLots, bookOrder, priceUnits } from "./matching-units.ts";
 import type { Order, OrderId } from "./order.ts";
-import type { CancelRequest, OpenOrder } from "./orders-queue.ts";
+import type { CancelRequest, OpenOrder, PendingOrder } from "./orders-queue.ts";
 
 /** What waits for the engine, as far as it was read: the oldest first. */
 export interface Work {
-  /** Whether the market takes orders; undefined when there are none and nothing is left of a cascade. */
-  readonly status: MarketState["status"] | undefined;
-  readonly orders: readonly Order[];
+  /** Whether the market takes orders. */
+  readonly status: MarketState["status"];
+  readonly orders: readonly PendingOrder[];
   readonly cancels: readonly CancelRequest[];
 }
 
@@ -85,11 +85,6 @@ export class EngineBook {
     return this.#expiries.isDue(now) || this.#book.hasDueStops();
   }
 
-  /** Whether a long cascade has been stored in part only. */
-  get hasDueStops(): boolean {
-    return this.#book.hasDueStops();
-  }
-
   /** Does what is due and what waits, in the order in which it came. */
   run(work: Work, now: Instant): Plan {
     const making = new RoundInTheMaking();
@@ -137,13 +132,13 @@ export class EngineBook {
     return levels;
   }
 
-  #take(making: RoundInTheMaking, order: Order, status: MarketState["status"] | undefined, now: Instant): void {
+  #take(making: RoundInTheMaking, order: PendingOrder, status: MarketState["status"], now: Instant): void {
     const id = this.#enter(order);
     if (order.expirationDate !== undefined && order.expirationDate <= now) {
       this.#note(making, [cancelled(id, "expired")]);
       return;
     }
-    making.status = must(status, "orders are read together with the state of their market");
+    making.status = status;
     if (status === "HALTED") {
       this.#note(making, [turnedAway(id)]);
       return;
@@ -156,7 +151,7 @@ export class EngineBook {
   /**
    * A cancel whose order is closed by now is dealt with: a fill has won. One whose order is yet to be taken waits for it.
    */
-  #cancel(making: RoundInTheMaking, cancel: CancelRequest, placed: ReadonlyMap<OrderId, Order>): void {
+  #cancel(making: RoundInTheMaking, cancel: CancelRequest, placed: ReadonlyMap<OrderId, PendingOrder>): void {
     const { orderId, orderStatus } = cancel;
     if (orderStatus === "PENDING_SUBMISSION" && !placed.has(orderId)) return;
     const id = bookId(orderId);
@@ -203,11 +198,11 @@ class RoundInTheMaking {
 }
 
 type Step =
-  | { readonly at: Instant; readonly order: Order; readonly cancel?: undefined }
+  | { readonly at: Instant; readonly order: PendingOrder; readonly cancel?: undefined }
   | { readonly at: Instant; readonly cancel: CancelRequest; readonly order?: undefined };
 
 /** Orders and cancels by their times, but no cancel before its order: the clocks of two nodes may differ. */
-function inSequence({ orders, cancels }: Work, placed: ReadonlyMap<OrderId, Order>): Step[] {
+function inSequence({ orders, cancels }: Work, placed: ReadonlyMap<OrderId, PendingOrder>): Step[] {
   const steps: Step[] = orders.map((order) => ({ at: order.createdAt, order }));
   for (const cancel of cancels) {
     const at = Math.max(cancel.requestedAt, placed.get(cancel.orderId)?.createdAt ?? 0) as Instant;

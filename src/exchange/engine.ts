@@ -27,7 +27,7 @@ import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { BookChange } from "./feed/book-change.ts";
 import type { RoundEffect } from "./matching.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./matching-command.ts";
-import { eachOpenOrder, eachWaitingStop, readCancels, readPending, readStatus, strikeOut } from "./orders-queue.ts";
+import { eachOpenOrder, eachWaitingStop, readCancels, readWaiting, strikeOut } from "./orders-queue.ts";
 
 /** What an operator may want to know. */
 export type EngineEvent =
@@ -203,12 +203,9 @@ export class Engine {
   async #plan(book: EngineBook): Promise<Plan> {
     const { database, clock } = this.#parts;
     const { code } = this.#market;
-    const [pending, cancels, status] = await Promise.all([
-      readPending(database, code, ROUND),
-      readCancels(database, code, ROUND),
-      book.hasDueStops ? readStatus(database, code) : undefined,
-    ]);
-    return book.run({ orders: pending.orders, cancels, status: status ?? pending.status }, clock.now());
+    const { status, orders, hasCancels } = await readWaiting(database, code, ROUND);
+    const cancels = hasCancels ? await readCancels(database, code, ROUND) : [];
+    return book.run({ status, orders, cancels }, clock.now());
   }
 
   async #commit(book: EngineBook, round: Round, startedMs: number): Promise<void> {

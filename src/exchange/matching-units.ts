@@ -36,8 +36,14 @@ const quoteUnits = (market: Market, amount: Amount): QuoteUnits =>
 export const quoteOf = (market: Market, units: QuoteUnits): Amount =>
   (units * unitOf(market.priceDecimals + market.baseDecimals)) as Amount;
 
+/** What of an order the book is told. */
+type Told = Pick<
+  Order,
+  "id" | "customerId" | "side" | "type" | "timeInForce" | "baseAmount" | "quoteAmount" | "price" | "stopPrice"
+>;
+
 /** An order of which nothing is filled yet, as the book is told of it. */
-export function bookOrder(market: Market, order: Order, sequence: Sequence): BookOrder {
+export function bookOrder(market: Market, order: Told, sequence: Sequence): BookOrder {
   const { side, type } = order;
   const id = order.id as string as BookOrderId;
   const customer = order.customerId as string;
@@ -69,16 +75,16 @@ export function bookOrder(market: Market, order: Order, sequence: Sequence): Boo
   }
 }
 
-const lotsOf = (market: Market, { baseAmount }: Order): Lots =>
+const lotsOf = (market: Market, { baseAmount }: Told): Lots =>
   lotsIn(market, must(baseAmount, "an order in lots has a base amount"));
 
-const budgetOf = (market: Market, { quoteAmount }: Order): QuoteUnits =>
+const budgetOf = (market: Market, { quoteAmount }: Told): QuoteUnits =>
   quoteUnits(market, must(quoteAmount, "a market buy has a quote amount"));
 
-const limitOf = (market: Market, { price }: Order): Price =>
+const limitOf = (market: Market, { price }: Told): Price =>
   priceUnits(market, must(price, "a limit order has a price"));
 
-const stopOf = (market: Market, { stopPrice }: Order): Price =>
+const stopOf = (market: Market, { stopPrice }: Told): Price =>
   priceUnits(market, must(stopPrice, "a stop has a stop price"));
 
 function stopTimeInForce(timeInForce: TimeInForce): StopOrder["timeInForce"] {

@@ -5,13 +5,41 @@
 import type { Market, MarketCode } from "../catalogue/market.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import type { SqlRecord } from "../ledger/rows.ts";
+import { optionalsOf, type SqlRecord } from "../ledger/rows.ts";
+import { amountOf } from "../money/amount.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Lots, Price } from "./book/order.ts";
 import type { MarketState } from "./market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "./order.ts";
+
+/** An order that no engine has taken yet, as far as a book has to know it. */
+export type PendingOrder = Pick<
+  Order,
+  | "id"
+  | "profileId"
+  | "customerId"
+  | "side"
+  | "type"
+  | "timeInForce"
+  | "baseAmount"
+  | "quoteAmount"
+  | "price"
+  | "stopPrice"
+  | "expirationDate"
+  | "recipientProfileId"
+  | "createdAt"
+  | "seq"
+>;
+
+/** What waits for a market's engine. */
+export interface Waiting {
+  readonly status: MarketState["status"];
+  /** The oldest of those that no engine has taken yet, in the order of their times. */
+  readonly orders: readonly PendingOrder[];
+  readonly hasCancels: boolean;
+}
 
 /** A cancel that was asked for, and what has become of its order by now. */
 export interface CancelRequest {
@@ -35,24 +63,25 @@ export interface OpenOrder
 /** Rows fetched at once while a book is rebuilt. */
 const PAGE = 5_000;
 
-/** The oldest orders that no engine has taken yet, and whether their market takes them. */
-export async function readPending(
-  database: Queryable,
-  market: MarketCode,
-  limit: number,
-): Promise<{ status: MarketState["status"] | undefined; orders: Order[] }> {
+/** There is a row even where nothing waits. Most rounds cancel nothing: these are spared a look for what is to be. */
+export async function readWaiting(database: Queryable, market: MarketCode, limit: number): Promise<Waiting> {
   const rows = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS}, (select m.status from market m where m.code = $1) as market_status
-       from orders where market = $1 and status = 'PENDING_SUBMISSION'
-      order by created_at, id limit $2`,
+    `select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
+       from market m
+       left join (select id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price,
+                         stop_price, expiration_date, recipient_profile_id, created_at, seq
+                    from orders where market = $1 and status = 'PENDING_SUBMISSION'
+                   order by created_at, id limit $2) o on true
+      where m.code = $1
+      order by o.created_at, o.id`,
     [market, limit],
   );
-  return { status: rows[0]?.market_status as MarketState["status"] | undefined, orders: rows.map(readOrder) };
-}
-
-export async function readStatus(database: Queryable, market: MarketCode): Promise<MarketState["status"]> {
-  const rows = await database.rows<Pick<MarketState, "status">>("select status from market where code = $1", [market]);
-  return must(rows[0], "a market with an engine has its row").status;
+  const first = must(rows[0], "a market with an engine has its row");
+  return {
+    status: first.status as MarketState["status"],
+    orders: first.id === null ? [] : rows.map(readPendingOrder),
+    hasCancels: first.has_cancels as boolean,
+  };
 }
 
 export async function readCancels(database: Queryable, market: MarketCode, limit: number): Promise<CancelRequest[]> {
@@ -141,6 +170,26 @@ async function eachRow(
       if (rows.length < PAGE) return;
     }
   });
+}
+
+function readPendingOrder(row: SqlRecord): PendingOrder {
+  const maybe = optionalsOf(row);
+  return {
+    id: row.id as OrderId,
+    profileId: row.profile_id as ProfileId,
+    customerId: row.customer_id as Order["customerId"],
+    side: row.side as OrderSide,
+    type: row.type as Order["type"],
+    timeInForce: row.time_in_force as Order["timeInForce"],
+    baseAmount: maybe("base_amount", amountOf),
+    quoteAmount: maybe("quote_amount", amountOf),
+    price: maybe("price", amountOf),
+    stopPrice: maybe("stop_price", amountOf),
+    expirationDate: maybe("expiration_date"),
+    recipientProfileId: maybe("recipient_profile_id"),
+    createdAt: row.created_at as Instant,
+    seq: BigInt(row.seq as string),
+  };
 }
 
 function readOpenOrder(row: SqlRecord): OpenOrder {

@@ -5,6 +5,11 @@ import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { pick, type Row } from "./tables.ts";
 
+const PENDING_COLUMNS =
+  "id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price, stop_price, expiration_date, recipient_profile_id, created_at, seq";
+/** What an outer join answers where nothing waits. */
+const NO_PENDING = Object.fromEntries(PENDING_COLUMNS.split(", ").map((name) => [name, null]));
+
 const time = (value: unknown): number => (value instanceof Date ? value.getTime() : Number(value));
 
 const inOrder = (a: Row, b: Row): number =>
@@ -66,19 +71,19 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   },
 
   // exchange/orders-queue.ts
-  [`select ${ORDER_COLUMNS}, (select m.status from market m where m.code = $1) as market_status
-      from orders where market = $1 and status = 'PENDING_SUBMISSION'
-     order by created_at, id limit $2`]: (run, [market, limit]) =>
-    ordersOf(run, market, "PENDING_SUBMISSION")
-      .sort(inOrder)
-      .slice(0, Number(limit))
-      .map((row) => ({
-        ...pick(row, ORDER_COLUMNS),
-        market_status: run.tables.get("market", String(market))?.status ?? null,
-      })),
-  "select status from market where code = $1": ({ tables }, [market]) => {
-    const row = tables.get("market", String(market));
-    return row === undefined ? [] : [pick(row, "status")];
+  [`select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
+      from market m
+      left join (select ${PENDING_COLUMNS}
+                   from orders where market = $1 and status = 'PENDING_SUBMISSION'
+                  order by created_at, id limit $2) o on true
+     where m.code = $1
+     order by o.created_at, o.id`]: (run, [market, limit]) => {
+    const row = run.tables.get("market", String(market));
+    if (row === undefined) return [];
+    const pending = ordersOf(run, market, "PENDING_SUBMISSION").sort(inOrder).slice(0, Number(limit));
+    const found = pending.length === 0 ? [NO_PENDING] : pending.map((order) => pick(order, PENDING_COLUMNS));
+    const has_cancels = cancelsOf(run, market).length > 0;
+    return found.map((order) => ({ ...order, status: row.status, has_cancels }));
   },
   [`select c.profile_id, c.order_id, c.requested_at, c.caller, o.status
       from order_cancel c left join orders o on o.profile_id = c.profile_id and o.id = c.order_id
