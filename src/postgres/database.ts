@@ -34,8 +34,11 @@ const TYPES: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
+/** Its form is `2026-11-21 20:08:02.123+00`, with minutes behind the hours where the zone has some. */
 function readTimestamp(text: string): Instant {
-  return Date.parse(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00")) as Instant;
+  const sign = text.at(-3);
+  const minutes = sign === "+" || sign === "-" ? ":00" : "";
+  return Date.parse(`${text.slice(0, 10)}T${text.slice(11)}${minutes}`) as Instant;
 }
 
 export interface DatabaseOptions {
