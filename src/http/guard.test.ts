@@ -42,9 +42,6 @@ test("a token that is not valid is an invalid_token", async () => {
     headers: { "www-authenticate": `Bearer realm="parbook", error="invalid_token", error_description="${detail}"` },
   });
   expect(await ask(toy, "/v2/toys", { token: "bad" })).toEqual(expected);
-  verified.length = 0;
-  expect(await ask(toy, "/v2/toys", { token: "x".repeat(8_193) })).toEqual(expected);
-  expect(verified).toEqual([]);
 });
 
 test("a good token in the wrong place is told as a bad one, and named in the trail and in the log", async () => {

@@ -173,4 +173,4 @@ const HARMLESS = [
 const ASKS_FOR_ORDERS = `
   select exists (select from pg_locks l join pg_stat_activity a using (pid)
                   where l.relation = 'market'::regclass and not l.granted
-                    and a.query like '%as market_status%') as asked`;
+                    and a.query like '%as has_cancels%') as asked`;
