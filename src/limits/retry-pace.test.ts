@@ -28,3 +28,27 @@ test("the connection of who was refused is not read for a while, and then it is;
   expect(sockets.map((socket) => socket.isPaused())).toEqual([false, false, ...Array(48).fill(true)]);
   await until("all are read again", () => sockets.every((socket) => !socket.isPaused()));
 });
+
+test("a connection that is held back is read again, also when the loop is busy for longer than that", async () => {
+  const pace = new RetryPace(() => 0);
+  const calls: string[] = [];
+  const socket = new Socket();
+  socket.pause = () => {
+    calls.push("held back");
+    return socket;
+  };
+  socket.resume = () => {
+    calls.push("read again");
+    return socket;
+  };
+  // Answers of a batch are written in this phase of the loop, and a timer of the next turn comes before its own kind.
+  await new Promise<void>((resolve) =>
+    setImmediate(() => {
+      for (let i = 0; i < 3; i += 1) pace.answered(503, socket);
+      for (const busyUntil = performance.now() + 20; performance.now() < busyUntil; );
+      resolve();
+    }),
+  );
+  await until("all are read again", () => calls.length === 4);
+  expect(calls).toEqual(["held back", "held back", "read again", "read again"]);
+});

@@ -38,9 +38,12 @@ export class RetryPace {
     const wait = this.next();
     // Timers are no finer; and a request that was not sent over a connection has none.
     if (wait < 1 || !(socket instanceof Socket)) return;
-    // Not before the rest of the refused request was thrown away, for which it is read.
-    setImmediate(() => socket.pause());
-    setTimeout(() => socket.resume(), wait).unref();
+    // Not before the rest of the refused request was thrown away, for which it is read. Only then is it known when to read
+    // again: a timer that was set here could be over before, and the connection would be held back for ever.
+    setImmediate(() => {
+      socket.pause();
+      setTimeout(() => socket.resume(), wait).unref();
+    });
   }
 }
 
