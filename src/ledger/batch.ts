@@ -23,10 +23,10 @@ import {
   type AnyRecordTable,
   type AnyStateTable,
   digestOf,
+  inLockOrder,
   type Key,
   keyName,
   line,
-  lockRank,
   type StateRow,
   type TextRow,
   textRow,
@@ -149,7 +149,7 @@ export class Batch {
    * that it changes or the batch before it, so that the postings of an account are in the order of their times.
    */
   close(clock: Instant): BatchContent {
-    const tables = inLockOrder(this.#held);
+    const tables = heldRows(this.#held);
     const accounts = tables.flatMap(({ table, held }) => (table === accountTable ? held.filter(hasChanged) : []));
     const at = Math.max(clock, ...accounts.map((item) => accountOf(item).at)) as Instant;
     for (const item of accounts) {
@@ -290,13 +290,9 @@ const accountOf = (held: Held): Account => held.row as Account;
 
 const hasChanged = ({ changed }: Held): boolean => changed;
 
-/**
- * The rows that a batch rests on, in the order in which the statement locks them: that of `readKeys`, so that the two do
- * not deadlock.
- */
-function inLockOrder(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, Held | undefined>>): HeldRows[] {
-  const tables = [...all].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
-  return tables.map(([table, rows]) => {
+/** The rows that a batch rests on, in the order in which the statement locks them. */
+function heldRows(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, Held | undefined>>): HeldRows[] {
+  return inLockOrder(all).map(([table, rows]) => {
     const held = [...rows.values()].filter((item) => item !== undefined);
     return { table, held: held.sort((a, b) => (a.key < b.key ? -1 : 1)) };
   });

@@ -177,8 +177,12 @@ export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row)
  */
 const LAST_LOCKED = "account";
 
-/** Where a table stands in the order of the locks; every lock that the lane takes follows it. */
-export const lockRank = ({ name }: AnyStateTable): string => (name === LAST_LOCKED ? "~" : name);
+const lockRank = ({ name }: AnyStateTable): string => (name === LAST_LOCKED ? "~" : name);
+
+/** Tables in the order of the locks: every lock that the lane takes follows it, so that no two of them deadlock. */
+export function inLockOrder<Of>(tables: ReadonlyMap<AnyStateTable, Of>): [AnyStateTable, Of][] {
+  return [...tables].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
+}
 
 /** Reads rows of any tables. */
 export async function readKeys(
@@ -189,9 +193,8 @@ export async function readKeys(
 ): Promise<(Key & { readonly row: StateRow })[]> {
   const tables = new Map<AnyStateTable, Set<string>>();
   for (const { table, key } of keys) tables.set(table, (tables.get(table) ?? new Set()).add(key));
-  const ordered = [...tables].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
   const found: (Key & { readonly row: StateRow })[] = [];
-  for (const [table, wanted] of ordered) {
+  for (const [table, wanted] of inLockOrder(tables)) {
     const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lock);
     found.push(...rows.map((row) => ({ table, key: table.keyOf(row), row })));
   }
