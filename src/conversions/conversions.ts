@@ -94,7 +94,7 @@ async function create(
     turn: customerId,
     caller,
     rests: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
-    ...(refId === undefined ? {} : { claim: { customerId, kind: "conversion", refId, id } }),
+    claim: refId === undefined ? undefined : { customerId, kind: "conversion", refId, id },
     decide: (state) => decideConversion(request, id, pair, codes, state),
   });
   if (outcome.kind === "done") onCreated(outcome.value);

@@ -140,7 +140,7 @@ function updateProfile(
     turn: customerId,
     caller,
     rests: [profileKey(id)],
-    ...(nickname === undefined ? {} : { claim: { customerId, kind: "nickname", refId: nickname, id } }),
+    claim: nickname === undefined ? undefined : { customerId, kind: "nickname", refId: nickname, id },
     decide: (state, now) => {
       const profile = state.get(profileTable, id);
       if (profile?.customerId !== customerId) return refuse(profileNotFound(id));

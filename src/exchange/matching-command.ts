@@ -206,5 +206,5 @@ function filledOrders({ effects, orders }: Round): BookedOrder[] {
 }
 
 function bookedOrder(orders: Round["orders"], id: BookOrderId): BookedOrder {
-  return must(orders.get(id), "an order of an effect is among those of its round");
+  return must(orders.get(id), () => `order ${id} is among those of its round`);
 }

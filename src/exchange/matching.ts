@@ -218,6 +218,6 @@ class Settling {
 
   /** As the round has left it so far. */
   #order(id: BookOrderId): Order {
-    return must(this.#changed.get(id) ?? this.#orders.get(id), "an order of an effect is among the rows of its round");
+    return must(this.#changed.get(id) ?? this.#orders.get(id), () => `order ${id} is among the rows of its round`);
   }
 }

@@ -42,6 +42,7 @@ test("a token that is not valid is an invalid_token", async () => {
     headers: { "www-authenticate": `Bearer realm="parbook", error="invalid_token", error_description="${detail}"` },
   });
   expect(await ask(toy, "/v2/toys", { token: "bad" })).toEqual(expected);
+  expect(await ask(toy, "/v2/toys", { token: "x".repeat(8_193) })).toEqual(expected);
 });
 
 test("a good token in the wrong place is told as a bad one, and named in the trail and in the log", async () => {

@@ -12,7 +12,7 @@ export type Amount = Brand<bigint, "Amount">;
 export const SCALE = 18;
 /** By a number of decimals: the smallest step of an asset that has so many. */
 const UNITS = Array.from({ length: SCALE + 1 }, (_, decimals) => (10n ** BigInt(SCALE - decimals)) as Amount);
-const ONE = 10n ** BigInt(SCALE);
+const ONE = unitOf(0);
 
 export const ZERO = 0n as Amount;
 /** Every amount on the wire is below this: 10^18 (behaviour.md, section 4). */
@@ -63,7 +63,7 @@ export function amountOf(text: string): Amount {
   const sign = text.startsWith("-");
   const digits = sign ? text.slice(1) : text;
   assert(DECIMAL.test(digits), () => `an amount is decimal text, but here is ${JSON.stringify(text)}`);
-  const amount = must(scaled(digits), "an amount has at most 18 decimals");
+  const amount = must(scaled(digits), () => `an amount has at most 18 decimals, but here is ${text}`);
   return (sign ? -amount : amount) as Amount;
 }
 

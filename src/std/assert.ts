@@ -17,7 +17,7 @@ export function unreachable(value: never): never {
 }
 
 /** The value that must be there: for look-ups whose key was made by the same code. */
-export function must<Value>(value: Value | undefined, belief: string): Value {
+export function must<Value>(value: Value | undefined, belief: string | (() => string)): Value {
   assert(value !== undefined, belief);
   return value;
 }

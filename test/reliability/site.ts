@@ -11,6 +11,7 @@ import type { ClientConfig } from "pg";
 import { Database } from "../../src/postgres/database.ts";
 import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
 import { assert, must } from "../../src/std/assert.ts";
+import { writeWhole } from "../../src/std/write-whole.ts";
 import { type Ended, parbook, type ServiceProcess, type Settings, startInVain, startService } from "../cli/parbook.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { freePort } from "../support/service.ts";
@@ -164,9 +165,7 @@ export class Site {
 
   /** By how much the service's time of day is off. */
   async setClock(shiftMs: number): Promise<void> {
-    const draft = `${this.#clockFile}.new`;
-    await writeFile(draft, String(shiftMs));
-    await rename(draft, this.#clockFile);
+    await writeWhole(this.#clockFile, String(shiftMs));
   }
 
   /**
