@@ -169,10 +169,10 @@ export class Desks {
   }
 
   async #carryOut({ desk, market, withdraw, place }: Plan): Promise<void> {
-    const [placed] = await Promise.all([
-      allOf(place.map((quote) => this.#place(desk, market, quote))),
-      allOf(withdraw.map((id) => this.#cancel(id).then(() => desk.leaves(id)))),
-    ]);
+    const placing = allOf(place.map((quote) => this.#place(desk, market, quote)));
+    const withdrawing = allOf(withdraw.map((id) => this.#cancel(id).then(() => desk.leaves(id))));
+    await allOf<unknown>([placing, withdrawing]);
+    const placed = await placing;
     for (const outcome of placed) if (outcome.kind === "done") desk.add(outcome.value);
     const refused = placed.find((outcome) => outcome.kind === "refused");
     if (refused === undefined) return;

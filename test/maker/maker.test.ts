@@ -9,6 +9,7 @@ import { MADE_MARKETS } from "../../src/maker/made-markets.ts";
 import { Maker } from "../../src/maker/maker.ts";
 import { amountOf, minus } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
+import { pause } from "../../src/std/pause.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
@@ -271,18 +272,29 @@ test("a cancel that fails is asked for again", async () => {
   const made = await startTestService();
   const { exchange } = made.service;
   let failures = 0;
+  let isFailing = false;
   const cancel: Exchange["cancel"] = async (...order) => {
     failures += 1;
     if (failures === 1) throw new Error("it could not be stored");
     return exchange.cancel(...order);
   };
-  const failing = { ...made.service, exchange: { ...exchange, cancel } };
+  // What was placed together with it is durable only when the failure is long known.
+  const placements: Promise<unknown>[] = [];
+  const place: Exchange["place"] = (...order) => {
+    const placing = pause(isFailing ? 200 : 0).then(() => exchange.place(...order));
+    placements.push(placing);
+    return placing;
+  };
+  const failing = { ...made.service, exchange: { ...exchange, cancel, place } };
   const desks = await openDesks({ ...made.service.core, ...failing, seed: "test", log: () => undefined });
   await settle(desks);
   const who = await made.customer();
   await trade(made, who, await made.profile(who, { BTC: "1" }), market("SELL", "0.1"));
+  isFailing = true;
   await expect(desks.pass()).rejects.toThrow("it could not be stored");
+  isFailing = false;
   await settle(desks);
+  await Promise.all(placements);
   expect(await openOrders(made)).toBe(10 * MADE_MARKETS.length);
   expect(isWhole(await bookOf(made))).toBe(true);
   await expectBooksBalance(made.db.owner);
