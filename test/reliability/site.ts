@@ -116,6 +116,11 @@ export class Site {
     return service.end(signal);
   }
 
+  /** What the service that was started last has said so far. */
+  output(): string {
+    return this.#service?.output() ?? "";
+  }
+
   signalService(signal: "SIGSTOP" | "SIGCONT"): void {
     process.kill(this.#running.ready.pid, signal);
   }

@@ -50,6 +50,9 @@ async function series(rounds: readonly (readonly Blow[])[], reports: RoundReport
       process.stdout.write(`${reports.length} (${took}): ${JSON.stringify(report)}\n`);
     }
     await storm.end();
+  } catch (error) {
+    process.stdout.write(`The service has said, at last:\n${storm.site.output().slice(-20_000)}\n`);
+    throw error;
   } finally {
     await storm.close();
   }

@@ -3,6 +3,7 @@
  * and after, and by what is in its database.
  */
 import { randomUUID } from "node:crypto";
+import { inspect } from "node:util";
 import { DatabaseAway } from "../../src/postgres/database.ts";
 import { assert } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
@@ -168,8 +169,23 @@ export class Storm {
       };
       const [buy, sell] = [await place(buyer, "BUY", "106.5"), await place(seller, "SELL", "94.5")];
       const hasTraded = async (): Promise<boolean> => (await buyer.hasTraded(buy)) || (await seller.hasTraded(sell));
-      await until(`${market} trades`, hasTraded, 60);
+      await until(`${market} trades`, hasTraded, 60).catch(async (error: Error) => {
+        throw new Error(`${error.message}: ${await this.#sceneOf(market, [buy, sell])}`);
+      });
     }
+  }
+
+  /** What an operator would look at where a market does not trade. */
+  async #sceneOf(market: string, placed: readonly (Shown | undefined)[]): Promise<string> {
+    const ids = placed.map((order) => order?.id);
+    const looks = [
+      this.site.database.rows("select clock_timestamp() as now"),
+      this.site.database.rows("select * from lease"),
+      this.site.database.rows("select * from orders where id = any($1)", [ids]),
+      this.site.database.rows("select * from market_head where market = $1", [market]),
+      this.site.database.rows("select * from pg_stat_activity where usename = 'parbook'"),
+    ];
+    return inspect(await Promise.allSettled(looks), { depth: 5, breakLength: 200 });
   }
 
   /** By the service's clock: when something was done that it has answered. */
