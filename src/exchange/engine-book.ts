@@ -100,7 +100,7 @@ export class EngineBook {
       if (step.order !== undefined) this.#take(making, step.order, work.status, now);
       else this.#cancel(making, step.cancel, placed);
     }
-    return { round: making.roundOn(this.#head, now), cancels: making.cancels };
+    return { round: making.roundOn(this.#head), cancels: making.cancels };
   }
 
   /** Takes note that the round is stored. */
@@ -191,9 +191,9 @@ class RoundInTheMaking {
   readonly askedBy = new Map<OrderId, Caller>();
   status: MarketState["status"] | undefined;
 
-  roundOn(head: MarketHead, plannedAt: Instant): Round | undefined {
+  roundOn(head: MarketHead): Round | undefined {
     const { taken, effects, orders, askedBy, status } = this;
-    return effects.length === 0 ? undefined : { head, plannedAt, status, taken, effects, orders, askedBy };
+    return effects.length === 0 ? undefined : { head, status, taken, effects, orders, askedBy };
   }
 }
 

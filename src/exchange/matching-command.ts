@@ -45,7 +45,6 @@ export interface BookedOrder extends Pick<Order, "id" | "profileId" | "customerI
 /** A round that the book has done, and what it believes about the rows that it rests on. */
 export interface Round extends RoundEffects {
   readonly head: Pick<MarketHead, "fence" | "seq" | "lastExecutionId">;
-  readonly plannedAt: Instant;
   /** Undefined: no order was taken or turned away, so it makes no difference. */
   readonly status: MarketState["status"] | undefined;
   readonly orders: ReadonlyMap<BookOrderId, BookedOrder>;
@@ -78,12 +77,15 @@ export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead,
   };
 }
 
-/** How much later than it was planned a round may be decided, which its deadline bounds; and as much again. */
+/** How much later than it is sent a round may be decided, which its deadline bounds; and as much again. */
 const DECIDED_WITHIN_MS = 60_000;
 
-/** Carries out what the book has done, if everything is still as the book believed. */
-export function commitRound(market: Market, round: Round): Command<Committed, Stale> {
-  const days = daysOf(round);
+/**
+ * Carries out what the book has done, if everything is still as the book believed. It is decided at `from` or up to a
+ * minute later, by the lane's time.
+ */
+export function commitRound(market: Market, round: Round, from: Instant): Command<Committed, Stale> {
+  const days = daysOf(round, from);
   return {
     turn: "house",
     caller: { house: "engine" },
@@ -171,11 +173,11 @@ function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {
   return new Map(ids.map((id) => [id, must(state.get(profileTable, id), "an order's recipient is there")]));
 }
 
-/** On which days its matches can be: on two when it is planned shortly before midnight. */
-function daysOf({ head, plannedAt }: Round): Day[] {
+/** On which days its matches can be: on two when it is sent shortly before midnight. */
+function daysOf({ head }: Round, from: Instant): Day[] {
   // An engine's time never steps back: see `settle`.
-  const from = Math.max(plannedAt, executedAtOf(head.lastExecutionId));
-  return [...new Set([dayOf(from as Instant), dayOf((from + DECIDED_WITHIN_MS) as Instant)])];
+  const earliest = Math.max(from, executedAtOf(head.lastExecutionId));
+  return [...new Set([dayOf(earliest as Instant), dayOf((earliest + DECIDED_WITHIN_MS) as Instant)])];
 }
 
 /**

@@ -79,8 +79,13 @@ export class Deciding {
     this.#epoch += 1;
   }
 
+  /** When something would be decided at this time of the clock, which may step back: what is decided never does. */
+  timeAt(clock: Instant): Instant {
+    return Math.max(clock, this.#lastAt) as Instant;
+  }
+
   decide(group: readonly Waiting[], slot: number, clock: Instant): Decisions {
-    const now = Math.max(clock, this.#lastAt) as Instant;
+    const now = this.timeAt(clock);
     const batch = new Batch(this.#memory, slot);
     const decided: Decided[] = [];
     const unknown: Waiting[] = [];

@@ -3,7 +3,8 @@ import type pg from "pg";
 import { type Database, serverError } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import type { Statement } from "./statement.ts";
+import type { Flight } from "./flight.ts";
+import { type Statement, Statements } from "./statement.ts";
 
 /**
  * A batch's statement joins a few hundred keys to tables by their primary keys, and is planned once for good. Left
@@ -32,6 +33,7 @@ export class LaneConnection {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #onLost: () => void;
+  readonly #statements = new Statements();
   #client: pg.Client | undefined;
   /** The database's clock less ours. */
   #skewMs = 0;
@@ -65,13 +67,13 @@ export class LaneConnection {
   }
 
   /** Sends a batch behind those that were sent. Answers when it has committed. */
-  async send(statement: Statement): Promise<void> {
-    await must(this.#client, "a running lane has its connection").query(statement);
+  async send(flight: Flight): Promise<void> {
+    await must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
   }
 
-  /** A moment by the database's clock. Deadlines are ours, and judged by it. */
-  databaseTime(instant: Instant): Instant {
-    return Math.floor(instant + this.#skewMs) as Instant;
+  /** What saves a batch, here or in a transaction. Deadlines are ours, and judged by the database's clock. */
+  statementOf({ content, link, deadline }: Flight): Statement {
+    return this.#statements.batch(content, link, Math.floor(deadline + this.#skewMs) as Instant);
   }
 
   /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */

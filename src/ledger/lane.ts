@@ -36,7 +36,6 @@ import { Loading } from "./loading.ts";
 import { Noted } from "./noted.ts";
 import { type Key, keyName, readKeys } from "./rows.ts";
 import { Slot } from "./slot.ts";
-import { Statements } from "./statement.ts";
 import { Turns } from "./turns.ts";
 import type { Steps, Waiting } from "./waiting.ts";
 
@@ -63,7 +62,6 @@ export class Lane {
   readonly #deciding: Deciding;
   readonly #refs: Refs;
   readonly #answers: Answers;
-  readonly #statements = new Statements();
   #state: LaneState = "closed";
   #closing = false;
   /** The database did not answer when it was last asked. */
@@ -117,6 +115,11 @@ export class Lane {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
     if (this.#away) return "the database cannot be reached";
     return this.#inside.full ? "there is more work waiting than can be taken on" : undefined;
+  }
+
+  /** When a command that is sent now is decided, at the earliest. Unlike the clock it never steps back. */
+  now(): Instant {
+    return this.#deciding.timeAt(this.#clock.now());
   }
 
   report(): LaneReport {
@@ -199,8 +202,7 @@ export class Lane {
     if (batch === undefined) return;
     const flight = takeOff(batch, this.#slot.next(batch.content.digest));
     this.#flights.push(flight);
-    const statement = this.#statements.batch(batch.content, flight.link, this.#connection.databaseTime(batch.deadline));
-    this.#connection.send(statement).then(
+    this.#connection.send(flight).then(
       () => this.#landed(flight),
       (error: unknown) => this.#crashed(flight, asFault(error)),
     );
@@ -269,11 +271,7 @@ export class Lane {
         const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
         if (batch === undefined) return;
         flight = takeOff(batch, this.#slot.next(batch.content.digest));
-        const statement = this.#statements.batch(
-          batch.content,
-          flight.link,
-          this.#connection.databaseTime(batch.deadline),
-        );
+        const statement = this.#connection.statementOf(flight);
         await transaction.rows(statement.text, statement.values);
       });
     } catch (error) {

@@ -1,7 +1,7 @@
 /** Which rates a customer is given, and what counts towards them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
-import { createEngines } from "../../src/exchange/engines.ts";
+import { createEngines, type Engines } from "../../src/exchange/engines.ts";
 import { Fees } from "../../src/exchange/fees.ts";
 import { formatAmount } from "../../src/money/amount.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
@@ -138,50 +138,106 @@ test("orders that are placed at once read once, and a read that failed is not ke
   expect(reads).toBe(2);
 });
 
+/** A market whose clock is set as a test wants. */
+class LateMarket {
+  readonly #books: TestDatabase;
+  readonly #exchange: TestExchange;
+  readonly #engines: Engines;
+  readonly #ahead: { ms: number };
+  #buyer!: Trader;
+  #seller!: Trader;
+
+  private constructor(books: TestDatabase, exchange: TestExchange, engines: Engines, ahead: { ms: number }) {
+    this.#books = books;
+    this.#exchange = exchange;
+    this.#engines = engines;
+    this.#ahead = ahead;
+  }
+
+  static async open(instant: number): Promise<LateMarket> {
+    const books = await testDatabase();
+    const ahead = { ms: 0 };
+    const late: Clock = { now: () => (systemClock.now() + ahead.ms) as Instant };
+    const { lane } = await startLane(books.database, { clock: late });
+    const exchange = new TestExchange(books, lane, await loadCatalogue(books.database));
+    const listMarkets = () => [exchange.market("ETHUSD")];
+    const parts = { database: books.database, lane, clock: late, catalogue: { listMarkets }, holder: "late" };
+    const market = new LateMarket(books, exchange, createEngines({ ...parts, log: () => undefined }), ahead);
+    market.itIs(instant);
+    market.#engines.start();
+    market.#buyer = await market.trader("buyer");
+    market.#seller = await market.trader("seller");
+    return market;
+  }
+
+  itIs(instant: number): void {
+    this.#ahead.ms = instant - systemClock.now();
+  }
+
+  trader(name: string): Promise<Trader> {
+    return this.#exchange.trader(name, "100000 USD, 100 ETH");
+  }
+
+  async trade(): Promise<void> {
+    await this.#exchange.place(this.#seller, { market: "ETHUSD", side: "SELL", base: "0.01", price: "1000" });
+    await this.#exchange.place(this.#buyer, { market: "ETHUSD", side: "BUY", base: "0.01", price: "1000" });
+  }
+
+  /** The days on which both of them have traded. */
+  async days(): Promise<string[]> {
+    const of = async ({ customerId }: Trader): Promise<string[]> => {
+      const rows = await this.#books.database.rows<{ day: string }>(
+        "select day from traded_day where customer_id = $1 order by day",
+        [customerId],
+      );
+      return rows.map(({ day }) => day);
+    };
+    const [bought, sold] = [await of(this.#buyer), await of(this.#seller)];
+    expect(bought).toEqual(sold);
+    return bought;
+  }
+
+  /** Until every order is taken. */
+  done(): Promise<void> {
+    return this.#exchange.untilDone();
+  }
+
+  async close(): Promise<void> {
+    await this.done();
+    await this.#engines.stop();
+    await expectOrdersAddUp(this.#books.database);
+    await expectBooksBalance(this.#books.database);
+    await this.#exchange.close();
+  }
+}
+
+const MIDNIGHT = Date.parse("2031-06-01T00:00:00Z");
+const TEN_MINUTES = 10 * 60_000;
+
 test("each match counts for both of its parties, on the day of its time, also when midnight comes between two", async () => {
-  const books = await testDatabase();
-  const midnight = Date.parse("2031-06-01T00:00:00Z");
-  let ahead = 0;
-  const late: Clock = { now: () => (systemClock.now() + ahead) as Instant };
-  const itIs = (instant: number): void => {
-    ahead = instant - systemClock.now();
-  };
-  itIs(midnight - 10 * 60_000);
-  const { lane } = await startLane(books.database, { clock: late });
-  const exchange = new TestExchange(books, lane, await loadCatalogue(books.database));
-  const log = (): void => undefined;
-  const listMarkets = () => [exchange.market("ETHUSD")];
-  const parts = { database: books.database, lane, clock: late, catalogue: { listMarkets }, holder: "late", log };
-  const engines = createEngines(parts);
-  engines.start();
-  const buyer = await exchange.trader("buyer", "100000 USD");
-  const seller = await exchange.trader("seller", "100 ETH");
-  const tradeOnce = async (): Promise<void> => {
-    await exchange.place(seller, { market: "ETHUSD", side: "SELL", base: "0.01", price: "1000" });
-    await exchange.place(buyer, { market: "ETHUSD", side: "BUY", base: "0.01", price: "1000" });
-  };
-  const daysOf = async ({ customerId }: Trader): Promise<string[]> => {
-    const rows = await books.database.rows<{ day: string }>(
-      "select day from traded_day where customer_id = $1 order by day",
-      [customerId],
-    );
-    return rows.map(({ day }) => day);
-  };
-  await tradeOnce();
-  await exchange.untilDone();
-  expect(await daysOf(buyer)).toEqual(["2031-05-31"]);
-  itIs(midnight - 300);
+  const market = await LateMarket.open(MIDNIGHT - TEN_MINUTES);
+  await market.trade();
+  await market.done();
+  expect(await market.days()).toEqual(["2031-05-31"]);
+  market.itIs(MIDNIGHT - 300);
   await until("the market has traded on the next day", async () => {
-    await tradeOnce();
-    return (await daysOf(buyer)).length === 2;
+    await market.trade();
+    await market.done();
+    return (await market.days()).length === 2;
   });
-  await exchange.untilDone();
-  expect([await daysOf(buyer), await daysOf(seller)]).toEqual([
-    ["2031-05-31", "2031-06-01"],
-    ["2031-05-31", "2031-06-01"],
-  ]);
-  await expectOrdersAddUp(books.database);
-  await expectBooksBalance(books.database);
-  await engines.stop();
-  await exchange.close();
+  expect(await market.days()).toEqual(["2031-05-31", "2031-06-01"]);
+  await market.close();
+});
+
+test("a market goes on when the clock was ahead over midnight and is set back: what is booked never steps back", async () => {
+  const market = await LateMarket.open(MIDNIGHT - TEN_MINUTES);
+  await market.trade();
+  await market.done();
+  market.itIs(MIDNIGHT + TEN_MINUTES);
+  await market.trader("somebody");
+  market.itIs(MIDNIGHT - TEN_MINUTES);
+  await market.trade();
+  await market.done();
+  expect(await market.days()).toEqual(["2031-05-31", "2031-06-01"]);
+  await market.close();
 });
