@@ -12,7 +12,7 @@ import { Judge } from "./judge.ts";
 import { SimulatedNode } from "./simulated-node.ts";
 import { SimulatedPostgres, type Told } from "./simulated-postgres.ts";
 import { catalogue, markets, residents } from "./town.ts";
-import { VirtualTime } from "./virtual-time.ts";
+import { LATE_EVENING, MORNING, VirtualTime } from "./virtual-time.ts";
 import { type Disaster, Weather } from "./weather.ts";
 
 /** A seed at which something was not as it has to be, with the last of what happened. */
@@ -35,7 +35,7 @@ export async function simulate(seed: number, onTold?: (told: Told) => void): Pro
 class Simulation {
   readonly #seed: number;
   readonly #random: Random;
-  readonly #time = new VirtualTime();
+  readonly #time: VirtualTime;
   readonly #weather: Weather;
   readonly #postgres: SimulatedPostgres;
   readonly #judge: Judge;
@@ -53,6 +53,7 @@ class Simulation {
 
   constructor(seed: number, onTold: (told: Told) => void = () => undefined) {
     this.#seed = seed;
+    this.#time = new VirtualTime(seed % 3 === 0 ? LATE_EVENING : MORNING);
     this.#random = seeded(seed);
     const random = this.#random;
     this.#weather = new Weather(random);
@@ -170,7 +171,9 @@ class Simulation {
         for (const session of [...this.#postgres.sessions]) if (random(2) === 0) session.kill();
         break;
       case "clock_stepped": {
-        const ms = (random(2) === 0 ? 1 : -1) * random([50, 3_000, 60_000][random(3)] ?? 50);
+        const step = (random(2) === 0 ? 1 : -1) * random([50, 3_000, 60_000, 600_000][random(4)] ?? 50);
+        // What is wrong is also set right.
+        const ms = node.clockAheadMs !== 0 && random(4) > 0 ? -node.clockAheadMs : step;
         this.#tell(`the clock of ${node.name} steps by ${ms} ms`);
         node.clockAheadMs += ms;
         this.#hasSteppedClock = true;

@@ -20,8 +20,9 @@ export interface Timer {
   cancel(): void;
 }
 
-/** 21 November 2026, in the morning. */
-const BEGINNING = Date.UTC(2026, 10, 21, 9, 0, 0);
+export const MORNING = Date.UTC(2026, 10, 21, 9, 0, 0);
+/** Clocks that step come to the next day, and back from it. */
+export const LATE_EVENING = Date.UTC(2026, 10, 21, 23, 58, 0);
 
 class Event implements Timer {
   at: number;
@@ -70,11 +71,17 @@ const REPLACED = [
 const turnOfTheLoop = globalThis.setImmediate;
 
 export class VirtualTime {
+  readonly #beginning: number;
   readonly #events: Event[] = [];
-  #now = BEGINNING;
+  #now: number;
   #order = 0;
   /** Whose event is being done: what is planned meanwhile is his too. */
   #owner: Process | undefined;
+
+  constructor(beginning = MORNING) {
+    this.#beginning = beginning;
+    this.#now = beginning;
+  }
 
   get now(): number {
     return this.#now;
@@ -82,7 +89,7 @@ export class VirtualTime {
 
   /** Since the beginning, in milliseconds. */
   get elapsed(): number {
-    return this.#now - BEGINNING;
+    return this.#now - this.#beginning;
   }
 
   /** Plans something for the world. */
