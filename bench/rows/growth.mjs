@@ -36,7 +36,8 @@ export async function withGrown(path, { divisor }, work) {
       let there = sizes(directory)[kind]?.made ?? 0;
       for (; there < wanted; there += step) {
         console.log(`${kind}: ${there.toLocaleString("en")} of ${wanted.toLocaleString("en")}`);
-        await noting(service, kind, await makerOf(kind, service), Math.min(step, wanted - there));
+        const make = await makerOf(kind, service, { there: there / wanted, more: step / wanted });
+        await noting(service, kind, make, Math.min(step, wanted - there));
       }
     }
     await work(new Parties(service), sizes(directory));
@@ -45,13 +46,15 @@ export async function withGrown(path, { divisor }, work) {
   }
 }
 
-/** Makes so many more of a kind. */
-async function makerOf(kind, service) {
+/** Makes so many more of a kind: the share that is `there`, and what comes to it. */
+async function makerOf(kind, service, { there, more }) {
   const [seller, buyer] = service.customers;
   const [customerId, profileId] = [seller.id, seller.profileId];
   if (kind === "profiles") return (count) => ({ customerId, count, amount: "1000", tag: refId() });
   if (kind === "transfers") {
-    const profiles = await profilesOf(service);
+    // Each step is among profiles of its own, which are remembered: among all of them it would take ten times as long.
+    const all = await profilesOf(service);
+    const profiles = all.slice(Math.floor(all.length * there), Math.ceil(all.length * Math.min(there + more, 1)));
     return (count) => ({ customerId, profiles, count, tag: refId() });
   }
   for (const [customer, asset] of [

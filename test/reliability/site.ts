@@ -3,7 +3,7 @@
  * something bad can happen to it: its processes, its disk, its clock, and the connections to it and to its database.
  * Clients meet it at the address of a relay, as behind a load balancer; that stays the same from start to start.
  */
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -116,9 +116,18 @@ export class Site {
     return service.end(signal);
   }
 
-  /** What the service that was started last has said so far. */
-  output(): string {
-    return this.#service?.output() ?? "";
+  /** What the service and its database have said at last, and what the database's processes are doing. */
+  async lastWords(): Promise<string> {
+    const service = this.#service?.output() ?? "";
+    const database = await readFile(`${this.#cluster}.log`, "utf8").catch(String);
+    const processes = await Promise.all(
+      (await this.listServerProcesses()).map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(String)),
+    );
+    return [
+      ...["The service has said, at last:", service.slice(-20_000)],
+      ...["Its database:", database.slice(-20_000)],
+      ...["Whose processes are:", ...processes.map((title) => title.replaceAll("\0", " ").slice(0, 200)), ""],
+    ].join("\n");
   }
 
   signalService(signal: "SIGSTOP" | "SIGCONT"): void {

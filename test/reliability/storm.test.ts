@@ -51,7 +51,7 @@ async function series(rounds: readonly (readonly Blow[])[], reports: RoundReport
     }
     await storm.end();
   } catch (error) {
-    process.stdout.write(`The service has said, at last:\n${storm.site.output().slice(-20_000)}\n`);
+    process.stdout.write(await storm.site.lastWords());
     throw error;
   } finally {
     await storm.close();
