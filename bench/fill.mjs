@@ -17,7 +17,7 @@ export const fill = (service, { kind, ...wanted }) => FILLS[kind](service, wante
 
 /** Profiles with a USD balance each. */
 function fillProfiles({ core, transfers }, { customerId, count, amount, tag }) {
-  return inGroups(count, async (number) => {
+  return someAtOnce(count, async (number) => {
     const request = { customerId, nickname: `bench ${tag}-${number}`, description: undefined };
     const { value } = done(await core.profiles.create(request, CALLER));
     const deposit = { asset: "USD", amount: amountOf(amount), direction: "CREDIT", type: "WIRE_DEPOSIT", crossing: {} };
@@ -29,7 +29,7 @@ function fillProfiles({ core, transfers }, { customerId, count, amount, tag }) {
 /** Transfers between profiles of chance. */
 async function fillTransfers({ transfers }, { customerId, profiles, count, tag }) {
   const pick = () => Math.floor(Math.random() * profiles.length);
-  await inGroups(count, async (number) => {
+  await someAtOnce(count, async (number) => {
     const from = pick();
     const to = (from + 1 + Math.floor(Math.random() * (profiles.length - 1))) % profiles.length;
     const what = { asset: "USD", amount: amountOf("0.01"), refId: `${tag}-${number}` };
@@ -55,12 +55,17 @@ async function fillExecutions({ exchange }, { seller, buyer, market, count }) {
   }
 }
 
-async function inGroups(count, one) {
+/** So many at a time, the next one as soon as one is done. */
+async function someAtOnce(count, one) {
   const results = [];
-  for (let begun = 0; begun < count; begun += AT_ONCE) {
-    const some = Array.from({ length: Math.min(AT_ONCE, count - begun) }, (_, i) => one(begun + i));
-    for (const result of await Promise.all(some)) results.push(result);
-  }
+  let begun = 0;
+  const work = async () => {
+    while (begun < count) {
+      const number = begun++;
+      results[number] = await one(number);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
   return results;
 }
 

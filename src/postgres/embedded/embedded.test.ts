@@ -69,6 +69,11 @@ async function query(server: EmbeddedServer, sql: string): Promise<QueryResultRo
   return (await (await connect(server)).query(sql)).rows;
 }
 
+async function pidOfWriter(server: EmbeddedServer): Promise<number> {
+  const [row] = await query(server, "select pid from pg_stat_activity where backend_type = 'background writer'");
+  return row?.pid;
+}
+
 async function setting(server: EmbeddedServer, name: string): Promise<unknown> {
   return Object.values((await query(server, `show ${name}`))[0] ?? {})[0];
 }
@@ -330,11 +335,14 @@ test("an end that nobody asked for is told, and stopping afterwards works, also 
   await Promise.all([server.stop(), server.stop()]);
 });
 
-test("a server that ends unasked is started again, and stopped for good when that is asked", async () => {
+test.each([
+  ["the server", async (server: EmbeddedServer) => server.pid],
+  ["one of the server's processes", pidOfWriter],
+])("when %s is killed the server is started again, and stopped for good when that is asked", async (_, find) => {
   const log: string[] = [];
   const server = await start(existing, THROW_AWAY, log);
   const before = server.pid;
-  process.kill(before, "SIGKILL");
+  process.kill(await find(server), "SIGKILL");
   const isBack = (): Promise<boolean> =>
     query(server, "select 1").then(
       () => server.pid !== before,

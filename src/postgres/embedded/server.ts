@@ -42,6 +42,9 @@ const FIXED: Readonly<Record<string, string>> = {
   unix_socket_directories: ".",
   unix_socket_permissions: "0700",
   port: String(PORT),
+  // After a crash of one of its processes the server ends, and is started by us as after any other end. One that starts
+  // over by itself was seen to wait for ever: its recovery had failed on a full disk within milliseconds, unnoticed.
+  restart_after_crash: "off",
   logging_collector: "off",
   log_destination: "stderr",
 };
