@@ -226,6 +226,8 @@ type Thrown = Error & { readonly statusCode?: number };
 function refusalFor(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRefusal {
   const { statusCode = 500 } = error;
   // What the framework refuses by itself: a body that is too long or shorter than announced, an unreadable header.
+  if (statusCode === 413)
+    return new TokenRefusal("invalid_request", `the body has more than ${BODY_LIMIT_BYTES} bytes`);
   if (statusCode < 500) return new TokenRefusal("invalid_request", "the request cannot be read");
   const busy = busyDatabase(error);
   const about = { request_id: id, err: error };

@@ -345,7 +345,11 @@ test.each<[string, RequestInit, Answer]>([
   ["too many fields in an address", urlencoded(Array.from({ length: 21 }, (_, i) => [`f${i}`, ""])), tooMuch],
   ["too many fields", multipart(Array.from({ length: 21 }, (_, i) => [`f${i}`, ""] as const)), tooMuch],
   ["a very long field that nobody knows", multipart({ ...IN_BODY, x: "x".repeat(5_000) }), tooMuch],
-  ["a body that is too long", urlencoded({ ...IN_BODY, x: "x".repeat(20_000) }), unreadable],
+  [
+    "a body that is too long",
+    urlencoded({ ...IN_BODY, x: "x".repeat(20_000) }),
+    invalid("the body has more than 16384 bytes"),
+  ],
   ["a JSON body", raw("application/json", JSON.stringify(IN_BODY)), notAForm],
   ["a content type that goes on", raw("multipart/form-data-too", ""), notAForm],
   ["a content type that is none", raw("form", "a=b"), unreadable],
