@@ -48,11 +48,17 @@ async function fillExecutions({ exchange }, { seller, buyer, market, count }) {
   const place = async ({ customerId, profileId }, side, amount) =>
     done(await exchange.place({ ...order, customerId, profileId, side, baseAmount: amountOf(amount) }, CALLER));
   const sells = Math.ceil(count / 2);
-  for (let placed = 0; placed < sells; placed += MADE_FOR_A_TAKER) {
-    await Promise.all(Array.from({ length: MADE_FOR_A_TAKER }, () => place(seller, "SELL", "0.001")));
-    const { value } = await place(buyer, "BUY", String(MADE_FOR_A_TAKER / 1_000));
-    await exchange.untilClosed(value, 10_000, new AbortController().signal);
-  }
+  let placed = 0;
+  const trade = async () => {
+    while (placed < sells) {
+      placed += MADE_FOR_A_TAKER;
+      await Promise.all(Array.from({ length: MADE_FOR_A_TAKER }, () => place(seller, "SELL", "0.001")));
+      const { value } = await place(buyer, "BUY", String(MADE_FOR_A_TAKER / 1_000));
+      await exchange.untilClosed(value, 10_000, new AbortController().signal);
+    }
+  };
+  // While one of them waits for its match the other places.
+  await Promise.all([trade(), trade()]);
 }
 
 /** So many at a time, the next one as soon as one is done. */

@@ -119,7 +119,7 @@ test("a first start makes a durable database, and the next one finds what was wr
       synchronous_commit: "on",
       data_checksums: "on",
       wal_level: "replica",
-      wal_compression: "pglz",
+      wal_compression: "off",
       jit: "off",
       listen_addresses: "",
       TimeZone: "UTC",

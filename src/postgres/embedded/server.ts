@@ -22,8 +22,8 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   full_page_writes: "on",
   synchronous_commit: "on",
   wal_level: "replica",
-  // The binaries are built without lz4.
-  wal_compression: "pglz",
+  // The binaries are built without lz4, and pglz costs more than it saves where pages are written whole.
+  wal_compression: "off",
   max_wal_size: "2GB",
   checkpoint_timeout: "15min",
   shared_buffers: "256MB",
