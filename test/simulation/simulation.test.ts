@@ -31,9 +31,6 @@ test.each([54, 55, 56])("a seed replays exactly: %d", { timeout: 120_000 }, asyn
 test.each([
   ["the network swallows the question for the time with which a lane opens its connection", 49],
   ["a clock that was ahead over midnight is set right", 1_599],
-])(
-  "%s: seed %d",
-  async (_, seed) => {
-    await simulate(seed);
-  },
-);
+])("%s: seed %d", async (_, seed) => {
+  await simulate(seed);
+});
