@@ -34,10 +34,11 @@ export async function withGrown(path, { divisor }, work) {
     for (const { kind, most, step } of WANTED) {
       const wanted = Math.ceil(most / divisor);
       let there = sizes(directory)[kind]?.made ?? 0;
+      if (there >= wanted) continue;
+      const more = await makerOf(kind, service, wanted);
       for (; there < wanted; there += step) {
         console.log(`${kind}: ${there.toLocaleString("en")} of ${wanted.toLocaleString("en")}`);
-        const make = await makerOf(kind, service, { there: there / wanted, more: step / wanted });
-        await noting(service, kind, make, Math.min(step, wanted - there));
+        await noting(service, kind, more(there, Math.min(step, wanted - there)));
       }
     }
     await work(new Parties(service), sizes(directory));
@@ -46,16 +47,17 @@ export async function withGrown(path, { divisor }, work) {
   }
 }
 
-/** Makes so many more of a kind: the share that is `there`, and what comes to it. */
-async function makerOf(kind, service, { there, more }) {
+/** What to ask for so many more of a kind, when so many are there of those that are wanted. */
+async function makerOf(kind, service, wanted) {
   const [seller, buyer] = service.customers;
   const [customerId, profileId] = [seller.id, seller.profileId];
-  if (kind === "profiles") return (count) => ({ customerId, count, amount: "1000", tag: refId() });
+  if (kind === "profiles") return (_there, count) => ({ customerId, count, amount: "1000", tag: refId() });
   if (kind === "transfers") {
     // Each step is among profiles of its own, which are remembered: among all of them it would take ten times as long.
     const all = await profilesOf(service);
-    const profiles = all.slice(Math.floor(all.length * there), Math.ceil(all.length * Math.min(there + more, 1)));
-    return (count) => ({ customerId, profiles, count, tag: refId() });
+    const upTo = (made) => Math.floor((all.length * made) / wanted);
+    const some = (there, count) => all.slice(upTo(there), upTo(there + count));
+    return (there, count) => ({ customerId, profiles: some(there, count), count, tag: refId() });
   }
   for (const [customer, asset] of [
     [seller, "ETH"],
@@ -64,19 +66,19 @@ async function makerOf(kind, service, { there, more }) {
     await customer.call("POST", `/v2/sandbox/profiles/${customer.profileId}/deposit`, { asset, amount: "1000000" });
   }
   const sides = { seller: { customerId, profileId }, buyer: { customerId: buyer.id, profileId: buyer.profileId } };
-  return (count) => ({ ...sides, market: MARKET, count });
+  return (_there, count) => ({ ...sides, market: MARKET, count });
 }
 
 /** What the database and its log have grown by is kept beside them. */
-async function noting(service, kind, wanted, count) {
+async function noting(service, kind, wanted) {
   const size = "select pg_database_size(current_database())::text as size";
   const before = { ...(await one(service, size)), ...(await service.ask("used")) };
-  await service.ask("fill", { kind, ...wanted(count) });
+  await service.ask("fill", { kind, ...wanted });
   const after = { ...(await one(service, size)), ...(await service.ask("used")) };
   const known = sizes(service.directory);
   const of = known[kind] ?? { made: 0, bytes: 0, wal: 0 };
   known[kind] = {
-    made: of.made + count,
+    made: of.made + wanted.count,
     bytes: of.bytes + Number(after.size) - Number(before.size),
     wal: of.wal + after.wal - before.wal,
   };
