@@ -140,6 +140,19 @@ test("a token that somebody wrote with our key and our words is believed, so the
   expect(await verified(node, await forge({}))).toMatchObject({ clientId: "acme" });
 });
 
+test("a token of 4096 characters is looked at, and a longer one is not, though all else is right with it", async () => {
+  const withNote = (length: number): Promise<string> => forge({ payload: { note: "x".repeat(length) } });
+  let length = Math.floor(((4_096 - (await withNote(0)).length) * 3) / 4) - 3;
+  let [longest, longer] = ["", await withNote(length)];
+  while (longer.length <= 4_096) {
+    length += 1;
+    [longest, longer] = [longer, await withNote(length)];
+  }
+  expect(longest).toHaveLength(4_096);
+  expect(await verified(node, longest)).toMatchObject({ clientId: "acme" });
+  expect(await verified(node, longer)).toBeUndefined();
+});
+
 const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const strangersJwk = stranger.publicKey.export({ format: "jwk" });
 const inSeconds = (seconds: number): number => Math.floor(now / SECOND) + seconds;
