@@ -12,10 +12,12 @@ import { RateLimiter } from "../../limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../limits/rates.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
-import { type FeedBounds, feedRoutes } from "./feeds.ts";
+import { type FeedBounds, type FeedEvent, feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;
 let feed: ToyFeed;
+/** Why readers were sent away. */
+let sentAway: string[];
 const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -24,7 +26,11 @@ afterEach(async () => {
 
 async function start(bounds: Partial<FeedBounds> = {}): Promise<void> {
   feed = new ToyFeed();
-  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, bounds));
+  sentAway = [];
+  const log = (event: FeedEvent): void => {
+    if (event.kind === "reader_gone" && event.sentAway !== undefined) sentAway.push(event.sentAway);
+  };
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, bounds, log));
 }
 
 async function stuck(path: string): Promise<Socket> {
@@ -238,6 +244,30 @@ test("what a reader says is ignored; one that talks much, or long, is sent away"
   expect(await long?.closed).toBe("1009");
   feed.knowBook("BTCUSD", BOOK);
   await heard(quiet as FeedClient, 1);
+});
+
+test("a pong counts like anything else that a reader sends", async () => {
+  await start({ mostHeard: 3 });
+  const chatty = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  for (let i = 0; i < 4; i += 1) chatty.webSocket.pong();
+  expect(await chatty.closed).toBe("1008 a feed is read, and not talked to");
+});
+
+test("a flood of frames ends its connection, whatever kind they are of, and nobody else's", async () => {
+  await start();
+  const quiet = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  const MASK = [0, 0, 0, 0];
+  const frames = { ping: [0x89, 0x80], pong: [0x8a, 0x80], fragment: [0x00, 0x80] };
+  for (const frame of Object.values(frames)) {
+    const flooding = await stuck("/marketdata/BTCUSD");
+    // A message that never ends: a fragment may only follow its beginning.
+    flooding.write(Buffer.from([0x01, 0x80, ...MASK]));
+    flooding.write(Buffer.concat(Array.from({ length: 2_000 }, () => Buffer.from([...frame, ...MASK]))));
+    await once(flooding.resume(), "close");
+  }
+  expect(sentAway).toEqual(["talks", "talks", "talks"]);
+  feed.knowBook("BTCUSD", BOOK);
+  await heard(quiet, 1);
 });
 
 test("whoever does not answer a ping is gone; whoever does stays", async () => {

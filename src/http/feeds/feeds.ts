@@ -33,6 +33,7 @@ const BOUNDS: FeedBounds = {
   mostReaders: 5_000,
   slackBytes: 1024 * 1024,
   mostHeard: 60,
+  mostHeardBytes: 8 * 1024,
   beatMs: 30_000,
   leaveMs: 5_000,
 };

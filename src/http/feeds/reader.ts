@@ -17,8 +17,10 @@ export interface Packet {
 export interface ReaderBounds {
   /** What may wait for a reader on top of the largest packet that it was sent. */
   readonly slackBytes: number;
-  /** Messages and pings that it may send between two beats. */
+  /** Frames of any kind that it may send between two beats: messages, pings and pongs. */
   readonly mostHeard: number;
+  /** Bytes that it may send between two beats. They bound the frames that `ws` does not announce, such as fragments. */
+  readonly mostHeardBytes: number;
   /** For how long the answer to a close frame is waited for. */
   readonly leaveMs: number;
 }
@@ -39,6 +41,7 @@ export class Reader {
   readonly #bounds: ReaderBounds;
   #largest = 0;
   #heard = 0;
+  #heardBytes = 0;
   #isAlive = true;
   #left: Leaving | undefined;
 
@@ -51,9 +54,11 @@ export class Reader {
     webSocket.on("error", () => undefined);
     webSocket.on("pong", () => {
       this.#isAlive = true;
+      this.#hear();
     });
     webSocket.on("message", () => this.#hear());
     webSocket.on("ping", () => this.#hear());
+    this.#meter();
   }
 
   /** Why it was sent away; undefined while it was not. */
@@ -83,6 +88,7 @@ export class Reader {
     }
     this.#isAlive = false;
     this.#heard = 0;
+    this.#heardBytes = 0;
     if (this.#webSocket.readyState === WebSocket.OPEN) this.#webSocket.ping();
   }
 
@@ -100,8 +106,29 @@ export class Reader {
   /** A feed is not talked to. What little comes is ignored. */
   #hear(): void {
     this.#heard += 1;
-    if (this.#heard <= this.#bounds.mostHeard) return;
+    if (this.#heard > this.#bounds.mostHeard) this.#leaveTalking();
+  }
+
+  #leaveTalking(): void {
     this.#left = "talks";
     this.leave(POLICY_VIOLATION, "a feed is read, and not talked to");
+  }
+
+  /**
+   * Counts bytes before `ws` parses them. One read of a socket holds up to ten thousand pongs, which `ws` would parse in
+   * one go: past the budget not one more is parsed, and nothing is waited for.
+   */
+  #meter(): void {
+    const parsers = this.#socket.listeners("data") as ((chunk: Buffer) => void)[];
+    this.#socket.removeAllListeners("data");
+    this.#socket.on("data", (chunk: Buffer) => {
+      this.#heardBytes += chunk.length;
+      if (this.#heardBytes <= this.#bounds.mostHeardBytes) {
+        for (const parse of parsers) parse.call(this.#socket, chunk);
+      } else {
+        this.#leaveTalking();
+        this.terminate();
+      }
+    });
   }
 }
