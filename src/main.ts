@@ -237,6 +237,7 @@ async function buildApi(
     refusesWork: () => core.lane.refusesWork,
     watch: watchingServer("api", observers),
     onProblem: observers.metrics?.requests.problem,
+    onCutOff: observers.metrics?.requests.slowReaders,
   });
   healthRoutes(api, readinessOf(core));
   if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.feedTold);

@@ -37,12 +37,13 @@ import type { Refusal } from "../audit/refusal.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
 import { transport, trustOf } from "../limits/transport.ts";
+import { boundAnswers, UnsentAnswers } from "../limits/unsent-answers.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
-import { type Access, clientCallerOf, grantOf, guard, type Verify } from "./guard.ts";
+import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./guard.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi.ts";
 import { problemPages } from "./problem-pages.ts";
@@ -51,7 +52,7 @@ import { type Admit, admitAddress, admitBy } from "./rate-limiting.ts";
 import { readJson } from "./reading.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
-import { createTurnstiles, inTurn, refuseCrowd, type Turnstiles } from "./taking-turns.ts";
+import { createTurnstiles, inTurn, refuseCrowd, refuseUnread, type Turnstiles, unread } from "./taking-turns.ts";
 import { refuseCodedBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
 import { AJV, readByTheSchemas } from "./validation.ts";
 
@@ -67,6 +68,10 @@ export interface ApiOptions {
   readonly refusesWork: () => string | undefined;
   /** How many requests are worked on at once, and how many wait. */
   readonly turnstiles?: Turnstiles;
+  /** What is kept for callers who do not read their answers. */
+  readonly answers?: UnsentAnswers;
+  /** Told of connections that were closed because their answers were read too slowly. */
+  readonly onCutOff?: ((count: number) => void) | undefined;
   /** Told of every refusal of authority. Nobody waits for it. */
   readonly onRefused?: (refusal: Refusal) => void;
   /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
@@ -95,6 +100,7 @@ const PATIENCE: Patience = { headersMs: 20_000, requestMs: 30_000, checkEveryMs:
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl, options.onProblem);
   const { patience = PATIENCE, trustedProxies = [], turnstiles = createTurnstiles() } = options;
+  const { answers = new UnsentAnswers(), onCutOff } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -152,7 +158,9 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   refuseUnsoundHeaders(api);
   refuseWhileClosing(api);
   paceRetries(api);
-  api.addHook("onRoute", (route) => prepareRoute(route, options, admit, turnstiles));
+  const { checkEveryMs } = patience;
+  boundAnswers(api, { answers, callerOf, refusal: unread, checkEveryMs, onCutOff });
+  api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...turnstiles, answers }));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
   await referencePage(api, options.authUrl);
@@ -199,7 +207,7 @@ function prepareRoute(
   route: RouteOptions,
   { verify, refusesWork, onRefused = () => {} }: ApiOptions,
   admit: Admit,
-  { reads, writes }: Turnstiles,
+  { reads, writes, answers }: Turnstiles & { readonly answers: UnsentAnswers },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
@@ -208,7 +216,7 @@ function prepareRoute(
   const hooks = [...(isWrite ? [refuseWork(refusesWork)] : []), entrance];
   if (route.config?.takesTurns !== false) {
     const turnstile = isWrite ? writes : reads;
-    hooks.push(refuseCrowd(turnstile));
+    hooks.push(refuseCrowd(turnstile), refuseUnread(answers));
     route.handler = inTurn(turnstile, route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];

@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
 import { Turnstile } from "../limits/turnstile.ts";
+import type { UnsentAnswers } from "../limits/unsent-answers.ts";
 import { callerOf } from "./guard.ts";
 import { type Problem, unavailable } from "./problems.ts";
 
@@ -50,6 +51,14 @@ export function refuseCrowd(turnstile: Turnstile): onRequestHookHandler {
   };
 }
 
+/** Refuses who has not read what was answered before, before more is read from the database for him. */
+export function refuseUnread(answers: UnsentAnswers): onRequestHookHandler {
+  return (request, _reply, done) => {
+    if (answers.hasRoomFor(callerOf(request))) done();
+    else done(unread());
+  };
+}
+
 /** The handler, when it is the caller's turn. */
 export function inTurn(turnstile: Turnstile, handler: RouteHandlerMethod): RouteHandlerMethod {
   return async function (request, reply) {
@@ -73,3 +82,5 @@ export function letOthersGo(request: FastifyRequest): void {
 }
 
 const crowded = (): Problem => unavailable("there is more work waiting than can be taken on");
+
+export const unread = (): Problem => unavailable("more answers are waiting to be read than can be kept");

@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Limited } from "../limits/rate-limiter.ts";
+import { whenOver } from "../limits/unanswered.ts";
 import { gauge } from "./gauge.ts";
 
 const SERVERS = ["api", "auth"] as const;
@@ -16,6 +17,7 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DEL
 /** Why a caller was sent away with 503, by how he is told. */
 const REASONS: readonly (readonly [said: RegExp, reason: string])[] = [
   [/shutting down/, "closing"],
+  [/to be read/, "unread"],
   [/database/, "database"],
   [/waiting|as many/, "full"],
   [/in time/, "late"],
@@ -26,6 +28,7 @@ export class RequestMetrics {
   readonly #unavailable: Counter<"reason">;
   readonly #limited: Counter<"rate" | "caller">;
   readonly #problems: Counter<"problem">;
+  readonly #cutOff: Counter<"why">;
   readonly #underWay: Record<ServerName, number> = { api: 0, auth: 0 };
 
   constructor(registry: Registry) {
@@ -39,7 +42,7 @@ export class RequestMetrics {
     });
     this.#unavailable = new Counter({
       name: "parbook_http_unavailable_total",
-      help: "Requests answered with 503, by reason. full: more comes in than is done; database: it is away or slow; late: 10 s were not enough.",
+      help: "Requests answered with 503, by reason. full: more comes in than is done; unread: callers do not read their answers; database: it is away or slow; late: 10 s were not enough.",
       labelNames: ["reason"],
       registers,
     });
@@ -53,6 +56,12 @@ export class RequestMetrics {
       name: "parbook_http_problems_total",
       help: "Problems answered by the API, by kind. A status stands for itself; 500 is a bug, and the log has it.",
       labelNames: ["problem"],
+      registers,
+    });
+    this.#cutOff = new Counter({
+      name: "parbook_http_connections_cut_off_total",
+      help: "Connections closed for what was done on them. slow_reader: an answer was read at less than 32 KiB a second.",
+      labelNames: ["why"],
       registers,
     });
     gauge(
@@ -72,7 +81,7 @@ export class RequestMetrics {
       const startedMs = performance.now();
       this.#underWay[name] += 1;
       // The end of the connection's part in it, answered or not.
-      reply.raw.once("close", () => {
+      whenOver(request.raw.socket, reply.raw, () => {
         this.#underWay[name] -= 1;
         const status = reply.raw.writableFinished ? reply.raw.statusCode : 0;
         this.#seconds.observe({ server: name, ...namesOf(request), status }, (performance.now() - startedMs) / 1_000);
@@ -85,6 +94,8 @@ export class RequestMetrics {
     this.#problems.inc({ problem: String(kind) });
     if (kind === 503) this.#unavailable.inc({ reason: REASONS.find(([said]) => said.test(message))?.[1] ?? "other" });
   };
+
+  readonly slowReaders = (count: number): void => this.#cutOff.inc({ why: "slow_reader" }, count);
 
   readonly limited = (limited: Limited): void => this.#limited.inc({ ...limited });
 }

@@ -1,0 +1,103 @@
+/** Callers who ask for much and do not read it, on real sockets. */
+import { connect, type Socket } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { until } from "../../test/support/until.ts";
+import { UnsentAnswers } from "../limits/unsent-answers.ts";
+
+let toy: ToyApi;
+let answers: UnsentAnswers;
+/** How often the database would have been asked. */
+let made: number;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await toy.close();
+});
+
+const MIB = 1024 * 1024;
+/** More than the buffers of two sockets hold. */
+const PAGE = "x".repeat(8 * MIB);
+const REQUEST = "GET /page HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\n\r\n";
+const UNREAD = problem(503, "Service Unavailable", "more answers are waiting to be read than can be kept", {
+  headers: { "retry-after": "1" },
+});
+
+async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecond?: number } = {}): Promise<void> {
+  const { mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1 } = bounds;
+  made = 0;
+  answers = new UnsentAnswers({ most: mostMib * MIB, graceMs, bytesPerSecond });
+  const addPages = (api: ToyApi["api"]): void => {
+    const page = async (): Promise<{ page: string }> => {
+      made += 1;
+      return { page: PAGE };
+    };
+    api.get("/page", { config: { scope: "transfer:read_transfer" }, schema: { hide: true } }, page);
+    api.get("/public-page", { config: { scope: "public" }, schema: { hide: true } }, page);
+  };
+  toy = await startToyApi(addPages, {
+    answers,
+    patience: { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 50 },
+  });
+}
+
+/** Sends requests and reads nothing. */
+function deaf(requests: string): Socket {
+  const { hostname, port } = new URL(toy.url);
+  const socket = connect(Number(port), hostname)
+    .on("error", () => {})
+    .pause();
+  socket.write(requests);
+  sockets.push(socket);
+  return socket;
+}
+
+const bytesWait = (pages: number) =>
+  until(`${pages} pages wait`, () => answers.bytes >= pages * PAGE.length && made >= pages);
+
+test("one who reads nothing has half of the room, then hears 503 before any work; others go on", async () => {
+  await start({ mostMib: 34 });
+  deaf(REQUEST);
+  await bytesWait(1);
+  deaf(REQUEST);
+  await bytesWait(2);
+  // The third would take more than is left: its page is made, for its size is not known before, and not sent.
+  expect(await ask(toy, "/page")).toEqual(UNREAD);
+  expect(made).toBe(3);
+  // Not the same caller: nobody is known here but the address.
+  const { status, body } = await ask(toy, "/public-page", { token: null });
+  expect([status, (body as { page: string }).page.length]).toEqual([200, PAGE.length]);
+  for (const socket of sockets) socket.destroy();
+  await until("nothing waits", () => answers.bytes === 0);
+  expect((await ask(toy, "/page")).status).toBe(200);
+});
+
+test("when the room is used up a request is refused before it costs anything, and small answers are not refused", async () => {
+  await start({ mostMib: 16.1 });
+  deaf(REQUEST);
+  await bytesWait(1);
+  answers.add("somebody else", 0.1 * MIB, () => {});
+  expect(await ask(toy, "/page")).toEqual(UNREAD);
+  expect(made).toBe(1);
+  expect((await ask(toy, "/v2/nothing")).status).toBe(404);
+});
+
+test("pages that wait behind one another on a connection count, and are forgotten with it", async () => {
+  await start();
+  const socket = deaf(REQUEST.repeat(3));
+  await bytesWait(3);
+  socket.destroy();
+  await until("nothing waits", () => answers.bytes === 0);
+});
+
+test("a connection that reads too slowly is closed, also when it reads a little all the time", async () => {
+  await start({ graceMs: 100, bytesPerSecond: 16 * MIB });
+  const trickling = deaf(REQUEST);
+  const timer = setInterval(() => trickling.read(1), 20);
+  await bytesWait(1);
+  await until("nothing waits", () => answers.bytes === 0);
+  clearInterval(timer);
+  trickling.resume();
+  await until("its end has come", () => trickling.closed || trickling.readableEnded);
+  expect(trickling.bytesRead).toBeLessThan(PAGE.length);
+});
