@@ -180,6 +180,8 @@ const CLEAR_KEYS =
 function logLane(log: Logger, event: LaneEvent): void {
   const { kind } = event;
   if (kind === "recovered") log.info({ ...event }, "the lane has recovered");
+  else if (kind === "warned")
+    log.warn({ ...event }, "the database warned: what became of the last batches is looked up");
   else if (kind === "command_failed") log.error({ error: event.error }, "a command failed: this is a bug");
   else if (kind === "database_away") log.warn({ kind, error: event.error }, "the database is away");
   else logFailedBatch(log, event);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { WrongSettings } from "../config/config.ts";
 import { notFound } from "../http/problems.ts";
-import { DatabaseAway } from "../postgres/database.ts";
+import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { Refused, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 
@@ -21,6 +21,15 @@ test("of a database that is away the innermost reason is told", () => {
   expect(failureOf(away).text).toBe(
     "the database cannot be reached (connect ECONNREFUSED ::1:5432): start it, or correct PARBOOK_DATABASE_URL",
   );
+});
+
+test("of a change whose outcome is unknown it is said to look before it is repeated", () => {
+  expect(failureOf(new OutcomeUnknown("the connection to the database was lost before it answered"))).toEqual({
+    text:
+      "it is not known whether this was done, so look before you repeat it: " +
+      "the connection to the database was lost before it answered",
+    exitCode: 1,
+  });
 });
 
 test("a file that cannot be used is named", () => {

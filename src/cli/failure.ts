@@ -6,7 +6,7 @@ import { StartRefusal } from "../core.ts";
 import { Problem } from "../http/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/key-encryption.ts";
-import { DatabaseAway, serverError } from "../postgres/database.ts";
+import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
 import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
 import { SchemaRefusal } from "../postgres/migrations.ts";
 import { NoDatabase } from "../provide-database.ts";
@@ -43,6 +43,9 @@ const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
 function sentenceOf(error: unknown): string {
   if (REFUSALS.some((refusal) => error instanceof refusal)) return (error as Error).message;
+  if (error instanceof OutcomeUnknown) {
+    return `it is not known whether this was done, so look before you repeat it: ${error.message}`;
+  }
   if (error instanceof DatabaseAway) {
     return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
   }

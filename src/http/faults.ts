@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
 import { part } from "../limits/parting.ts";
-import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
+import { DatabaseAway, OutcomeUnknown, tookTooLong } from "../postgres/database.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import { shownValue } from "./failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
@@ -35,6 +35,9 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
 function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
   if (thrown instanceof Problem) return thrown;
   if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
+  if (thrown instanceof OutcomeUnknown && request.method !== "GET") {
+    return unavailable("it is not known whether this was done: look before you repeat it", thrown);
+  }
   if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
   if (tookTooLong(thrown)) return unavailable("the database took too long", thrown);
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;

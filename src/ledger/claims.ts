@@ -1,5 +1,6 @@
 /** Whose a ref_id is: asked of the database, for commands that may be repeating something that was done before. */
 import type { Queryable } from "../postgres/database.ts";
+import { COMMITTED_BEHIND } from "../postgres/durability.ts";
 import type { Clock } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import type { Deciding } from "./deciding.ts";
@@ -65,14 +66,17 @@ export class Refs {
   }
 }
 
-/** Which record has each of these ref_ids; those that are free are missing from the answer. */
+/**
+ * Which record has each of these ref_ids, durably; those that are free are missing from the answer. However many are found
+ * at once, one commit is waited for.
+ */
 async function findClaims(
   database: Queryable,
   claims: readonly Pick<Claim, "customerId" | "kind" | "refId">[],
 ): Promise<Map<string, Uuid>> {
   if (claims.length === 0) return new Map();
   const rows = await database.rows<{ customer_id: Uuid; kind: ClaimKind; ref_id: string; id: Uuid }>(
-    `select c.customer_id, c.kind, c.ref_id, c.id
+    `select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND}
        from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
          on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`,
     [claims.map((claim) => claim.customerId), claims.map((claim) => claim.kind), claims.map((claim) => claim.refId)],

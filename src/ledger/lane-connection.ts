@@ -32,14 +32,17 @@ export const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', t
 export class LaneConnection {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #onLost: () => void;
+  readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
   #client: pg.Client | undefined;
   /** The database's clock less ours. */
   #skewMs = 0;
 
-  /** `onLost` is told when an open connection broke, not when it was dropped or closed. */
-  constructor(database: Database, clock: Clock, onLost: () => void) {
+  /**
+   * `onLost` is told when an open connection broke, not when it was dropped or closed. It is broken off at any warning:
+   * after that no batch that is under way on it counts as answered.
+   */
+  constructor(database: Database, clock: Clock, onLost: (warning?: string) => void) {
     this.#database = database;
     this.#clock = clock;
     this.#onLost = onLost;
@@ -57,6 +60,8 @@ export class LaneConnection {
     });
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
+    // PostgreSQL warns, before it answers, of a commit that was not waited for until the standby had it.
+    client.on("notice", ({ message }) => this.#lost(client, message));
     this.#client = client;
     try {
       this.#skewMs = await skewOf(client, this.#clock);
@@ -89,10 +94,10 @@ export class LaneConnection {
     await client?.end().catch(() => undefined);
   }
 
-  #lost(client: pg.Client): void {
+  #lost(client: pg.Client, warning?: string): void {
     if (this.#client !== client) return;
     this.drop();
-    this.#onLost();
+    this.#onLost(warning);
   }
 }
 

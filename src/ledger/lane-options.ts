@@ -64,6 +64,7 @@ export type LaneState = "closed" | "running" | "locking" | "recovering";
 export type LaneEvent =
   | { readonly kind: "batch_failed"; readonly slot: number; readonly n: bigint; readonly error: Error }
   | { readonly kind: "database_away"; readonly error: Error }
+  | { readonly kind: "warned"; readonly slot: number; readonly warning: string }
   | {
       readonly kind: "recovered";
       readonly slot: number;

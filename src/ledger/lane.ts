@@ -85,7 +85,7 @@ export class Lane {
     this.#log = options.log;
     this.#onCommitted = options.onCommitted ?? (() => undefined);
     this.#bounds = { ...BOUNDS, ...options.bounds };
-    this.#connection = new LaneConnection(options.database, options.clock, () => this.#connectionLost());
+    this.#connection = new LaneConnection(options.database, options.clock, (warning) => this.#connectionLost(warning));
     this.#slot = new Slot(options.database, options.clock, options.holder, this.#bounds.leaseMs);
     this.#inside = new Inside(this.#bounds.inside, this.#bounds.insidePerCustomer);
     this.#deciding = new Deciding(this.#bounds.remembered);
@@ -375,7 +375,8 @@ export class Lane {
 
   // Keeping going ----------------------------------------------------------------------------------------------------
 
-  #connectionLost(): void {
+  #connectionLost(warning: string | undefined): void {
+    if (warning !== undefined) this.#log({ kind: "warned", slot: this.#slot.number, warning });
     // While locking, nothing is under way on it; `#resume` will find it gone.
     if (this.#state === "running") this.#recover();
   }

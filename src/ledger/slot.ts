@@ -3,6 +3,7 @@
  * out for good is the chain: a batch commits only on the predecessor that it was decided on.
  */
 import { type Database, type Queryable, serverError } from "../postgres/database.ts";
+import { COMMITTED_BEHIND } from "../postgres/durability.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
 import { type Clock, formatInstant } from "../std/clock.ts";
 import { linkHash, NO_HASH, voidHash } from "./batch.ts";
@@ -64,8 +65,8 @@ export class Slot {
   }
 
   /**
-   * Whether a batch of ours has committed, for good: if not, its number is now void and it never can. The next batch
-   * goes behind what is found. When the number is somebody else's, so is the slot, and another one is taken.
+   * Whether a batch of ours has committed, for good: if not, its number is now void and it never can; if so, it is as
+   * durable as what is answered without a question. The next batch goes behind what is found. When the number is somebody else's, so is the slot, and another one is taken.
    */
   async hasCommitted(link: Link): Promise<boolean> {
     // Asked before: the slot was found to be somebody else's, and the database went away while another was taken.
@@ -118,8 +119,9 @@ export class Slot {
 
   /**
    * Takes the number behind `head` for nothing. It waits for a transaction that has inserted the number and is not yet
-   * over, so the answer is final: voided, and whatever was sent under that number can never commit; or taken, and the
-   * hash tells by whom. `broken`: `head` itself is not in the database.
+   * over, so the answer is final: voided, and whatever was sent under that number can never commit; or taken, durably, and
+   * the hash tells by whom. When the void itself may not be durable, this throws, and the next attempt finds the number
+   * taken by no batch of ours. `broken`: `head` itself is not in the database.
    */
   async #voidNext(
     head: Head,
@@ -139,10 +141,10 @@ export class Slot {
       if (serverError(error)?.constraint === "chain_broken") return { kind: "broken" };
       throw error;
     }
-    const [row] = await this.#database.rows<{ hash: Buffer }>("select hash from batch where slot = $1 and n = $2", [
-      this.#number,
-      n,
-    ]);
+    const [row] = await this.#database.rows<{ hash: Buffer }>(
+      `select hash, ${COMMITTED_BEHIND} from batch where slot = $1 and n = $2`,
+      [this.#number, n],
+    );
     return row === undefined ? { kind: "broken" } : { kind: "taken", hash: row.hash };
   }
 }

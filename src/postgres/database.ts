@@ -12,9 +12,18 @@ export interface Queryable {
   rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** The database could not be reached, or said that it cannot serve now. Nothing is known of what was under way. */
+/** The database could not be reached, or said that it cannot serve now. */
 export class DatabaseAway extends Error {
-  override readonly name = "DatabaseAway";
+  override readonly name: string = "DatabaseAway";
+}
+
+/**
+ * Nobody knows whether a transaction was committed for good: the connection was lost before its commit was answered, or a
+ * warning came with the answer. PostgreSQL commits on its own when the wait for a synchronous standby is interrupted, and
+ * says so in a warning: the change is visible, and is gone if that standby takes over.
+ */
+export class OutcomeUnknown extends DatabaseAway {
+  override readonly name = "OutcomeUnknown";
 }
 
 const TIMESTAMPTZ = 1184;
@@ -67,6 +76,9 @@ export class Database implements Queryable {
       // A network that swallows everything sends no error: past this the server would have spoken.
       query_timeout: 20_000,
     });
+    // A connection that breaks between two statements says so by an event, which would end the process if nobody
+    // listened. The next statement finds out.
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
     this.#pool.on("error", (error) => {
       // Who closes is not told of connections that end.
       if (!this.#pool.ending) options.onIdleError(error);
@@ -74,35 +86,21 @@ export class Database implements Queryable {
   }
 
   async rows<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    try {
-      const result = await this.#pool.query(text, values as unknown[]);
-      return result.rows as Row[];
-    } catch (error) {
-      throw asFault(error);
-    }
+    return this.#withClient(async (client) => (await commit<Row & object>(client, text, values)).rows);
   }
 
   /**
    * Runs `work` in one READ COMMITTED transaction on a connection of its own. When this answers, the commit is
    * durable. `any time`: its statements are not broken off for taking long, as a migration's may. A COMMIT that
    * PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
+   *
+   * @throws OutcomeUnknown when the commit was sent and may or may not be durable.
    */
   async transaction<Value>(
     work: (transaction: Queryable) => Promise<Value>,
     takes: "seconds" | "any time" = "seconds",
   ): Promise<Value> {
-    let client: pg.PoolClient;
-    try {
-      client = await this.#pool.connect();
-    } catch (error) {
-      throw asFault(error);
-    }
-    let broken: Error | undefined;
-    // A connection that breaks between two statements says so by an event, which would end the process if nobody
-    // listened. The next statement finds out.
-    const ignore = (): void => undefined;
-    client.on("error", ignore);
-    try {
+    return this.#withClient(async (client) => {
       await client.query("begin");
       if (takes === "any time") await client.query("set local statement_timeout = 0");
       const timeout = takes === "any time" ? { query_timeout: FOREVER_MS } : {};
@@ -110,15 +108,27 @@ export class Database implements Queryable {
         rows: async <Row>(text: string, values: readonly unknown[] = []) =>
           (await client.query({ text, values: values as unknown[], ...timeout })).rows as Row[],
       });
-      const ended = await client.query("commit");
+      const ended = await commit(client, "commit");
       assert(ended.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended.command}`);
       return value;
+    });
+  }
+
+  async #withClient<Value>(work: (client: pg.PoolClient) => Promise<Value>): Promise<Value> {
+    let client: pg.PoolClient;
+    try {
+      client = await this.#pool.connect();
+    } catch (error) {
+      throw asFault(error);
+    }
+    let broken: Error | undefined;
+    try {
+      return await work(client);
     } catch (error) {
       // A connection is not used again after a failure: what state it is in is not worth reasoning about.
       broken = asFault(error);
       throw broken;
     } finally {
-      client.off("error", ignore);
       client.release(broken);
     }
   }
@@ -148,6 +158,31 @@ export class Database implements Queryable {
   }
 }
 
+/**
+ * Runs a statement that ends its transaction. A warning makes its outcome unknown, whatever its code: a cancelled wait for
+ * the standby has that of every warning (01000).
+ */
+async function commit<Row extends object>(
+  client: pg.PoolClient,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<pg.QueryResult<Row>> {
+  const warnings: string[] = [];
+  const note = ({ message = "" }: { readonly message?: string | undefined }): void => void warnings.push(message);
+  client.on("notice", note);
+  try {
+    const result = await client.query<Row>(text, values as unknown[]);
+    if (warnings[0] !== undefined) throw new OutcomeUnknown(`the database warned: ${warnings[0]}`);
+    return result;
+  } catch (error) {
+    const fault = asFault(error);
+    const isUnknown = fault instanceof DatabaseAway && !(fault instanceof OutcomeUnknown);
+    throw isUnknown ? new OutcomeUnknown("the connection to the database was lost before it answered", fault) : fault;
+  } finally {
+    client.off("notice", note);
+  }
+}
+
 /** An optional time as a value of a statement. */
 export function sqlTime(instant: Instant | undefined): Date | null {
   return instant === undefined ? null : new Date(instant);
@@ -174,6 +209,7 @@ export function tookTooLong(error: unknown): boolean {
  * that is going down or coming up, 25006 a primary that has become a standby.
  */
 export function asFault(error: unknown): Error {
+  if (error instanceof DatabaseAway) return error;
   const sent = serverError(error);
   const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P|25006)/.test(sent.code);
   if (!away) return error instanceof Error ? error : new Error(String(error));
@@ -182,7 +218,6 @@ export function asFault(error: unknown): Error {
 
 function isFromOutside(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof DatabaseAway) return true;
   // Our own beliefs and mistakes in code must not look like weather.
   return error.name === "Error" || error.name === "AggregateError";
 }

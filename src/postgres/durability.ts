@@ -1,6 +1,18 @@
 /** What the database must be for its commits to be worth an answer, and what the service's role must not be able to do. */
 import type { Queryable } from "./database.ts";
 
+/**
+ * A column for a look-up whose answer is told as "it has happened": when a row is found, the look-up is a transaction that
+ * writes, and so commits behind the one that wrote the row. Once it is answered without a warning, a synchronous standby
+ * has both. Without this the row may be one that PostgreSQL committed on its own, because the wait for the standby was
+ * interrupted. A look-up that finds nothing writes nothing.
+ *
+ * What is written is a message in the log that nobody reads. The lock is held until the standby has answered: while it
+ * does not, one server process waits for it and the others give up, so that they do not use up all connections.
+ */
+export const COMMITTED_BEHIND = `(select pg_logical_emit_message(true, 'parbook', '') is not null
+   from pg_advisory_xact_lock(hashtext('parbook committed behind'))) as committed_behind`;
+
 /** Sentences that name each setting under which something that was answered could be lost. Empty when all is well. */
 export async function findWeakSettings(database: Queryable): Promise<string[]> {
   const rows = await database.rows<{ name: string; setting: string }>(

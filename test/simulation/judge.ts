@@ -117,11 +117,17 @@ export class Judge {
   }
 
   /** What was answered is in the tables now. */
-  #checkDone({ number, wish }: Ask, value: object, askedAt: number): void {
+  #checkDone(ask: Ask, value: object, askedAt: number): void {
+    const { number, wish, ref } = ask;
+    if (ref !== undefined) this.#checkReplicated(ask, "claim", `${ref.customerId}/${ref.kind}/${ref.refId}`);
     const { tables } = this.#postgres;
     const { id, profileId } = value as { readonly id: string; readonly profileId: string };
-    const stored = (table: string): Row =>
-      must(tables.get(table, `${profileId}/${id}`), `what ask ${number} was told is in ${table}`);
+    const stored = (table: string): Row => {
+      const key = `${profileId}/${id}`;
+      // What has happened to an order or a conversion since may not be there yet.
+      if (table === "transfer") this.#checkReplicated(ask, table, key);
+      return must(tables.get(table, key), `what ask ${ask.number} was told is in ${table}`);
+    };
     const isAs = (read: object): void => {
       const same = (one: object) => JSON.stringify(one, (_, each) => (typeof each === "bigint" ? String(each) : each));
       const told = { ...read, ...value, seq: undefined };
@@ -168,9 +174,16 @@ export class Judge {
     return states.some((row) => row?.status === status);
   }
 
-  #checkExists({ number, ref }: Ask, id: string): void {
+  /** If the server is lost, its standby has what was answered. */
+  #checkReplicated({ number }: Ask, table: string, key: string): void {
+    law(this.#postgres.isReplicated(table, key), `the standby has what ask ${number} was told: ${table} ${key}`);
+  }
+
+  #checkExists(ask: Ask, id: string): void {
+    const { number, ref } = ask;
     const name = ref && `${ref.customerId}/${ref.kind}/${ref.refId}`;
     law(name !== undefined, `ask ${number} has a ref_id`);
+    this.#checkReplicated(ask, "claim", name);
     law(this.#postgres.tables.get("claim", name)?.id === id, `the ref_id of ask ${number} is that of ${id}`);
     law(this.#model.effects.get(number) === id, `ask ${number} has had its effect, ${id}`);
   }

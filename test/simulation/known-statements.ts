@@ -4,6 +4,7 @@
  * `conformance.test.ts`.
  */
 import { LOCKING_SETTINGS } from "../../src/ledger/lane-connection.ts";
+import { COMMITTED_BEHIND } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
@@ -73,22 +74,24 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     };
     return (await insertRow(run, "batch", row, true)) ? [{ "?column?": 1 }] : [];
   },
-  "select hash from batch where slot = $1 and n = $2": ({ tables }, [slot, n]) => {
-    const row = tables.get("batch", `${slot}/${n}`);
-    return row === undefined ? [] : [pick(row, "hash")];
+  [`select hash, ${COMMITTED_BEHIND} from batch where slot = $1 and n = $2`]: async (run, [slot, n]) => {
+    const row = run.tables.get("batch", `${slot}/${n}`);
+    return behind(run, row === undefined ? [] : [pick(row, "hash")]);
   },
 
   // ledger/claims.ts
-  [`select c.customer_id, c.kind, c.ref_id, c.id
+  [`select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND}
       from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
-        on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: (
-    { tables },
+        on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: async (
+    run,
     [customers, kinds, refs],
-  ) =>
-    (customers as string[]).flatMap((customer, i) => {
-      const row = tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
+  ) => {
+    const found = (customers as string[]).flatMap((customer, i) => {
+      const row = run.tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
       return row === undefined ? [] : [pick(row, "customer_id, kind, ref_id, id")];
-    }),
+    });
+    return behind(run, found);
+  },
 
   // customers/profiles-store.ts
   [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>
@@ -116,6 +119,12 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .slice(0, Number(limit))
       .map((row) => pick(row, CONVERSION)),
 };
+
+/** What a look-up has found, with `COMMITTED_BEHIND` beside it. */
+async function behind(run: Run, found: readonly Row[]): Promise<Row[]> {
+  if (found.length > 0) await run.writeMessage();
+  return found.map((row) => ({ ...row, committed_behind: true }));
+}
 
 async function changeLease(
   run: Run,

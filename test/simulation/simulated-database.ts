@@ -3,7 +3,7 @@
  * and swallows as the seed has it. The connection of a process that was killed never answers again.
  */
 import type pg from "pg";
-import { asFault, type Database, type Queryable } from "../../src/postgres/database.ts";
+import { asFault, type Database, OutcomeUnknown, type Queryable } from "../../src/postgres/database.ts";
 import { assert } from "../../src/std/assert.ts";
 import { Session, type SimulatedPostgres } from "./simulated-postgres.ts";
 import type { Row } from "./tables.ts";
@@ -56,6 +56,8 @@ class Line {
   readonly #session: Session;
   readonly #pending = new Set<Pending>();
   readonly #listeners: (() => void)[] = [];
+  readonly #warningListeners: (() => void)[] = [];
+  #hasWarned = false;
   #broken: Error | undefined;
   #isSilent = false;
   /** Messages arrive, and are answered, in their order. */
@@ -70,6 +72,14 @@ class Line {
 
   onBroken(tell: () => void): void {
     this.#listeners.push(tell);
+  }
+
+  onWarning(tell: () => void): void {
+    this.#warningListeners.push(tell);
+  }
+
+  expectNoWarning(): void {
+    if (this.#hasWarned) throw new OutcomeUnknown("the database warned: canceling wait for synchronous replication");
   }
 
   send(text: string, values: readonly unknown[]): Promise<Row[]> {
@@ -107,7 +117,7 @@ class Line {
   }
 
   #answering(pending: Pending, { kind }: Fate) {
-    return (result: Row[] | Error): void => {
+    return (result: Row[] | Error, isWarned: boolean): void => {
       if (kind === "unheard") {
         this.#session.hangUp();
         this.#breakSoon("read ECONNRESET");
@@ -118,10 +128,16 @@ class Line {
       this.#lastAnswer = at;
       time.afterFor(this.#database.process, at - time.now, () => {
         if (!this.#pending.delete(pending)) return;
+        if (isWarned) this.#warn();
         if (result instanceof Error) pending.reject(result);
         else pending.resolve(result);
       });
     };
+  }
+
+  #warn(): void {
+    this.#hasWarned = true;
+    for (const tell of this.#warningListeners) tell();
   }
 
   #breakSoon(why: string): void {
@@ -167,7 +183,9 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "transaction" 
     try {
       const line = await this.#open(POOL);
       try {
-        return (await withTimeout(line.send(text, values))) as Value[];
+        const rows = await withTimeout(line.send(text, values));
+        line.expectNoWarning();
+        return rows as Value[];
       } finally {
         line.destroy();
       }
@@ -187,6 +205,7 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "transaction" 
         rows: async <One>(text: string, values?: readonly unknown[]) => (await send(text, values)) as One[],
       });
       const [ended] = await send("commit");
+      line.expectNoWarning();
       assert(ended?.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended?.command}`);
       return value;
     } catch (error) {
@@ -205,8 +224,10 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "transaction" 
       throw asFault(error);
     }
     const client = {
-      on: (event: string, tell: () => void) => {
+      on: (event: string, listener: (notice: { readonly message?: string }) => void) => {
+        const tell = () => listener({ message: "canceling wait for synchronous replication due to user request" });
         if (event === "end") line.onBroken(tell);
+        if (event === "notice") line.onWarning(tell);
       },
       query: async (statement: ClientStatement) => {
         const answer = line.send(statement.text, statement.values ?? []);

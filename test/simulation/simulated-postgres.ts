@@ -28,6 +28,8 @@ export interface Pace {
   executeMs(): number;
   commitMs(): number;
   isFlushedAtCrash(): boolean;
+  /** Whether the wait for the standby is broken off: what was committed is visible, and the standby may lack it. */
+  isInterrupted(): boolean;
 }
 
 export interface SessionSettings {
@@ -40,7 +42,12 @@ export interface SessionSettings {
 class Transaction implements Holder {
   waitsFor: string | undefined;
   readonly writes: Write[] = [];
+  hasMessage = false;
   pages: Row[] = [];
+
+  get isWriting(): boolean {
+    return this.hasMessage || this.writes.length > 0;
+  }
 }
 
 export class SimulatedPostgres {
@@ -49,6 +56,10 @@ export class SimulatedPostgres {
   readonly locks: RowLocks;
   readonly pace: Pace;
   isUp = true;
+  /** The last commit of each row, by table and key; and the last commit that the standby has, with all before it. */
+  readonly #committed = new Map<string, number>();
+  #commits = 0;
+  #replicated = 0;
   readonly sessions = new Set<Session>();
   readonly #listeners: ((commit: Commit) => void)[] = [];
   /** Told of every transaction, in the order of their ends. */
@@ -86,7 +97,16 @@ export class SimulatedPostgres {
     }
   }
 
-  apply(transaction: Transaction, by: string): void {
+  /** Whether the standby has what stands in this row. */
+  isReplicated(table: string, key: string): boolean {
+    return (this.#committed.get(`${table}/${key}`) ?? 0) <= this.#replicated;
+  }
+
+  /** `isReplicated`: the standby had it before anybody saw it. */
+  apply(transaction: Transaction, by: string, isReplicated: boolean): void {
+    if (transaction.isWriting) this.#commits += 1;
+    for (const { table, key } of transaction.writes) this.#committed.set(`${table}/${key}`, this.#commits);
+    if (transaction.isWriting && isReplicated) this.#replicated = this.#commits;
     const changes = transaction.writes.map((write) => ({ ...write, before: this.tables.get(write.table, write.key) }));
     for (const write of transaction.writes) this.tables.apply(write);
     this.locks.release(transaction);
@@ -97,7 +117,8 @@ export class SimulatedPostgres {
 interface Message {
   readonly text: string;
   readonly values: readonly unknown[];
-  readonly answer: (result: Row[] | Error) => void;
+  /** `isWarned`: a warning came before the answer. */
+  readonly answer: (result: Row[] | Error, isWarned: boolean) => void;
 }
 
 /** One backend. It is not told that its client has gone before it has done all that was sent. */
@@ -113,6 +134,7 @@ export class Session {
   #isOver = false;
   #isHungUp = false;
   #isCommitting = false;
+  #isWarned = false;
   #told: Message[] = [];
   #idle: Timer | undefined;
   #onKilled: () => void = () => undefined;
@@ -141,13 +163,13 @@ export class Session {
     if (!this.#isServing) this.#end();
   }
 
-  /** The server ends it, whatever it is doing. A commit that is under way may be durable. */
+  /** The server ends it, whatever it is doing. A commit that is under way may be there, but not on the standby. */
   kill(): void {
     if (this.#isOver) return;
     const transaction = this.#transaction;
     if (transaction !== undefined && this.#isCommitting && this.#postgres.pace.isFlushedAtCrash()) {
       this.#transaction = undefined;
-      this.#postgres.apply(transaction, this.#settings.client);
+      this.#postgres.apply(transaction, this.#settings.client, false);
       this.#tell();
     }
     this.#end();
@@ -168,7 +190,8 @@ export class Session {
       const result = await this.#execute(next);
       if (this.#isOver) return;
       if (!this.#isExplicit) this.#tell();
-      next.answer(result);
+      next.answer(result, this.#isWarned);
+      this.#isWarned = false;
     }
     this.#isServing = false;
     if (this.#isHungUp) this.#end();
@@ -214,14 +237,15 @@ export class Session {
   async #commit(): Promise<void> {
     const transaction = this.#transaction;
     if (transaction === undefined) return;
-    if (transaction.writes.length > 0) {
+    if (transaction.isWriting) {
       this.#isCommitting = true;
       await this.#postgres.time.pause(this.#postgres.pace.commitMs());
       this.#isCommitting = false;
     }
     if (this.#transaction !== transaction) return;
     this.#transaction = undefined;
-    this.#postgres.apply(transaction, this.#settings.client);
+    this.#isWarned = transaction.isWriting && this.#postgres.pace.isInterrupted();
+    this.#postgres.apply(transaction, this.#settings.client, !this.#isWarned);
   }
 
   #rollBack(): void {
@@ -252,6 +276,10 @@ export class Session {
       },
       remove: (table, row) => {
         transaction.writes.push({ table, key: keyOfRow(table, row), row: undefined, writtenAt: time.now });
+      },
+      writeMessage: async () => {
+        await locks.take(transaction, "advisory", "exclusive", mostMs);
+        transaction.hasMessage = true;
       },
       declare: (rows) => {
         transaction.pages = rows;

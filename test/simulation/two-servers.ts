@@ -41,7 +41,7 @@ export class TwinServer implements Server {
   readonly postgres: SimulatedPostgres;
 
   constructor() {
-    const pace = { executeMs: () => 0, commitMs: () => 0, isFlushedAtCrash: () => true };
+    const pace = { executeMs: () => 0, commitMs: () => 0, isFlushedAtCrash: () => true, isInterrupted: () => false };
     this.postgres = new SimulatedPostgres(this.time, pace, (error) => {
       throw error;
     });

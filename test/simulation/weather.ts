@@ -26,6 +26,8 @@ export class Weather implements Network, Pace {
   /** Of so many messages one fails. */
   readonly #oneFailsOf: number;
   readonly #oneCommitIsSlowOf: number;
+  /** Of so many commits one is not waited for until the standby has it; 0: all are. */
+  readonly #oneIsInterruptedOf: number;
   readonly #latencyMs: number;
   readonly disasters: readonly Disaster[];
   isCalm = true;
@@ -37,6 +39,7 @@ export class Weather implements Network, Pace {
     this.#oneCommitIsSlowOf = random(3) === 0 ? 5 + random(50) : 0;
     this.#latencyMs = [0.2, 1, 5, 30][random(4)] ?? 1;
     this.disasters = DISASTERS.filter(() => random(2) === 0);
+    this.#oneIsInterruptedOf = random(3) === 0 ? 5 + random(100) : 0;
   }
 
   /** What can go wrong, in words. */
@@ -46,7 +49,9 @@ export class Weather implements Network, Pace {
       this.#failures.length === 0
         ? "no message fails"
         : `one message of ${this.#oneFailsOf} ${this.#failures.join(" or ")}`;
-    return `latency ${this.#latencyMs} ms, ${failures}${slow}; ${this.disasters.join(", ") || "no disasters"}`;
+    const few = this.#oneIsInterruptedOf;
+    const interrupted = few === 0 ? "" : `, one commit of ${few} not waited for`;
+    return `latency ${this.#latencyMs} ms, ${failures}${slow}${interrupted}; ${this.disasters.join(", ") || "no disasters"}`;
   }
 
   chance(): number {
@@ -71,6 +76,10 @@ export class Weather implements Network, Pace {
   commitMs(): number {
     const isSlow = !this.isCalm && this.#oneCommitIsSlowOf > 0 && this.#random(this.#oneCommitIsSlowOf) === 0;
     return isSlow ? this.#random(8_000) : 0.5 + 4 * this.chance();
+  }
+
+  isInterrupted(): boolean {
+    return !this.isCalm && this.#oneIsInterruptedOf > 0 && this.#random(this.#oneIsInterruptedOf) === 0;
   }
 
   isFlushedAtCrash(): boolean {

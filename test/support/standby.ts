@@ -1,0 +1,152 @@
+/**
+ * A PostgreSQL 15 of Debian with a synchronous standby, for tests that cancel, end and lose servers. Both run on sockets in
+ * a directory of their own, and nobody else's server is touched.
+ */
+import { access, appendFile, chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ClientConfig } from "pg";
+import { pino } from "pino";
+import type { TestContext } from "vitest";
+import { migrateAs } from "../../src/core.ts";
+import { Database } from "../../src/postgres/database.ts";
+import { chooseServerUser } from "../../src/postgres/embedded/cluster.ts";
+import { runProgram } from "../../src/postgres/embedded/program.ts";
+import { required } from "./required.ts";
+import { until } from "./until.ts";
+
+const PROGRAMS = "/usr/lib/postgresql/15/bin";
+
+/** The servers by their ports: both have their socket in the same directory. */
+const PORTS = { primary: 5432, standby: 5433 } as const;
+type Server = keyof typeof PORTS;
+
+/** How a commit that waits for the standby is interrupted. After the last two the primary runs again. */
+export const BLOWS = ["cancel", "terminate", "fast restart", "immediate restart"] as const;
+export type Blow = (typeof BLOWS)[number];
+
+export interface Pair {
+  /** How the service connects. */
+  connection(server?: Server): ClientConfig;
+  /** A pool as the service's role; closed with the pair. */
+  database(server?: Server): Database;
+  /** A pool as the owner of the tables; closed with the pair. */
+  owner(server?: Server): Database;
+  stopStandby(): Promise<void>;
+  startStandby(): Promise<void>;
+  /** Commits that wait for the standby, by the ids of their server processes. */
+  waiting(): Promise<number[]>;
+  /** Waits until a commit waits for the standby that is not among these, and answers all that do. */
+  untilWaiting(but?: readonly number[]): Promise<number[]>;
+  strike(blow: Blow): Promise<void>;
+  /** The primary is lost for good, and the standby takes its place. */
+  failOver(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Skips the test where the programs are missing. */
+export async function needsStandby(context: TestContext): Promise<void> {
+  const isThere = await access(join(PROGRAMS, "pg_basebackup")).then(
+    () => true,
+    () => false,
+  );
+  required(context, isThere ? undefined : `there is no PostgreSQL in ${PROGRAMS}: apt-get install postgresql-15`);
+}
+
+/** A pair with a migrated database, whose standby every commit waits for. */
+export async function startPair(): Promise<Pair> {
+  const place = await mkdtemp(join(tmpdir(), "parbook-pair-"));
+  await chmod(place, 0o755);
+  const user = await chooseServerUser(place, false);
+  if (user !== undefined) await chown(place, user.uid, user.gid);
+  const run = async (script: string): Promise<string> => {
+    const surroundings = `export PATH=${PROGRAMS}:$PATH PGHOST=${place} PGUSER=postgres PGPORT=${PORTS.primary}\n`;
+    const { succeeded, output } = await runProgram("/bin/sh", ["-ec", surroundings + script], {
+      directory: place,
+      user,
+    });
+    if (!succeeded) throw new Error(`${script} failed: ${output}`);
+    return output.trim();
+  };
+  const pools: Database[] = [];
+  const connection = (server: Server, as: string, database = "parbook"): ClientConfig => {
+    return { host: place, port: PORTS[server], user: as, database };
+  };
+  const open = (server: Server, as: string, database?: string): Database => {
+    const own = connection(server, as, database);
+    const pool = new Database({ connection: own, maxConnections: 8, onIdleError: () => undefined });
+    pools.push(pool);
+    return pool;
+  };
+  const start = (server: Server): Promise<string> => run(`pg_ctl -D ${server} -l ${server}.log -w start`);
+  const close = async (): Promise<void> => {
+    for (const server of ["primary", "standby"]) {
+      await run(`pg_ctl -D ${server} -m immediate stop`).catch(() => undefined);
+    }
+    for (const pool of pools) await pool.close();
+    await rm(place, { recursive: true, force: true, maxRetries: 10 });
+  };
+  try {
+    await run("initdb -D primary -U postgres -A trust --no-sync -E UTF8 --locale=C.UTF-8");
+    // Servers are killed here, and never the machine.
+    const settings = `unix_socket_directories = '${place}'\nlisten_addresses = ''\nfsync = off\n`;
+    await appendFile(join(place, "primary", "postgresql.conf"), settings);
+    await start("primary");
+    await run("psql -qc 'create role parbook_owner login' -c 'create role parbook login'");
+    await run("psql -qc 'create database parbook owner parbook_owner'");
+    await migrateAs(open("primary", "parbook_owner"), "parbook", pino({ level: "silent" }));
+    await run("pg_basebackup -D standby -R -c fast --no-sync");
+    const standby = `port = ${PORTS.standby}\ncluster_name = 'standby'\nsynchronous_standby_names = ''\n`;
+    await appendFile(join(place, "standby", "postgresql.conf"), standby);
+    await start("standby");
+    await run(`psql -qc "alter system set synchronous_standby_names = 'ANY 1 (standby)'" -c "select pg_reload_conf()"`);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const admin = open("primary", "postgres", "postgres");
+  const waiting = async (): Promise<number[]> => {
+    const rows = await admin.rows<{ pid: number }>("select pid from pg_stat_activity where wait_event = 'SyncRep'");
+    return rows.map(({ pid }) => pid);
+  };
+  const isSynchronous = async (): Promise<boolean> => {
+    const found = await admin.rows("select 1 from pg_stat_replication where sync_state = 'quorum'");
+    return found.length === 1;
+  };
+  const end = (how: "cancel" | "terminate") =>
+    admin.rows(`select pg_${how}_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`);
+  await until("the standby is synchronous", isSynchronous);
+  return {
+    connection: (server = "primary") => connection(server, "parbook"),
+    database: (server = "primary") => open(server, "parbook"),
+    owner: (server = "primary") => open(server, "parbook_owner"),
+    stopStandby: async () => {
+      await run("pg_ctl -D standby -m immediate stop");
+      await until("the standby is gone", async () => !(await isSynchronous()));
+    },
+    startStandby: async () => {
+      if (!(await isSynchronous())) await start("standby");
+      await until("the standby is synchronous", isSynchronous);
+    },
+    waiting,
+    untilWaiting: async (but = []) => {
+      let now: number[] = [];
+      await until("another commit waits for the standby", async () => {
+        // A server that starts just now is asked again.
+        now = await waiting().catch(() => []);
+        return now.some((pid) => !but.includes(pid));
+      });
+      return now;
+    },
+    strike: async (blow) => {
+      if (blow === "cancel" || blow === "terminate") await end(blow);
+      else await run(`pg_ctl -D primary -l primary.log -m ${blow.split(" ")[0]} -w restart`);
+    },
+    failOver: async () => {
+      const pid = Number((await readFile(join(place, "primary", "postmaster.pid"), "utf8")).split("\n")[0]);
+      process.kill(pid, "SIGKILL");
+      await run("pg_ctl -D standby -w promote");
+    },
+    close,
+  };
+}
