@@ -34,6 +34,8 @@ import {
   type RouteOptions,
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
+import { ignoreWhatFollows } from "../limits/last-request.ts";
+import { TrackedResponse } from "../limits/last-response.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
 import { transport, trustOf } from "../limits/transport.ts";
@@ -43,6 +45,7 @@ import type { Network } from "../std/network.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
+import { MaybeHandshake } from "./feeds/upgrade.ts";
 import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./guard.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi.ts";
@@ -114,6 +117,8 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     // Room for a hundred values in each of several repeatable filters.
     ...transport(
       {
+        IncomingMessage: MaybeHandshake,
+        ServerResponse: TrackedResponse,
         maxHeaderSize: 65_536,
         headersTimeout: patience.headersMs,
         connectionsCheckingInterval: patience.checkEveryMs,
@@ -152,6 +157,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       return clientCallerOf(this);
     },
   });
+  ignoreWhatFollows(api);
   options.watch?.(api);
   const admit = admitBy(options.limiter);
   refuseUnknownRoutes(api, options.baseUrl, admit);

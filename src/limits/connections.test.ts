@@ -68,13 +68,6 @@ test("one address has a quarter of all, so that there is room for others; who le
   expect(arrive(server, "203.0.113.9").destroyed).toBe(true);
 });
 
-test("a connection that is announced again is still one", () => {
-  const { server } = bounded(8);
-  const first = arrive(server, "203.0.113.9");
-  server.emit("connection", first);
-  expect([first, arrive(server, "203.0.113.9")].map(({ destroyed }) => destroyed)).toEqual([false, false]);
-});
-
 test("proxies and the machine itself stand for many, and have no share of their own", () => {
   const { server } = bounded(8, (address) => address === "10.0.0.7");
   const all = [...new Array<string>(8).fill("10.0.0.7"), ...new Array<string>(8).fill("127.0.0.1")];

@@ -28,14 +28,12 @@ export function boundConnections(server: Server, { most, isProxy, onDropped }: C
   const perAddress = new Map<string, number>();
   const mostOfOne = Math.max(Math.floor(most / SHARE), 1);
   const tell = inGroups(onDropped);
-  // A connection is announced again when an offer of another protocol on it was passed over.
-  const counted = new WeakSet<Socket>();
   server.maxConnections = most;
   server.on("drop", (data) => tell(data?.remoteAddress ?? "unknown", "too many connections"));
   server.on("connection", (socket: Socket) => {
     // Undefined when it is gone already.
     const address = socket.remoteAddress;
-    if (address === undefined || isLoopback(address) || isProxy(address) || counted.has(socket)) return;
+    if (address === undefined || isLoopback(address) || isProxy(address)) return;
     const key = neighbourhood(address);
     const open = (perAddress.get(key) ?? 0) + 1;
     if (open > mostOfOne) {
@@ -44,7 +42,6 @@ export function boundConnections(server: Server, { most, isProxy, onDropped }: C
       return;
     }
     perAddress.set(key, open);
-    counted.add(socket);
     socket.once("close", () => {
       const left = (perAddress.get(key) ?? 1) - 1;
       if (left === 0) perAddress.delete(key);

@@ -12,6 +12,8 @@ import {
   type onRequestHookHandler,
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
+import { ignoreWhatFollows } from "../limits/last-request.ts";
+import { TrackedResponse } from "../limits/last-response.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
 import { transport, trustOf } from "../limits/transport.ts";
@@ -79,7 +81,10 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     genReqId: (request) => sentRequestId(request.headers["x-request-id"]) ?? options.ids.next(),
     requestIdHeader: false,
     trustProxy: trustOf(trustedProxies),
-    ...transport({ headersTimeout: 10_000, connectionsCheckingInterval: 5_000 }, options.tls),
+    ...transport(
+      { ServerResponse: TrackedResponse, headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
+      options.tls,
+    ),
     requestTimeout: 10_000,
     connectionTimeout: 20_000,
     keepAliveTimeout: 65_000,
@@ -95,6 +100,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   // Every body comes as it is: what it must be is a rule of the token endpoint, with an error of its own.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  ignoreWhatFollows(server);
   options.watch?.(server);
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { request } from "node:http";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { FeedClient, stuckReader } from "../../../test/support/feed-client.ts";
 import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
@@ -189,37 +189,6 @@ test("a feed that is asked for without WebSocket says what it is", async () => {
     );
   }
   expect(await ask(toy, "/marketdata/DOGEUSD")).toEqual(problem(404, "Not Found", "market not found: DOGEUSD"));
-});
-
-test("a request that offers HTTP/2 is answered as if it had not, its body included", async () => {
-  await start();
-  const { hostname, port } = new URL(toy.url);
-  const socket = connect(Number(port), hostname);
-  sockets.push(socket);
-  const body = JSON.stringify({ to_profile_id: "0190d5a4-0000-7000-8000-000000000009", amount: "1", asset: "USD" });
-  const head = [
-    "POST /v2/toys/default HTTP/1.1",
-    "Host: toy",
-    "Connection: Upgrade, HTTP2-Settings",
-    "Upgrade: h2c",
-    "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
-    "Authorization: Bearer good",
-    "Content-Type: application/json",
-    `Content-Length: ${body.length}`,
-  ].join("\r\n");
-  let text = "";
-  socket.setEncoding("utf8").on("data", (part) => {
-    text += part;
-  });
-  // The body comes in two parts, the second one when the first has been read; then another request.
-  socket.write(`${head}\r\n\r\n${body.slice(0, 20)}`);
-  await once(toy.api.server, "upgrade");
-  socket.write(`${body.slice(20)}`);
-  await until("the first request is answered", () => text.includes('"default"'));
-  socket.write("GET /v2/toys HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\nConnection: close\r\n\r\n");
-  await once(socket, "close");
-  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
-  expect(text).toContain(`"body":${body}`);
 });
 
 test("past its bounds a process takes no more readers, and takes others when some have gone", async () => {

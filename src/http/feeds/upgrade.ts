@@ -1,20 +1,66 @@
 /**
- * How a request that asks for another protocol comes to its route, where that takes it over or it is answered like any
- * other: with its id, its limits and its problems.
+ * How a connection becomes a WebSocket. Node hands over a connection in the middle of its own work on it, so only sound
+ * handshakes of feeds are taken, and only when nothing else is under way on their connection. Every other request that
+ * offers another protocol stays with Node and is answered as if it had not (RFC 9110, section 7.8), and is the last one on
+ * its connection (`limits/last-request.ts`).
  */
-import { type IncomingMessage, type Server, ServerResponse } from "node:http";
+import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import { TLSSocket } from "node:tls";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
+import { isIdle } from "../../limits/last-response.ts";
+import { doubledHeader } from "../../limits/unsound-headers.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems.ts";
 
 /** Of what a reader sends. It has nothing to say. */
 const LONGEST_HEARD_BYTES = 1_024;
 
-/** A connection that has asked for WebSocket. */
+/** A handshake that is refused, for want of room for example, is answered in one small write. */
+const REFUSAL_MS = 5_000;
+
+/**
+ * Node sets `upgrade` when it has parsed a request that offers another protocol. Where it reads true then, Node sets it
+ * once more, to whether anybody listens for such requests, and hands the connection over where it still reads true. From
+ * Node 24.9 on the server's option `shouldUpgradeCallback` is there to decide the same.
+ */
+export class MaybeHandshake extends IncomingMessage {
+  get upgrade(): boolean {
+    return upgrading.has(this);
+  }
+
+  set upgrade(isUpgrade: boolean | null) {
+    // The first time the method and the headers are not known yet.
+    const isTaken = this.method === null || this.method === "CONNECT" || isHandshake(this);
+    if (isUpgrade === true && isTaken) upgrading.add(this);
+    else upgrading.delete(this);
+  }
+}
+
+const upgrading = new WeakSet<IncomingMessage>();
+
+const FEED = /^\/(?:marketdata|executiondata)\//;
+const VERSION = "13";
+const KEY = /^[+/0-9A-Za-z]{22}==$/;
+
+/** RFC 6455, section 4.2.1; of what it leaves open, what we have no use for is not a handshake. */
+function isHandshake(request: IncomingMessage): boolean {
+  const { headers, method, url = "", httpVersion, socket } = request;
+  return (
+    method === "GET" &&
+    httpVersion === "1.1" &&
+    FEED.test(url) &&
+    headers.upgrade?.toLowerCase() === "websocket" &&
+    headers["sec-websocket-version"] === VERSION &&
+    KEY.test(headers["sec-websocket-key"] ?? "") &&
+    headers["content-length"] === undefined &&
+    headers["transfer-encoding"] === undefined &&
+    doubledHeader(request) === undefined &&
+    isIdle(socket)
+  );
+}
+
+/** A connection that Node has handed over. */
 interface Offer {
   readonly socket: Socket;
   readonly response: ServerResponse;
@@ -32,31 +78,40 @@ export class Upgrades {
     maxPayload: LONGEST_HEARD_BYTES,
   });
 
-  /** From here on the API's routes see all requests, whatever these ask for. */
+  /** From here on handshakes come to their routes like other requests. */
   constructor(api: Api) {
-    api.server.on("upgrade", (request, duplex, head) => {
-      const socket = request.socket;
-      if (request.headers.upgrade?.toLowerCase() !== "websocket") {
-        readWithoutUpgrade(api.server, request, duplex, head);
-        return;
+    api.server.on("upgrade", (request, _stream, head) => {
+      const { socket } = request;
+      try {
+        this.#route(api, request, head);
+      } catch (error) {
+        api.log.error({ err: error }, "a handshake met a bug: its connection ends");
+        socket.destroy();
       }
-      // Nobody else listens, and it would end the process.
-      socket.on("error", () => undefined);
-      const response = new ServerResponse(request);
-      response.shouldKeepAlive = false;
-      response.assignSocket(socket);
-      response.once("finish", () => socket.destroySoon());
-      this.#offers.set(request, { socket, response, head });
-      api.routing(request, response);
     });
   }
 
-  /** Throws a problem when the request cannot become a WebSocket (RFC 6455, section 4.2.1). */
+  #route(api: Api, request: IncomingMessage, head: Buffer): void {
+    const { socket } = request;
+    // Node listens no more: an error would end the process, and nothing would bound how long the refusal is read.
+    socket.on("error", () => undefined);
+    socket.setTimeout(REFUSAL_MS, () => socket.destroy());
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once("finish", () => socket.destroySoon());
+    this.#offers.set(request, { socket, response, head });
+    api.routing(request, response);
+  }
+
+  /** Throws a problem when the request has not become a handshake. */
   check({ raw }: FastifyRequest): void {
-    if (!this.#offers.has(raw)) throw upgradeRequired("this is a feed: it is read over WebSocket");
-    const { "sec-websocket-version": version, "sec-websocket-key": key = "" } = raw.headers;
+    if (this.#offers.has(raw)) return;
+    const { upgrade, "sec-websocket-version": version, "sec-websocket-key": key = "" } = raw.headers;
+    if (upgrade?.toLowerCase() !== "websocket") throw upgradeRequired("this is a feed: it is read over WebSocket");
     if (version !== VERSION) throw upgradeRequired(`Sec-WebSocket-Version has to be ${VERSION}`);
     if (!KEY.test(key)) throw badRequest("Sec-WebSocket-Key has to be 16 bytes in base64");
+    throw badRequest("a handshake has no body, and waits for the answers to the requests before it");
   }
 
   /** Takes over a connection that was checked. */
@@ -72,26 +127,5 @@ export class Upgrades {
   }
 }
 
-const VERSION = "13";
-const KEY = /^[+/0-9A-Za-z]{22}==$/;
-
 const upgradeRequired = (detail: string): Problem =>
   new Problem(426, detail, { headers: { upgrade: "websocket", "sec-websocket-version": VERSION } });
-
-/**
- * A server may ignore an upgrade that it does not know (RFC 9110, section 7.8), and many a client offers `h2c` with
- * every request. Once there are WebSockets, Node hands all of them over half read. So the request is put back on the
- * connection without the offer, to be read as the ordinary one that it is.
- */
-function readWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex, rest: Buffer): void {
-  const { method, url, httpVersion, rawHeaders } = request;
-  const lines = [`${method} ${url} HTTP/${httpVersion}`];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? "";
-    if (!/^(?:upgrade|http2-settings)$/i.test(name)) lines.push(`${name}: ${rawHeaders[at + 1]}`);
-  }
-  // Node reads headers as Latin-1.
-  const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
-  socket.unshift(Buffer.concat([head, rest]));
-  server.emit(socket instanceof TLSSocket ? "secureConnection" : "connection", socket);
-}

@@ -1,0 +1,89 @@
+/** Requests that offer another protocol, as bytes: none of them hides another one, and none ends the process. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ToyFeed } from "../../../test/support/toy-feed.ts";
+import { feedRoutes } from "./feeds.ts";
+
+let toy: ToyApi;
+let ran: string[];
+beforeEach(async () => {
+  ran = [];
+  toy = await startToyApi((api) => {
+    feedRoutes(api, new ToyFeed().exchange);
+    const options = { config: { scope: "public" }, schema: { hide: true } } as const;
+    api.post("/ran/:name", options, async (request) => {
+      const { name } = request.params as { readonly name: string };
+      ran.push(name);
+      return { name, body: request.body };
+    });
+  });
+});
+afterEach(() => toy.close());
+
+const WEBSOCKET = ["Connection: Upgrade", "Upgrade: websocket"];
+const H2C = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"];
+const HANDSHAKE = [...WEBSOCKET, "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+
+const get = (path: string, ...headers: string[]): string =>
+  [`GET ${path} HTTP/1.1`, "Host: toy", ...headers, "", ""].join("\r\n");
+
+function post(name: string, ...headers: string[]): string {
+  const body = JSON.stringify({ of: name });
+  const all = ["Host: toy", ...headers, "Content-Type: application/json", `Content-Length: ${body.length}`];
+  return [`POST /ran/${name} HTTP/1.1`, ...all, "", body].join("\r\n");
+}
+
+test("an offer behind a request that is still being answered is answered in its turn, and the connection closed", async () => {
+  const offers: readonly (readonly [path: string, offer: readonly string[], status: number])[] = [
+    ["/", WEBSOCKET, 404],
+    ["/", H2C, 404],
+    ["/marketdata/BTCUSD", WEBSOCKET, 426],
+    ["/marketdata/BTCUSD", H2C, 426],
+    ["/marketdata/BTCUSD", HANDSHAKE, 400],
+  ];
+  for (const [path, offer, status] of offers) {
+    const told = await sendRaw(toy.url, get("/v2/toys") + get(path, ...offer));
+    expect(statusesIn(told), `${offer[1]} ${path}`).toEqual([401, status]);
+  }
+});
+
+test("an offer that is passed over is answered whole, body included, and the connection closed", async () => {
+  for (const offer of [WEBSOCKET, H2C]) {
+    const [head = "", body = ""] = post("a", ...offer).split("\r\n\r\n");
+    for (const parts of [[`${head}\r\n\r\n${body}`], [`${head}\r\n\r\n`, body.slice(0, 5), body.slice(5)]]) {
+      const told = await sendRaw(toy.url, ...parts);
+      expect(statusesIn(told)).toEqual([200]);
+      expect(told).toContain("connection: close");
+      expect(told).toContain('{"name":"a","body":{"of":"a"}}');
+    }
+  }
+});
+
+test("what comes behind an offer that is passed over never runs, however it is cut into packets", async () => {
+  const [inside, behind] = [post("inside"), post("behind")];
+  const carrier = get("/v2/toys", `Content-Length: ${inside.length}`);
+  for (const offer of [WEBSOCKET, H2C]) {
+    const first = post("a", ...offer);
+    const told = await Promise.all([
+      sendRaw(toy.url, first + behind),
+      sendRaw(toy.url, first, behind),
+      // Node drops the rest of the packet in which the first one ends.
+      sendRaw(toy.url, first + carrier, inside),
+      sendRaw(toy.url, get("/v2/toys") + first + carrier, inside, behind),
+      sendRaw(toy.url, first.slice(0, -3), first.slice(-3) + carrier, inside),
+    ]);
+    expect(told.map(statusesIn)).toEqual([[200], [200], [200], [401, 200], [200]]);
+  }
+  expect(new Set(ran)).toEqual(new Set(["a"]));
+});
+
+test("a handshake on a connection whose requests have been answered is accepted; one with a body is not", async () => {
+  const close = Buffer.from([0x88, 0x80, 0, 0, 0, 0]);
+  const told = await sendRaw(toy.url, get("/v2/toys"), get("/marketdata/BTCUSD", ...HANDSHAKE), close);
+  expect(statusesIn(told)).toEqual([401, 101]);
+  for (const framing of ["Content-Length: 0", "Content-Length: 6", "Transfer-Encoding: chunked"]) {
+    const refused = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");
+    expect(statusesIn(refused), framing).toEqual([400]);
+  }
+});
