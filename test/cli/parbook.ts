@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { endServer } from "../../src/postgres/embedded/processes.ts";
 import { pause } from "../../src/std/pause.ts";
 import { until } from "../support/until.ts";
 
@@ -133,14 +134,13 @@ function collect(child: ChildProcess): { said: Said; ended: Promise<Ended> } {
   return { said, ended };
 }
 
-/** A data directory of a test's own; what is removed with it may be a database that its service has left running. */
+/** A data directory of a test's own. Its service may have been killed, and then its database is still ending. */
 export async function dataDirectory(): Promise<{ path: string; remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "parbook-cli-"));
   return {
     path,
     remove: async () => {
-      const postmaster = await readFile(join(path, "postgres", "postmaster.pid"), "utf8").catch(() => undefined);
-      if (postmaster !== undefined) process.kill(Number(postmaster.split("\n")[0]), "SIGQUIT");
+      await endServer(join(path, "postgres"));
       await rm(path, { recursive: true, force: true, maxRetries: 10 });
     },
   };

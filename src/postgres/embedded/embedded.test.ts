@@ -8,15 +8,12 @@ import {
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Client, type QueryResultRow } from "pg";
-import ts from "typescript";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
@@ -177,67 +174,6 @@ test("a lock file that a crash has emptied does not keep the server from startin
   writeFileSync(join(existing, "postgres/postmaster.pid"), "");
   await start(existing);
 });
-
-test("the server outlives a service that is killed, holds none of its pipes, and is ended by the next start", async () => {
-  const directory = freshDirectory();
-  const service = spawn(process.execPath, [compileService(dirname(directory)), directory]);
-  const [line] = await once(service.stdout.setEncoding("utf8"), "data");
-  const predecessor = Number(line);
-  onTestFinished(() => {
-    service.kill("SIGKILL");
-    if (lives(predecessor)) process.kill(predecessor, "SIGQUIT");
-  });
-  // A process group of its own: Ctrl-C in the service's terminal does not reach it.
-  expect(Number(spawnSync("ps", ["-o", "pgid=", "-p", String(predecessor)]).stdout)).toBe(predecessor);
-  expect(await refusal(directory)).toContain(
-    `another service (process ${service.pid}) is running on the data directory`,
-  );
-
-  service.kill("SIGKILL");
-  // "close" comes when nobody holds the other end of its pipes any more.
-  await once(service, "close");
-  expect(lives(predecessor)).toBe(true);
-
-  const log: string[] = [];
-  const successor = await start(directory, THROW_AWAY, log);
-  expect(log[0]).toBe("ended the PostgreSQL that an earlier service had left running");
-  expect(lives(predecessor)).toBe(false);
-  expect(await query(successor, "select one from kept")).toEqual([{ one: 1 }]);
-});
-
-/** Compiles the launcher into a folder of its own, with a service that does nothing but start it. */
-function compileService(folder: string): string {
-  const source = fileURLToPath(new URL("../../", import.meta.url));
-  const target = join(folder, "compiled");
-  for (const part of ["std", "postgres/embedded"]) {
-    mkdirSync(join(target, part), { recursive: true });
-    for (const name of readdirSync(join(source, part))) {
-      if (!name.endsWith(".ts") || name.endsWith(".test.ts")) continue;
-      const { outputText } = ts.transpileModule(readFileSync(join(source, part, name), "utf8"), {
-        compilerOptions: {
-          module: ts.ModuleKind.ESNext,
-          target: ts.ScriptTarget.ES2023,
-          rewriteRelativeImportExtensions: true,
-        },
-      });
-      writeFileSync(join(target, part, name.replace(/\.ts$/, ".js")), outputText);
-    }
-  }
-  writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module" }));
-  symlinkSync(join(source, "../node_modules"), join(target, "node_modules"));
-  writeFileSync(join(target, "service.js"), SERVICE);
-  return join(target, "service.js");
-}
-
-const SERVICE = `
-  import pg from "pg";
-  import { startEmbedded } from "./postgres/embedded/embedded.js";
-  const server = await startEmbedded({ directory: process.argv[2], log: () => {}, settings: { fsync: "off" } });
-  const client = new pg.Client(server.connection("postgres", "postgres"));
-  await client.connect();
-  await client.query("create table kept as select 1 as one");
-  console.log(server.pid);
-`;
 
 test("of two starts at once one serves, and the other is refused", async () => {
   const directory = freshDirectory();

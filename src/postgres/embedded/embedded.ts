@@ -10,9 +10,9 @@
  * From start to stop: take the lock (a second service is refused here), end what a killed service left running, make
  * the cluster if there is none, start the server, wait until it answers. On stop: end the server, give the lock back.
  *
- * The server is detached and outlives us when we are killed; it then has no clients, and loses nothing. The next start
- * ends it in order and starts its own, rather than adopt it: so no transaction of the dead service is still running when
- * the new one reads, and the settings and the version are those of the new one.
+ * The server is detached. When we are killed, its watcher ends it in order (see `watcher.ts`). Should the watcher be gone
+ * too, the next start does that, rather than adopt it: so no transaction of the dead service is still running when the new
+ * one reads, and the settings and the version are those of the new one.
  *
  * As root the server runs as the owner of the cluster, or as `nobody` in a new one, because PostgreSQL refuses root.
  * The data stays where the operator wanted it, also below a directory that only root can enter (see `nameFromInside`).
@@ -199,6 +199,7 @@ function serve(
     running.child.off("exit", mourn);
     endBounding();
     await endServer(cluster);
+    await running.watcherEnded;
     hold.release();
   };
   let stopped: Promise<void> | undefined;

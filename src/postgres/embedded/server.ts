@@ -11,6 +11,7 @@ import { readTail, sizeOf, writingTo } from "./log-file.ts";
 import { endServer, readPostmasterPid } from "./processes.ts";
 import { ENVIRONMENT, nameFromInside, type ServerUser } from "./program.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
+import { watcherEnd, withWatcher } from "./watcher.ts";
 
 /** It only names the socket: nothing listens on the network. */
 export const PORT = 5432;
@@ -71,6 +72,8 @@ export interface RunningServer {
   readonly pid: number;
   /** As the server says it, e.g. 18.4. */
   readonly version: string;
+  /** Resolves behind the end of the server, when its watcher is gone too. */
+  readonly watcherEnded: Promise<void>;
 }
 
 /** Starts a server and waits until it answers. When it does not, it is ended, and the refusal quotes its log. */
@@ -78,10 +81,11 @@ export async function launchServer(launch: Launch): Promise<RunningServer> {
   const logStart = await sizeOf(launch.logFile);
   await disownLocks(launch);
   const child = spawnServer(launch);
+  const watcherEnded = watcherEnd(child);
   try {
     await once(child, "spawn");
     const version = await waitForAnswer(child, launch, logStart);
-    return { child, pid: must(child.pid, "a process that was spawned has an id"), version };
+    return { child, pid: must(child.pid, "a process that was spawned has an id"), version, watcherEnded };
   } catch (error) {
     await endServer(launch.cluster);
     throw error;
@@ -108,16 +112,19 @@ async function disownLocks({ cluster, user }: Launch): Promise<void> {
   await rename(draft, path);
 }
 
-/** In a session of its own: Ctrl-C in our terminal reaches us alone, and we end the server when we have finished. */
+/**
+ * In a session of its own: Ctrl-C in our terminal reaches us alone, and we end the server when we have finished. When we
+ * cannot, because we were killed, its watcher does.
+ */
 function spawnServer({ binaries, cluster, user, logFile, settings }: Launch): ChildProcess {
   const all = { ...DEFAULTS, ...settings, ...FIXED };
   const parameters = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const child = writingTo(logFile, (log) =>
-    spawn(binaries.postgres, ["-D", nameFromInside(cluster, user), ...parameters], {
+    spawn("/bin/sh", withWatcher(binaries.postgres, ["-D", nameFromInside(cluster, user), ...parameters]), {
       cwd: cluster,
       env: ENVIRONMENT,
       detached: true,
-      stdio: ["ignore", log, log],
+      stdio: ["ignore", log, log, "pipe"],
       ...user,
     }),
   );

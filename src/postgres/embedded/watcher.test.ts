@@ -1,0 +1,135 @@
+/** However the service ends, its server ends in order. The service here is a process that starts a server and no more. */
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import {
+  compileService,
+  type EmbeddedService,
+  sessionOf,
+  startEmbeddedService,
+} from "../../../test/support/embedded-service.ts";
+import { until } from "../../../test/support/until.ts";
+import { startEmbedded } from "./embedded.ts";
+import { endServer, listResidents } from "./processes.ts";
+import { EmbeddedRefusal } from "./refusal.ts";
+
+const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
+/** What is promised. */
+const END_LIMIT_S = 5;
+
+const place = mkdtempSync(join(tmpdir(), "parbook-watcher-"));
+const directory = join(place, "data");
+const cluster = join(directory, "postgres");
+let program: string;
+beforeAll(() => {
+  program = compileService(place);
+});
+afterAll(async () => {
+  await endServer(cluster);
+  rmSync(place, { recursive: true, force: true });
+});
+
+async function startService(): Promise<EmbeddedService & { readonly watcher: number }> {
+  const service = await startEmbeddedService(program, directory);
+  onTestFinished(async () => {
+    service.child.kill("SIGKILL");
+    await endServer(cluster);
+  });
+  const watchers = sessionOf(service.postmaster).filter((pid) => pid !== service.postmaster);
+  expect(watchers).toHaveLength(1);
+  expect((await listResidents(cluster)).length).toBeGreaterThan(1);
+  return { ...service, watcher: watchers[0] as number };
+}
+
+async function expectEndInOrder({ postmaster }: EmbeddedService): Promise<void> {
+  const hasEnded = async () => sessionOf(postmaster).length === 0 && (await listResidents(cluster)).length === 0;
+  await until("the server and its watcher have ended", hasEnded, END_LIMIT_S);
+  expect(lastLine()).toContain("database system is shut down");
+}
+
+function lastLine(): string {
+  return readFileSync(`${cluster}.log`, "utf8").trimEnd().split("\n").at(-1) ?? "";
+}
+
+test.each<NodeJS.Signals>(["SIGKILL", "SIGTERM", "SIGHUP", "SIGABRT"])(
+  "when the service dies by %s its server ends in order by itself",
+  async (signal) => {
+    const service = await startService();
+    service.child.kill(signal);
+    // It comes when nobody holds the other end of the service's pipes any more.
+    await once(service.child, "close");
+    await expectEndInOrder(service);
+  },
+);
+
+test("a signal to every process of the unit at once, and a death behind it, end the server in order", async () => {
+  const service = await startService();
+  for (const pid of [service.watcher, service.postmaster]) process.kill(pid, "SIGTERM");
+  // The server now waits for its clients, of whom the service is one.
+  await until("the server has taken it", () => lastLine().includes("received smart shutdown request"));
+  expect(sessionOf(service.postmaster)).toContain(service.watcher);
+  service.child.kill("SIGKILL");
+  await expectEndInOrder(service);
+});
+
+test("a server that was stopped in order leaves no watcher", async () => {
+  const server = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined });
+  const { pid } = server;
+  expect(sessionOf(pid)).toHaveLength(2);
+  await server.stop();
+  expect(sessionOf(pid)).toEqual([]);
+});
+
+test("a server that was started again has a watcher of its own, and the former one is gone", async () => {
+  const server = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined });
+  onTestFinished(() => server.stop());
+  const former = server.pid;
+  process.kill(former, "SIGKILL");
+  await until("the server was started again", () => server.pid !== former && sessionOf(server.pid).length === 2, 20);
+  await until("the watcher of the former one is gone", () => sessionOf(former).length === 0);
+});
+
+test("a server whose watcher was killed with the service is ended by the next start", async () => {
+  const { child, postmaster, watcher } = await startService();
+  process.kill(watcher, "SIGKILL");
+  await until("the watcher is gone", () => !sessionOf(postmaster).includes(watcher));
+  // The server takes no notice of it.
+  const refused = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined }).catch(
+    (error: unknown) => error,
+  );
+  expect(refused).toEqual(
+    new EmbeddedRefusal(
+      `another service (process ${child.pid}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
+    ),
+  );
+  child.kill("SIGKILL");
+  await once(child, "close");
+  expect(sessionOf(postmaster)).toEqual([postmaster]);
+
+  const log: string[] = [];
+  const successor = await startEmbedded({ directory, settings: THROW_AWAY, log: (line) => log.push(line) });
+  onTestFinished(() => successor.stop());
+  expect(log[0]).toBe("ended the PostgreSQL that an earlier service had left running");
+  expect(sessionOf(postmaster)).toEqual([]);
+  const client = new Client(successor.connection("postgres", "postgres"));
+  await client.connect();
+  expect((await client.query("select distinct one from kept")).rows).toEqual([{ one: 1 }]);
+  await client.end();
+});
+
+test("a watcher that is late leaves the next service's server alone", async () => {
+  const { child, postmaster, watcher } = await startService();
+  process.kill(watcher, "SIGSTOP");
+  child.kill("SIGKILL");
+  await once(child, "close");
+  const log: string[] = [];
+  const successor = await startEmbedded({ directory, settings: THROW_AWAY, log: (line) => log.push(line) });
+  onTestFinished(() => successor.stop());
+  process.kill(watcher, "SIGCONT");
+  await until("the watcher has ended", () => sessionOf(postmaster).length === 0);
+  expect(sessionOf(successor.pid)).toHaveLength(2);
+  expect(log.filter((line) => line.includes("ended unasked"))).toEqual([]);
+});
