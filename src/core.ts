@@ -55,6 +55,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
       onIdleError: (error) => log.warn({ error }, "an idle connection to the database was lost"),
     });
     closing.unshift(() => database.close());
+    await database.refuseSharedSessions();
     await check(database, config, log);
     const catalogue = await loadCatalogue(database);
     closing.unshift(() => catalogue.close());
@@ -155,6 +156,7 @@ async function migrateOwn({ owner, service }: Provided, log: Logger): Promise<vo
 
 /** Brings the schema up to date and fills an empty catalogue, as the owner of the tables. */
 export async function migrateAs(owner: Database, serviceRole: string, log: Logger): Promise<string[]> {
+  await owner.refuseSharedSessions();
   const done = await migrate(owner, serviceRole);
   await fillCatalogue(owner);
   for (const name of done) log.info(`applied migration ${name}`);

@@ -9,6 +9,7 @@ import { KeyUnreadable } from "../oauth/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
 import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
 import { SchemaRefusal } from "../postgres/migrations.ts";
+import { SessionUnfit } from "../postgres/session.ts";
 import { NoDatabase } from "../provide-database.ts";
 import { Failed, Refused, WrongUsage } from "./command.ts";
 
@@ -43,17 +44,27 @@ const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
 function sentenceOf(error: unknown): string {
   if (REFUSALS.some((refusal) => error instanceof refusal)) return (error as Error).message;
-  if (error instanceof OutcomeUnknown) {
-    return `it is not known whether this was done, so look before you repeat it: ${error.message}`;
-  }
-  if (error instanceof DatabaseAway) {
-    return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
-  }
+  if (error instanceof DatabaseAway) return awayOf(error);
   if (serverError(error) !== undefined) return `the database refuses: ${(error as Error).message}`;
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (code !== undefined && path !== undefined) return `${path} cannot be used (${syscall}: ${code})`;
   // A bug, or a mishap that nobody thought of: whoever looks into it needs to know where.
   return error instanceof Error && error.stack !== undefined ? error.stack : String(error);
+}
+
+const READ_ONLY = "25006";
+
+function awayOf(error: DatabaseAway): string {
+  let cause: unknown = error;
+  while (cause instanceof DatabaseAway && cause.cause !== undefined) cause = cause.cause;
+  if (cause instanceof SessionUnfit) return cause.message;
+  if (serverError(cause)?.code === READ_ONLY) {
+    return "the database takes no changes: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
+  }
+  if (error instanceof OutcomeUnknown) {
+    return `it is not known whether this was done, so look before you repeat it: ${error.message}`;
+  }
+  return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
 }
 
 /** Of an address that means several, each failed in a way of its own: the first is told. */

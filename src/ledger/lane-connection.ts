@@ -1,6 +1,7 @@
 /** The lane's own connection: pipelined, and with settings under which its statements cannot go astray. */
 import type pg from "pg";
 import { type Database, serverError } from "../postgres/database.ts";
+import type { SessionSettings } from "../postgres/session.ts";
 import { must } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import type { Flight } from "./flight.ts";
@@ -12,18 +13,17 @@ import { type Statement, Statements } from "./statement.ts";
  * way than the index is closed to it. Locks and statements that take too long give up: the batch then fails as a whole
  * and is decided again.
  */
-const SETTINGS = [
-  "synchronous_commit=on",
-  "plan_cache_mode=force_generic_plan",
-  "enable_seqscan=off",
-  "enable_hashjoin=off",
-  "enable_mergejoin=off",
-  "enable_bitmapscan=off",
-  "jit=off",
-  "lock_timeout=3s",
-  "statement_timeout=8s",
-  "idle_in_transaction_session_timeout=5s",
-];
+const SETTINGS: SessionSettings = {
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_bitmapscan: "off",
+  jit: "off",
+  lock_timeout: "3s",
+  statement_timeout: "8s",
+  idle_in_transaction_session_timeout: "5s",
+};
 
 /** For a transaction of the pool that writes a batch: as durable, and as impatient, as the lane's own connection. */
 export const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', true),
@@ -53,11 +53,7 @@ export class LaneConnection {
   }
 
   async open(): Promise<void> {
-    const client = await this.#database.connect({
-      pipeline: true,
-      application_name: "parbook lane",
-      options: SETTINGS.map((setting) => `-c ${setting}`).join(" "),
-    });
+    const client = await this.#database.connect({ pipeline: true, application_name: "parbook lane" }, SETTINGS);
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
     // PostgreSQL warns, before it answers, of a commit that was not waited for until the standby had it.

@@ -56,6 +56,15 @@ test("each shape has a name of its own, and keeps it", () => {
   expect(again.map(({ name, text }) => [name, text])).toEqual(first.map(({ name, text }) => [name, text]));
 });
 
+test("two processes that met other shapes before have one name for one text", () => {
+  const [one, another] = [new Statements(), new Statements()];
+  statementOf(another, 1, true);
+  const shape = [1, true, 1] as const;
+  const [first, second] = [statementOf(one, ...shape), statementOf(another, ...shape)];
+  expect([first.text, first.name]).toEqual([second.text, second.name]);
+  expect(first.name).toMatch(/^batch_[0-9a-f]{32}$/);
+});
+
 test("values never stand in the text", () => {
   const { text, values } = statementOf(new Statements(), 3, true, 2, 1);
   expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}/);

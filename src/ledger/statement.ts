@@ -5,8 +5,10 @@
  * a deadline that is over, and the whole statement fails with the constraint's name; so it does with one ref_id taken.
  *
  * The text depends on the tables that a batch touches, not on how many rows: values go in as arrays through `unnest`.
- * There are few shapes, and each is prepared once per connection under its own name.
+ * There are few shapes, and each is prepared once per connection under a name that is made of its text: whoever prepared
+ * a statement of that name, on whatever connection, meant the same.
  */
+import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { AddedRows, BatchContent, TableRows } from "./batch.ts";
 import type { Claim } from "./decision.ts";
@@ -50,7 +52,7 @@ select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("t
   }
 
   #nameOf(text: string): string {
-    const name = this.#names.get(text) ?? `batch_${this.#names.size + 1}`;
+    const name = this.#names.get(text) ?? `batch_${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
     this.#names.set(text, name);
     return name;
   }

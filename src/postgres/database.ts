@@ -5,6 +5,7 @@
 import pg from "pg";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
+import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
 
 /** What a statement can be run on. */
 export interface Queryable {
@@ -58,6 +59,16 @@ export interface DatabaseOptions {
   readonly onIdleError: (error: Error) => void;
 }
 
+/** Bounds of everything that is not the lane's: a statement, a lock that it waits for, a pause in a transaction. */
+const POOLED: SessionSettings = {
+  statement_timeout: "15s",
+  lock_timeout: "10s",
+  idle_in_transaction_session_timeout: "10s",
+};
+
+/** How often two sessions take turns before their backends count as their own. */
+const TURNS = 8;
+
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #connection: pg.ClientConfig;
@@ -69,10 +80,7 @@ export class Database implements Queryable {
       max: options.maxConnections,
       connectionTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
-      // Bounds of everything that is not the lane's: a statement, a lock that it waits for, a pause in a transaction.
-      statement_timeout: 15_000,
-      lock_timeout: 10_000,
-      idle_in_transaction_session_timeout: 10_000,
+      onConnect: async (client) => void (await prepareSession(client, POOLED)),
       // A network that swallows everything sends no error: past this the server would have spoken.
       query_timeout: 20_000,
     });
@@ -133,14 +141,34 @@ export class Database implements Queryable {
     }
   }
 
-  /** A connection of the caller's own, opened and not shared. The caller ends it. */
-  async connect(settings: pg.ClientConfig): Promise<pg.Client> {
-    const client = new pg.Client({ connectionTimeoutMillis: 5_000, ...this.#connection, ...settings });
+  /** A connection of the caller's own, opened and not shared, with settings of its own. The caller ends it. */
+  async connect(config: pg.ClientConfig, settings: SessionSettings = {}): Promise<pg.Client> {
+    return (await this.#open(config, settings)).client;
+  }
+
+  /**
+   * Throws when a pooler shares backends between transactions. One session alone may be given the same backend each
+   * time; of two that take turns, one is given the other's, or is not given its own again.
+   */
+  async refuseSharedSessions(): Promise<void> {
+    const opened = [await this.#open({}, POOLED)];
+    try {
+      opened.push(await this.#open({}, POOLED));
+      for (let turn = 0; turn < TURNS; turn += 1) for (const { session } of opened) await session.verify();
+    } catch (error) {
+      throw asFault(error);
+    } finally {
+      for (const { client } of opened) await client.end().catch(() => undefined);
+    }
+  }
+
+  async #open(config: pg.ClientConfig, settings: SessionSettings): Promise<{ client: pg.Client; session: Session }> {
+    const client = new pg.Client({ connectionTimeoutMillis: 5_000, ...this.#connection, ...config });
     // It may break before its owner listens; that would end the process. The first statement finds out.
     client.on("error", () => undefined);
     try {
       await client.connect();
-      return client;
+      return { client, session: await prepareSession(client, settings) };
     } catch (error) {
       await client.end().catch(() => undefined);
       throw asFault(error);
@@ -218,6 +246,8 @@ export function asFault(error: unknown): Error {
 
 function isFromOutside(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  // Until the operator has put it right, there is no database to work with.
+  if (error instanceof SessionUnfit) return true;
   // Our own beliefs and mistakes in code must not look like weather.
   return error.name === "Error" || error.name === "AggregateError";
 }

@@ -16,7 +16,7 @@ export const COMMITTED_BEHIND = `(select pg_logical_emit_message(true, 'parbook'
 /** Sentences that name each setting under which something that was answered could be lost. Empty when all is well. */
 export async function findWeakSettings(database: Queryable): Promise<string[]> {
   const rows = await database.rows<{ name: string; setting: string }>(
-    "select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') order by name",
+    "select name, setting from pg_settings where name in ('fsync', 'full_page_writes') order by name",
   );
   return rows
     .filter(({ setting }) => setting === "off")

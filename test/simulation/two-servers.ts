@@ -31,7 +31,6 @@ export interface Server {
 }
 
 /** For how long somebody waits for a lock, on either of them. */
-const lockMsOf = (name: string): number => (name === IMPATIENT ? 300 : 20_000);
 export const IMPATIENT = "impatient";
 /** Virtual time in which all that does not wait for a lock is done. */
 const SETTLED_MS = 100;
@@ -48,7 +47,7 @@ export class TwinServer implements Server {
   }
 
   async speaker(name: string): Promise<Speaker> {
-    const settings = { client: name, lockMs: lockMsOf(name), idleInTransactionMs: 3_600_000 };
+    const settings = { client: name, lockMs: name === IMPATIENT ? 300 : 20_000, idleInTransactionMs: 3_600_000 };
     const session = new Session(this.postgres, settings);
     return {
       send: (text, values = []) =>
@@ -118,8 +117,12 @@ export class RealServer implements Server {
   }
 
   async speaker(name: string): Promise<Speaker> {
-    const options = `-c search_path=simulated,public,pg_catalog -c lock_timeout=${lockMsOf(name)} -c simulated.now=${this.#now}`;
-    const client = await this.#db.database.connect({ options });
+    const settings = {
+      search_path: "simulated,public,pg_catalog",
+      lock_timeout: name === IMPATIENT ? "300ms" : "20s",
+      "simulated.now": String(this.#now),
+    };
+    const client = await this.#db.database.connect({}, settings);
     this.#clients.push(client);
     let setAt = this.#now;
     return {

@@ -12,6 +12,7 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { must } from "../../std/assert.ts";
 import type { Queryable } from "../database.ts";
+import { prepareSession } from "../session.ts";
 import { type BackupFile, MANIFEST, manifestText, type NotedBooks } from "./backup-manifest.ts";
 import { clusterPath } from "./cluster.ts";
 import { copyFileDurably, severalAtOnce, syncDirectory, writeFileDurably } from "./copy-file.ts";
@@ -117,14 +118,14 @@ interface Session extends Queryable {
 }
 
 const HEARTBEAT_MS = 5_000;
-const SILENCE_LIMIT = "60s";
+const SILENCE_LIMIT = "1min";
 
 async function openSession(superuser: ClientConfig): Promise<Session> {
   const client = new Client({ ...superuser, application_name: "parbook backup", connectionTimeoutMillis: 5_000 });
   // It may break between two statements; the next one finds out.
   client.on("error", () => undefined);
   await client.connect();
-  await client.query(`set idle_session_timeout = '${SILENCE_LIMIT}'`);
+  await prepareSession(client, { idle_session_timeout: SILENCE_LIMIT });
   const beat = setInterval(() => void client.query("select 1").catch(() => undefined), HEARTBEAT_MS);
   return {
     rows: async <Row>(text: string, values: readonly unknown[] = []) =>
