@@ -57,7 +57,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed",
       "conversions: conversion treasury/mint was closed in batch 1/12, which has no journal for it",
-      "accounts: posting treasury/USD/7 stands where 6 is missing",
+      "accounts: account 00000000-0000-8000-8000-000000000201/USD has the number 2, but its last posting has 1",
     ],
   },
   {

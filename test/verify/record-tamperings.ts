@@ -220,6 +220,17 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     ],
   },
   {
+    title: "an execution is added to a profile that has no order",
+    sql: `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                                 executed_at, slot, batch)
+          select :vault, 2, customer_id, order_id, market, side, 1, 1, 0, 0, executed_at, slot, batch
+            from execution where id = :match`,
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "executions: execution vault/2 has no counterpart",
+    ],
+  },
+  {
     title: "an order is added that holds nothing",
     sql: `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                               maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
@@ -255,6 +266,24 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "a customer is given a traded day without trading, as if a migration had counted it",
     sql: "insert into traded_day select :acme, '2026-01-01', 'ETHUSD', 5, 1",
     findings: ["traded days: traded day acme/today/ETHUSD is 5, but its executions come to 0"],
+  },
+  {
+    title: "what a customer traded in a day is changed, behind more days than are read at once",
+    sql: `create temporary table day as select at from generate_series(timestamptz '2021-01-01Z', '2021-01-20Z', '1 day') at;
+          insert into traded_day select :acme, at, 'BTCUSD', 1, 1 from day;
+          insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                                 executed_at, slot, batch)
+          select profile_id, cast(extract(epoch from at) * 1000 - 1577836800000 as bigint) << 22 | 16384, customer_id, order_id,
+                 market, side, 1, 1, 0, 0, at, slot, batch from execution, day where id = :match;
+          update traded_day set gross = 1000000 where gross > 1;
+          drop table day`,
+    findings: [
+      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "states: traded_day acme/today/BTCUSD is not as batch 1/18 left it, which it names",
+      "orders: order desk/offer filled 1, but its executions 21",
+      "executions: execution desk/132633958809616384 has no counterpart",
+      "traded days: traded day acme/today/BTCUSD is 1000000, but its executions come to 40000",
+    ],
   },
   {
     title: "a batch is made to name a row of a day that there is not",
