@@ -34,6 +34,17 @@ const STOP = {
   stopPrice: amountOf("100"),
   sequence: 1n,
 } as unknown as Order;
+const BID = {
+  ...STOP,
+  id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f02",
+  profileId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04",
+  side: "BUY",
+  type: "LIMIT",
+  price: amountOf("90"),
+  stopPrice: undefined,
+  sequence: undefined,
+  createdAt: 1_000,
+} as unknown as Order;
 const NOW = 1_000 as Instant;
 
 test("stops that a crash has left due go off before anything else, but not while the market is halted", () => {
@@ -61,4 +72,17 @@ test("on a halted market a stop that is due can still be cancelled", () => {
   expect(round?.effects).toEqual([{ kind: "closed", order: STOP.id, status: "CANCELLED", reason: "requested" }]);
   expect(cancels).toEqual([cancel]);
   expect(round?.askedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
+});
+
+test("a cancel whose order was not read yet is kept until that order was taken", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const asked = { profileId: BID.profileId, orderId: BID.id, requestedAt: NOW, caller: undefined };
+  const cancel = { ...asked, orderStatus: "PENDING_SUBMISSION" } as const;
+  expect(book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toEqual({ round: undefined, cancels: [] });
+  const { round, cancels } = book.run({ status: "OPEN", orders: [BID], cancels: [cancel] }, NOW);
+  expect(round?.effects).toMatchObject([
+    { kind: "rested", order: BID.id },
+    { kind: "closed", order: BID.id, status: "CANCELLED", reason: "requested" },
+  ]);
+  expect(cancels).toEqual([cancel]);
 });

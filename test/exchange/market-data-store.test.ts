@@ -1,0 +1,79 @@
+/** Bounds of market data that only a known book and a known clock show. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { MarketCode } from "../../src/catalogue/market.ts";
+import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { readBook, readPrices, readQuotes } from "../../src/exchange/market-data-store.ts";
+import { amountOf } from "../../src/money/amount.ts";
+import { formatInstant, type Instant } from "../../src/std/clock.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const BTCUSD = "BTCUSD" as MarketCode;
+const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+const DAY_MS = 24 * 60 * 60_000;
+
+let db: TestDatabase;
+let marketNumber: number;
+beforeAll(async () => {
+  db = await testDatabase();
+  const [market] = await db.owner.rows<{ number: number }>("select number from market where code = $1", [BTCUSD]);
+  marketNumber = market?.number ?? 0;
+  await db.owner.rows(
+    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
+     select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), $1, side::order_side, 'LIMIT', 'GTC', 2, price, 0, 0,
+            now(), 'OPEN', filled, 0, 1, false, now(), 1
+       from (values ('BUY', 90, 0), ('BUY', 99, 0), ('BUY', 99, 0.5), ('SELL', 110, 0), ('SELL', 101, 1.25)) as v (side, price, filled)`,
+    [BTCUSD],
+  );
+});
+afterAll(() => db.close());
+
+const level = (price: string, amount: string) => ({ price: amountOf(price), amount: amountOf(amount) });
+
+test("a bounded book has so many levels of each side, and these are the best", async () => {
+  const [bids, asks] = [
+    [level("99", "3.5"), level("90", "2")],
+    [level("101", "0.75"), level("110", "2")],
+  ];
+  expect(await readBook(db.database, BTCUSD, "all")).toEqual({ number: 0n, bids, asks });
+  expect(await readBook(db.database, BTCUSD, 1)).toEqual({
+    number: 0n,
+    bids: bids.slice(0, 1),
+    asks: asks.slice(0, 1),
+  });
+});
+
+/** Both sides of a match at this time. */
+async function addMatch(at: number, price: string): Promise<bigint> {
+  const maker = nextMatchId(NO_EXECUTION, marketNumber, at as Instant);
+  await db.owner.rows(
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select gen_random_uuid(), id, gen_random_uuid(), gen_random_uuid(), $1, 'BUY', 1, $3::numeric, 0, 0, $4::timestamptz, 1, 1
+       from unnest($2::bigint[]) as id`,
+    [BTCUSD, [maker, takerId(maker)].map(String), price, formatInstant(at as Instant)],
+  );
+  return takerId(maker);
+}
+
+test("yesterday's price is that of the last match of 24 hours ago or earlier, to the millisecond", async () => {
+  const yesterday = async (now: number) =>
+    (await readPrices(db.database, now as Instant)).find(({ market }) => market === BTCUSD)?.yesterday;
+  await addMatch(NOW - DAY_MS - 1_000, "100");
+  await addMatch(NOW - DAY_MS, "200");
+  expect(await yesterday(NOW - 1_001)).toBeUndefined();
+  expect(await yesterday(NOW - 1_000)).toBe(amountOf("100"));
+  expect(await yesterday(NOW - 1)).toBe(amountOf("100"));
+  expect(await yesterday(NOW)).toBe(amountOf("200"));
+});
+
+test("a range opens with the first match at its begin or later, and the last match is the one asked for", async () => {
+  const [first, second] = [await addMatch(NOW, "300"), await addMatch(NOW + 1, "400")] as [never, never];
+  const quotes = await readQuotes(db.database, BTCUSD, first, [first, first + 1n, second + 1n]);
+  expect(quotes).toEqual({
+    bestBid: level("99", "3.5"),
+    bestAsk: level("101", "0.75"),
+    lastMatch: level("300", "1"),
+    opens: [amountOf("300"), amountOf("400"), undefined],
+  });
+});
