@@ -107,6 +107,19 @@ test("a rotation without overlap ends the old secret at once and removes what ha
   expect([typeof second, typeof third]).toEqual(["object", "object"]);
 });
 
+test("a rotation without overlap also ends a secret that an earlier overlap had kept alive", async () => {
+  const { clientId, secret: leaked } = await newClient();
+  const second = (await clients.rotateSecret(clientId, 24 * 60 * MINUTE)) as ShownSecret;
+  expect(await clients.authenticate(clientId, leaked, ADDRESS)).toMatchObject({ clientId });
+  const third = (await clients.rotateSecret(clientId, 0)) as ShownSecret;
+  const answers = [leaked, second.secret, third.secret].map((each) => clients.authenticate(clientId, each, ADDRESS));
+  expect(await Promise.all(answers)).toEqual([
+    "client_authentication_failed",
+    "client_authentication_failed",
+    expect.objectContaining({ clientId }),
+  ]);
+});
+
 test("a disabled client is given no new secret, and keeps those that it had", async () => {
   const { clientId } = await newClient();
   await clients.disable(clientId);

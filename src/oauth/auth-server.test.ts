@@ -9,6 +9,7 @@ import { RateLimiter } from "../limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../limits/rates.ts";
 import { DatabaseAway } from "../postgres/database.ts";
 import { IdSource } from "../std/id.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
 import { createAuthServer } from "./auth-server.ts";
 import { SCOPES } from "./scopes.ts";
 
@@ -328,6 +329,38 @@ test("it says that it is alive, and whether what it needs is there", async () =>
   expect(await send("/healthz")).toEqual(told("alive"));
   databaseHolds = async () => true;
   expect((await send("/readyz", { method: "POST", body: FORM })).headers).toMatchObject({ allow: "GET, HEAD" });
+});
+
+test("behind a trusted proxy each caller has limits of its own, by the address that the proxy has seen", async () => {
+  const refused: (string | undefined)[] = [];
+  const limited = createAuthServer({
+    authUrl: () => "http://auth.test",
+    keys: { published: () => [PUBLIC_KEY] },
+    clients: { authenticate },
+    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+    ids: new IdSource(),
+    log: pino({ level: "silent" }),
+    limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
+    onRefused: ({ address }) => refused.push(address),
+    trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
+  });
+  const url = await limited.listen({ host: "127.0.0.1", port: 0 });
+  authenticate.mockClear();
+  try {
+    const statusFor = async (forwarded: string): Promise<number> =>
+      (await fetch(`${url}/oauth2/token`, { method: "POST", body: FORM, headers: { "x-forwarded-for": forwarded } }))
+        .status;
+    const loud: number[] = [];
+    for (let i = 0; i < 4; i += 1) loud.push(await statusFor("203.0.113.9"));
+    expect(loud).toEqual([401, 401, 401, 429]);
+    // What is left of the proxy's own entry was written by the caller.
+    expect(await statusFor("198.51.100.1, 203.0.113.9")).toBe(429);
+    expect(await statusFor("203.0.113.10")).toBe(401);
+    const addresses = ["203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.10"];
+    expect([authenticate.mock.calls.map(([, , address]) => address), refused]).toEqual([addresses, addresses]);
+  } finally {
+    await limited.close();
+  }
 });
 
 test("an address that asks too often is told to come back, in the form of the token endpoint, before it is listened to", async () => {

@@ -48,6 +48,7 @@ function startNode(database: Database): Node {
   return { tokens, keys, freshness, clients };
 }
 
+const GRANTED = { clientId: "acme", scopes: new Set(["exchange:read_order", "funding:read_profile"]) };
 const misplaced = { misplaced: expect.objectContaining({ clientId: "acme" }) };
 const verified = ({ tokens }: Node, token: string, address = ADDRESS) => tokens.verify(token, address);
 
@@ -110,6 +111,18 @@ test("a token lives 3599 seconds and not a millisecond longer, also in memory", 
   now = (now + 1) as Instant;
   expect(await verified(node, remembered)).toBeUndefined();
   expect(await verified(node, fresh)).toBeUndefined();
+});
+
+test("a token ends with its key, also where it was remembered, on every node that has read the keys since", async () => {
+  const other = startNode(testing.database);
+  await other.freshness.follow();
+  const token = await issue();
+  expect([await verified(node, token), await verified(other, token)]).toMatchObject([GRANTED, GRANTED]);
+  expect(await node.keys.revoke(node.keys.signing().kid)).toBe("revoked");
+  expect([await verified(node, token), await verified(other, token)]).toMatchObject([undefined, GRANTED]);
+  passTime(4 * SECOND);
+  expect(await verified(other, token)).toBeUndefined();
+  expect(await verified(node, await issue())).toMatchObject(GRANTED);
 });
 
 /** Writes a JWT that may be wrong in any way, signed by whoever has the key. */
