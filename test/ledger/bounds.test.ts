@@ -150,6 +150,31 @@ test("a customer who floods the lane does not keep another one waiting", async (
   expect(order.indexOf("single")).toBeLessThan(40);
 });
 
+/*
+ * Taken out to see it fail: batches were sent while commands waited to be locked. They waited as long as the stream went on.
+ */
+test("a command that has to lock its rows is not kept waiting by a steady stream of others", async () => {
+  const { lane, fund } = await start({ bounds: { batch: 1 } });
+  const [a, b, c] = newProfiles(3) as [never, never, never];
+  await fund([a, b, c], "1000");
+  let streamed = 0;
+  let isLocked = false;
+  const stream = Array.from({ length: 10 }, async () => {
+    while (!isLocked && streamed < 500) {
+      await lane.execute(movement({ from: a, to: b, amount: "1" }));
+      streamed += 1;
+    }
+  });
+  await until("the stream flows", () => streamed >= 20);
+  const before = streamed;
+  await lane.execute(movement({ from: c, to: b, amount: "1", lock: true }));
+  isLocked = true;
+  const passed = streamed - before;
+  await Promise.all(stream);
+  // Those of the batches under way, and of the round in which it was taken up.
+  expect(passed).toBeLessThan(40);
+});
+
 test("the database refuses an amount that it would have to round", async () => {
   ours = await startLane(db.database);
   const profile = newProfile();
