@@ -1,0 +1,79 @@
+/** When settlement does its work; what it does is in rules.test.ts and test/protocol/conversions.test.ts. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Lane } from "../ledger/lane.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import { Settlement } from "./settlement.ts";
+import type { Conversion } from "./store.ts";
+
+const DELAY_MS = 5_000;
+const conversion = (id: string) =>
+  ({ id, profileId: "p", sourceAsset: "USD", targetAsset: "USDG" }) as Conversion & never;
+const clock: Clock = { now: () => Date.now() as Instant };
+
+let settlements: number;
+let searches: (readonly unknown[])[];
+let settlement: Settlement;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.parse("2026-11-21T09:30:00.000Z") });
+  [settlements, searches] = [0, []];
+  settlement = new Settlement({
+    database: {
+      rows: async (_text: string, values: readonly unknown[] = []) => {
+        searches.push(values);
+        return [];
+      },
+    } as never,
+    lane: {
+      execute: (async () => {
+        settlements += 1;
+        return { kind: "done" };
+      }) as unknown as Lane["execute"],
+    },
+    clock,
+    delayMs: DELAY_MS,
+    onError: (error) => {
+      throw error;
+    },
+  });
+});
+
+afterEach(async () => {
+  await settlement.stop();
+  vi.useRealTimers();
+});
+
+test("what was created here is settled when its delay is over, and not a millisecond before", async () => {
+  settlement.created(conversion("one"));
+  await vi.advanceTimersByTimeAsync(2_000);
+  settlement.created(conversion("two"));
+  await vi.advanceTimersByTimeAsync(DELAY_MS - 2_000 - 1);
+  expect(settlements).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(settlements).toBe(1);
+  await vi.advanceTimersByTimeAsync(2_000 - 1);
+  expect(settlements).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(settlements).toBe(2);
+});
+
+test("the search looks for what has been due for a second, or was made by a clock that is a minute ahead", async () => {
+  settlement.start();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(searches).toEqual([
+    [new Date("2026-11-21T09:29:54.000Z"), new Date("2026-11-21T09:31:00.000Z"), 500],
+    [new Date("2026-11-21T09:29:55.000Z"), new Date("2026-11-21T09:31:01.000Z"), 500],
+  ]);
+});
+
+test("once it is stopped, what is not due yet is left to the next start", async () => {
+  settlement.start();
+  settlement.created(conversion("one"));
+  await vi.advanceTimersByTimeAsync(DELAY_MS - 1);
+  await settlement.stop();
+  const searched = searches.length;
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  settlement.created(conversion("two"));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  expect([settlements, searches.length]).toEqual([0, searched]);
+});

@@ -1,0 +1,179 @@
+import { expect, test } from "vitest";
+import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test/support/states.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { profileTable } from "../customers/profiles.ts";
+import { entry } from "../ledger/accounts.ts";
+import { addition, change } from "../ledger/rows.ts";
+import { amountOf, negative } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
+import type { Instant } from "../std/clock.ts";
+import { instantOf, siblingId, type Uuid } from "../std/id.ts";
+import { type CrossingRequest, decideCrossing, decideTransfer, type TransferRequest } from "./rules.ts";
+import { transferTable } from "./store.ts";
+
+const [acme, globex] = ["acme", "globex"] as [CustomerId & string, CustomerId & string];
+const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid;
+const NOW = 5_000 as Instant;
+const USD: Asset = { code: "USD" as AssetCode, kind: "fiat", precision: 2 };
+const USDG: Asset = { code: "USDG" as AssetCode, kind: "stablecoin", precision: 8 };
+const from = profileOf(acme);
+const to = profileOf(acme);
+const theirs = profileOf(globex);
+const funded = accountRow(from, "USD", { available: "10" });
+const ROWS = [profileRow(from), profileRow(to), profileRow(theirs), funded];
+const INTERNAL: TransferRequest = {
+  customerId: acme,
+  kind: "internal",
+  from: { profileId: from.id, metadata: { of: "sender" }, identityId: "i-1", accountId: "a-1" },
+  to: { profileId: to.id, metadata: { of: "recipient" }, identityId: "i-2", accountId: "a-2" },
+  amount: amountOf("10"),
+  asset: "USD",
+  refId: "once",
+};
+
+const decide = (request: Partial<TransferRequest> = {}, rows: readonly Row[] = ROWS, asset: Asset | undefined = USD) =>
+  decideTransfer({ ...INTERNAL, ...request }, ID, asset, stateOf(...rows));
+
+test("a transfer debits and credits the same amount, and each side has the record that is its own", () => {
+  const shared = { asset: "USD", amount: amountOf("10"), createdAt: instantOf(ID) };
+  const debit = {
+    ...shared,
+    ...{ id: ID, profileId: from.id, customerId: acme, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT" },
+    ...{ refId: "once", identityId: "i-1", accountId: "a-1", metadata: { of: "sender" } },
+  };
+  const credit = {
+    ...shared,
+    ...{ id: siblingId(ID), profileId: theirs.id, customerId: globex, type: "PLATFORM_TRANSFER_CREDIT" },
+    ...{ direction: "CREDIT", refId: undefined, identityId: "i-2", accountId: "a-2", metadata: { of: "recipient" } },
+  };
+  expect(decide({ kind: "platform", to: { ...INTERNAL.to, profileId: theirs.id } })).toEqual({
+    accepted: true,
+    value: debit,
+    changes: {
+      journals: [
+        {
+          id: ID,
+          cause: "transfer",
+          entries: [entry(from.id, USD.code, negative(amountOf("10"))), entry(theirs.id, USD.code, amountOf("10"))],
+        },
+      ],
+      records: [addition(transferTable, debit as never), addition(transferTable, credit as never)],
+    },
+  });
+});
+
+test("an internal transfer is named so on both of its sides", () => {
+  expect(decide()).toMatchObject({
+    value: { type: "INTERNAL_TRANSFER_DEBIT" },
+    changes: { records: [{ row: { type: "INTERNAL_TRANSFER_DEBIT" } }, { row: { type: "INTERNAL_TRANSFER_CREDIT" } }] },
+  });
+});
+
+const unknown = { ...profileOf(acme), id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04" as never };
+const idle = profileOf(acme, { status: "INACTIVE" });
+const fullTo = accountRow(to, "USD", { available: "99999999999999999999999999990" });
+
+/** In the order of the checks: each request also breaks all rules that come behind the one that it hears of. */
+test.each<[string, Partial<TransferRequest>, Asset | undefined, object]>([
+  [
+    "an unknown sender",
+    { from: { profileId: unknown.id }, to: { profileId: idle.id } },
+    undefined,
+    { profileId: unknown.id },
+  ],
+  ["another customer's sender", { from: { profileId: theirs.id } }, undefined, { profileId: theirs.id }],
+  ["an inactive sender", { from: { profileId: idle.id } }, undefined, { profileId: idle.id }],
+  ["an unknown receiver", { to: { profileId: unknown.id } }, undefined, { profileId: unknown.id }],
+  ["an inactive receiver", { kind: "platform", to: { profileId: idle.id } }, undefined, { profileId: idle.id }],
+  ["another's receiver of an internal transfer", { to: { profileId: theirs.id } }, undefined, { profileId: theirs.id }],
+  [
+    "an unknown asset",
+    { asset: "XXX", amount: amountOf("11.001") },
+    undefined,
+    { code: "unknown_asset", field: "asset", asset: "XXX" },
+  ],
+  ["too many decimals", { amount: amountOf("11.001") }, USD, { code: "exceed_precision", asset: "USD", precision: 2 }],
+  ["one unit more than there is", { amount: amountOf("10.01") }, USD, { code: "insufficient_funds" }],
+  ["a receiver without room", {}, USD, { code: "balance_too_large", profileId: to.id }],
+])("%s is refused before what comes behind it", (_what, request, asset, refusal) => {
+  const rows = [...ROWS, profileRow(idle), fullTo];
+  const decision = decideTransfer({ ...INTERNAL, ...request }, ID, asset, stateOf(...rows));
+  expect(decision).toMatchObject({ accepted: false, refusal });
+});
+
+const DEPOSIT: CrossingRequest = {
+  customerId: acme,
+  profileId: to.id,
+  amount: amountOf("10"),
+  asset: "USD",
+  direction: "CREDIT",
+  type: "WIRE_DEPOSIT",
+  crossing: { memo: "first" },
+  refId: "deposit",
+};
+
+test("a deposit comes from the world, and takes an inactive profile back into use at this time", () => {
+  const decision = decideCrossing({ ...DEPOSIT, profileId: idle.id }, ID, USD, stateOf(profileRow(idle)), NOW);
+  const transfer = {
+    ...{ id: ID, profileId: idle.id, customerId: acme, direction: "CREDIT", type: "WIRE_DEPOSIT", asset: "USD" },
+    ...{ amount: amountOf("10"), refId: "deposit", createdAt: instantOf(ID), memo: "first" },
+  };
+  expect(decision).toEqual({
+    accepted: true,
+    value: transfer,
+    changes: {
+      journals: [
+        {
+          id: ID,
+          cause: "deposit",
+          entries: [entry("world", USD.code, negative(amountOf("10"))), entry(idle.id, USD.code, amountOf("10"))],
+        },
+      ],
+      records: [addition(transferTable, transfer as never)],
+      states: [change(profileTable, { ...idle, status: "ACTIVE" as const, updatedAt: NOW })],
+    },
+  });
+});
+
+test("a withdrawal of a coin burns it and releases its dollars, and leaves the profile's row alone", () => {
+  const request = { ...DEPOSIT, direction: "DEBIT", type: "WIRE_WITHDRAWAL", asset: "USDG" } as const;
+  const state = stateOf(profileRow(to), accountRow(to, "USDG", { available: "10" }));
+  const decision = decideCrossing(request, ID, USDG, state, NOW);
+  const ten = amountOf("10");
+  expect(decision).toMatchObject({
+    accepted: true,
+    changes: {
+      journals: [
+        {
+          cause: "withdrawal",
+          entries: [
+            entry("world", USD.code, ten),
+            entry("reserve", USD.code, negative(ten)),
+            entry("issuance", USDG.code, ten),
+            entry(to.id, USDG.code, negative(ten)),
+          ],
+        },
+      ],
+      states: [],
+    },
+  });
+});
+
+test.each<[string, Partial<CrossingRequest>, Asset | undefined, object]>([
+  ["a deposit to an unknown profile", { profileId: unknown.id }, undefined, { profileId: unknown.id }],
+  ["a deposit to another customer's profile", { profileId: theirs.id }, undefined, { profileId: theirs.id }],
+  ["a withdrawal from an inactive one", { direction: "DEBIT", profileId: idle.id }, USD, { profileId: idle.id }],
+  ["an unknown asset", { amount: "too_precise" }, undefined, { code: "unknown_asset", field: "asset", asset: "USD" }],
+  ["too many decimals", { amount: amountOf("11.001") }, USD, { code: "exceed_precision" }],
+  ["a deposit without room", {}, USD, { code: "balance_too_large" }],
+  [
+    "a withdrawal of more than there is",
+    { direction: "DEBIT", profileId: from.id, amount: amountOf("10.01") },
+    USD,
+    { code: "insufficient_funds" },
+  ],
+])("%s is refused before what comes behind it", (_what, request, asset, refusal) => {
+  const rows = [...ROWS, profileRow(idle), fullTo];
+  const decision = decideCrossing({ ...DEPOSIT, ...request }, ID, asset, stateOf(...rows), NOW);
+  expect(decision).toMatchObject({ accepted: false, refusal });
+});
