@@ -1,0 +1,95 @@
+/** What is known of the books, as numbers: each under its own name and in its own unit. */
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readDueConversions } from "../../src/conversions/due-conversions.ts";
+import { readMarketQueues } from "../../src/exchange/market-queues.ts";
+import { addBooks } from "../../src/metrics/books.ts";
+import type { DatabaseWatch, Seen } from "../../src/metrics/database-watch.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+});
+afterAll(() => db.close());
+
+const SEEN = {
+  backing: { reserve: "30.5", supply: [{ asset: "PYUSD", amount: "20.25" }], gap: "10.25" },
+  due: { count: 7, lagMs: 2_500 },
+  markets: [
+    { market: "BTCUSD", status: "OPEN", holder: "node 1", orderLagMs: 1_500, cancelLagMs: 250 },
+    { market: "ETHUSD", status: "HALTED", holder: undefined, orderLagMs: 0, cancelLagMs: 0 },
+  ],
+  clockSkewMs: -125,
+  archiveFailing: true,
+} as unknown as Seen;
+
+async function served(seen: Seen | undefined): Promise<string[]> {
+  const registry = new Registry();
+  addBooks(registry, { seen } as DatabaseWatch);
+  return (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+test("every number is served under its name, in seconds and dollars", async () => {
+  expect(await served(SEEN)).toEqual([
+    "parbook_database_up 1",
+    "parbook_database_clock_skew_seconds -0.125",
+    "parbook_wal_archive_failing 1",
+    "parbook_reserve_usd 30.5",
+    "parbook_reserve_minus_supply_usd 10.25",
+    'parbook_supply_usd{asset="PYUSD"} 20.25',
+    "parbook_settlement_due_conversions 7",
+    "parbook_settlement_lag_seconds 2.5",
+    'parbook_market_order_lag_seconds{market="BTCUSD"} 1.5',
+    'parbook_market_order_lag_seconds{market="ETHUSD"} 0',
+    'parbook_market_cancel_lag_seconds{market="BTCUSD"} 0.25',
+    'parbook_market_cancel_lag_seconds{market="ETHUSD"} 0',
+    'parbook_market_open{market="BTCUSD"} 1',
+    'parbook_market_open{market="ETHUSD"} 0',
+    'parbook_market_served{market="BTCUSD"} 1',
+    'parbook_market_served{market="ETHUSD"} 0',
+    'parbook_market_engine_info{market="BTCUSD",holder="node 1"} 1',
+  ]);
+});
+
+test("of a database that is away nothing is served but that", async () => {
+  expect(await served(undefined)).toEqual(["parbook_database_up 0"]);
+  expect(await served({ ...SEEN, archiveFailing: undefined })).not.toContain("parbook_wal_archive_failing 1");
+});
+
+test("conversions are due since their delay was over, and closed ones are not", async () => {
+  expect(await readDueConversions(db.database, 60_000)).toEqual({ count: 0, lagMs: 0 });
+  await db.owner.rows(
+    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at, cancelled_at, seq)
+     select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'USD', 'USDG', 1, status::conversion_status,
+            now() - age::interval, now(), case status when 'CANCELLED' then now() end, 1
+       from (values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')) as v (status, age)`,
+  );
+  const { count, lagMs } = await readDueConversions(db.database, 60_000);
+  expect(count).toBe(2);
+  expect(lagMs).toBeGreaterThanOrEqual(40_000);
+  expect(lagMs).toBeLessThan(60_000);
+});
+
+test("a market's lags are those of its oldest order and cancel that wait, and its holder is one whose lease lives", async () => {
+  await db.owner.rows(
+    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
+     select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0,
+            now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1
+       from (values ('PENDING_SUBMISSION', '100 s'), ('PENDING_SUBMISSION', '50 s'), ('OPEN', '500 s')) as v (status, age)`,
+  );
+  await db.owner.rows(
+    `insert into order_cancel (profile_id, order_id, market, requested_at)
+     select gen_random_uuid(), gen_random_uuid(), 'BTCUSD', now() - age::interval from (values ('200 s'), ('10 s')) as v (age)`,
+  );
+  await db.owner.rows(
+    `insert into lease (name, holder, fence, expires_at)
+     values ('market/BTCUSD', 'node 1', 1, now() + interval '1 hour'), ('market/ETHUSD', 'node 2', 1, now() - interval '1 s')`,
+  );
+  const queues = await readMarketQueues(db.database);
+  const [btc, eth] = ["BTCUSD", "ETHUSD"].map((code) => queues.find(({ market }) => market === code));
+  expect(btc).toMatchObject({ status: "OPEN", holder: "node 1" });
+  expect([btc?.orderLagMs ?? 0, btc?.cancelLagMs ?? 0].map((ms) => Math.floor(ms / 25_000))).toEqual([4, 8]);
+  expect(eth).toEqual({ market: "ETHUSD", status: "OPEN", holder: undefined, orderLagMs: 0, cancelLagMs: 0 });
+});
