@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Api } from "../../src/http/api.ts";
-import { SCOPES } from "../../src/oauth/scopes.ts";
+import { DEFAULT_RATES, type RateClass } from "../../src/limits/rates.ts";
+import { SCOPES, type Scope } from "../../src/oauth/scopes.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { digestOfTables } from "../support/effects.ts";
 import { addressOf, type Operation, readDocument } from "../support/openapi.ts";
@@ -20,7 +21,9 @@ let operations: readonly Operation[];
 let acme: Owner;
 let api: Api;
 beforeAll(async () => {
-  service = await startTestService({ settlementDelayMs: 86_400_000 }, undefined, (made) => {
+  // Every class has another rate, by which it is known; otherwise as they are by default.
+  const rateLimits = { ...DEFAULT_RATES, recent_executions: 20 };
+  service = await startTestService({ settlementDelayMs: 86_400_000, rateLimits }, undefined, (made) => {
     api = made;
   });
   operations = (await readDocument(service)).operations;
@@ -28,8 +31,50 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** What anybody may read. An operation that is to be public has to be named here as well. */
-const PUBLIC = ["issueToken", "listMarkets", "getOrderBook", "getTicker", "listRecentExecutions", "listPrices"];
+/**
+ * Which scope an operation needs, and at which rate it is limited, as interface.md ("Endpoints", "Authentication") and
+ * behaviour.md (sections 2, 5 to 10 and 12) have it. Written by hand: the document of the service follows its code.
+ */
+const CONTRACT: Readonly<Record<string, readonly [scope: Scope | "public", rate: RateClass]>> = {
+  issueToken: ["public", "token"],
+  createPlatformTransfer: ["transfer:write_platform_transfer", "rest"],
+  createInternalTransfer: ["transfer:write_internal_transfer", "rest"],
+  getTransfer: ["transfer:read_transfer", "rest"],
+  listTransfers: ["transfer:read_transfer", "rest"],
+  createStablecoinConversion: ["conversion:write_conversion_stablecoin", "rest"],
+  cancelStablecoinConversion: ["conversion:write_conversion_stablecoin", "rest"],
+  getStablecoinConversion: ["conversion:read_conversion_stablecoin", "rest"],
+  listStablecoinConversions: ["conversion:read_conversion_stablecoin", "rest"],
+  createProfile: ["funding:write_profile", "rest"],
+  updateProfile: ["funding:write_profile", "rest"],
+  deactivateProfile: ["funding:write_profile", "rest"],
+  getProfile: ["funding:read_profile", "rest"],
+  listProfiles: ["funding:read_profile", "rest"],
+  getBalance: ["funding:read_profile", "rest"],
+  listBalances: ["funding:read_profile", "rest"],
+  createSandboxDeposit: ["funding:read_profile", "rest"],
+  placeOrder: ["exchange:write_order", "rest"],
+  cancelOrder: ["exchange:write_order", "rest"],
+  getOrder: ["exchange:read_order", "rest"],
+  listOrders: ["exchange:read_order", "rest"],
+  listProfileOrders: ["exchange:read_order", "rest"],
+  listExecutions: ["exchange:read_order", "rest"],
+  listProfileExecutions: ["exchange:read_order", "rest"],
+  listFees: ["exchange:read_order", "rest"],
+  listHistoricalCandles: ["exchange:historical_prices", "rest"],
+  listMarkets: ["public", "rest"],
+  listPrices: ["public", "rest"],
+  getTicker: ["public", "rest"],
+  getOrderBook: ["public", "order_book"],
+  listRecentExecutions: ["public", "recent_executions"],
+};
+/** Requests at once at each rate, which are 300 seconds of it. */
+const BURSTS: Readonly<Record<RateClass, string>> = {
+  token: "300",
+  order_book: "3000",
+  recent_executions: "6000",
+  rest: "15000",
+};
 /** What has no place in the document, and tells nothing of anybody. */
 const UNDOCUMENTED = [
   ...["/docs", "/docs/favicon-32x32.png", "/docs/initializer.js", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"],
@@ -44,9 +89,26 @@ function call(operation: Operation, headers: Readonly<Record<string, string>>) {
   return service.call(operation.method, addressOf(operation, sample), { ...(body && { body }), headers });
 }
 
-test("nothing is public but what is named here", () => {
-  const open = operations.filter(({ scopes }) => scopes.length === 0);
-  expect(open.map(({ operationId }) => operationId)).toEqual(PUBLIC);
+test("each operation needs the scope that the contract has for it, and no other is there", () => {
+  const scopes = operations.map((operation) => [operation.operationId, operation.scopes.join(" ") || "public"]);
+  expect(Object.fromEntries(scopes)).toEqual(
+    Object.fromEntries(Object.entries(CONTRACT).map(([operationId, [scope]]) => [operationId, scope])),
+  );
+});
+
+test("each operation is limited at the rate that the contract has for it, also where it is refused", async () => {
+  const bursts: Record<string, string | null> = {};
+  const note = ({ operationId }: Pick<Operation, "operationId">, headers: Headers): void => {
+    bursts[operationId] = headers.get("ratelimit-limit");
+  };
+  const authorization = `Bearer ${await service.token(acme, "events:read_event")}`;
+  for (const operation of guarded()) note(operation, (await call(operation, { authorization })).headers);
+  for (const operation of operations.filter(({ scopes, method }) => scopes.length === 0 && method === "GET"))
+    note(operation, (await service.call("GET", addressOf(operation, { path: { market: "BTCUSD" } }))).headers);
+  note({ operationId: "issueToken" }, (await fetch(`${service.authUrl}/oauth2/token`, { method: "POST" })).headers);
+  expect(bursts).toEqual(
+    Object.fromEntries(Object.entries(CONTRACT).map(([operationId, [, rate]]) => [operationId, BURSTS[rate]])),
+  );
 });
 
 test("every route of the service is in the document or named here", () => {
