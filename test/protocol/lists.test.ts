@@ -81,6 +81,7 @@ describe("transfers", () => {
       [`group_ids=${internal.id}&group_ids=${platform.id}`, [platform.id, second, internal.id]],
       [`group_ids=${second}`, []],
       [`group_ids=${deposit.id}`, []],
+      [`group_ids=${deposit.id}&type=WIRE_DEPOSIT`, []],
       [`group_ids=${internal.id}&ids=${second}`, [second]],
       [`group_ids=${internal.id}&ids=${platform.id}`, []],
       [`group_ids=${internal.id}&type=INTERNAL_TRANSFER_CREDIT&type=WIRE_DEPOSIT`, [second]],

@@ -165,6 +165,36 @@ test("dust goes to the DEFAULT profile when a profile is taken out of use", asyn
   expect((await call("GET", "/default/balances/ETH")).body.available).toBe("0.001");
 });
 
+test("a profile with an open order is not empty, though the order holds less than one unit of the asset", async () => {
+  const [seller, buyer] = [await service.profile(other, { BTC: "1" }), await service.profile(acme, { USD: "25.09" })];
+  const order = { market: "BTCUSD", type: "LIMIT", price: "25000" };
+  const sell = { ...order, side: "SELL", base_amount: "0.001" };
+  expectSuccess(await call("POST", `/${seller}/orders`, sell, other.token));
+  const recipient = { recipient_profile_id: acme.defaultProfile };
+  const buy = await call("POST", `/${buyer}/orders`, {
+    ...order,
+    ...recipient,
+    side: "BUY",
+    base_amount: "0.00100001",
+  });
+  await until("all but one lot is bought", async () => {
+    return (await call("GET", `/${buyer}/orders/${buy.body.id}`)).body.amount_filled === "0.001";
+  });
+  expect((await call("GET", `/${buyer}/balances/USD`)).body).toEqual({
+    asset: "USD",
+    available: "0.002249125",
+    trading: "0.000250875",
+  });
+  expectProblem(await call("PUT", `/${buyer}/deactivate`), {
+    status: 403,
+    slug: "profile-not-empty",
+    detail: "the profile holds 0.0025 USD",
+    meta: { asset: "USD", amount: "0.0025" },
+  });
+  expectSuccess(await call("DELETE", `/${buyer}/orders/${buy.body.id}`));
+  await until("the hold is released", async () => (await call("PUT", `/${buyer}/deactivate`)).status === 200);
+});
+
 test("the DEFAULT profile, one that holds money and one that is awaited stay in use", async () => {
   const problem = (detail: string, meta = {}) => ({ status: 403, slug: "profile-not-empty", detail, meta });
   expectProblem(
