@@ -145,6 +145,44 @@ test("everything that is wrong is said at once, and no password with it", () => 
   ]);
 });
 
+test("the error names each setting that is wrong in a line of its own", () => {
+  const wrong = { PARBOOK_MODE: "x".repeat(200), PARBOOK_PORT: "http" };
+  expect(() => readConfig(wrong)).toThrow(
+    expect.objectContaining({
+      name: "WrongSettings",
+      message: [
+        "These settings are wrong, and nothing was started:",
+        `  PARBOOK_MODE "${"x".repeat(100)}" is not one of sandbox, production`,
+        '  PARBOOK_PORT "http" is not a whole number from 0 to 65535',
+      ].join("\n"),
+    }),
+  );
+});
+
+test("a number is taken from its least to its most, and has nothing but digits", () => {
+  const port = (text: string) => readConfig({ PARBOOK_PORT: text }).port;
+  expect([port("0"), port("65535")]).toEqual([0, 65_535]);
+  for (const wrong of ["65536", "80a", "a80", "8 0", "1e3", "-1", "1".repeat(16)]) {
+    expect(linesOf({ PARBOOK_PORT: wrong })).toHaveLength(1);
+  }
+});
+
+test("an address loses every slash at its end", () => {
+  expect(readConfig({ PARBOOK_BASE_URL: "https://api.example.com//" }).baseUrl).toBe("https://api.example.com");
+});
+
+test("there may be four encryption keys, and each of them has 32 bytes", () => {
+  const key = `${"A".repeat(43)}=`;
+  const keys = (list: readonly string[]) => ({ PARBOOK_KEY_ENCRYPTION_KEY: list.join(", ") });
+  const read = readConfig(keys([key, key, key, key])).signingKeys.encryptionKeys;
+  expect(read).toEqual([1, 2, 3, 4].map(() => new Uint8Array(32)));
+  const wrong =
+    "PARBOOK_KEY_ENCRYPTION_KEY is not 1 to 4 keys of 32 bytes each in base64, separated by commas (openssl rand -base64 32)";
+  for (const list of [[key, key, key, key, key], [key, "hunter2"], ["hunter2", key], [key.slice(1)], [`${key}A`]]) {
+    expect(linesOf(keys(list))).toEqual([wrong]);
+  }
+});
+
 test("rates are limited in production and not in a sandbox, unless it is said otherwise", () => {
   const usual = { token: 1, order_book: 10, recent_executions: 10, rest: 50 };
   const rates = (mode: string, text: string) =>
@@ -154,6 +192,7 @@ test("rates are limited in production and not in a sandbox, unless it is said ot
   expect(rates("production", "")).toEqual(usual);
   expect(rates("production", "off")).toBe("off");
   expect(rates("production", "order_book=20.25")).toEqual({ ...usual, order_book: 20.25 });
+  expect(rates("production", "rest=100000,token=0.01")).toEqual({ ...usual, rest: 100_000, token: 0.01 });
   for (const wrong of [
     "rest",
     "rest=",
@@ -162,6 +201,10 @@ test("rates are limited in production and not in a sandbox, unless it is said ot
     "rest=1,rest=2",
     "all=1",
     "rest=100001",
+    "=1",
+    "nobody=1",
+    "a rest=1",
+    "rest=1 a",
     "on,off",
     ",",
   ]) {
@@ -174,6 +217,7 @@ test("a trusted proxy is an address or a network, and never everybody", () => {
     "proxy",
     "10.0.0.0/0",
     "::/0",
+    "10.0.0.7, ::/0",
     "10.0.0.0/",
     "10.0.0.0/8/8",
     "fd00::/129",
@@ -236,12 +280,15 @@ test("production keeps its database connection to this machine or under TLS, unl
   for (const query of plain) expect(lines(`postgres://parbook:secret@db/parbook${query}`)).toEqual([refused]);
   expect(lines("postgres://parbook@localhost/parbook?host=db")).toEqual([refused]);
   expect(lines("postgres://parbook@localhost.example.com/parbook")).toEqual([refused]);
-  for (const query of ["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full", "?ssl=1"]) {
+  expect(lines("postgres://parbook@my-localhost/parbook")).toEqual([refused]);
+  const underTls = ["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full", "?sslmode=no-verify", "?ssl=1"];
+  for (const query of underTls) {
     expect(lines(`postgres://parbook@db/parbook${query}`)).toEqual([]);
   }
-  const local = ["localhost", "127.0.0.1:5433", "[::1]", "%2Frun%2Fpostgresql"];
+  const local = ["localhost", "127.0.0.1:5433", "127.10.20.30", "[::1]", "%2Frun%2Fpostgresql"];
   for (const host of local) expect(lines(`postgres://parbook@${host}/parbook`)).toEqual([]);
   expect(lines("postgres://parbook@localhost/parbook?host=/run/postgresql")).toEqual([]);
+  expect(lines("postgres:///parbook")).toEqual([]);
   expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "database" })).toEqual([]);
   expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "http" })).toEqual([refused]);
   const migrates = { PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" };

@@ -10,25 +10,26 @@ const LIST = { customerId: "c-1", path: "/v2/toys", query: { nickname: "a", limi
 let toy: ToyApi;
 beforeAll(async () => {
   toy = await startToyApi((api) => {
-    api.get(
-      "/v2/numbers",
-      {
-        config: { scope: "transfer:read_transfer" },
-        schema: {
-          hide: true,
-          querystring: ListQuery({ odd: Type.Optional(Type.Boolean()) }, { standard: 2, maximum: 10 }),
-          response: { 200: ListOf(Type.String()) },
+    for (const path of ["/v2/numbers", "/v2/others"])
+      api.get(
+        path,
+        {
+          config: { scope: "transfer:read_transfer" },
+          schema: {
+            hide: true,
+            querystring: ListQuery({ odd: Type.Optional(Type.Boolean()) }, { standard: 2, maximum: 10 }),
+            response: { 200: ListOf(Type.String()) },
+          },
         },
-      },
-      async (request) => {
-        const wanted = pageRequest(request, request.query, ([number]) =>
-          /^\d+$/.test(number ?? "") ? Number(number) : undefined,
-        );
-        const matching = NUMBERS.filter((number) => !request.query.odd || number % 2 === 1);
-        const rows = matching.filter((number) => number > (wanted.after ?? 0)).slice(0, wanted.limit + 1);
-        return page(rows, wanted, (number) => [String(number)], String);
-      },
-    );
+        async (request) => {
+          const wanted = pageRequest(request, request.query, ([number]) =>
+            /^\d+$/.test(number ?? "") ? Number(number) : undefined,
+          );
+          const matching = NUMBERS.filter((number) => !request.query.odd || number % 2 === 1);
+          const rows = matching.filter((number) => number > (wanted.after ?? 0)).slice(0, wanted.limit + 1);
+          return page(rows, wanted, (number) => [String(number)], String);
+        },
+      );
   });
 });
 afterAll(() => toy.close());
@@ -60,9 +61,11 @@ test("limit may differ between pages, the filters may not", async () => {
   const { next_page_cursor: cursor } = await numbers("odd=true&limit=1");
   expect(await numbers(`limit=10&odd=true&page_cursor=${cursor}`)).toEqual({ items: ["3", "5"], next_page_cursor: "" });
   const rule = "belongs to another list: the filters are those that it came with";
-  expect(await ask(toy, `/v2/numbers?page_cursor=${cursor}`)).toEqual(
-    problem(400, "Bad Request", `page_cursor ${rule}`, { meta: { errors: [{ field: "page_cursor", rule }] } }),
-  );
+  for (const elsewhere of [`/v2/numbers?page_cursor=${cursor}`, `/v2/others?odd=true&page_cursor=${cursor}`]) {
+    expect(await ask(toy, elsewhere)).toEqual(
+      problem(400, "Bad Request", `page_cursor ${rule}`, { meta: { errors: [{ field: "page_cursor", rule }] } }),
+    );
+  }
 });
 
 test("a cursor that cannot be read, or whose position is none, is 400", async () => {
@@ -73,8 +76,32 @@ test("a cursor that cannot be read, or whose position is none, is 400", async ()
   const { next_page_cursor: good } = await numbers("");
   const forged = JSON.parse(Buffer.from(good, "base64url").toString());
   forged[2] = ["drop table"];
-  const cursors = ["x", "e30", `${good}=`, `${good}!`, Buffer.from(JSON.stringify(forged)).toString("base64url")];
+  const cursors = ["x", "e30", "bm90IEpTT04", `${good}=`, `${good}!`, inBase64(forged)];
   for (const cursor of cursors) expect(await ask(toy, `/v2/numbers?page_cursor=${cursor}`)).toEqual(expected);
+});
+
+const inBase64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+test("a cursor with more in it than ours have, or whose position is not made of texts, cannot be read", () => {
+  const [version, digest] = JSON.parse(Buffer.from(encodeCursor(LIST, ["7"]), "base64url").toString());
+  expect(decodeCursor(inBase64([version, digest, ["7"]]), LIST)).toEqual(["7"]);
+  for (const wrong of [
+    [version, digest, ["7"], 1],
+    [version, digest, "7"],
+    [version, digest, ["7", 7]],
+    [version, digest],
+  ]) {
+    expect([wrong, decodeCursor(inBase64(wrong), LIST)]).toEqual([wrong, "unreadable"]);
+  }
+});
+
+test("a cursor of before is read for ever, in whatever order its filters come", () => {
+  const ofBefore = "WzEsInhqYzJhcTZBR2tGUndLR0giLFsiNyJdXQ";
+  const filters = { status: "OPEN", market: "BTCUSD", order: "ASC" };
+  const list = { customerId: "c-1", path: "/v2/toys", query: filters };
+  expect(encodeCursor(list, ["7"])).toBe(ofBefore);
+  const otherwise = { order: "ASC", market: "BTCUSD", status: "OPEN" };
+  expect(decodeCursor(ofBefore, { ...list, query: otherwise })).toEqual(["7"]);
 });
 
 test("a cursor is bound to the customer, the path and the filters, but not to limit and cursor", () => {

@@ -20,6 +20,14 @@ test("all IPv6 addresses of one network of 64 bits are one", () => {
   expect(neighbourhood("::1")).toBe("0:0:0:0::/64");
   expect(neighbourhood("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
   expect(neighbourhood("64:ff9b::192.0.2.33")).toBe("64:ff9b:0:0::/64");
+  expect(neighbourhood("::1:2:3:4:5:6:7")).toBe("0:1:2:3::/64");
+  expect(neighbourhood("1::3:4:5:6:7:8")).toBe("1:0:3:4::/64");
+  expect(neighbourhood("1::2:3:4:5:192.0.2.33")).toBe("1:0:2:3::/64");
+});
+
+test("only an IPv4-mapped address stands for the IPv4 address at its end", () => {
+  expect(neighbourhood("2001:db8::ffff:192.0.2.33")).toBe("2001:db8:0:0::/64");
+  expect(neighbourhood("::ffff:1234:5678")).toBe("0:0:0:0::/64");
 });
 
 test("what is no address is all one stranger", () => {
@@ -31,11 +39,7 @@ test("what is no address is all one stranger", () => {
 });
 
 test("loopback is the machine itself", () => {
-  expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "128.0.0.1"].map(isLoopback)).toEqual([
-    true,
-    true,
-    true,
-    false,
-    false,
-  ]);
+  expect(["127.0.0.1", "::1", "::ffff:127.0.0.1"].map(isLoopback)).toEqual([true, true, true]);
+  const others = ["10.0.0.1", "128.0.0.1", "10.127.0.1", "::ffff:10.127.0.1", "2001:db8::127.0.0.1"];
+  expect(others.filter(isLoopback)).toEqual([]);
 });

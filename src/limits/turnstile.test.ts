@@ -119,11 +119,20 @@ test("nobody is let into a line in which he would wait long, at the pace at whic
   }
   news();
   expect([turnstile.hasRoomFor("a"), turnstile.hasRoomFor("b")]).toEqual([false, true]);
+  const sizes: number[] = [];
   while (!turnstile.hasRoomFor("a")) {
     clock.now += 50;
     await leave("a");
+    sizes.push(turnstile.size);
   }
-  expect(turnstile.size).toBeLessThan(14);
+  // A turn takes 50 ms, and the pace goes from 1 ms towards that by one part in 32 at each turn.
+  const pace = (turns: number): number => 50 - 49 * (31 / 32) ** turns;
+  const expected: number[] = [];
+  for (let turns = 13, size = 17; ; turns += 1, size -= 1) {
+    expected.push(size);
+    if ((size - 1) * pace(turns) <= 250) break;
+  }
+  expect(sizes).toEqual(expected);
 });
 
 test("a short line is open, however slowly it moves", async () => {
@@ -151,6 +160,45 @@ test("nobody waits longer than a while, also when nobody leaves", async () => {
   await expect.poll(news, SOON).toBe("no a");
   clock.now += 1_900;
   await expect.poll(news, SOON).toBe("no a");
+});
+
+test("a pause before anybody waits does not slow the pace of the line", async () => {
+  const { clock, turnstile, come, leave } = start({ alone: 1, share: 1 });
+  await come("a");
+  clock.now += 60_000;
+  await come("a".repeat(20));
+  clock.now += 1;
+  await leave("a");
+  expect(turnstile.hasRoomFor("a")).toBe(true);
+});
+
+test("those who waited too long take no room any more", async () => {
+  const { clock, turnstile, come, leave, news } = start({ alone: 1, most: 7 });
+  await come("aaa");
+  expect([turnstile.size, turnstile.hasRoomFor("b")]).toEqual([3, true]);
+  clock.now += 2_000;
+  await leave("a");
+  expect([news(), turnstile.size]).toEqual(["a no a no a", 0]);
+});
+
+test("when the others have gone, one who waits has all at once that is his alone", async () => {
+  const { clock, come, leave, news } = start({ alone: 6 });
+  await come("b");
+  await come("aaaaaaaa");
+  await leave("b");
+  expect(news()).toBe("b a a");
+  clock.now += 1_000;
+  await leave("a");
+  expect(news()).toBe("a a a a a");
+});
+
+test("to leave without having come in is a bug", async () => {
+  const { turnstile, come, leave } = start();
+  const leaving = "who leaves is inside";
+  expect(() => turnstile.leave("a")).toThrow(leaving);
+  await come("a");
+  await leave("a");
+  expect(() => turnstile.leave("a")).toThrow(leaving);
 });
 
 test("whoever was not here lately is forgotten", async () => {

@@ -57,6 +57,7 @@ test.each([
   ["0.000000000000000001", "0.000000000000000001"],
   ["999999999999999999.999999999999999999", "999999999999999999.999999999999999999"],
   [`1.${"0".repeat(50)}`, "1"],
+  [`${"0".repeat(59)}7`, "7"],
 ])("%s is printed as %s", (text, printed) => {
   expect(formatAmount(parseAmount(text) as Amount)).toBe(printed);
 });

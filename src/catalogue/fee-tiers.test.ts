@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { amountOf } from "../money/amount.ts";
+import { type FeeTier, highestRebate, isRate, MOST_TIERS, tierFor, whyNotRates, whyNotTiers } from "./fee-tiers.ts";
+
+const tier = (minimum: string, takerRate: string, makerRebate: string): FeeTier => ({
+  minimumGross: amountOf(minimum),
+  takerRate: amountOf(takerRate),
+  makerRebate: amountOf(makerRebate),
+});
+const USUAL = [tier("0", "0.0035", "0.0003"), tier("1000", "0.002", "0.0004"), tier("50000", "0.001", "0.0005")];
+
+test("a rate is from zero to less than one, with four decimals", () => {
+  expect(["0", "0.0001", "0.9999"].map(amountOf).map(isRate)).toEqual([true, true, true]);
+  expect(["-0.0001", "1", "2", "0.00001"].map(amountOf).map(isRate)).toEqual([false, false, false, false]);
+});
+
+test("a tier begins with its minimum, and a unit less is the tier below", () => {
+  const found = ["0", "999.999999999999999999", "1000", "49999", "50000", "1000000"].map((gross) =>
+    USUAL.indexOf(tierFor(USUAL, amountOf(gross))),
+  );
+  expect(found).toEqual([0, 0, 1, 1, 2, 2]);
+});
+
+test("tiers begin at zero, each at another minimum, and are not too many", () => {
+  const many = (count: number): FeeTier[] =>
+    Array.from({ length: count }, (_, i) => tier(String(i), "0.002", "0.0003"));
+  expect([whyNotTiers(USUAL), whyNotTiers(many(MOST_TIERS))]).toEqual([undefined, undefined]);
+  expect(whyNotTiers(many(MOST_TIERS + 1))).toEqual({ code: "too_many_tiers", most: 50 });
+  expect(whyNotTiers([...USUAL, tier("-1", "0.002", "0")])).toEqual({
+    code: "tier_below_zero",
+    minimumGross: amountOf("-1"),
+  });
+  expect(whyNotTiers([...USUAL, tier("1000", "0.002", "0")])).toEqual({
+    code: "tier_given_twice",
+    minimumGross: amountOf("1000"),
+  });
+  expect(whyNotTiers(USUAL.slice(1))).toEqual({ code: "no_tier_from_zero" });
+  expect(whyNotTiers([])).toEqual({ code: "no_tier_from_zero" });
+  expect(whyNotTiers([tier("0", "1", "0")])).toEqual({ code: "not_a_rate", rate: amountOf("1") });
+});
+
+test("the highest rebate may be as high as the lowest commission, wherever the two stand, and no higher", () => {
+  const [cheap, paid] = [tier("0", "0.001", "0"), tier("1", "0.002", "0.001")];
+  for (const both of [
+    [cheap, paid],
+    [paid, cheap],
+  ]) {
+    expect(whyNotRates(both)).toBeUndefined();
+    expect(highestRebate(both)).toBe(amountOf("0.001"));
+    expect(whyNotRates([...both, tier("2", "0.003", "0.0011")])).toEqual({
+      code: "rebate_above_commission",
+      takerRate: amountOf("0.001"),
+      makerRebate: amountOf("0.0011"),
+    });
+  }
+  for (const rates of [tier("0", "0.00001", "0"), tier("0", "0.001", "0.00001")]) {
+    expect(whyNotRates([cheap, rates])).toEqual({ code: "not_a_rate", rate: amountOf("0.00001") });
+  }
+});
