@@ -149,6 +149,21 @@ test("the postings of an account are never earlier than its last one", () => {
   expect(postingsOf(content).every(({ at }) => at === formatInstant((NOW + 5_000) as Instant))).toBe(true);
 });
 
+test("the time of a batch is that of the latest of all its accounts, whichever comes first", () => {
+  const [early, late] = [NOW + 5_000, NOW + 60_000] as [Instant, Instant];
+  for (const [from, to] of [
+    [early, late],
+    [late, early],
+  ] as const) {
+    memory = new Memory(100);
+    batch = new Batch(memory, 1);
+    remember(a, "10", 7n, from);
+    remember(b, "10", 7n, to);
+    add(batch, { journals: [move(a, b)] });
+    expect(batch.close(NOW).at).toBe(late);
+  }
+});
+
 test("a batch whose changes broke off half-way says that it is spoilt", () => {
   remember(a, "1", 1n);
   add(batch, { journals: [move("world", a)] });

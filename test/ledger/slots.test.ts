@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { USD } from "../../src/money/asset.ts";
 import type { Database } from "../../src/postgres/database.ts";
+import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newProfile, newProfiles, startLane, type TestLane } from "../support/movements.ts";
@@ -52,6 +53,20 @@ test("two lanes take two slots, and each has house accounts of its own", async (
     { available: "-1", asset: USD },
   ]);
   expect(await batches()).toEqual(["1/0 void", "1/1", "2/0 void", "2/1"]);
+});
+
+test("the batches of a slot are in the order of their times, also behind one that came of a clock that was ahead", async () => {
+  const clock = (aheadMs: number) => ({ now: () => (Date.now() + aheadMs) as Instant });
+  const ahead = await start(db.database, { clock: clock(3_600_000) });
+  const ours = await start(db.another());
+  const [a, b] = newProfiles(2) as [never, never];
+  await ahead.fund([a], "1");
+  await ours.lane.execute(movement({ from: a, to: b, amount: "1" }));
+  // Of accounts that were never posted to at a later time.
+  await ours.fund(newProfiles(1), "1");
+  const times = await db.database.rows<{ at: Instant }>("select at from batch where slot = 2 order by n");
+  expect(times.map(({ at }) => at)).toEqual(times.map(({ at }) => at).toSorted((x, y) => x - y));
+  expect(ours.lane.now()).toBe(times.at(-1)?.at);
 });
 
 test("a process that starts again takes its slot back at once, and voids the number that might be under way", async () => {
