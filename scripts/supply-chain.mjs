@@ -22,6 +22,10 @@ const LICENCES = new Set([
 
 /** Packages with another licence, each with the reason for which it may stay. */
 const OTHER_LICENCES = {
+  "caniuse-lite": {
+    licence: "CC-BY-4.0",
+    reason: "data on browsers, comes with Stryker; a tool of ours that is never passed on",
+  },
   lightningcss: { licence: "MPL-2.0", reason: "comes with vitest; a tool of ours that is never passed on" },
 };
 

@@ -1,0 +1,16 @@
+/** The tests that need no PostgreSQL, which judge the mutants of `npm run mutate` (docs/testing.md). */
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: [
+      "src/{bootstrap,catalogue,config,limits,money,std}/**/*.test.ts",
+      "src/conversions/rules.test.ts",
+      "src/exchange/{book,feed}/**/*.test.ts",
+      "src/exchange/{engine-book,engine-expiries,execution-id,fees,matching-money,order-kinds,place-order,traded-sums}.test.ts",
+      "src/http/{paging,rate-limiting,time-range}.test.ts",
+      "src/ledger/{accounts,refusals,turns}.test.ts",
+      "src/transfers/{notional-value,rules}.test.ts",
+    ],
+  },
+});
