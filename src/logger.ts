@@ -1,13 +1,22 @@
 import { type Logger, pino } from "pino";
-import pretty from "pino-pretty";
+import { prettyFactory } from "pino-pretty";
 import type { Config } from "./config/config.ts";
+
+/** What may wait for a reader that reads too slowly. Past it lines are dropped: the service does not wait for its log. */
+const WAITING_LIMIT_BYTES = 1024 * 1024;
+
+let dropped = 0;
+
+/** The lines of this process's log that nobody could read: the reader was gone or too slow, or the disk full. */
+export const droppedLogLines = (): number => dropped;
 
 /** JSON lines, or readable ones on a terminal. What could be a secret is never written. */
 export function createLogger({ logLevel }: Pick<Config, "logLevel">, output: 1 | 2 = 1): Logger {
-  const terminal = (output === 1 ? process.stdout : process.stderr).isTTY;
-  const stream = terminal
-    ? pretty({ destination: output, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
-    : pino.destination({ dest: output, sync: true });
+  const stream = output === 1 ? process.stdout : process.stderr;
+  const readable = stream.isTTY
+    ? prettyFactory({ ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
+    : (line: string) => line;
+  ignoreErrors(stream);
   return pino(
     {
       level: logLevel,
@@ -18,9 +27,25 @@ export function createLogger({ logLevel }: Pick<Config, "logLevel">, output: 1 |
         censor: "[redacted]",
       },
     },
-    stream,
+    { write: (line) => writeLine(stream, readable(line)) },
   );
 }
+
+/** Each line is tried: a reader may come back, as that of a named pipe, and a full disk be emptied. */
+function writeLine(stream: NodeJS.WriteStream, line: string): void {
+  if (stream.writableLength > WAITING_LIMIT_BYTES) dropped += 1;
+  else
+    stream.write(line, (error) => {
+      if (error) dropped += 1;
+    });
+}
+
+/** Whoever writes is told of a failure by its own callback. Without a listener the failure would end the process as well. */
+export function ignoreErrors(stream: NodeJS.WriteStream): void {
+  if (!stream.listeners("error").includes(ignore)) stream.on("error", ignore);
+}
+
+const ignore = (): void => undefined;
 
 /**
  * An error as it may be read by others. Only what is named here: the driver hangs the connection onto its errors, and

@@ -3,6 +3,7 @@ import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
 import type { Engines } from "./exchange/engines.ts";
 import { listen, ownAddress } from "./listening.ts";
+import { droppedLogLines } from "./logger.ts";
 import { lookAt } from "./metrics/look.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { createMetricsServer } from "./metrics/metrics-server.ts";
@@ -34,6 +35,7 @@ export async function serveMetrics(
       certificate,
       embedded: config.databaseUrl === undefined,
       lastVerify: () => readLastVerify(dataDir),
+      droppedLogLines,
     },
   });
   const server = createMetricsServer(

@@ -56,8 +56,19 @@ export function answering<Given extends unknown[]>(command: Command, work: (...g
   command.action(async (...given: unknown[]) => {
     // Commander hands the command itself over as the last of all.
     const { json, prose, failed } = await work(...(given.slice(0, -1) as Given));
-    console.log(command.opts().json === true ? JSON.stringify(json) : prose);
+    await print(command.opts().json === true ? JSON.stringify(json) : prose);
     if (failed === true) throw new Failed();
+  });
+}
+
+/** A reader that has had enough, as `head` has, is no failure. */
+function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(`${text}\n`, (error) => {
+      const { code } = (error ?? {}) as NodeJS.ErrnoException;
+      if (!error || code === "EPIPE") resolve();
+      else reject(new Refused(`the command is done, but its answer cannot be written (${code})`));
+    });
   });
 }
 

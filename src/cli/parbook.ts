@@ -1,5 +1,7 @@
 /** The command line. Every error is a line on standard error; the exit codes are in `failure.ts`. */
 import { Command } from "commander";
+import { ignoreErrors } from "../logger.ts";
+
 import { addAuditCommands } from "./audit.ts";
 import { addBackup } from "./backup.ts";
 import { addCheckpoint } from "./checkpoint.ts";
@@ -20,7 +22,8 @@ import { addVerify } from "./verify.ts";
 
 /** Runs one command and answers its exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
-  endWithReader();
+  ignoreErrors(process.stdout);
+  ignoreErrors(process.stderr);
   try {
     await buildProgram().parseAsync([...argv], { from: "user" });
     return 0;
@@ -29,14 +32,6 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (text !== undefined) console.error(text);
     return exitCode;
   }
-}
-
-/** Whoever reads may have had enough, as `head` has: that is no mishap, and there is nobody left to be told. */
-function endWithReader(): void {
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
-    throw error;
-  });
 }
 
 function buildProgram(): Command {

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { statfs } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { collectDefaultMetrics, type Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, type Registry } from "prom-client";
 import { gauge, plainGauge } from "./gauge.ts";
 
 export interface Machine {
@@ -11,6 +11,8 @@ export interface Machine {
   /** In PEM, as it is in use; undefined: plain HTTP. */
   readonly certificate: () => string | undefined;
   readonly lastVerify: () => Promise<LastVerify | undefined>;
+  /** Since the process began. */
+  readonly droppedLogLines: () => number;
 }
 
 export interface LastVerify {
@@ -19,7 +21,8 @@ export interface LastVerify {
 }
 
 /** The process, what it was built from, and what its machine has to spare. */
-export function addMachine(registry: Registry, { mode, embedded, dataDir, certificate, lastVerify }: Machine): void {
+export function addMachine(registry: Registry, machine: Machine): void {
+  const { mode, embedded, dataDir, certificate, lastVerify, droppedLogLines } = machine;
   collectDefaultMetrics({ register: registry });
   const { version } = createRequire(import.meta.url)("../../package.json") as { readonly version: string };
   const labels = { version, node: process.version, mode, database: embedded ? "embedded" : "external" };
@@ -64,6 +67,15 @@ export function addMachine(registry: Registry, { mode, embedded, dataDir, certif
       return last === undefined ? undefined : Number(last.sound);
     },
   );
+  new Counter({
+    name: "parbook_log_lines_dropped_total",
+    help: "Lines of the log that could not be written: their reader was gone or too slow, or the disk full. The service goes on without.",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
 }
 
 const seconds = (instant: number | undefined): number | undefined =>

@@ -1,0 +1,63 @@
+/** A log whose reader is gone, comes back, or does not read: each in a process that writes a log and does no more. */
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, test } from "vitest";
+import { must } from "../../src/std/assert.ts";
+
+const WRITER = fileURLToPath(new URL("log-writer.mjs", import.meta.url));
+const LINES = 300;
+const place = mkdtempSync(join(tmpdir(), "parbook-log-"));
+const report = join(place, "dropped");
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+/** The numbers of the lines that a reader of `<command> <named pipe>` gets, and how many the writer counts as dropped. */
+async function readThrough(command: string, padding: number): Promise<{ read: number[]; dropped: number }> {
+  const pipe = join(place, "pipe");
+  rmSync(report, { force: true });
+  execFileSync("mkfifo", [pipe]);
+  const reader = spawn("sh", ["-c", command.replaceAll("PIPE", pipe)], { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  reader.stdout.setEncoding("utf8").on("data", (piece: string) => {
+    text += piece;
+  });
+  const writer = spawn("sh", ["-c", `exec "$@" >${pipe}`, "sh", ...argumentsOf(1, padding)], { stdio: "inherit" });
+  const [[code]] = await Promise.all([once(writer, "exit"), once(reader, "close")]);
+  rmSync(pipe);
+  expect(code).toBe(0);
+  const read = text.split("\n").flatMap((line) => /"i":([0-9]+)/.exec(line)?.[1] ?? []);
+  return { read: read.map(Number), dropped: Number(readFileSync(report, "utf8")) };
+}
+
+const argumentsOf = (output: 1 | 2, padding: number): string[] =>
+  [process.execPath, WRITER, output, report, LINES, padding].map(String);
+
+test.each([1, 2] as const)("lines on output %i that nobody reads are counted, and end nothing", async (output) => {
+  const [program, ...args] = argumentsOf(output, 1);
+  const child = spawn(must(program, "Node"), args, { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdio[output]?.destroy();
+  expect(await once(child, "exit")).toEqual([0, null]);
+  expect(Number(readFileSync(report, "utf8"))).toBe(LINES);
+});
+
+test("when the reader comes back, so do the lines", async () => {
+  const { read, dropped } = await readThrough("head -n 5 PIPE; sleep 0.2; cat PIPE", 1);
+  expect(read.slice(0, 5)).toEqual([0, 1, 2, 3, 4]);
+  expect(read.at(-1)).toBe(LINES - 1);
+  // What the pipe still held when its reader went is lost without anybody's knowing.
+  expect(dropped).toBeGreaterThan(0);
+  expect(read.length + dropped).toBeLessThanOrEqual(LINES);
+});
+
+test("a reader that reads nothing holds nobody up: past 1 MiB lines are dropped, and the rest comes once it reads", async () => {
+  const { read, dropped } = await readThrough(
+    `exec 3<PIPE; until [ -s ${report} ]; do sleep 0.1; done; cat <&3`,
+    10_000,
+  );
+  expect(dropped).toBeGreaterThan(0);
+  expect(read.length + dropped).toBe(LINES);
+  expect(read).toEqual(read.map((_, i) => i));
+});
