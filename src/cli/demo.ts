@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { readBootstrapFile } from "../bootstrap/bootstrap-file.ts";
 import { demoFile } from "../bootstrap/demo-file.ts";
 import type { Config } from "../config/config.ts";
-import { readyFile } from "../data-directory.ts";
+import { type Addresses, findService } from "../data-directory.ts";
 import { must } from "../std/assert.ts";
 import { IdSource } from "../std/id.ts";
 import { pause } from "../std/pause.ts";
@@ -62,13 +62,10 @@ async function readParties({ dataDir }: Config): Promise<TourParties> {
   throw new Refused(`there is no demo in ${path}: it comes with a sandbox that was started without PARBOOK_BOOTSTRAP`);
 }
 
-async function readReady({ dataDir }: Config): Promise<{ baseUrl: string; authUrl: string }> {
-  try {
-    const ready = JSON.parse(await readFile(readyFile(dataDir), "utf8"));
-    return { baseUrl: ready.base_url, authUrl: ready.auth_url };
-  } catch {
-    throw new Refused(`no service is running on the data directory ${dataDir}: start one first`);
-  }
+async function readReady({ dataDir }: Config): Promise<Addresses> {
+  const addresses = await findService(dataDir);
+  if (addresses !== undefined) return addresses;
+  throw new Refused(`no service is running on the data directory ${dataDir}: start one first`);
 }
 
 type Values = Map<string, string>;
