@@ -13,6 +13,7 @@ const OF_THEIR_OWN = [
   "test/cli/{secrets,service}.test.ts",
   "test/keeping/*.test.ts",
   "test/reliability/{judges,storm}.test.ts",
+  "test/service/ends.test.ts",
   "test/simulation/simulation.test.ts",
 ];
 

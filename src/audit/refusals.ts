@@ -8,6 +8,7 @@
 import type { Database } from "../postgres/database.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { type IdSource, lowestId } from "../std/id.ts";
+import { pause } from "../std/pause.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
 import type { CountedRefusal, Refusal } from "./refusal.ts";
 import { insertRefusals, removeRefusals } from "./store.ts";
@@ -22,6 +23,8 @@ export interface RefusalsOptions {
 }
 
 const WRITTEN_EVERY_MS = 60_000;
+const LAST_WRITE_LIMIT_MS = 5_000;
+const LAST_WRITE_PAUSE_MS = 100;
 /** Rows that one writing adds at most, beside one for what is past the bound of each kind. */
 const MOST_GROUPS = 100;
 const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -40,10 +43,21 @@ export class Refusals {
     this.#poll = startPoll(WRITTEN_EVERY_MS, () => this.write(), this.#options.onFailure);
   }
 
-  /** Writes what is left. */
+  /**
+   * Writes what is left. A database that is away is waited for: a supervisor that signals every process of a unit has ended
+   * the embedded one too, and it is being started again.
+   */
   async stop(): Promise<void> {
     await this.#poll?.stop();
-    await this.write().catch(this.#options.onFailure);
+    const deadline = performance.now() + LAST_WRITE_LIMIT_MS;
+    while (this.#groups.size > 0) {
+      try {
+        await this.write();
+      } catch (error) {
+        if (performance.now() > deadline) return this.#options.onFailure(error);
+        await pause(LAST_WRITE_PAUSE_MS);
+      }
+    }
   }
 
   note(refusal: Refusal): void {

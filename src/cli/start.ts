@@ -1,4 +1,5 @@
 /** Serving, until somebody asks to stop. */
+import { isatty } from "node:tty";
 import type { Command } from "commander";
 import type { Logger } from "pino";
 import { type Config, readConfig } from "../config/config.ts";
@@ -9,8 +10,12 @@ import { addCommand } from "./command.ts";
 import { type TourParties, tourParties } from "./tour.ts";
 import { tourText } from "./tour-lines.ts";
 
-/** What is not in order by then will not be. The embedded database, left running, is taken care of by the next start. */
+/** What is not in order by then will not be. The embedded database is then ended by its watcher. */
 const STOP_LIMIT_MS = 25_000;
+/** Ctrl-C under npm comes twice: the terminal signals the whole process group, and npm passes its own signal on. */
+const ONE_REQUEST_MS = 300;
+/** How long a log whose reader reads nothing may keep a process that has finished. */
+const LAST_LINES_LIMIT_MS = 2_000;
 
 export function addStart(program: Command): void {
   addCommand(program, "start", {
@@ -22,6 +27,7 @@ export function addStart(program: Command): void {
 async function serve({ json }: { json?: true }): Promise<void> {
   const config = readConfig(environment);
   const log = createLogger(config, json === true ? 2 : 1);
+  const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   endOnBugs(log);
   const asked = untilAskedToStop(log);
   const service = await startService(config, log);
@@ -31,25 +37,37 @@ async function serve({ json }: { json?: true }): Promise<void> {
   log.info(`${signal}: stopping`);
   await service.stop();
   log.info("stopped in order");
+  setTimeout(() => process.exit(), LAST_LINES_LIMIT_MS).unref();
+  if (signal === "SIGHUP" && inTerminal) endBy(signal);
+}
+
+/** Node aborts at an ordinary end when the terminal, whose settings it restores then, is gone. An end by signal is none. */
+function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }
 
 /**
  * From the first signal on there is a bound: also for a start that has not come to its end, which is then stopped as
- * soon as it has. A second signal does not wait for anything.
+ * soon as it has. A later SIGINT or SIGTERM does not wait for anything; a terminal that closes may send SIGHUP again.
  */
 function untilAskedToStop(log: Logger): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let asked = false;
+    let askedAt: number | undefined;
     const listen = (signal: NodeJS.Signals): void => {
-      if (asked) process.exit(1);
-      asked = true;
+      if (askedAt !== undefined) {
+        if (signal === "SIGHUP" || performance.now() - askedAt < ONE_REQUEST_MS) return;
+        log.fatal(`${signal} again: ending at once`);
+        process.exit(1);
+      }
+      askedAt = performance.now();
       setTimeout(() => {
         log.fatal(`not stopped ${STOP_LIMIT_MS / 1_000} s after ${signal}: giving up`);
         process.exit(1);
       }, STOP_LIMIT_MS).unref();
       resolve(signal);
     };
-    process.on("SIGTERM", listen).on("SIGINT", listen);
+    process.on("SIGTERM", listen).on("SIGINT", listen).on("SIGHUP", listen);
   });
 }
 

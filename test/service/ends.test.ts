@@ -1,0 +1,227 @@
+/**
+ * However the service ends, it ends whole: no process of its own and none of PostgreSQL is left, and PostgreSQL has ended
+ * in order. The service runs as people run it: under npm, in a pipe, in a terminal, in a unit. The tests share one data
+ * directory, because making a database takes longer than all else here.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
+import { must } from "../../src/std/assert.ts";
+import { answerOf, dataDirectory, parbook, readReady } from "../cli/parbook.ts";
+import { sessionOf } from "../support/embedded-service.ts";
+import { scrape } from "../support/metrics.ts";
+import { freePort } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const TERMINAL = fileURLToPath(new URL("terminal.py", import.meta.url));
+const NPM_START = ["npm", "start"];
+const PARBOOK = [process.execPath, "bin/parbook.mjs"];
+const CTRL_C = "\x03";
+/** What is promised for PostgreSQL, behind the end of the service. */
+const END_LIMIT_S = 5;
+/** A start, or a stop in order, on a machine that is busy. */
+const BUSY_S = 60;
+
+let data: Awaited<ReturnType<typeof dataDirectory>>;
+let cluster: string;
+let settings: Readonly<Record<string, string>>;
+beforeAll(async () => {
+  data = await dataDirectory();
+  cluster = join(data.path, "postgres");
+  settings = { PARBOOK_DATA_DIR: data.path, PARBOOK_LOG_LEVEL: "info", PARBOOK_SANDBOX_MAKER: "off" };
+});
+afterAll(() => data.remove());
+
+interface Running {
+  /** What was started; it leads a session of its own, as what a terminal or a unit starts does. */
+  readonly child: ChildProcess;
+  /** Its exit code, once it and everybody who held its output have ended. */
+  readonly ended: Promise<number | null>;
+  readonly session: number;
+  readonly service: number;
+  readonly postmaster: number;
+  readonly said: () => string;
+}
+
+/** Runs a command that starts the service, and waits until it serves. */
+async function start(command: readonly string[], more: Record<string, string> = {}): Promise<Running> {
+  const { child, said, ended } = launch(command, more);
+  await until("the service serves", async () => (await readReady(data.path)) !== undefined, BUSY_S);
+  const service = must(await readReady(data.path), "it serves").pid;
+  const postmaster = must(readPostmasterPid(cluster), "it has a database");
+  // The first line of a terminal names the leader of the session in it.
+  const session = command.includes(TERMINAL) ? Number.parseInt(said(), 10) : must(child.pid, "it was spawned");
+  expect(sessionOf(session)).toContain(service);
+  expect(sessionOf(postmaster)).toHaveLength(2);
+  return { child, ended, session, service, postmaster, said };
+}
+
+function launch(command: readonly string[], more: Record<string, string>) {
+  const [program = "", ...args] = command;
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(program, args, {
+    cwd: ROOT,
+    env: { PATH, HOME, PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0", ...settings, ...more },
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece;
+    });
+  }
+  onTestFinished(async () => {
+    for (const pid of sessionOf(child.pid ?? 0)) process.kill(pid, "SIGKILL");
+    await endServer(cluster);
+    await rm(join(data.path, "ready.json"), { force: true });
+  });
+  return { child, said: () => text, ended: once(child, "close").then(([code]) => code as number | null) };
+}
+
+const inTerminal = (command: readonly string[]): string[] => ["python3", TERMINAL, ...command];
+
+/** Nobody is left, and the next start has nothing to recover. */
+async function expectWholeEnd({ session, postmaster }: Running, limitS = END_LIMIT_S): Promise<void> {
+  const left = async (): Promise<number[]> => [
+    ...sessionOf(session),
+    ...sessionOf(postmaster),
+    ...(await listResidents(cluster)),
+  ];
+  await until("nobody is left", async () => (await left()).length === 0, limitS);
+  const log = await readFile(`${cluster}.log`, "utf8");
+  expect(log.trimEnd().split("\n").at(-1)).toContain("database system is shut down");
+}
+
+const isReady = (): boolean => existsSync(join(data.path, "ready.json"));
+
+test("a reader who goes away does not end the service, which counts the lines that are lost", async () => {
+  const port = await freePort();
+  const file = join(data.path, "exit-code");
+  const pipeline = ["sh", "-c", `{ npm start; echo $? >${file}; } | head -n 3`];
+  const running = await start(pipeline, { PARBOOK_METRICS_PORT: String(port) });
+  const dropped = async () =>
+    (await scrape(`http://127.0.0.1:${port}/metrics`)).value("parbook_log_lines_dropped_total") ?? 0;
+  await until("lines are dropped", async () => (await dropped()) > 0, BUSY_S);
+  process.kill(running.service, "SIGTERM");
+  await running.ended;
+  expect(await readFile(file, "utf8")).toBe("0\n");
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+});
+
+test("nor do readers of both outputs of `start --json`, where the log is on the second", async () => {
+  const running = await start([...PARBOOK, "start", "--json"]);
+  running.child.stdout?.destroy();
+  running.child.stderr?.destroy();
+  // PostgreSQL's end is told in the log.
+  process.kill(running.postmaster, "SIGINT");
+  const isBack = () =>
+    readPostmasterPid(cluster) !== running.postmaster && sessionOf(readPostmasterPid(cluster) ?? 0).length === 2;
+  await until("PostgreSQL was started again", isBack, BUSY_S);
+  running.child.kill("SIGTERM");
+  expect(await running.ended).toBe(0);
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+});
+
+test("when its terminal is closed the service stops in order", async () => {
+  const running = await start(inTerminal([...PARBOOK, "start"]));
+  running.child.stdin?.end();
+  // As of a process that SIGHUP has ended.
+  expect(await running.ended).toBe(129);
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+});
+
+test("Ctrl-C under npm stops in order, though the signal comes twice; a later one insists", async () => {
+  const running = await start(inTerminal(NPM_START));
+  // PostgreSQL cannot end now, and so holds the stop up.
+  process.kill(running.postmaster, "SIGSTOP");
+  onTestFinished(() => {
+    if (sessionOf(running.postmaster).length > 0) process.kill(running.postmaster, "SIGCONT");
+  });
+  running.child.stdin?.write(CTRL_C);
+  await until("the service stops", () => !isReady(), BUSY_S);
+  expect(running.said().match(/: stopping/g)).toHaveLength(1);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect(sessionOf(running.session)).toContain(running.service);
+  running.child.stdin?.write(CTRL_C);
+  await running.ended;
+  expect(running.said()).toContain("SIGINT again: ending at once");
+  expect(sessionOf(running.session)).toEqual([]);
+  process.kill(running.postmaster, "SIGCONT");
+  await expectWholeEnd(running);
+});
+
+test("Ctrl-C once, under npm, ends everything with exit code 0", async () => {
+  const running = await start(inTerminal(NPM_START));
+  running.child.stdin?.write(CTRL_C);
+  expect(await running.ended).toBe(0);
+  expect(running.said()).toContain("stopped in order");
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+});
+
+test("SIGTERM to every process at once, as systemd sends it to a unit, stops in order", async () => {
+  const running = await start([...PARBOOK, "start"]);
+  const { base_url: baseUrl } = must(await readReady(data.path), "it serves");
+  const headers = { authorization: "Bearer nonsense" };
+  expect((await fetch(`${baseUrl}/v2/profiles`, { headers })).status).toBe(401);
+  const everybody = new Set([
+    ...sessionOf(running.session),
+    ...sessionOf(running.postmaster),
+    ...(await listResidents(cluster)),
+  ]);
+  execFileSync("kill", ["-TERM", ...[...everybody].map(String)]);
+  expect(await running.ended).toBe(0);
+  expect(running.said()).toContain("stopped in order");
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+  // What was noted and not yet written is not lost: PostgreSQL, which had the signal too, was started again for it.
+  expect(await answerOf(settings, "audit", "refusals")).toMatchObject({ items: [{ kind: "invalid_token", count: 1 }] });
+});
+
+test("SIGTERM to the process group of npm stops in order", async () => {
+  const running = await start(NPM_START);
+  process.kill(-running.session, "SIGTERM");
+  await running.ended;
+  expect(running.said()).toContain("stopped in order");
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+});
+
+test("when it is killed under npm nobody is left, and the file that says where it serves is known to be of a dead one", async () => {
+  const running = await start(NPM_START);
+  process.kill(running.service, "SIGKILL");
+  expect(await running.ended).not.toBe(0);
+  await expectWholeEnd(running);
+  expect(isReady()).toBe(true);
+  expect((await parbook(settings, "demo")).stderr).toBe(
+    `no service is running on the data directory ${data.path}: start one first\n`,
+  );
+});
+
+test("Ctrl-C in a command that has brought the database up by itself ends that in order too", async () => {
+  const target = join(data.path, "..", "never");
+  // A file without an end, so that the backup is still at it.
+  const endless = join(data.path, "demo.json");
+  await rm(endless);
+  execFileSync("mkfifo", [endless]);
+  const { child, said, ended } = launch(inTerminal([...PARBOOK, "backup", target]), {});
+  await until("the backup has begun", () => said().includes("the backup begins"), BUSY_S);
+  const running = { session: Number.parseInt(said(), 10), postmaster: must(readPostmasterPid(cluster), "it runs") };
+  expect(sessionOf(running.postmaster)).toHaveLength(2);
+  child.stdin?.write(CTRL_C);
+  // As of a process that SIGINT has ended.
+  expect(await ended).toBe(130);
+  await expectWholeEnd(running as Running);
+});
