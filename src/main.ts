@@ -129,7 +129,7 @@ async function start(
   closing.unshift(() => oauth.stop());
   const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused, observers });
   const servers = [api.server, oauth.authServer.server];
-  for (const server of servers) boundConnections(server, connectionBounds(config, log));
+  for (const server of servers) boundConnections(server, connectionBounds(config, log, metrics));
   if (doors.tls !== undefined) closing.unshift(followTls(config, doors.tls, servers, log, { changed: inUse }));
   const { hook, open } = gate();
   api.addHook("onRequest", hook);
@@ -212,11 +212,18 @@ async function doorsOf(config: Config, metrics: Metrics | undefined): Promise<Do
   return { limiter, trustedProxies, tls: await readTls(config) };
 }
 
-function connectionBounds({ maxConnections, trustedProxies }: Config, log: Logger): ConnectionBounds {
+function connectionBounds(
+  { maxConnections, trustedProxies }: Config,
+  log: Logger,
+  metrics: Metrics | undefined,
+): ConnectionBounds {
   return {
     most: maxConnections,
     isProxy: (address) => isWithin(trustedProxies, address),
-    onDropped: (dropped) => log.warn({ ...dropped }, "connections were dropped"),
+    onDropped: (dropped) => {
+      log.warn({ ...dropped }, "connections were dropped");
+      metrics?.requests.dropped(dropped);
+    },
   };
 }
 

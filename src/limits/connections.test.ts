@@ -1,7 +1,8 @@
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 
@@ -72,4 +73,49 @@ test("proxies and the machine itself stand for many, and have no share of their 
   const { server } = bounded(8, (address) => address === "10.0.0.7");
   const all = [...new Array<string>(8).fill("10.0.0.7"), ...new Array<string>(8).fill("127.0.0.1")];
   expect(all.map((from) => arrive(server, from)).filter((socket) => socket.destroyed)).toEqual([]);
+});
+
+/** An HTTP server that never answers, with its bounds. */
+function silentServer(): { server: Server; dropped: Dropped[]; asked: () => number } {
+  const dropped: Dropped[] = [];
+  let asked = 0;
+  const server = createHttpServer(() => {
+    asked += 1;
+  });
+  boundConnections(server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
+  servers.push(server);
+  return { server, dropped, asked: () => asked };
+}
+
+const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+const FLOODED = "too many requests at once on a connection";
+
+test("a connection that is flooded with requests is closed after a few, and others go on", async () => {
+  const { server, dropped, asked } = silentServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const [patient, flooding] = [1, 2].map(() => connect(port, "127.0.0.1").on("error", () => {}));
+  sockets.push(patient as Socket, flooding as Socket);
+  patient?.write(REQUEST.repeat(16));
+  await until("the few have come", () => asked() === 16);
+  flooding?.write(REQUEST.repeat(2_000));
+  await until("the flood has ended", () => flooding?.destroyed === true);
+  expect([asked(), patient?.destroyed]).toEqual([32, false]);
+  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: FLOODED }]);
+});
+
+test("an address that floods one connection loses all of them, and gets new ones after a while", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { server, dropped, asked } = silentServer();
+  const [quiet, flooding] = [1, 2].map(() => arrive(server, "203.0.113.9"));
+  const other = arrive(server, "203.0.113.10");
+  flooding?.push(REQUEST.repeat(17));
+  await vi.waitUntil(() => flooding?.destroyed);
+  const late = arrive(server, "203.0.113.9");
+  expect([quiet, flooding, late, other].map((socket) => socket?.destroyed)).toEqual([true, true, true, false]);
+  expect([asked(), dropped]).toEqual([16, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
+  vi.advanceTimersByTime(10_000);
+  expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
 });

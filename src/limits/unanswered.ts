@@ -17,6 +17,12 @@ export function whenOver(socket: Socket, response: ServerResponse, end: () => vo
   response.once("close", over);
 }
 
+/** Counts a request that has just come. Answers how many of its connection are not answered, this one among them. */
+export function countUnanswered(socket: Socket, response: ServerResponse): number {
+  whenOver(socket, response, () => undefined);
+  return unanswered.get(socket)?.size ?? 0;
+}
+
 function endedWith(socket: Socket): Set<() => void> {
   const ends = new Set<() => void>();
   unanswered.set(socket, ends);

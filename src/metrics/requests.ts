@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Counter, Histogram, type Registry } from "prom-client";
+import type { Dropped } from "../limits/connections.ts";
 import type { Limited } from "../limits/rate-limiter.ts";
 import { whenOver } from "../limits/unanswered.ts";
 import { gauge } from "./gauge.ts";
@@ -22,6 +23,12 @@ const REASONS: readonly (readonly [said: RegExp, reason: string])[] = [
   [/waiting|as many/, "full"],
   [/in time/, "late"],
 ];
+
+const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
+  "too many connections": "too_many",
+  "too many connections from one address": "too_many_of_address",
+  "too many requests at once on a connection": "flooded",
+};
 
 export class RequestMetrics {
   readonly #seconds: Histogram<"server" | "route" | "method" | "status">;
@@ -60,7 +67,7 @@ export class RequestMetrics {
     });
     this.#cutOff = new Counter({
       name: "parbook_http_connections_cut_off_total",
-      help: "Connections closed for what was done on them. slow_reader: an answer was read at less than 32 KiB a second.",
+      help: "Connections closed for what was done on them. slow_reader: an answer was read at less than 32 KiB a second. too_many, too_many_of_address: past a bound on connections. flooded: more than 16 requests at once on one, and what else its address had. A flood is counted every ten seconds.",
       labelNames: ["why"],
       registers,
     });
@@ -94,6 +101,8 @@ export class RequestMetrics {
     this.#problems.inc({ problem: String(kind) });
     if (kind === 503) this.#unavailable.inc({ reason: REASONS.find(([said]) => said.test(message))?.[1] ?? "other" });
   };
+
+  readonly dropped = ({ count, reason }: Dropped): void => this.#cutOff.inc({ why: DROPPED[reason] }, count);
 
   readonly slowReaders = (count: number): void => this.#cutOff.inc({ why: "slow_reader" }, count);
 
