@@ -11,8 +11,8 @@ import { setTimeout as pause } from "node:timers/promises";
 const MADE_AT_ONCE = 50;
 const [MOST_TRIES, RETRY_MS] = [10, 100];
 
-/** Starts the service on the data in a directory, which is made when it is not there. */
-export async function startService(directory) {
+/** Starts the service on the data in a directory, which is made when it is not there; with settings of its own. */
+export async function startService(directory, settings = {}) {
   const began = performance.now();
   const server = fork(new URL("server.mjs", import.meta.url), {
     execArgv: [...process.execArgv, "--expose-gc"],
@@ -23,6 +23,7 @@ export async function startService(directory) {
       PARBOOK_AUTH_PORT: "0",
       // What is measured is between the demo's customers alone.
       PARBOOK_SANDBOX_MAKER: "off",
+      ...settings,
     },
   });
   const ended = new Promise((resolve) => server.once("exit", resolve));

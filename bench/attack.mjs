@@ -1,0 +1,163 @@
+/**
+ * What one stranger can do to everybody else: so many hostile connections of each kind from one address, in a network
+ * namespace of its own (loopback is exempt from the bounds by address) and on one core, one kind after the other.
+ *
+ *   node bench/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off]
+ *
+ * Meanwhile others ask for what is alive (/healthz, 20 times a second) and for a list (50 times a second) as before the
+ * attack. Goals: no /healthz takes longer than 250 ms, the p99 of the lists is at most three times that before, and memory
+ * grows by at most 300 MB. Ends with 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`.
+ */
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { prepare } from "../scripts/prepare.mjs";
+import { makeNetwork, whyNoNetwork } from "./network.mjs";
+import { openLoop } from "./open-loop.mjs";
+import { quantile } from "./rounds.mjs";
+import { makeProfiles, startService } from "./service.mjs";
+import { printTable } from "./table.mjs";
+
+const KINDS =
+  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book";
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "60" },
+    connections: { type: "string", default: "500" },
+    kinds: { type: "string", default: KINDS },
+    rates: { type: "string", default: "on" },
+    levels: { type: "string", default: "10000" },
+  },
+});
+const [seconds, connections, levels] = [values.seconds, values.connections, values.levels].map(Number);
+const GOALS = { healthMs: 250, p99Ratio: 3, memoryMb: 300 };
+const ATTACKERS_CORE = "1";
+const QUIET_SECONDS = 10;
+const TRANSFERS = 1_000;
+const AT_ONCE = 64;
+const LARGEST = "\u{1F4B0}".repeat(50);
+
+const why = whyNoNetwork();
+if (why !== undefined) {
+  console.log(`not run: ${why}`);
+  process.exit(1);
+}
+await prepare({ tools: true });
+const directory = await mkdtemp(join(tmpdir(), "parbook-bench-"));
+const network = makeNetwork();
+process.once("exit", network.remove);
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+const service = await startService(directory, { PARBOOK_HOST: "0.0.0.0", PARBOOK_RATE_LIMITS: values.rates });
+try {
+  const port = Number(new URL(service.baseUrl).port);
+  const token = await fill(service);
+  const rows = [];
+  for (const kind of values.kinds.split(",")) rows.push(await attack(service, { kind, port, token }));
+  printTable(
+    ["kind", "opened", "open at end", "/healthz max ms", "p99 before", "p99", "ratio", "503", "memory MB", "CPU %", ""],
+    rows.map(shown),
+  );
+  if (rows.some(({ missed }) => missed.length > 0)) process.exitCode = 1;
+} finally {
+  await service.stop();
+  network.remove();
+  await rm(directory, { recursive: true, force: true });
+}
+
+/** A page of 1,000 transfers at their largest, and a deep book. Answers the token of one who may read the page. */
+async function fill({ customers }) {
+  const [one, other] = customers;
+  const [from, to] = await makeProfiles(one, 2, { USD: "1000000" });
+  const metadata = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`${i}${LARGEST}`.slice(0, 99), LARGEST]));
+  await inGroups(TRANSFERS, (i) => {
+    const what = { from_profile_id: from, to_profile_id: to, amount: "0.01", asset: "USD", ref_id: randomUUID() };
+    return one.call("POST", "/v2/transfer/platform", { ...what, ref_id: `${i}-${what.ref_id}`, metadata });
+  });
+  const [buyer] = await makeProfiles(one, 1, { USD: "1000000000" });
+  const [seller] = await makeProfiles(other, 1, { BTC: "100000" });
+  await inGroups(levels, (i) => placeOrder(one, buyer, { side: "BUY", price: String(20_000 - i) }));
+  await inGroups(levels, (i) => placeOrder(other, seller, { side: "SELL", price: String(30_000 + i) }));
+  return one.headers.authorization.slice("Bearer ".length);
+}
+
+function placeOrder(customer, profile_id, { side, price }) {
+  const order = { market: "BTCUSD", side, type: "LIMIT", time_in_force: "GTC", price, base_amount: "0.001" };
+  return customer.call("POST", `/v2/profiles/${profile_id}/orders`, order);
+}
+
+async function inGroups(count, act) {
+  for (let i = 0; i < count; i += AT_ONCE) {
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - i) }, (_, at) => act(i + at)));
+  }
+}
+
+async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
+  const before = await others(baseUrl, customers, QUIET_SECONDS);
+  await ask("memory");
+  const idle = (await ask("used")).resident;
+  const { serviceCpu } = await ask("used");
+  const attackers = attackFor({ kind, host: network.ours, port, connections, seconds, token });
+  const memory = watchMemory(ask);
+  const [during, told] = await Promise.all([others(baseUrl, customers, seconds), attackers]);
+  const cpu = ((await ask("used")).serviceCpu - serviceCpu) / 1e4 / seconds;
+  const grown = (memory.end() - idle) / 1e6;
+  const healthMs = Math.max(...during.health.accepted, during.health.unanswered > 0 ? Infinity : 0);
+  const [p99Before, p99] = [before, during].map(({ lists }) => quantile(lists.accepted, 0.99));
+  const missed = [
+    ...(healthMs > GOALS.healthMs ? ["/healthz"] : []),
+    ...(p99 > GOALS.p99Ratio * p99Before ? ["p99"] : []),
+    ...(grown > GOALS.memoryMb ? ["memory"] : []),
+  ];
+  const result = { kind, ...told, healthMs, p99Before, p99, refused: during.lists.refused.length, grown, cpu, missed };
+  console.log(JSON.stringify(result));
+  // What the attack has left behind is over before the next begins.
+  await pause(QUIET_SECONDS * 1_000);
+  return result;
+}
+
+function shown({ kind, opened, atEnd, healthMs, p99Before, p99, refused, grown, cpu, missed }) {
+  const verdict = missed.length === 0 ? "" : `MISSED: ${missed.join(", ")}`;
+  return [kind, opened, atEnd, healthMs, p99Before, p99, p99 / p99Before, refused, grown, cpu, verdict];
+}
+
+async function others(url, customers, forSeconds) {
+  const health = { method: "GET", path: "/healthz" };
+  const lists = customers.map(({ headers }) => ({ method: "GET", path: "/v2/profiles?limit=10", headers }));
+  const [told, listed] = await Promise.all([
+    openLoop({ url, perSecond: 20, seconds: forSeconds, connections: 4, requests: [health] }),
+    openLoop({ url, perSecond: 50, seconds: forSeconds, connections: 20, requests: lists }),
+  ]);
+  return { health: told, lists: listed };
+}
+
+function attackFor(options) {
+  const file = fileURLToPath(new URL("attackers.mjs", import.meta.url));
+  const words = network.command("taskset", "-c", ATTACKERS_CORE, process.execPath, file, JSON.stringify(options));
+  const child = spawn(words[0], words.slice(1), { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (part) => {
+    text += part;
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => (code === 0 ? resolve(JSON.parse(text)) : reject(new Error(`attackers: ${code}`))));
+  });
+}
+
+function watchMemory(ask) {
+  let most = 0;
+  const timer = setInterval(async () => {
+    most = Math.max(most, (await ask("used")).resident);
+  }, 250);
+  return {
+    end: () => {
+      clearInterval(timer);
+      return most;
+    },
+  };
+}

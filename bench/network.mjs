@@ -1,0 +1,56 @@
+/**
+ * A network of two ends on this machine: callers in a namespace of their own have an address that is not loopback, as
+ * strangers do. Needs Linux, root and `ip` (iproute2).
+ */
+import { execFileSync } from "node:child_process";
+
+/** Why there can be none; undefined when there can. */
+export function whyNoNetwork() {
+  const name = `parbook-try-${process.pid}`;
+  try {
+    ip("netns", "add", name);
+    ip("netns", "del", name);
+  } catch (error) {
+    return `a network namespace cannot be made: ${String(error.message).trim().split("\n").at(-1)}`;
+  }
+}
+
+/**
+ * Makes one. `ours` is the address at which its callers find us; `command` makes a command line that runs inside. All of it
+ * goes with `remove`, which may be called twice.
+ */
+export function makeNetwork() {
+  const name = `parbook-${process.pid}`;
+  // Names of interfaces have at most 15 characters.
+  const [outer, inner] = ["a", "b"].map((end) => `pb${process.pid % 1e9}${end}`);
+  // Of the block for benchmarks (RFC 2544), so that no real network is hidden.
+  const net = `198.18.${process.pid % 250}`;
+  const remove = () => {
+    for (const words of [
+      ["link", "del", outer],
+      ["netns", "del", name],
+    ]) {
+      try {
+        ip(...words);
+      } catch {
+        // It was never made, or is gone.
+      }
+    }
+  };
+  try {
+    ip("netns", "add", name);
+    ip("link", "add", outer, "type", "veth", "peer", "name", inner, "netns", name);
+    ip("addr", "add", `${net}.1/24`, "dev", outer);
+    ip("link", "set", outer, "up");
+    ip("-n", name, "addr", "add", `${net}.2/24`, "dev", inner);
+    ip("-n", name, "link", "set", inner, "up");
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { ours: `${net}.1`, command: (...words) => ["ip", "netns", "exec", name, ...words], remove };
+}
+
+function ip(...words) {
+  execFileSync("ip", words, { stdio: ["ignore", "ignore", "pipe"] });
+}
