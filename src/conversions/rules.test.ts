@@ -126,6 +126,10 @@ test("the coarser asset decides on decimals, whichever side it is on", () => {
   const refusal = { code: "exceed_precision", asset: "PYUSD", precision: 6 };
   expect(create(fine, pairOf(USDG, PYUSD))).toEqual({ accepted: false, refusal });
   expect(create(fine, pairOf(PYUSD, USDG))).toEqual({ accepted: false, refusal });
+  const finer = { amount: amountOf("0.000000001") };
+  const [usdp, named] = [asset("USDP", "stablecoin", 8), { code: "exceed_precision", precision: 8 }];
+  expect(create(finer, pairOf(usdp, USDG))).toEqual({ accepted: false, refusal: { ...named, asset: "USDP" } });
+  expect(create(finer, pairOf(USDG, usdp))).toEqual({ accepted: false, refusal: { ...named, asset: "USDG" } });
   expect(create({ amount: amountOf("0.01") })).toMatchObject({ accepted: true });
 });
 
@@ -137,11 +141,26 @@ test.each<[string, Partial<ConversionRequest>, ReturnType<typeof pairOf>, object
     "another customer's payer",
     { profileId: theirs.id, recipientProfileId: idle.id },
     undefined,
-    { profileId: theirs.id },
+    { code: "profile_not_found", profileId: theirs.id },
   ],
-  ["an inactive payer", { profileId: idle.id, recipientProfileId: theirs.id }, undefined, { profileId: idle.id }],
-  ["another customer's recipient", { recipientProfileId: theirs.id }, undefined, { profileId: theirs.id }],
-  ["an inactive recipient", { recipientProfileId: idle.id }, undefined, { profileId: idle.id }],
+  [
+    "an inactive payer",
+    { profileId: idle.id, recipientProfileId: theirs.id },
+    undefined,
+    { code: "profile_not_found", profileId: idle.id },
+  ],
+  [
+    "another customer's recipient",
+    { recipientProfileId: theirs.id },
+    undefined,
+    { code: "profile_not_found", profileId: theirs.id },
+  ],
+  [
+    "an inactive recipient",
+    { recipientProfileId: idle.id },
+    undefined,
+    { code: "profile_not_found", profileId: idle.id },
+  ],
   [
     "a pair that there is not",
     { amount: "too_precise" },

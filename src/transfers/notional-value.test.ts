@@ -24,4 +24,7 @@ test("without a price, or as fiat, there is nothing to say", () => {
 test("a value that no balance can have is left out", () => {
   const most = (10n ** 36n - 1n) as Amount;
   expect(notionalValue(BTC, most, amountOf("1000000000000"))).toBe(undefined);
+  const below = amountOf("99999999999999999");
+  expect(notionalValue(BTC, below, amountOf("1000000000000"))).toBe(amountOf("99999999999999999000000000000"));
+  expect(notionalValue(BTC, amountOf("100000000000000000"), amountOf("1000000000000"))).toBe(undefined);
 });

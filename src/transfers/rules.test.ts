@@ -73,19 +73,16 @@ const unknown = { ...profileOf(acme), id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04"
 const idle = profileOf(acme, { status: "INACTIVE" });
 const fullTo = accountRow(to, "USD", { available: "99999999999999999999999999990" });
 
+const notFound = ({ id }: { readonly id: string }) => ({ code: "profile_not_found", profileId: id });
+
 /** In the order of the checks: each request also breaks all rules that come behind the one that it hears of. */
 test.each<[string, Partial<TransferRequest>, Asset | undefined, object]>([
-  [
-    "an unknown sender",
-    { from: { profileId: unknown.id }, to: { profileId: idle.id } },
-    undefined,
-    { profileId: unknown.id },
-  ],
-  ["another customer's sender", { from: { profileId: theirs.id } }, undefined, { profileId: theirs.id }],
-  ["an inactive sender", { from: { profileId: idle.id } }, undefined, { profileId: idle.id }],
-  ["an unknown receiver", { to: { profileId: unknown.id } }, undefined, { profileId: unknown.id }],
-  ["an inactive receiver", { kind: "platform", to: { profileId: idle.id } }, undefined, { profileId: idle.id }],
-  ["another's receiver of an internal transfer", { to: { profileId: theirs.id } }, undefined, { profileId: theirs.id }],
+  ["an unknown sender", { from: { profileId: unknown.id }, to: { profileId: idle.id } }, undefined, notFound(unknown)],
+  ["another customer's sender", { from: { profileId: theirs.id } }, undefined, notFound(theirs)],
+  ["an inactive sender", { from: { profileId: idle.id } }, undefined, notFound(idle)],
+  ["an unknown receiver", { to: { profileId: unknown.id } }, undefined, notFound(unknown)],
+  ["an inactive receiver", { kind: "platform", to: { profileId: idle.id } }, undefined, notFound(idle)],
+  ["another's receiver of an internal transfer", { to: { profileId: theirs.id } }, undefined, notFound(theirs)],
   [
     "an unknown asset",
     { asset: "XXX", amount: amountOf("11.001") },
@@ -160,9 +157,9 @@ test("a withdrawal of a coin burns it and releases its dollars, and leaves the p
 });
 
 test.each<[string, Partial<CrossingRequest>, Asset | undefined, object]>([
-  ["a deposit to an unknown profile", { profileId: unknown.id }, undefined, { profileId: unknown.id }],
-  ["a deposit to another customer's profile", { profileId: theirs.id }, undefined, { profileId: theirs.id }],
-  ["a withdrawal from an inactive one", { direction: "DEBIT", profileId: idle.id }, USD, { profileId: idle.id }],
+  ["a deposit to an unknown profile", { profileId: unknown.id }, undefined, notFound(unknown)],
+  ["a deposit to another customer's profile", { profileId: theirs.id }, undefined, notFound(theirs)],
+  ["a withdrawal from an inactive one", { direction: "DEBIT", profileId: idle.id }, USD, notFound(idle)],
   ["an unknown asset", { amount: "too_precise" }, undefined, { code: "unknown_asset", field: "asset", asset: "USD" }],
   ["too many decimals", { amount: amountOf("11.001") }, USD, { code: "exceed_precision" }],
   ["a deposit without room", {}, USD, { code: "balance_too_large" }],

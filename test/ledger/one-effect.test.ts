@@ -14,6 +14,7 @@ import {
   type TestLane,
 } from "../support/movements.ts";
 import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
+import { until } from "../support/until.ts";
 
 let db: TestDatabase;
 let first: TestLane;
@@ -113,6 +114,26 @@ test("a ref_id that its holder let go of is taken over exactly once by fifty at 
   expect(idsOf(outcomes, "exists")).toEqual(Array(49).fill(id));
   expect(await availableUsd(db.database, [from, to])).toEqual(["998", "2"]);
   expect(await db.database.rows("select id from claim where customer_id = $1", [claim.customerId])).toEqual([{ id }]);
+});
+
+test("of two lanes that take over a ref_id on rows of their own, having both found it let go of, one does", async () => {
+  const [from, to, otherFrom, otherTo] = newProfiles(4) as [never, never, never, never];
+  await first.fund([from, otherFrom], "100");
+  const claim = { customerId: newId(), refId: "order 8" };
+  const before = await first.lane.execute(movement({ from, to, amount: "1", claim }));
+  let asked = 0;
+  const released = async (holder: Uuid): Promise<boolean> => {
+    asked += 1;
+    await until("both have found whose it was", () => asked >= 2);
+    return before.kind === "done" && holder === before.value;
+  };
+  const outcomes = await Promise.all([
+    first.lane.execute(movement({ from, to, amount: "1", claim: { ...claim, released } })),
+    second.lane.execute(movement({ from: otherFrom, to: otherTo, amount: "1", claim: { ...claim, released } })),
+  ]);
+  const [id, ...more] = idsOf(outcomes, "done");
+  expect([more, idsOf(outcomes, "exists")]).toEqual([[], [id]]);
+  expect((await availableUsd(db.database, [to, otherTo])).map(Number).reduce((sum, one) => sum + one)).toBe(2);
 });
 
 /*
