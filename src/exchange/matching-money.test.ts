@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { BTCUSD } from "../../test/support/btcusd.ts";
 import { type FeeTier, type Rates, tierFor, whyNotTiers } from "../catalogue/fee-tiers.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import { type Amount, amountOf, multiplyExact, plus, ZERO } from "../money/amount.ts";
-import { type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
+import { type Amount, amountOf, formatAmount, multiplyExact, plus, ZERO } from "../money/amount.ts";
+import { heldAsset, receivedAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
 import type { Order, OrderSide } from "./order.ts";
 
 /** In units of 10^-4, also such as are no rates. */
@@ -97,4 +97,64 @@ test("tiers that are refused could pay more than they take", () => {
       expect(whyNotTiers(some) === undefined).toBe(isRate && !couldLose);
     }),
   );
+});
+
+const RATES: Rates = { takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") };
+
+/** "owner part +-amount asset" of each entry that moves something. */
+function moved(taker: Order, maker: Order): string[] {
+  const trade = tradeOf(taker, maker, amountOf("2"), amountOf("200"));
+  return tradeEntries(BTCUSD, taker, maker, trade)
+    .filter(({ amount }) => amount !== ZERO)
+    .map(({ owner, asset, part, amount }) => `${owner} ${part} ${formatAmount(amount)} ${asset}`);
+}
+
+/** Two for 100 each: gross 200, commission 0.7, rebate 0.06. The buyer's limit is 110. */
+const side = (owner: string, of: OrderSide, more: Partial<Order> = {}): Order =>
+  ({ profileId: owner, side: of, price: amountOf(of === "BUY" ? "110" : "90"), ...RATES, ...more }) as unknown as Order;
+
+test("a buyer who takes pays the commission, and is given back at once what a better price spared him", () => {
+  expect(moved(side("taker", "BUY"), side("maker", "SELL"))).toEqual([
+    "maker trading -2 BTC",
+    "taker available 2 BTC",
+    "taker trading -220.77 USD",
+    "taker available 20.07 USD",
+    "maker available 200.06 USD",
+    "fees available 0.7 USD",
+    "fees available -0.06 USD",
+  ]);
+});
+
+test("a buyer who makes pays no commission, and earns the rebate beside what he was spared", () => {
+  expect(moved(side("taker", "SELL"), side("maker", "BUY"))).toEqual([
+    "taker trading -2 BTC",
+    "maker available 2 BTC",
+    "maker trading -220.77 USD",
+    "maker available 20.77 USD",
+    "maker available 0.06 USD",
+    "taker available 199.3 USD",
+    "fees available 0.7 USD",
+    "fees available -0.06 USD",
+  ]);
+});
+
+test("a market buy pays from its hold what it costs, and recipients are given what was bought and sold", () => {
+  const taker = side("taker", "BUY", { price: undefined, recipientProfileId: "vault" as unknown as ProfileId });
+  const maker = side("maker", "SELL", { recipientProfileId: "safe" as unknown as ProfileId });
+  expect(moved(taker, maker)).toEqual([
+    "maker trading -2 BTC",
+    "vault available 2 BTC",
+    "taker trading -200.7 USD",
+    "safe available 200.06 USD",
+    "fees available 0.7 USD",
+    "fees available -0.06 USD",
+  ]);
+});
+
+test("an order holds what it sells or pays with, and receives the other asset", () => {
+  const [buy, sell] = [side("a", "BUY"), side("a", "SELL")];
+  expect([heldAsset(BTCUSD, buy), heldAsset(BTCUSD, sell)]).toEqual(["USD", "BTC"]);
+  expect([receivedAsset(BTCUSD, buy), receivedAsset(BTCUSD, sell)]).toEqual(["BTC", "USD"]);
+  const trade = { ...tradeOf(sell, buy, amountOf("2"), amountOf("200")) };
+  expect(shareOfHold(side("a", "BUY", { price: undefined }), "maker", trade)).toBe(amountOf("200"));
 });

@@ -3,15 +3,15 @@ import { BTCUSD_ROW } from "../../test/support/btcusd.ts";
 import { marketOf } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, profileTable } from "../customers/profiles.ts";
-import { type Account, accountTable, emptyAccount, type ProfileId } from "../ledger/accounts.ts";
+import { type Account, accountTable, emptyAccount, entry, type ProfileId } from "../ledger/accounts.ts";
 import type { State } from "../ledger/decision.ts";
-import type { StateRow, StateTable } from "../ledger/rows.ts";
+import { change, type StateRow, type StateTable } from "../ledger/rows.ts";
 import { type Amount, amountOf, formatAmount } from "../money/amount.ts";
 import { USD } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource, type Uuid } from "../std/id.ts";
 import { type MarketState, marketTable } from "./market-state.ts";
-import type { OrderId } from "./order.ts";
+import { type OrderId, orderTable } from "./order.ts";
 import { averagePrice } from "./orders.ts";
 import { decideOrder, type OrderRequest, type Venue } from "./place-order.ts";
 
@@ -152,6 +152,183 @@ test.each<[string, OrderRequest, "usd" | "btc"]>([
       needed: amountOf(held),
     },
   });
+});
+
+const GTC_BUY: OrderRequest = { ...GTT_BUY, timeInForce: "GTC" };
+const MARKET_BUY: OrderRequest = {
+  ...common,
+  side: "BUY",
+  type: "MARKET",
+  timeInForce: "IOC",
+  quoteAmount: amountOf("1000"),
+};
+const recipient: Profile = { ...profile, id: "0190d5a4-0000-7000-8000-000000000004" as Uuid as ProfileId, awaited: 2 };
+
+/** `rich` and a recipient. */
+function rich(...others: readonly Profile[]): State {
+  const own = stateWith({ usd: "100000", btc: "100" });
+  const known = new Map(others.map((other) => [other.id as string, other]));
+  return {
+    get: (table, key) =>
+      (table.name === profileTable.name && known.has(key) ? known.get(key) : own.get(table, key)) as never,
+  };
+}
+
+test("an order that is placed moves its hold from available to trading, and its recipient is awaited", () => {
+  const request: OrderRequest = {
+    ...GTC_BUY,
+    recipientProfileId: recipient.id,
+    refId: "once",
+    identityId: "i-1",
+    identityAccountId: "a-1",
+    metadata: { of: "acme" },
+  };
+  const order = {
+    id,
+    profileId,
+    customerId,
+    ...{ market: "BTCUSD", side: "BUY", type: "LIMIT", timeInForce: "GTC" },
+    ...{ baseAmount: amountOf("1"), quoteAmount: undefined, price: amountOf("20000"), stopPrice: undefined },
+    ...{ expirationDate: undefined, takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") },
+    ...{ recipientProfileId: recipient.id, refId: "once", identityId: "i-1", identityAccountId: "a-1" },
+    ...{ metadata: { of: "acme" }, createdAt: NOW, modifiedAt: NOW, closedAt: undefined },
+    ...{ status: "PENDING_SUBMISSION", sequence: undefined, priority: undefined, rejectReason: undefined },
+    ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, seq: 0n },
+  };
+  expect(decideOrder(request, id, venue, rich(recipient), NOW)).toEqual({
+    accepted: true,
+    value: order,
+    changes: {
+      states: [change(orderTable, order as never), change(profileTable, { ...recipient, awaited: 3 })],
+      journals: [
+        {
+          id,
+          cause: "order_held",
+          entries: [entry(profileId, USD, amountOf("-20070")), entry(profileId, USD, amountOf("20070"), "trading")],
+        },
+      ],
+    },
+  });
+});
+
+test.each([
+  ["without a recipient", undefined],
+  ["with itself as the recipient", profileId],
+])("an order %s awaits nobody", (_name, recipientProfileId) => {
+  const decision = decideOrder({ ...GTC_BUY, recipientProfileId }, id, venue, rich(), NOW);
+  expect(decision.accepted && decision.changes.states).toHaveLength(1);
+});
+
+test.each([
+  ["identity", { identityId: "i-1" }],
+  ["account", { identityAccountId: "a-1" }],
+])("an %s without the other half is stored as REJECTED, closed, and holds nothing", (_name, half) => {
+  const decision = decideOrder({ ...GTC_BUY, ...half }, id, venue, stateWith({}), NOW);
+  if (!decision.accepted) throw new Error(decision.refusal.code);
+  const { value, changes } = decision;
+  expect(value).toMatchObject({ status: "REJECTED", rejectReason: "identity_pair", held: 0n, closedAt: NOW });
+  expect(changes).toEqual({ states: [change(orderTable, value)] });
+});
+
+const other = { ...recipient, customerId: "0190d5a4-0000-7000-8000-000000000009" as Uuid as CustomerId };
+const wrong = (code: string, more: object = {}) => ({ accepted: false, refusal: { code, ...more } });
+
+/** In the order of the checks: each request also breaks all rules that come behind the one that it hears of. */
+test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
+  [
+    "another's profile",
+    { profileId: other.id, recipientProfileId: other.id },
+    undefined,
+    wrong("profile_not_found", { profileId: other.id }),
+  ],
+  [
+    "another's recipient",
+    { recipientProfileId: other.id },
+    undefined,
+    wrong("profile_not_found", { profileId: other.id }),
+  ],
+  ["an unknown market", { price: price("0.5") }, undefined, wrong("unknown_market", { market: "BTCUSD" })],
+  [
+    "a price below the first tick",
+    { price: price("0.5"), stopPrice: price("0.5") },
+    venue,
+    wrong("off_tick", { field: "price", below: undefined, above: amountOf("1") }),
+  ],
+  [
+    "a price that is not exact",
+    { price: { amount: amountOf("2"), isExact: false } },
+    venue,
+    wrong("off_tick", { below: amountOf("2"), above: amountOf("3") }),
+  ],
+  [
+    "a price past what a book counts",
+    { price: price("9007199255") },
+    venue,
+    wrong("price_too_large", { field: "price", maximum: amountOf("9007199254") }),
+  ],
+  [
+    "a base that no asset can hold",
+    { baseAmount: "too_precise" },
+    venue,
+    wrong("exceed_precision", { asset: "BTC", precision: 8 }),
+  ],
+  [
+    "too small a base",
+    { baseAmount: amountOf("0.00009999999") },
+    venue,
+    wrong("amount_too_small", { field: "baseAmount", asset: "BTC", bound: amountOf("0.0001") }),
+  ],
+  [
+    "too large a base",
+    { baseAmount: amountOf("500.000000001") },
+    venue,
+    wrong("amount_too_large", { field: "baseAmount", bound: amountOf("500") }),
+  ],
+  [
+    "a base with too many decimals",
+    { baseAmount: amountOf("1.000000001") },
+    venue,
+    wrong("exceed_precision", { asset: "BTC", precision: 8 }),
+  ],
+  [
+    "a notional value above the most",
+    { baseAmount: amountOf("5.00000001"), identityId: "alone" },
+    venue,
+    wrong("notional_value_too_large", { maximum: amountOf("100000") }),
+  ],
+])("%s is refused before what comes behind it", (_name, request, where, expected) => {
+  expect(decideOrder({ ...GTC_BUY, ...request }, id, where, rich(other), NOW)).toMatchObject(expected);
+});
+
+test.each<[string, Partial<OrderRequest>, object]>([
+  [
+    "a cent too little",
+    { quoteAmount: amountOf("0.99") },
+    wrong("amount_too_small", { field: "quoteAmount", asset: "USD", bound: amountOf("1") }),
+  ],
+  [
+    "too much",
+    { quoteAmount: amountOf("5000000.01") },
+    wrong("amount_too_large", { field: "quoteAmount", bound: amountOf("5000000") }),
+  ],
+  ["a tenth of a cent", { quoteAmount: amountOf("1.001") }, wrong("exceed_precision", { asset: "USD", precision: 2 })],
+  ["the least", { quoteAmount: amountOf("1") }, { accepted: true, value: { held: amountOf("1.0035") } }],
+  [
+    "the most that is worth it",
+    { quoteAmount: amountOf("99000") },
+    { accepted: true, value: { held: amountOf("99346.5") } },
+  ],
+])("a market buy for %s", (_name, request, expected) => {
+  expect(decideOrder({ ...MARKET_BUY, ...request }, id, venue, rich(), NOW)).toMatchObject(expected);
+});
+
+test("the least and the most of the base, and the highest price that a book counts, are taken", () => {
+  const wide: Venue = { ...venue, market: marketOf({ ...row, max_notional_value: "100000000000000" }, []) };
+  const at = (request: Partial<OrderRequest>) =>
+    decideOrder({ ...STOP_SELL, ...request }, id, wide, stateWith({ btc: "500" }), NOW);
+  for (const baseAmount of [amountOf("0.0001"), amountOf("500")])
+    expect(at({ baseAmount })).toMatchObject({ accepted: true });
+  expect(at({ stopPrice: price("9007199254") })).toMatchObject({ accepted: true });
 });
 
 test("a stop price is held against the tick like a price", () => {

@@ -116,6 +116,7 @@ const invalid = (description: string): Answer => refusal(400, "invalid_request",
 const unreadable = invalid("the request cannot be read");
 const failed = refusal(401, "invalid_client", "client authentication failed");
 const failedBasic = refusal(401, "invalid_client", "client authentication failed", CHALLENGE);
+const inBoth = invalid("the client authenticates in the header and in the body");
 const unreadableBasic = refusal(401, "invalid_client", "the Authorization header cannot be read", CHALLENGE);
 const notAForm = invalid("the body must be multipart/form-data or application/x-www-form-urlencoded");
 const noForm = invalid("the form cannot be read");
@@ -238,11 +239,8 @@ test.each<[string, RequestInit, Answer]>([
   ["Basic with a broken escape", withHeaders(urlencoded(GRANT), basic("acme", "100%", String)), failedBasic],
   ["Basic with NUL", withHeaders(urlencoded(GRANT), basic("ac\0me", "x", String)), unreadableBasic],
   ["Basic with an encoded NUL", withHeaders(urlencoded(GRANT), basic("ac\0me", "x")), failedBasic],
-  [
-    "credentials in both places",
-    withHeaders(urlencoded(IN_BODY), basic(ACME.clientId, ACME.secret)),
-    invalid("the client authenticates in the header and in the body"),
-  ],
+  ["credentials in both places", withHeaders(urlencoded(IN_BODY), basic(ACME.clientId, ACME.secret)), inBoth],
+  ["a secret in both places", withHeaders(urlencoded({ ...GRANT, client_secret: "x" }), basic("acme", "y")), inBoth],
   [
     "a client_id in the body that is another one",
     withHeaders(urlencoded({ ...GRANT, client_id: "star" }), basic(ACME.clientId, ACME.secret)),
