@@ -28,7 +28,7 @@ const INTRODUCTION = `Move assets between profiles, mint, redeem and convert sta
 
 **Rates** may be limited, for each API client and, where no token is asked for, for each address; they are averages over five minutes. Answers then have \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (requests in all and left, seconds until none is missing), and past the limit the answer is 429 with \`Retry-After\`.
 
-**Problems** are RFC 9457. Beside those that an operation lists, any request may hear 404 or 405 (path, method), 400, 408, 413, 414, 415 or 431 (what cannot be read, comes too slowly, or is too long). When several reasons apply, the first of these is told: token, scope, shape of the request, \`ref_id\`, what is not found, and then what depends on the state of things.
+**Problems** are RFC 9457. Beside those that an operation lists, any request may hear 404 or 405 (path, method), 400, 408, 413, 414, 415, 431 or 501 (what cannot be read, comes too slowly, or is too long). When several reasons apply, the first of these is told: token, scope, shape of the request, \`ref_id\`, what is not found, and then what depends on the state of things.
 
 **Lists** come in pages: pass \`next_page_cursor\` as \`page_cursor\`, with the same filters, until it is empty. \`limit\` may differ. Every record that was there when the first page was read is returned exactly once.
 

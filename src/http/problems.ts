@@ -31,6 +31,7 @@ export const PROBLEM_KINDS = {
   429: { status: 429, title: "Too Many Requests" },
   431: { status: 431, title: "Request Header Fields Too Large" },
   500: { status: 500, title: "Internal Server Error" },
+  501: { status: 501, title: "Not Implemented" },
   503: { status: 503, title: "Service Unavailable" },
 } as const satisfies Record<string | number, { readonly status: number; readonly title: string }>;
 

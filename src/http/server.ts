@@ -1,6 +1,6 @@
 /**
  * The HTTP API: one Fastify server with everything in it that is the same for all routes. A request passes, in this
- * order: its id, 404 and 405, shutting down, load, token, rate, scope, the caller's room, body, shape, the caller's turn;
+ * order: its id, headers that can be read, 404 and 405, shutting down, load, token, rate, scope, the caller's room, body, shape, the caller's turn;
  * then the handler. Whatever is thrown on the way leaves as a problem (`faults.ts`).
  *
  * A file in routes/ looks like this. The schema is validator, serialiser and document at once; the handler returns
@@ -34,7 +34,7 @@ import {
   type RouteOptions,
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
-import { ignoreWhatFollows } from "../limits/last-request.ts";
+import { endConnection, ignoreWhatFollows } from "../limits/last-request.ts";
 import { TrackedResponse } from "../limits/last-response.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
@@ -56,7 +56,7 @@ import { readJson } from "./reading.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
 import { createTurnstiles, inTurn, refuseCrowd, refuseUnread, type Turnstiles, unread } from "./taking-turns.ts";
-import { refuseCodedBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
+import { refuseUnsoundBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
 import { AJV, readByTheSchemas } from "./validation.ts";
 
 export type { Api } from "./api.ts";
@@ -119,6 +119,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       {
         IncomingMessage: MaybeHandshake,
         ServerResponse: TrackedResponse,
+        requireHostHeader: false,
         maxHeaderSize: 65_536,
         headersTimeout: patience.headersMs,
         connectionsCheckingInterval: patience.checkEveryMs,
@@ -131,7 +132,11 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     keepAliveTimeout: 65_000,
     forceCloseConnections: "idle",
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) => handleError(error, request as FastifyRequest, reply as never),
+    // An address that cannot be decoded comes here before any hook.
+    frameworkErrors: (error, request, reply) => {
+      endConnection(request as FastifyRequest, reply as never);
+      handleError(error, request as FastifyRequest, reply as never);
+    },
     clientErrorHandler: refuseConnection,
   });
   api.setErrorHandler(handleError);
@@ -140,7 +145,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
-      refuseCodedBody(request);
+      refuseUnsoundBody(request);
       return readJson(bytes);
     },
   );
@@ -160,8 +165,8 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   ignoreWhatFollows(api);
   options.watch?.(api);
   const admit = admitBy(options.limiter);
-  refuseUnknownRoutes(api, options.baseUrl, admit);
   refuseUnsoundHeaders(api);
+  refuseUnknownRoutes(api, options.baseUrl, admit);
   refuseWhileClosing(api);
   paceRetries(api);
   const { checkEveryMs } = patience;

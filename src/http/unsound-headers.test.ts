@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { sendRaw, statusesIn } from "../../test/support/raw-connection.ts";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 
 let toy: ToyApi;
@@ -42,6 +43,98 @@ test("a header that could mean two things when it is there twice is 400", async 
       problem(400, "Bad Request", `the header ${name} is there more than once`).body,
     ]);
   }
+});
+
+const GET = "GET /v2/toys HTTP/1.1";
+const POST = "POST /v2/toys/default HTTP/1.1";
+const SOUND = ["Host: toy", "Authorization: Bearer good", "X-Request-Id: r-1"];
+const bytes = (...lines: string[]): string => [...lines, "", ""].join("\r\n");
+const many = (count: number): string[] => new Array<string>(count).fill("M: b");
+
+/** The one answer to what is sent, after which the connection is closed. */
+async function refusal(...parts: string[]) {
+  const told = await sendRaw(toy.url, ...parts);
+  expect(statusesIn(told)).toHaveLength(1);
+  const [head = "", body = ""] = told.split("\r\n\r\n");
+  expect(head.toLowerCase()).toContain("\r\nconnection: close");
+  return { head, body: JSON.parse(body) };
+}
+
+test("more than a hundred headers are 431, and nothing behind them is read, whatever they are", async () => {
+  const hundred = [...SOUND, ...many(96), "Connection: close"];
+  expect(statusesIn(await sendRaw(toy.url, bytes(GET, ...hundred)))).toEqual([200]);
+  const expected = problem(431, "Request Header Fields Too Large", "there are more than 100 headers").body;
+  const hidden = bytes(GET, ...SOUND);
+  for (const more of [
+    ["M: b"],
+    [...many(1_000), "Authorization: Bearer other"],
+    [...many(1_000), "X-Forwarded-For: 203.0.113.9"],
+    ["Connection: Upgrade", "Upgrade: h2c", ...many(1_100), `Content-Length: ${hidden.length}`],
+    ["Connection: Upgrade", "Upgrade: websocket", ...many(1_100), "Transfer-Encoding: chunked"],
+    [...many(1_100), "Connection: Upgrade", "Upgrade: h2c"],
+  ]) {
+    expect((await refusal(bytes(GET, ...hundred, ...more) + hidden, hidden)).body).toEqual(expected);
+  }
+  const feed = "GET /marketdata/BTCUSD HTTP/1.1";
+  expect((await refusal(bytes(feed, ...hundred, "M: b"))).body).toEqual(expected);
+  expect((await refusal(bytes("GET /nowhere HTTP/1.1", ...hundred, "M: b"))).body).toEqual(expected);
+});
+
+test("more than a hundred trailers are 431", async () => {
+  const body = JSON.stringify(TOY);
+  const head = bytes(POST, ...SOUND, "Content-Type: application/json", "Transfer-Encoding: chunked");
+  const chunk = `${body.length.toString(16)}\r\n${body}\r\n`;
+  const told = await Promise.all(
+    [100, 101, 1_100].map((count) => sendRaw(toy.url, head + chunk + bytes("0", ...many(count)), 1, "bytes\r\n\r\n")),
+  );
+  expect(told.map((each) => statusesIn(each)[0])).toEqual([200, 431, 431]);
+});
+
+test("a transfer coding that is not chunked alone is 501, and nothing behind it is read", async () => {
+  const expected = problem(501, "Not Implemented", "the only transfer coding that is known here is chunked").body;
+  const hidden = bytes(GET, ...SOUND);
+  for (const coding of ["gzip, chunked", "identity, chunked", "x, chunked", ",chunked"]) {
+    const request = bytes(POST, ...SOUND, "Content-Type: application/json", `Transfer-Encoding: ${coding}`);
+    const told = await refusal(`${request}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden);
+    expect(told.body, coding).toEqual(expected);
+  }
+  // RFC 9112, section 6.3: where the end of the body is in doubt 400 will do as well, and Node says it for some.
+  const doubtful = ["gzip", "chunked, gzip", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"];
+  for (const coding of doubtful) {
+    const told = await refusal(`${bytes(POST, ...SOUND, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
+    expect([400, 501], coding).toContain(told.body.status);
+  }
+  const upper = bytes(
+    POST,
+    ...SOUND,
+    "Content-Type: application/json",
+    "Transfer-Encoding: CHUNKED",
+    "Connection: close",
+  );
+  const body = JSON.stringify(TOY);
+  const whole = `${upper}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  expect(statusesIn(await sendRaw(toy.url, whole))).toEqual([200]);
+});
+
+test("a request of HTTP/1.1 without a host is 400, and one of HTTP/1.0 needs none", async () => {
+  const expected = problem(400, "Bad Request", "the header host is missing").body;
+  expect((await refusal(bytes(GET, ...SOUND.slice(1)))).body).toEqual(expected);
+  const old = bytes("GET /v2/toys HTTP/1.0", ...SOUND.slice(1));
+  expect(statusesIn(await sendRaw(toy.url, old))).toEqual([200]);
+});
+
+test("bytes that are not HTTP are not answered while an answer is due, nor behind the answer of the request that they are in", async () => {
+  const garbage = "\0\0\r\n\r\n";
+  const post = bytes(POST, ...SOUND, "Content-Type: application/json", "Transfer-Encoding: chunked");
+  // Answered without its body, which then goes wrong.
+  const early = bytes("POST /nowhere HTTP/1.1", ...SOUND, "Transfer-Encoding: chunked");
+  const told = await Promise.all([
+    sendRaw(toy.url, bytes(GET, ...SOUND) + garbage),
+    sendRaw(toy.url, bytes(GET, ...SOUND), 1, garbage),
+    sendRaw(toy.url, `${post}zz`),
+    sendRaw(toy.url, early, 1, "zz"),
+  ]);
+  expect(told.map(statusesIn)).toEqual([[], [200, 400], [400], [404]]);
 });
 
 test("an expectation that nobody knows is ignored, and answered as the request is", async () => {

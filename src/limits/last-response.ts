@@ -13,7 +13,16 @@ export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> 
   constructor(request: Request, options?: object) {
     // @ts-expect-error: Node passes options to a class of one's own, and its types do not know.
     super(request, options);
+    const before = newest.get(request.socket);
     newest.set(request.socket, this);
+    if (before === undefined || before.closed) return;
+    before.once("close", () => {
+      // Node closes only the response whose turn it is when a connection ends, and those who wait for the others to
+      // close would wait for ever.
+      if (!request.socket.destroyed || this.socket !== null || this.closed) return;
+      this.destroyed = true;
+      this.emit("close");
+    });
   }
 }
 
@@ -21,4 +30,14 @@ export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> 
 export function isIdle(socket: Socket): boolean {
   const response = newest.get(socket);
   return response === undefined || (response.closed && response.req.complete);
+}
+
+/**
+ * Whether an answer may be written to a connection from which no request can be read any more: when it is idle, or when
+ * the request that broke off has its turn and is not answered yet.
+ */
+export function isNextAnswerOurs(socket: Socket): boolean {
+  const response = newest.get(socket);
+  if (response === undefined || isIdle(socket)) return true;
+  return response.socket === socket && !response.headersSent && !response.req.complete;
 }

@@ -1,6 +1,7 @@
 /** The last words on a connection from which no request could be read: Node itself has refused what came. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import { isNextAnswerOurs } from "./last-response.ts";
 
 export interface Parting {
   readonly status: number;
@@ -16,13 +17,13 @@ interface Unreadable {
 /** For so long a caller who was refused may read why. Then it is over, also for one who goes on sending. */
 const PARTING_MS = 1_000;
 
-/** Says why the bytes were refused, in the words of `tell`, and ends the connection. */
+/** Says why the bytes were refused, in the words of `tell`, unless that would be read as another answer; and ends the connection. */
 export function part(
   error: Error & { readonly code?: string },
   socket: Socket,
   tell: (unreadable: Unreadable) => Parting,
 ): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
+  if (error.code === "ECONNRESET" || !socket.writable || !isNextAnswerOurs(socket)) {
     socket.destroy();
     return;
   }

@@ -4,6 +4,36 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage, Server } from "node:http";
 
+/**
+ * More than any client and its proxies send. Behind the first thousand Node drops headers without a word: what is refused
+ * for having so many may lack any of the others, and nothing else in it may be believed.
+ */
+const MOST_HEADERS = 100;
+
+/** Why nothing of a request is to be read but its request line. */
+export interface Unreadable {
+  readonly status: 400 | 431 | 501;
+  readonly reason: string;
+}
+
+/** Looked at before anything else of the request is. */
+export function unreadable(request: IncomingMessage): Unreadable | undefined {
+  const { headers, rawHeaders, httpVersion } = request;
+  if (isTooMany(rawHeaders)) return TOO_MANY_HEADERS;
+  // RFC 9112, section 6.1. Node takes any list that ends in `chunked`, and decodes nothing else of it.
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked")
+    return { status: 501, reason: "the only transfer coding that is known here is chunked" };
+  // RFC 9112, section 3.2. Node would answer it without our headers.
+  if (headers.host === undefined && httpVersion === "1.1") return { status: 400, reason: "the header host is missing" };
+  return undefined;
+}
+
+export const TOO_MANY_HEADERS = { status: 431, reason: `there are more than ${MOST_HEADERS} headers` } as const;
+
+/** Of headers or trailers as Node has them: names and values in turn. */
+export const isTooMany = (raw: readonly string[]): boolean => raw.length > 2 * MOST_HEADERS;
+
 /** Node keeps the first of two and drops the other without a word; a proxy may believe the second. */
 const ONCE = ["authorization", "content-type", "host"] as const;
 

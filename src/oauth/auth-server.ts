@@ -12,7 +12,7 @@ import {
   type onRequestHookHandler,
 } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";
-import { ignoreWhatFollows } from "../limits/last-request.ts";
+import { endConnection, ignoreWhatFollows } from "../limits/last-request.ts";
 import { TrackedResponse } from "../limits/last-response.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
@@ -29,7 +29,7 @@ import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "./signing-keys.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
 import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRefusal } from "./token-refusal.ts";
 import { TokenTurns } from "./token-turns.ts";
-import { refuseConnection, refuseUnsoundHeaders } from "./unsound-requests.ts";
+import { isRefusedUnread, refuseConnection, refuseUnsoundHeaders } from "./unsound-requests.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
@@ -82,7 +82,12 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     requestIdHeader: false,
     trustProxy: trustOf(trustedProxies),
     ...transport(
-      { ServerResponse: TrackedResponse, headersTimeout: 10_000, connectionsCheckingInterval: 5_000 },
+      {
+        ServerResponse: TrackedResponse,
+        requireHostHeader: false,
+        headersTimeout: 10_000,
+        connectionsCheckingInterval: 5_000,
+      },
       options.tls,
     ),
     requestTimeout: 10_000,
@@ -91,7 +96,10 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     forceCloseConnections: "idle",
     return503OnClosing: false,
     // An address that cannot be decoded comes here before any hook.
-    frameworkErrors: (error, request, reply) => void handleError(error, request, begin(request, reply)),
+    frameworkErrors: (error, request, reply) => {
+      endConnection(request, reply);
+      void handleError(error, request, begin(request, reply));
+    },
     clientErrorHandler: refuseConnection,
   });
   ignoreExpectations(server.server);
@@ -104,6 +112,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   options.watch?.(server);
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
+    if (isRefusedUnread(request, reply)) return;
     done();
   });
   paceRetries(server);

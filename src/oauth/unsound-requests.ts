@@ -1,12 +1,24 @@
 /** Token requests that could mean two things, and bytes that are none at all: refused in the form of RFC 6749, section 5.2. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { endConnection } from "../limits/last-request.ts";
 import { part } from "../limits/parting.ts";
-import { doubledHeader, isCoded } from "../limits/unsound-headers.ts";
+import { doubledHeader, isCoded, isTooMany, TOO_MANY_HEADERS, unreadable } from "../limits/unsound-headers.ts";
 import { NOT_STORED, TokenRefusal } from "./token-refusal.ts";
 
+/** RFC 6749 knows neither too many headers nor transfer codings. The statuses are HTTP's. */
+export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): boolean {
+  const why = unreadable(request.raw);
+  if (why === undefined) return false;
+  endConnection(request, reply);
+  const body = { error: "invalid_request", error_description: why.reason };
+  void reply.code(why.status).headers(NOT_STORED).send(body);
+  return true;
+}
+
 export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRefusal | undefined {
+  if (isTooMany(raw.rawTrailers)) return new TokenRefusal("invalid_request", TOO_MANY_HEADERS.reason);
   const twice = doubledHeader(raw);
   if (twice !== undefined) return new TokenRefusal("invalid_request", `the header ${twice} is there more than once`);
   if (isCoded(headers))

@@ -4,7 +4,7 @@ import type { Document, Operation, Response, Schema } from "../support/openapi.t
 import type { HttpRequest, Told } from "./http-request.ts";
 
 /** Answers of the server itself, where no operation is met: the introduction of the document names them. */
-const OF_THE_SERVER = new Set([400, 404, 405, 408, 413, 414, 415, 431]);
+const OF_THE_SERVER = new Set([400, 404, 405, 408, 413, 414, 415, 431, 501]);
 
 type Judge = (body: unknown) => string | undefined;
 

@@ -1,11 +1,15 @@
 /** Bytes on a connection of their own, as no client library would send them. */
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { until } from "./until.ts";
 
 const LIMIT_MS = 10_000;
 
-/** Sends the parts one after the other, each as a packet of its own, and answers all that came back before the server closed, or for ten seconds. */
-export async function sendRaw(url: string, ...parts: readonly (string | Buffer)[]): Promise<string> {
+/** A packet, or how many answers to wait for before the next one. */
+type Part = string | Buffer | number;
+
+/** Sends the parts one after the other, and answers all that came back before the server closed, or in ten seconds. */
+export async function sendRaw(url: string, ...parts: readonly Part[]): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   let text = "";
@@ -13,12 +17,17 @@ export async function sendRaw(url: string, ...parts: readonly (string | Buffer)[
     text += part;
   });
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
-  const limit = setTimeout(() => socket.destroy(), LIMIT_MS);
   // What the server no longer reads may come back as an error of the connection.
   socket.on("error", () => undefined);
+  const limit = setTimeout(() => socket.destroy(), LIMIT_MS);
   for (const [index, part] of parts.entries()) {
-    if (index > 0) await pause(20);
-    if (socket.writable) socket.write(part);
+    if (typeof part === "number") {
+      await until(`${part} answers`, () => socket.closed || statusesIn(text).length >= part);
+    } else {
+      // Packets that are written at once may arrive as one.
+      if (index > 0) await pause(20);
+      if (socket.writable) socket.write(part);
+    }
   }
   await closed;
   clearTimeout(limit);

@@ -80,7 +80,7 @@ test("what comes behind an offer that is passed over never runs, however it is c
 
 test("a handshake on a connection whose requests have been answered is accepted; one with a body is not", async () => {
   const close = Buffer.from([0x88, 0x80, 0, 0, 0, 0]);
-  const told = await sendRaw(toy.url, get("/v2/toys"), get("/marketdata/BTCUSD", ...HANDSHAKE), close);
+  const told = await sendRaw(toy.url, get("/v2/toys"), 1, get("/marketdata/BTCUSD", ...HANDSHAKE), 2, close);
   expect(statusesIn(told)).toEqual([401, 101]);
   for (const framing of ["Content-Length: 0", "Content-Length: 6", "Transfer-Encoding: chunked"]) {
     const refused = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");

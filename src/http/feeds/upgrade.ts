@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { isIdle } from "../../limits/last-response.ts";
-import { doubledHeader } from "../../limits/unsound-headers.ts";
+import { doubledHeader, unreadable } from "../../limits/unsound-headers.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems.ts";
 
@@ -55,6 +55,7 @@ function isHandshake(request: IncomingMessage): boolean {
     KEY.test(headers["sec-websocket-key"] ?? "") &&
     headers["content-length"] === undefined &&
     headers["transfer-encoding"] === undefined &&
+    unreadable(request) === undefined &&
     doubledHeader(request) === undefined &&
     isIdle(socket)
   );

@@ -1,0 +1,64 @@
+/** Requests on auth_url that cannot be read, as bytes: none of them hides a request for a token. */
+import { pino } from "pino";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { sendRaw, statusesIn } from "../../test/support/raw-connection.ts";
+import type { Clients } from "../customers/clients.ts";
+import { IdSource } from "../std/id.ts";
+import { createAuthServer } from "./auth-server.ts";
+
+const authenticate = vi.fn<Clients["authenticate"]>(async () => "client_authentication_failed");
+let authUrl = "";
+const server = createAuthServer({
+  authUrl: () => authUrl,
+  keys: { published: () => [] },
+  clients: { authenticate },
+  tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+  ids: new IdSource(),
+  log: pino({ level: "silent" }),
+});
+beforeAll(async () => {
+  authUrl = await server.listen({ host: "127.0.0.1", port: 0 });
+});
+beforeEach(() => authenticate.mockClear());
+afterAll(() => server.close());
+
+const FORM = "grant_type=client_credentials&client_id=acme&client_secret=something";
+const SOUND = ["Host: auth.example", "X-Request-Id: r-1", "Content-Type: application/x-www-form-urlencoded"];
+const bytes = (...lines: string[]): string => [...lines, "", ""].join("\r\n");
+const token = (...headers: string[]): string => bytes("POST /oauth2/token HTTP/1.1", ...headers);
+const SOUND_REQUEST = token(...SOUND, `Content-Length: ${FORM.length}`, "Connection: close") + FORM;
+
+test("a request that can be read asks for a token", async () => {
+  expect(statusesIn(await sendRaw(authUrl, SOUND_REQUEST))).toEqual([401]);
+  expect(authenticate).toHaveBeenCalledOnce();
+});
+
+test.each([
+  [431, "there are more than 100 headers", token(...SOUND, ...new Array<string>(1_100).fill("M: b"))],
+  [
+    501,
+    "the only transfer coding that is known here is chunked",
+    `${token(...SOUND, "Transfer-Encoding: gzip, chunked")}2\r\n{}\r\n0\r\n\r\n`,
+  ],
+  [400, "the header host is missing", token(...SOUND.slice(1))],
+])("what cannot be read is %i, and nothing behind it is carried out", async (status, description, unreadable) => {
+  const told = await sendRaw(authUrl, unreadable + SOUND_REQUEST, SOUND_REQUEST);
+  expect(statusesIn(told)).toEqual([status]);
+  const [head = "", body = ""] = told.split("\r\n\r\n");
+  expect(head).toContain("\r\nx-request-id: r-1\r\n");
+  expect(head).toContain("\r\nconnection: close\r\n");
+  expect(JSON.parse(body)).toEqual({ error: "invalid_request", error_description: description });
+  expect(authenticate).not.toHaveBeenCalled();
+});
+
+test("what comes behind an offer of another protocol is not carried out, however it is cut into packets", async () => {
+  const health = ["GET /healthz HTTP/1.1", "Host: a"];
+  const offer = bytes(...health, "Connection: Upgrade", "Upgrade: h2c");
+  const carrier = bytes(...health, `Content-Length: ${SOUND_REQUEST.length}`);
+  const told = await Promise.all([
+    sendRaw(authUrl, offer + SOUND_REQUEST),
+    sendRaw(authUrl, offer + carrier, SOUND_REQUEST),
+  ]);
+  expect(told.map(statusesIn)).toEqual([[200], [200]]);
+  expect(authenticate).not.toHaveBeenCalled();
+});
