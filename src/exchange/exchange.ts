@@ -41,7 +41,7 @@ export type { LastMatch } from "./feed/match-follower.ts";
 export type { CustomerFees, MarketFees } from "./fees.ts";
 export type { MarketNotFound } from "./halt.ts";
 export { type MarketData, MOST_LEVELS, MOST_MATCHES, type Statistics, type Ticker } from "./market-data.ts";
-export type { Level, MarketPrice, Match, OrderBook } from "./market-data-store.ts";
+export type { Level, MarketPrice, Match, OrderBook, WrittenBook } from "./market-data-store.ts";
 export type { MarketListing } from "./markets.ts";
 export type { Order, OrderId } from "./order.ts";
 export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";

@@ -15,16 +15,18 @@ import {
   type Level,
   type MarketPrice,
   type Match,
-  type OrderBook,
   type Quotes,
-  readBook,
+  readHeadNumber,
   readPrices,
   readQuotes,
   readRecentMatches,
+  type WrittenBook,
+  writeBook,
 } from "./market-data-store.ts";
 import { averagePrice } from "./orders.ts";
 import { SharedReads } from "./shared-reads.ts";
 import type { Sums } from "./traded-sums.ts";
+import { VersionedReads } from "./versioned-reads.ts";
 
 /** What was traded from some time to now. */
 export interface Statistics {
@@ -50,10 +52,10 @@ export interface Ticker {
 }
 
 export interface MarketData {
-  /** With at most `MOST_LEVELS` levels on each side, the best ones. */
-  orderBook(market: MarketCode): Promise<OrderBook>;
+  /** With at most `MOST_LEVELS` levels on each side, the best ones. The same object while it is the same book. */
+  orderBook(market: MarketCode): Promise<WrittenBook>;
   ticker(market: MarketCode): Promise<Ticker>;
-  /** The last `MOST_MATCHES`, newest first. */
+  /** The last `MOST_MATCHES`, newest first. The same object while they are the same. */
   recentMatches(market: MarketCode): Promise<readonly Match[]>;
   /** Of all markets, in the order of their codes. */
   prices(): Promise<readonly MarketPrice[]>;
@@ -84,9 +86,17 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
     const quotes = await readQuotes(database, market, day.last, begins);
     return tickerOf(day, quotes, catalogue.findMarket(market)?.priceDecimals ?? 0);
   };
-  const books = new SharedReads((market: MarketCode) => readBook(database, market, MOST_LEVELS));
+  const books = new VersionedReads<MarketCode, WrittenBook>({
+    newest: (market) => readHeadNumber(database, market),
+    read: (market) => writeBook(database, market, MOST_LEVELS),
+    versionOf: ({ number }) => number,
+  });
   const tickers = new SharedReads(readTicker);
-  const matches = new SharedReads((market: MarketCode) => readRecentMatches(database, market, MOST_MATCHES));
+  const matches = new VersionedReads<MarketCode, readonly Match[]>({
+    newest: async (market) => newestOf(await readRecentMatches(database, market, 1)),
+    read: (market) => readRecentMatches(database, market, MOST_MATCHES),
+    versionOf: newestOf,
+  });
   const prices = new SharedReads<"all", readonly MarketPrice[]>(() => readPrices(database, clock.now()));
   return {
     orderBook: (market) => books.get(market),
@@ -96,6 +106,8 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
     candles: (market, query) => listCandles(database, market, query),
   };
 }
+
+const newestOf = ([newest]: readonly Match[]): bigint => newest?.id ?? 0n;
 
 function tickerOf(day: TradedDay, { opens, ...quotes }: Quotes, priceDecimals: number): Ticker {
   const { at, begins } = day;

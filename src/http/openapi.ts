@@ -58,11 +58,11 @@ export async function documentRoutes(api: Api, addresses: Addresses): Promise<vo
       url,
     }),
   });
-  let text: string | undefined;
+  let bytes: Buffer | undefined;
   api.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) => {
     const addressed = { baseUrl: addresses.baseUrl(), authUrl: addresses.authUrl() };
-    text ??= JSON.stringify(finishedDocument(api.swagger() as unknown as Json, addressed));
-    return reply.type("application/json").send(text);
+    bytes ??= Buffer.from(JSON.stringify(finishedDocument(api.swagger() as unknown as Json, addressed)));
+    return reply.type("application/json").send(bytes);
   });
 }
 

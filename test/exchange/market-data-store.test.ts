@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
-import { readBook, readPrices, readQuotes } from "../../src/exchange/market-data-store.ts";
+import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/market-data-store.ts";
+import { orderBookBody } from "../../src/http/routes/market-data.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -41,6 +42,16 @@ test("a bounded book has so many levels of each side, and these are the best", a
     bids: bids.slice(0, 1),
     asks: asks.slice(0, 1),
   });
+});
+
+test("a written book is the book that is read, level by level and digit by digit", async () => {
+  for (const most of [10_000, 1]) {
+    const book = await readBook(db.database, BTCUSD, most);
+    const { number, bids, asks } = await writeBook(db.database, BTCUSD, most);
+    const written = `{"market":"BTCUSD","sequence":"${number}","bids":[${bids}],"asks":[${asks}]}`;
+    expect(written).toBe(JSON.stringify(orderBookBody(BTCUSD, book)));
+  }
+  expect(await writeBook(db.database, "ETHUSD" as MarketCode, 1)).toEqual({ number: 0n, bids: "", asks: "" });
 });
 
 /** Both sides of a match at this time. */

@@ -1,3 +1,4 @@
+import type { FastifyReply } from "fastify";
 import { type Static, Type } from "typebox";
 import {
   type Exchange,
@@ -9,6 +10,7 @@ import {
   type OrderBook,
   type Statistics,
   type Ticker,
+  type WrittenBook,
 } from "../../exchange/exchange.ts";
 import { type Amount, formatAmount } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -159,9 +161,9 @@ function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
         response: { 200: OrderBookBody, ...errors(400, 404, 429, 500, 503) },
       },
     },
-    async ({ params }) => {
+    async ({ params }, reply) => {
       const market = marketInPath(exchange, params.market);
-      return orderBookBody(market, await exchange.marketData.orderBook(market));
+      return sendJson(reply, bookBytes(await exchange.marketData.orderBook(market), market));
     },
   );
 }
@@ -205,9 +207,9 @@ function recentExecutionsRoute(api: Api, exchange: MarketDataExchange): void {
         },
       },
     },
-    async ({ params }) => {
+    async ({ params }, reply) => {
       const matches = await exchange.marketData.recentMatches(marketInPath(exchange, params.market));
-      return { items: matches.map(recentExecutionBody) };
+      return sendJson(reply, matchesBytes(matches));
     },
   );
 }
@@ -235,6 +237,32 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
       return { items: prices.filter(({ market }) => wanted.has(market)).map(priceBody) };
     },
   );
+}
+
+/** What is large and the same for everybody is made into bytes once, and kept for as long as its origin is. */
+function madeOnce<Origin extends object, Rest extends readonly unknown[]>(
+  make: (origin: Origin, ...rest: Rest) => string,
+): (origin: Origin, ...rest: Rest) => Buffer {
+  const made = new WeakMap<Origin, Buffer>();
+  return (origin, ...rest) => {
+    const bytes = made.get(origin) ?? Buffer.from(make(origin, ...rest));
+    made.set(origin, bytes);
+    return bytes;
+  };
+}
+
+const bookBytes = madeOnce(
+  ({ number, bids, asks }: WrittenBook, market: string) =>
+    `{"market":${JSON.stringify(market)},"sequence":"${number}","bids":[${bids}],"asks":[${asks}]}`,
+);
+
+const matchesBytes = madeOnce((matches: readonly Match[]) =>
+  JSON.stringify({ items: matches.map(recentExecutionBody) }),
+);
+
+/** A body that is bytes already. */
+function sendJson(reply: Pick<FastifyReply, "type" | "send">, bytes: Buffer): never {
+  return reply.type("application/json; charset=utf-8").send(bytes) as never;
 }
 
 export function orderBookBody(market: string, { number, bids, asks }: OrderBook): Static<typeof OrderBookBody> {
