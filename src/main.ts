@@ -20,6 +20,7 @@ import { createExchange } from "./exchange/exchange.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { type Api, createApi } from "./http/server.ts";
 import { boundConnections, type ConnectionBounds } from "./limits/connections.ts";
+import { containBugs } from "./limits/contained.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
 import { gate, listen, ownAddress, placeOf } from "./listening.ts";
 import { Maker, type MakerEvent } from "./maker/maker.ts";
@@ -129,6 +130,7 @@ async function start(
   closing.unshift(() => oauth.stop());
   const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused, observers });
   const servers = [api.server, oauth.authServer.server];
+  for (const server of servers) containBugs(server, bugTo(log, metrics));
   for (const server of servers) boundConnections(server, connectionBounds(config, log, metrics));
   if (doors.tls !== undefined) closing.unshift(followTls(config, doors.tls, servers, log, { changed: inUse }));
   const { hook, open } = gate();
@@ -226,6 +228,13 @@ function connectionBounds(
     },
   };
 }
+
+const bugTo =
+  (log: Logger, metrics: Metrics | undefined) =>
+  (error: unknown): void => {
+    log.error({ error }, "a connection met a bug, and was ended");
+    metrics?.requests.connectionBug();
+  };
 
 async function buildApi(
   config: Config,

@@ -34,7 +34,7 @@ export class ExchangeMetrics {
     });
     this.#sentAway = new Counter({
       name: "parbook_feed_readers_sent_away_total",
-      help: "Readers of feeds that were sent away: too_slow, silent (no answer to a ping), talks (sent more than a reader may).",
+      help: "Readers of feeds that were sent away: too_slow, silent (no answer to a ping), talks (sent more than a reader may), bug (the log has it).",
       labelNames: ["why"],
       registers,
     });

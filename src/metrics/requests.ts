@@ -67,7 +67,7 @@ export class RequestMetrics {
     });
     this.#cutOff = new Counter({
       name: "parbook_http_connections_cut_off_total",
-      help: "Connections closed for what was done on them. slow_reader: an answer was read at less than 32 KiB a second. too_many, too_many_of_address: past a bound on connections. flooded: more than 16 requests at once on one, and what else its address had. A flood is counted every ten seconds.",
+      help: "Connections closed for what was done on them. slow_reader: an answer was read at less than 32 KiB a second. too_many, too_many_of_address: past a bound on connections. flooded: more than 16 requests at once on one, and what else its address had. bug: the log has it. A flood is counted every ten seconds.",
       labelNames: ["why"],
       registers,
     });
@@ -103,6 +103,8 @@ export class RequestMetrics {
   };
 
   readonly dropped = ({ count, reason }: Dropped): void => this.#cutOff.inc({ why: DROPPED[reason] }, count);
+
+  readonly connectionBug = (): void => this.#cutOff.inc({ why: "bug" });
 
   readonly slowReaders = (count: number): void => this.#cutOff.inc({ why: "slow_reader" }, count);
 

@@ -225,7 +225,7 @@ function exchange(host: string, port: number, bytes: string): Promise<string> {
 
 function faultsOf({ answers = 1, mayRead = false }: Bytes, told: string): string[] {
   const statuses = [...told.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
-  const faults = statuses.filter((status) => status >= 500).map((status) => `it answers ${status}`);
+  const faults = statuses.filter((status) => status >= 500 && status !== 501).map((status) => `it answers ${status}`);
   if (told.endsWith("TIMED OUT")) faults.push("the connection hangs");
   if (statuses.length > answers) faults.push(`it answers ${statuses.length} times`);
   const good = statuses.filter((status) => status < 400);

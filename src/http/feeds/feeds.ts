@@ -65,7 +65,8 @@ export function feedRoutes(
   bounds: Partial<FeedBounds> = {},
   log: (event: FeedEvent) => void = () => undefined,
 ): void {
-  const readers = new Readers({ ...BOUNDS, ...bounds }, log);
+  const onBug = (error: unknown): void => api.log.error({ err: error }, "a reader of a feed met a bug, and was ended");
+  const readers = new Readers({ ...BOUNDS, ...bounds }, log, onBug);
   api.addHook("preClose", () => readers.sendAway());
   const upgrades = new Upgrades(api);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
@@ -98,12 +99,14 @@ export function feedRoutes(
 class Readers {
   readonly #bounds: FeedBounds;
   readonly #log: (event: FeedEvent) => void;
+  readonly #onBug: (error: unknown) => void;
   readonly #all = new Set<Reader>();
   readonly #beat: NodeJS.Timeout;
   #isLeaving = false;
 
-  constructor(bounds: FeedBounds, log: (event: FeedEvent) => void) {
+  constructor(bounds: FeedBounds, log: (event: FeedEvent) => void, onBug: (error: unknown) => void) {
     this.#bounds = bounds;
+    this.#onBug = onBug;
     this.#log = log;
     this.#beat = setInterval(() => {
       for (const reader of this.#all) reader.beat();
@@ -114,7 +117,7 @@ class Readers {
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
     if (this.#all.size >= this.#bounds.mostReaders) throw unavailable("as many read the feeds as can");
     upgrades.accept(request, reply, (webSocket, socket) => {
-      const reader = new Reader(webSocket, socket, this.#bounds);
+      const reader = new Reader(webSocket, socket, this.#bounds, this.#onBug);
       // A handshake that was under way when the others were sent away.
       if (this.#isLeaving) return reader.terminate();
       this.#all.add(reader);

@@ -26,7 +26,7 @@ export interface ReaderBounds {
 }
 
 /** Why a reader was sent away. */
-export type Leaving = "too_slow" | "silent" | "talks";
+export type Leaving = "too_slow" | "silent" | "talks" | "bug";
 
 /** RFC 6455, section 7.4.1, and the registry that it has opened. */
 export const GOING_AWAY = 1001;
@@ -39,16 +39,18 @@ export class Reader {
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex;
   readonly #bounds: ReaderBounds;
+  readonly #onBug: (error: unknown) => void;
   #largest = 0;
   #heard = 0;
   #heardBytes = 0;
   #isAlive = true;
   #left: Leaving | undefined;
 
-  constructor(webSocket: WebSocket, socket: Duplex, bounds: ReaderBounds) {
+  constructor(webSocket: WebSocket, socket: Duplex, bounds: ReaderBounds, onBug: (error: unknown) => void) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#bounds = bounds;
+    this.#onBug = onBug;
     this.gone = new Promise((resolve) => webSocket.once("close", () => resolve()));
     // What breaks the protocol, or is longer than it may be, is answered with a close frame already.
     webSocket.on("error", () => undefined);
@@ -66,7 +68,27 @@ export class Reader {
     return this.#left;
   }
 
-  send({ messages, bytes }: Packet): void {
+  send(packet: Packet): void {
+    this.#contain(() => this.#send(packet));
+  }
+
+  /** Called at regular times: asks whether anybody is there, and ends the connection when nobody answered the last time. */
+  beat(): void {
+    this.#contain(() => this.#beat());
+  }
+
+  /** What fails for one reader ends its connection, and not those of all who are sent the same. */
+  #contain(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#left = "bug";
+      this.#onBug(error);
+      this.terminate();
+    }
+  }
+
+  #send({ messages, bytes }: Packet): void {
     if (this.#webSocket.readyState !== WebSocket.OPEN) return;
     if (this.#webSocket.bufferedAmount > this.#bounds.slackBytes + this.#largest) {
       this.#left = "too_slow";
@@ -80,8 +102,7 @@ export class Reader {
     this.#socket.uncork();
   }
 
-  /** Called at regular times: asks whether anybody is there, and ends the connection when nobody answered the last time. */
-  beat(): void {
+  #beat(): void {
     if (!this.#isAlive) {
       this.#left = "silent";
       this.#webSocket.terminate();

@@ -83,26 +83,16 @@ export class Upgrades {
   constructor(api: Api) {
     api.server.on("upgrade", (request, _stream, head) => {
       const { socket } = request;
-      try {
-        this.#route(api, request, head);
-      } catch (error) {
-        api.log.error({ err: error }, "a handshake met a bug: its connection ends");
-        socket.destroy();
-      }
+      // Node listens no more: an error would end the process, and nothing would bound how long a refusal is read.
+      socket.on("error", () => undefined);
+      socket.setTimeout(REFUSAL_MS, () => socket.destroy());
+      const response = new ServerResponse(request);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket);
+      response.once("finish", () => socket.destroySoon());
+      this.#offers.set(request, { socket, response, head });
+      api.routing(request, response);
     });
-  }
-
-  #route(api: Api, request: IncomingMessage, head: Buffer): void {
-    const { socket } = request;
-    // Node listens no more: an error would end the process, and nothing would bound how long the refusal is read.
-    socket.on("error", () => undefined);
-    socket.setTimeout(REFUSAL_MS, () => socket.destroy());
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket);
-    response.once("finish", () => socket.destroySoon());
-    this.#offers.set(request, { socket, response, head });
-    api.routing(request, response);
   }
 
   /** Throws a problem when the request has not become a handshake. */
