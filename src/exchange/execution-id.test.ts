@@ -48,10 +48,24 @@ test("ids of all markets are in the order of their times", () => {
   expect(early < late).toBe(true);
 });
 
-test("the last id there can be has 63 bits", () => {
-  const end = (Date.UTC(2020, 0, 1) + 2 ** 41 - 1) as Instant;
-  expect(nextTakerId(NO_EXECUTION, 255, end) < 2n ** 63n).toBe(true);
-  expect(() => nextMatchId(NO_EXECUTION, 255, later(end, 1))).toThrow("2089");
+test("no year stops a market: outside the range of ids they go on from the last one", () => {
+  const years = ["0001-01-01", "2019-12-31", "2026-11-21", "2096-11-21", "2026-11-21", "2200-01-01", "9999-12-31"];
+  const ids = [NO_EXECUTION];
+  for (const year of years) ids.push(nextTakerId(ids.at(-1) as ExecutionId, 255, Date.parse(year) as Instant));
+  expect(ids.slice(1).every((id, i) => id > (ids[i] as ExecutionId))).toBe(true);
+  const told = ids.slice(1).map((id) => new Date(executedAtOf(id)).toISOString().slice(0, 10));
+  expect(told).toEqual([
+    ...["2020-01-01", "2020-01-01", "2026-11-21"],
+    ...["2088-08-04", "2088-08-04", "2088-08-04", "2088-08-04"],
+  ]);
+});
+
+test("after the last time of all there is room for a million times a billion of ids", () => {
+  const last = nextTakerId(NO_EXECUTION, 255, Date.parse("2096-11-21") as Instant);
+  expect(2n ** 63n - last > 10n ** 17n).toBe(true);
+  const endOfMilli = (last | ((1n << 14n) - 1n)) as ExecutionId;
+  const next = nextMatchId(endOfMilli, 255, Date.parse("2096-11-21") as Instant);
+  expect([executedAtOf(next) - executedAtOf(last), (next >> 14n) & 255n]).toEqual([1, 255n]);
 });
 
 test("a match's journal is a version 8 UUID that the maker's id is written into", () => {

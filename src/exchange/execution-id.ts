@@ -13,16 +13,23 @@ const TIME_SHIFT = 22n;
 const MARKET_SHIFT = 14n;
 const COUNTER_MASK = (1n << MARKET_SHIFT) - 1n;
 const MOST_MILLIS = 2 ** 41;
+/**
+ * A time that is later counts as this one, in August 2088, and ids go on from there by the counter: in the year above it
+ * there is room for 2.8 * 10^14 matches. So no time stops a market, be it wrong or after all these years right.
+ */
+const LATEST_MILLIS = MOST_MILLIS - 2 ** 35;
 
 /** What a market has whose engine has matched nothing yet. */
 export const NO_EXECUTION = 0n as ExecutionId;
 
 /**
  * The maker's id of the next match. `last` is the taker's of the match before it: when the clock has stepped back, or
- * stands still, the time of that one goes on; when a millisecond has no more ids, the next one begins early.
+ * stands still, the time of that one goes on; when a millisecond has no more ids, the next one begins early. So the order
+ * of ids is that of matches, and of the times that ids tell, whatever the clock says.
  */
 export function nextMatchId(last: ExecutionId, market: number, now: Instant): ExecutionId {
-  const fresh = firstIdAt(now, market);
+  const millis = Math.min(Math.max(now - EPOCH, 1), LATEST_MILLIS);
+  const fresh = firstIdAt((EPOCH + millis) as Instant, market);
   if (fresh > last) return fresh;
   const next = (last + 1n) as ExecutionId;
   if ((next & COUNTER_MASK) !== 0n) return next;
@@ -61,9 +68,10 @@ export function makerIdOf(journalId: Uuid): ExecutionId {
   return BigInt(`0x${digits}`) as ExecutionId;
 }
 
-function firstIdAt(instant: Instant, market: number): ExecutionId {
+/** The lowest id of a market that tells this time. */
+export function firstIdAt(instant: Instant, market: number): ExecutionId {
   const millis = instant - EPOCH;
-  assert(millis > 0 && millis < MOST_MILLIS, "an execution is between 2020 and 2089");
+  assert(millis > 0 && millis < MOST_MILLIS, "an id tells a time between 2020 and 2089");
   assert(Number.isInteger(market) && market > 0 && market < 256, "a market's number has 8 bits");
   return ((BigInt(millis) << TIME_SHIFT) | (BigInt(market) << MARKET_SHIFT)) as ExecutionId;
 }

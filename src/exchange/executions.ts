@@ -4,7 +4,7 @@ import type { Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Execution, ExecutionId } from "./execution.ts";
-import { executedAtOf, NO_EXECUTION, nextMatchId } from "./execution-id.ts";
+import { executedAtOf, firstIdAt, NO_EXECUTION } from "./execution-id.ts";
 import { listExecutions } from "./executions-store.ts";
 
 /** Filters combine with AND; what is undefined does not filter. */
@@ -43,7 +43,7 @@ export async function readExecutions(database: Queryable, query: ExecutionQuery)
 /** The lowest id that an execution can have at this time or later. */
 export function lowestId(instant: Instant): bigint {
   if (instant <= executedAtOf(NO_EXECUTION)) return NO_EXECUTION;
-  return instant > executedAtOf(HIGHEST) ? HIGHEST : nextMatchId(NO_EXECUTION, FIRST_MARKET, instant);
+  return instant > executedAtOf(HIGHEST) ? HIGHEST : firstIdAt(instant, FIRST_MARKET);
 }
 
 function lowestOf(bounds: readonly bigint[]): bigint {
