@@ -83,10 +83,12 @@ create table batch (
   in_time boolean not null,
   changes json,
   callers json,
+  not_ahead boolean,
   constraint batch_pkey PRIMARY KEY (slot, n),
   constraint batch_n_check CHECK ((n >= 0)),
   constraint batch_slot_check CHECK (((slot >= 1) AND (slot <= 64))),
   constraint chain_broken CHECK (((predecessor = 1) OR (n = 0))),
+  constraint clock_ahead CHECK (not_ahead) NOT VALID,
   constraint refs_taken CHECK ((refs = refs_expected)),
   constraint states_moved CHECK ((states = states_expected)),
   constraint too_late CHECK (in_time)

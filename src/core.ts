@@ -11,13 +11,14 @@ import { Clients } from "./customers/clients.ts";
 import { type Customers, createCustomers } from "./customers/customers.ts";
 import { createProfiles, type Profiles } from "./customers/profiles.ts";
 import { Lane } from "./ledger/lane.ts";
-import { isContention } from "./ledger/lane-connection.ts";
+import { isContention, readDatabaseTime } from "./ledger/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "./ledger/lane-options.ts";
+import { LedgerClock } from "./ledger/ledger-clock.ts";
 import { Database, serverError } from "./postgres/database.ts";
 import { findExcessPrivileges, findWeakSettings } from "./postgres/durability.ts";
 import { migrate, pendingMigrations, SchemaRefusal } from "./postgres/migrations.ts";
 import { type Provided, provideDatabase } from "./provide-database.ts";
-import { type Clock, systemClock } from "./std/clock.ts";
+import { systemClock } from "./std/clock.ts";
 import { IdSource } from "./std/id.ts";
 
 /** One or more lines for the operator: why nothing was started. */
@@ -28,7 +29,8 @@ export class StartRefusal extends Error {
 export interface Foundation {
   readonly database: Database;
   readonly catalogue: Catalogue;
-  readonly clock: Clock;
+  /** What all that is stored takes its time from. */
+  readonly clock: LedgerClock;
   readonly ids: IdSource;
   readonly log: Logger;
   /** Names this process among those that share the database. */
@@ -57,13 +59,15 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     closing.unshift(() => database.close());
     await database.refuseSharedSessions();
     await check(database, config, log);
+    const clock = new LedgerClock(systemClock, { toleranceMs: config.clockToleranceMs });
+    await clock.measure(() => readDatabaseTime(database));
     const catalogue = await loadCatalogue(database);
     closing.unshift(() => catalogue.close());
     return {
       database,
       catalogue,
-      clock: systemClock,
-      ids: new IdSource(),
+      clock,
+      ids: new IdSource(clock),
       log,
       holder: provided.exclusive ? "embedded" : `${hostname()}/${process.pid}/${randomBytes(6).toString("hex")}`,
       close: () => closeAll(closing),
@@ -185,6 +189,8 @@ function logLane(log: Logger, event: LaneEvent): void {
   else if (kind === "warned")
     log.warn({ ...event }, "the database warned: what became of the last batches is looked up");
   else if (kind === "command_failed") log.error({ error: event.error }, "a command failed: this is a bug");
+  else if (kind === "clock_wrong") log.error({ kind }, `${event.fault}: nothing is decided`);
+  else if (kind === "clock_right") log.info({ kind }, "the clock is right again");
   else if (kind === "database_away") log.warn({ kind, error: event.error }, "the database is away");
   else logFailedBatch(log, event);
 }

@@ -40,6 +40,8 @@ export interface Config {
   readonly bootstrap: string | undefined;
   readonly roles: ReadonlySet<Role>;
   readonly settlementDelayMs: number;
+  /** How far the clock of this process may be from the database's. */
+  readonly clockToleranceMs: number;
   /** Requests per second; "off" in sandbox mode unless it is asked for. */
   readonly rateLimits: Rates | "off";
   /** Whose `X-Forwarded-For` is believed: addresses and networks. */
@@ -108,6 +110,7 @@ export function readConfig(environment: Environment): Config {
     bootstrap,
     roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
     settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
+    clockToleranceMs: get("PARBOOK_CLOCK_TOLERANCE_MS", wholeNumber(2_000, 100, 60_000)),
     rateLimits: get("PARBOOK_RATE_LIMITS", rateLimits) ?? (mode === "production" ? DEFAULT_RATES : "off"),
     trustedProxies: get("PARBOOK_TRUSTED_PROXIES", trustedProxies),
     maxConnections: get("PARBOOK_MAX_CONNECTIONS", wholeNumber(10_000, 1, 1_000_000)),

@@ -61,7 +61,7 @@ export type AroundRound = <Result>(round: RoundUnderWay, work: () => Promise<Res
 
 export interface EngineParts {
   readonly database: Database;
-  readonly lane: Pick<Lane, "execute" | "now">;
+  readonly lane: Pick<Lane, "execute">;
   readonly clock: Clock;
   /** Names this process among all that share the database. */
   readonly holder: string;
@@ -209,9 +209,9 @@ export class Engine {
   }
 
   async #commit(book: EngineBook, round: Round, startedMs: number): Promise<void> {
-    const { lane, aroundRound = (_round, work) => work() } = this.#parts;
+    const { lane, clock, aroundRound = (_round, work) => work() } = this.#parts;
     const underWay = { market: this.#market.code, startedMs };
-    const outcome = await aroundRound(underWay, () => lane.execute(commitRound(this.#market, round, lane.now())));
+    const outcome = await aroundRound(underWay, () => lane.execute(commitRound(this.#market, round, clock.now())));
     if (outcome.kind === "refused") throw new StaleBook(`the ${outcome.refusal.what} is not as the book believed`);
     if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);

@@ -40,7 +40,7 @@ export interface EngineReport {
 
 export interface EnginesOptions {
   readonly database: Database;
-  readonly lane: Pick<Lane, "execute" | "now">;
+  readonly lane: Pick<Lane, "execute">;
   readonly clock: Clock;
   readonly catalogue: Pick<Catalogue, "listMarkets">;
   /** Names this process among all that share the database; the same again after a restart on the same data. */

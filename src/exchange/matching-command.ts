@@ -77,15 +77,18 @@ export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead,
   };
 }
 
-/** How much later than it is sent a round may be decided, which its deadline bounds; and as much again. */
+/**
+ * How much later than it is sent a round may be decided, which its deadline bounds; and as much again. By a clock that
+ * is set back meanwhile it may be earlier, too.
+ */
 const DECIDED_WITHIN_MS = 60_000;
 
 /**
- * Carries out what the book has done, if everything is still as the book believed. It is decided at `from` or up to a
- * minute later, by the lane's time.
+ * Carries out what the book has done, if everything is still as the book believed. It is decided within a minute of
+ * `about`.
  */
-export function commitRound(market: Market, round: Round, from: Instant): Command<Committed, Stale> {
-  const days = daysOf(round, from);
+export function commitRound(market: Market, round: Round, about: Instant): Command<Committed, Stale> {
+  const days = daysOf(round, about);
   return {
     turn: "house",
     caller: { house: "engine" },
@@ -173,11 +176,12 @@ function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {
   return new Map(ids.map((id) => [id, must(state.get(profileTable, id), "an order's recipient is there")]));
 }
 
-/** On which days its matches can be: on two when it is sent shortly before midnight. */
-function daysOf({ head }: Round, from: Instant): Day[] {
-  // An engine's time never steps back: see `settle`.
-  const earliest = Math.max(from, executedAtOf(head.lastExecutionId));
-  return [...new Set([dayOf(earliest as Instant), dayOf((earliest + DECIDED_WITHIN_MS) as Instant)])];
+/** On which days its matches can be: on two when it is sent about midnight. */
+function daysOf({ head }: Round, about: Instant): Day[] {
+  // The times of a market's matches never step back: see `settle`.
+  const last = executedAtOf(head.lastExecutionId);
+  const [first, latest] = [Math.max(about - DECIDED_WITHIN_MS, last), Math.max(about, last) + DECIDED_WITHIN_MS];
+  return [...new Set([dayOf(first as Instant), dayOf(latest as Instant)])];
 }
 
 /**

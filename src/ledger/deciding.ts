@@ -14,6 +14,8 @@ import type { Decided, Waiting } from "./waiting.ts";
 export interface DecidedBatch {
   readonly content: BatchContent;
   readonly decided: readonly Decided[];
+  /** What the clock said, which the database looks at. The batch's own time may be later: see `Batch.close`. */
+  readonly decidedAt: Instant;
   /** The earliest of its commands. */
   readonly deadline: Instant;
 }
@@ -32,7 +34,8 @@ export class Deciding {
   readonly #memory: Memory;
   /** Ref_ids that were claimed lately, with whose they are. What is not here the database finds. */
   readonly #claims: Recent<string>;
-  #lastAt = 0 as Instant;
+  /** When the last batch was decided: what follows it is not earlier. */
+  #lastDecidedAt = 0 as Instant;
   /** Rises whenever the memory starts anew: what was read for an older one is not put into it. */
   #epoch = 0;
 
@@ -76,16 +79,13 @@ export class Deciding {
   startAnew(): void {
     this.#memory.forget();
     this.#claims.clear();
+    // It may have been decided by a clock that was wrong.
+    this.#lastDecidedAt = 0 as Instant;
     this.#epoch += 1;
   }
 
-  /** When something would be decided at this time of the clock, which may step back: what is decided never does. */
-  timeAt(clock: Instant): Instant {
-    return Math.max(clock, this.#lastAt) as Instant;
-  }
-
-  decide(group: readonly Waiting[], slot: number, clock: Instant): Decisions {
-    const now = this.timeAt(clock);
+  /** Rules are given the time as it is, `now`, which may step back; the times of batches do not. */
+  decide(group: readonly Waiting[], slot: number, now: Instant): Decisions {
     const batch = new Batch(this.#memory, slot);
     const decided: Decided[] = [];
     const unknown: Waiting[] = [];
@@ -107,10 +107,10 @@ export class Deciding {
       }
     }
     if (decided.length === 0) return { batch: undefined, unknown, failed };
-    const content = batch.close(now);
-    this.#lastAt = content.at;
+    this.#lastDecidedAt = Math.max(now, this.#lastDecidedAt) as Instant;
+    const content = batch.close(this.#lastDecidedAt);
     const deadline = Math.min(...decided.map(({ waiting }) => waiting.deadline)) as Instant;
-    return { batch: { content, decided, deadline }, unknown, failed };
+    return { batch: { content, decided, decidedAt: this.#lastDecidedAt, deadline }, unknown, failed };
   }
 
   #decideOne(waiting: Waiting, batch: Batch, now: Instant): Decided {

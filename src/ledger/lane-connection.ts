@@ -1,10 +1,10 @@
 /** The lane's own connection: pipelined, and with settings under which its statements cannot go astray. */
 import type pg from "pg";
-import { type Database, serverError } from "../postgres/database.ts";
+import { type Database, type Queryable, serverError } from "../postgres/database.ts";
 import type { SessionSettings } from "../postgres/session.ts";
 import { must } from "../std/assert.ts";
-import type { Clock, Instant } from "../std/clock.ts";
 import type { Flight } from "./flight.ts";
+import type { LedgerClock } from "./ledger-clock.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 /**
@@ -31,18 +31,16 @@ export const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', t
 
 export class LaneConnection {
   readonly #database: Database;
-  readonly #clock: Clock;
+  readonly #clock: LedgerClock;
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
   #client: pg.Client | undefined;
-  /** The database's clock less ours. */
-  #skewMs = 0;
 
   /**
    * `onLost` is told when an open connection broke, not when it was dropped or closed. It is broken off at any warning:
    * after that no batch that is under way on it counts as answered.
    */
-  constructor(database: Database, clock: Clock, onLost: (warning?: string) => void) {
+  constructor(database: Database, clock: LedgerClock, onLost: (warning?: string) => void) {
     this.#database = database;
     this.#clock = clock;
     this.#onLost = onLost;
@@ -60,7 +58,7 @@ export class LaneConnection {
     client.on("notice", ({ message }) => this.#lost(client, message));
     this.#client = client;
     try {
-      this.#skewMs = await skewOf(client, this.#clock);
+      await this.#clock.measure(() => timeOf(client), true);
     } catch (error) {
       this.drop();
       throw error;
@@ -72,9 +70,10 @@ export class LaneConnection {
     await must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
   }
 
-  /** What saves a batch, here or in a transaction. Deadlines are ours, and judged by the database's clock. */
-  statementOf({ content, link, deadline }: Flight): Statement {
-    return this.#statements.batch(content, link, Math.floor(deadline + this.#skewMs) as Instant);
+  /** What saves a batch, here or in a transaction. Its bounds in time are ours, and judged by the database's clock. */
+  statementOf({ content, link, decidedAt, deadline }: Flight): Statement {
+    const times = { notBefore: this.#clock.notBefore(decidedAt), deadline: this.#clock.databaseTime(deadline) };
+    return this.#statements.batch(content, link, times);
   }
 
   /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
@@ -98,26 +97,29 @@ export class LaneConnection {
 }
 
 /** A network that swallows everything sends no error, and nobody else would end this wait. */
-const MOST_SKEW_MS = 5_000;
+const TIME_ANSWERED_MS = 5_000;
 
-/** In milliseconds. */
-async function skewOf(client: pg.Client, clock: Clock): Promise<number> {
-  const before = clock.now();
-  const question = {
-    text: "select extract(epoch from clock_timestamp()) * 1000 as now",
-    query_timeout: MOST_SKEW_MS,
-  };
+async function timeOf(client: pg.Client): Promise<number> {
+  const question = { text: DATABASE_TIME, query_timeout: TIME_ANSWERED_MS };
   const { rows } = await client.query<{ now: string }>(question);
-  const after = clock.now();
-  return Number(rows[0]?.now) - (before + after) / 2;
+  return Number(rows[0]?.now);
 }
+
+/** The database's time of day, in milliseconds. */
+export async function readDatabaseTime(database: Queryable): Promise<number> {
+  const [row] = await database.rows<{ now: string }>(DATABASE_TIME);
+  return Number(row?.now);
+}
+
+const DATABASE_TIME = "select extract(epoch from clock_timestamp()) * 1000 as now";
+
+const OVERTAKEN = ["states_moved", "claim_pkey", "refs_taken", "chain_broken", "clock_ahead", "too_late", "batch_pkey"];
 
 /** Whether a batch failed because others were there too, so that it may well succeed later. */
 export function isContention(error: Error): boolean {
   const sent = serverError(error);
   if (sent === undefined) return false;
-  const constraints = ["states_moved", "claim_pkey", "refs_taken", "chain_broken", "too_late", "batch_pkey"];
-  if (sent.constraint !== undefined && constraints.includes(sent.constraint)) return true;
+  if (sent.constraint !== undefined && OVERTAKEN.includes(sent.constraint)) return true;
   // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
   return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);
 }

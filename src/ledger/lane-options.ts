@@ -1,11 +1,11 @@
 /** What a lane is given, what bounds it, and what it tells the operator. */
 import type { Database } from "../postgres/database.ts";
-import type { Clock } from "../std/clock.ts";
+import type { LedgerClock } from "./ledger-clock.ts";
 import type { AnyCommand } from "./waiting.ts";
 
 export interface LaneOptions {
   readonly database: Database;
-  readonly clock: Clock;
+  readonly clock: LedgerClock;
   /** Names this process among all that share the database; the same again after a restart on the same data. */
   readonly holder: string;
   readonly log: (event: LaneEvent) => void;
@@ -56,6 +56,8 @@ export interface LaneReport {
   readonly flights: number;
   /** The database did not answer when it was last asked. */
   readonly away: boolean;
+  /** By how much the clock is ahead, beyond what is allowed; behind: below zero. Nothing is decided unless it is 0. */
+  readonly clockWrongByMs: number;
 }
 
 export type LaneState = "closed" | "running" | "locking" | "recovering";
@@ -72,4 +74,7 @@ export type LaneEvent =
       readonly again: number;
       readonly voided: number;
     }
+  /** From here on nothing is decided. */
+  | { readonly kind: "clock_wrong"; readonly fault: string }
+  | { readonly kind: "clock_right" }
   | { readonly kind: "command_failed"; readonly error: Error };

@@ -13,10 +13,11 @@
  */
 import { asFault, type Database, DatabaseAway, serverError } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
-import type { Clock, Instant } from "../std/clock.ts";
+import type { Instant } from "../std/clock.ts";
 import { pause } from "../std/pause.ts";
 import { Answers } from "./answers.ts";
 import { Refs } from "./claims.ts";
+import { ClockWatch } from "./clock-watch.ts";
 import { type DecidedBatch, Deciding } from "./deciding.ts";
 import type { Command, Outcome, Refusal } from "./decision.ts";
 import { committed, type Flight, movedRows, takeOff } from "./flight.ts";
@@ -32,6 +33,7 @@ import {
   type LaneReport,
   type LaneState,
 } from "./lane-options.ts";
+import type { LedgerClock } from "./ledger-clock.ts";
 import { Loading } from "./loading.ts";
 import { Noted } from "./noted.ts";
 import { type Key, keyName, readKeys } from "./rows.ts";
@@ -53,10 +55,11 @@ const SWEEP_MS = 100;
 
 export class Lane {
   readonly #database: Database;
-  readonly #clock: Clock;
+  readonly #clock: LedgerClock;
   readonly #log: (event: LaneEvent) => void;
   readonly #onCommitted: (batch: CommittedBatch) => void;
   readonly #bounds: LaneBounds;
+  readonly #clockWatch: ClockWatch;
   readonly #slot: Slot;
   readonly #inside: Inside;
   readonly #deciding: Deciding;
@@ -86,7 +89,8 @@ export class Lane {
     this.#onCommitted = options.onCommitted ?? (() => undefined);
     this.#bounds = { ...BOUNDS, ...options.bounds };
     this.#connection = new LaneConnection(options.database, options.clock, (warning) => this.#connectionLost(warning));
-    this.#slot = new Slot(options.database, options.clock, options.holder, this.#bounds.leaseMs);
+    this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
+    this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#inside = new Inside(this.#bounds.inside, this.#bounds.insidePerCustomer);
     this.#deciding = new Deciding(this.#bounds.remembered);
     this.#contested = new Noted(options.clock, CONTESTED_MS);
@@ -114,18 +118,14 @@ export class Lane {
   get refusesWork(): string | undefined {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
     if (this.#away) return "the database cannot be reached";
+    if (this.#clock.fault !== undefined) return this.#clock.fault;
     return this.#inside.full ? "there is more work waiting than can be taken on" : undefined;
   }
 
-  /** When a command that is sent now is decided, at the earliest. Unlike the clock it never steps back. */
-  now(): Instant {
-    return this.#deciding.timeAt(this.#clock.now());
-  }
-
   report(): LaneReport {
-    const [flights, toLock] = [this.#flights.length, this.#toLock.length];
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#inside.size];
-    return { state, slot, depth, toLock, flights, away: this.#away };
+    const underWay = { flights: this.#flights.length, toLock: this.#toLock.length };
+    return { state, slot, depth, ...underWay, away: this.#away, clockWrongByMs: this.#clock.wrongByMs };
   }
 
   /**
@@ -138,6 +138,7 @@ export class Lane {
     const { waiting, outcome } = this.#inside.enter(command, deadline);
     if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
     else if (this.#away) waiting.unavailable("the database is away");
+    else if (this.#clock.fault !== undefined) waiting.unavailable(this.#clock.fault);
     else if (waiting.answered) return outcome;
     else if (this.#refs.isLikelyTaken(command.claim)) this.#answers.lookUpFirst(waiting);
     else this.#admit(waiting);
@@ -181,7 +182,8 @@ export class Lane {
   }
 
   #pump(): void {
-    if (this.#state !== "running") return;
+    // What waits is decided when the clock is right again, if that is within its time.
+    if (this.#state !== "running" || this.#clock.fault !== undefined) return;
     while (this.#flights.length < MOST_FLIGHTS && this.#turns.size > 0 && this.#toLock.length === 0) {
       const taken = this.#turns.take(this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
       this.#toLock.push(...taken.filter((waiting) => this.#mustLock(waiting)));
@@ -257,6 +259,7 @@ export class Lane {
   /** One batch in a transaction that locks its rows first. Answers the error when nothing of it was committed. */
   async #saveUnderLock(group: readonly Waiting[]): Promise<Error | undefined> {
     let flight: Flight | undefined;
+    await this.#clockWatch.untilRight(() => group.some((waiting) => this.#isInTime(waiting)));
     try {
       const some = [...(await this.#refs.lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
       if (some.length === 0) return undefined;
@@ -279,8 +282,8 @@ export class Lane {
       const hasCommitted = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
       // Only now: the slot may be another one, and with it the house's accounts.
       this.#deciding.startAnew();
-      // By a clock that was set meanwhile all that follows would be too late as well: the two are compared anew.
-      if (serverError(asFault(error))?.constraint === "too_late") this.#connection.drop();
+      // By a clock that was set meanwhile all that follows would fail as well: the two are compared anew.
+      if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
       if (!hasCommitted) return asFault(error);
     }
     if (flight !== undefined) this.#committed(flight);
@@ -343,8 +346,7 @@ export class Lane {
 
   /** Rows that are not as the lost batch had decided on belong to somebody else as well, for a while. */
   async #noteContested(flight: Flight): Promise<void> {
-    const moved = await movedRows(this.#database, flight, this.#slot.number);
-    for (const name of moved) this.#contested.note(name);
+    for (const name of await movedRows(this.#database, flight, this.#slot.number)) this.#contested.note(name);
   }
 
   /**
@@ -382,16 +384,14 @@ export class Lane {
   }
 
   async #renew(): Promise<void> {
-    try {
-      const held = await this.#slot.renew();
-      // Whoever took the slot has voided our next number, and nothing of ours can commit on it any more.
-      if (!held && this.#state === "running") this.#recover();
-    } catch {
-      // The database is away: the next batch, or the next renewal, finds out.
-    }
+    // When the database is away the next batch, or the next renewal, finds out.
+    const isHeld = await this.#slot.renew().catch(() => true);
+    // Whoever took the slot has voided our next number, and nothing of ours can commit on it any more.
+    if (!isHeld && this.#state === "running") this.#recover();
   }
 
   #sweep(): void {
+    this.#clockWatch.look();
     const now = this.#clock.now();
     this.#inside.expire(now);
     this.#contested.forgetOld();
@@ -399,10 +399,11 @@ export class Lane {
     const [oldest] = this.#flights;
     if (oldest !== undefined && oldest.sentMs + FLIGHT_MS < performance.now()) this.#connection.drop();
     if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
+    this.#pump();
   }
 
   #isInTime(waiting: Waiting): boolean {
-    if (waiting.deadline <= this.#clock.now()) waiting.unavailable("not in time");
+    if (waiting.deadline <= this.#clock.now()) waiting.unavailable(this.#clock.fault ?? "not in time");
     return !waiting.answered;
   }
 

@@ -5,7 +5,6 @@
 import { type Database, type Queryable, serverError } from "../postgres/database.ts";
 import { COMMITTED_BEHIND } from "../postgres/durability.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
-import { type Clock, formatInstant } from "../std/clock.ts";
 import { linkHash, NO_HASH, voidHash } from "./batch.ts";
 
 const SLOTS = 64;
@@ -24,7 +23,6 @@ export interface Link extends Head {
 
 export class Slot {
   readonly #database: Database;
-  readonly #clock: Clock;
   readonly #holder: string;
   readonly #leaseMs: number;
   #lease: Lease | undefined;
@@ -32,9 +30,8 @@ export class Slot {
   /** The last link that was sent. */
   #sent: Head = { n: -1n, hash: NO_HASH };
 
-  constructor(database: Database, clock: Clock, holder: string, leaseMs: number) {
+  constructor(database: Database, holder: string, leaseMs: number) {
     this.#database = database;
-    this.#clock = clock;
     this.#holder = holder;
     this.#leaseMs = leaseMs;
   }
@@ -131,10 +128,10 @@ export class Slot {
     try {
       const inserted = await this.#database.rows(
         `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
-         select $1, $2::bigint, $3, $4, true, 0, 0, 0, 0,
-                (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $5), true
+         select $1, $2::bigint, $3, date_trunc('milliseconds', clock_timestamp()), true, 0, 0, 0, 0,
+                (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $4), true
          on conflict do nothing returning 1`,
-        [this.#number, n, hash, formatInstant(this.#clock.now()), head.hash],
+        [this.#number, n, hash, head.hash],
       );
       if (inserted.length === 1) return { kind: "voided", head: { n, hash } };
     } catch (error) {

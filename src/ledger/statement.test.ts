@@ -30,7 +30,7 @@ function statementOf(statements: Statements, deposits: number, known: boolean, c
   batch.add({ journals }, { house: "engine" });
   for (let i = 0; i < claims; i += 1)
     batch.claim({ customerId: ids.next(), kind: "transfer", refId: `${i}`, id: ids.next() });
-  return statements.batch(batch.close(1_000 as Instant), link, 2_000 as Instant);
+  return statements.batch(batch.close(1_000 as Instant), link, { notBefore: 0 as Instant, deadline: 2_000 as Instant });
 }
 
 test("the text and its name depend on the shape of a batch, not on how many rows it has", () => {

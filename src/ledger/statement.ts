@@ -1,8 +1,8 @@
 /**
  * A batch as one SQL statement. Nothing can split it, and there is no BEGIN, COMMIT or ROLLBACK to misplace: it writes
  * states and records, claims ref_ids, and last its own row in `batch` with the counts that were expected and found.
- * CHECK constraints on that row hold them equal, so one row moved by somebody else, a predecessor that is not there, or
- * a deadline that is over, and the whole statement fails with the constraint's name; so it does with one ref_id taken.
+ * CHECK constraints on that row hold them equal, so one row moved by somebody else, a predecessor that is not there, a
+ * deadline that is over, or a clock that was ahead, and the whole statement fails with the constraint's name; so it does with one ref_id taken.
  *
  * The text depends on the tables that a batch touches, not on how many rows: values go in as arrays through `unnest`.
  * There are few shapes, and each is prepared once per connection under a name that is made of its text: whoever prepared
@@ -21,11 +21,16 @@ export interface Statement {
   readonly values: (string | null)[];
 }
 
+/** Between which times of the database's clock a batch may be stored. */
+export interface BatchTimes {
+  readonly notBefore: Instant;
+  readonly deadline: Instant;
+}
+
 export class Statements {
   readonly #names = new Map<string, string>();
 
-  /** `deadline` is by the database's clock. */
-  batch(content: BatchContent, link: Link, deadline: Instant): Statement {
+  batch(content: BatchContent, link: Link, { notBefore, deadline }: BatchTimes): Statement {
     const writing = new Writing();
     const stamp = [writing.value("smallint", String(link.slot)), writing.value("bigint", String(link.n))] as const;
     const counted: string[] = [];
@@ -40,13 +45,14 @@ export class Statements {
     writing.part(
       `predecessor as (select 1 from batch where slot = ${stamp[0]} and n = ${stamp[1]} - 1 and hash = ${value("bytea", bytea(link.previous))})`,
     );
-    // The deadline is looked at last, when every row lock has been waited for.
+    // The clock is looked at last, when every row lock has been waited for.
     const text = `${writing.head()}
-insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, callers, in_time)
+insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, callers, not_ahead, in_time)
 select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("timestamptz", formatInstant(content.at))}, false,
        ${count(counted)}, ${value("integer", String(expected))},
        ${count(claimed)}, ${value("integer", String(content.claims.length))},
        (select count(*) from predecessor), ${value("json", content.changes ?? null)}, ${value("json", content.callers ?? null)},
+       ${value("timestamptz", formatInstant(notBefore))} <= clock_timestamp(),
        clock_timestamp() <= ${value("timestamptz", formatInstant(deadline))}`;
     return { name: this.#nameOf(text), text, values: writing.values };
   }

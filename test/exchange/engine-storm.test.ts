@@ -46,7 +46,7 @@ function startEngines(random: Random, loses: number): { engines: Engine[]; event
     (market) =>
       new Engine(exchange.market(market), {
         database: exchange.db.database,
-        lane: { execute, now: () => otherLane.now() },
+        lane: { execute },
         clock: systemClock,
         holder: "engines",
         leaseMs: 15_000,

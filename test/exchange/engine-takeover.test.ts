@@ -51,7 +51,7 @@ async function startProcess(
   const events: EngineEvent[] = [];
   const engine = new Engine(exchange.market("ETHUSD"), {
     database,
-    lane: { execute: around((command) => lane.execute(command)), now: () => lane.now() },
+    lane: { execute: around((command) => lane.execute(command)) },
     clock: systemClock,
     holder,
     leaseMs: 15_000,

@@ -54,7 +54,7 @@ function start(): void {
   [events, rounds] = [[], []];
   const log = (event: EngineEvent): void => void events.push(event);
   const options = { database: db.database, clock: systemClock, catalogue, holder: "test", log };
-  engines = createEngines({ ...options, lane: { execute, now: () => lane.now() } });
+  engines = createEngines({ ...options, lane: { execute } });
   engines.onCommitted((round) => rounds.push(round));
   engines.start();
 }
@@ -274,7 +274,7 @@ test("a round whose outcome is not known is looked up: what was committed is not
   const { db, catalogue } = exchange;
   const log = (event: EngineEvent): void => void events.push(event);
   const options = { database: db.database, clock: systemClock, catalogue, holder: "test", log };
-  engines = createEngines({ ...options, lane: { execute, now: () => lane.now() } });
+  engines = createEngines({ ...options, lane: { execute } });
   engines.start();
   await exchange.untilDone();
   await until("the market is open again", () => lost === 3);

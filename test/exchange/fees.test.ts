@@ -9,7 +9,7 @@ import { must } from "../../src/std/assert.ts";
 import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { startLane } from "../support/movements.ts";
+import { ANY_TIME_MS, startLane } from "../support/movements.ts";
 import { expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
 import { until } from "../support/until.ts";
 
@@ -158,7 +158,7 @@ class LateMarket {
     const books = await testDatabase();
     const ahead = { ms: 0 };
     const late: Clock = { now: () => (systemClock.now() + ahead.ms) as Instant };
-    const { lane } = await startLane(books.database, { clock: late });
+    const { lane } = await startLane(books.database, { clock: late, toleranceMs: ANY_TIME_MS });
     const exchange = new TestExchange(books, lane, await loadCatalogue(books.database));
     const listMarkets = () => [exchange.market("ETHUSD")];
     const parts = { database: books.database, lane, clock: late, catalogue: { listMarkets }, holder: "late" };
@@ -229,12 +229,19 @@ test("each match counts for both of its parties, on the day of its time, also wh
   await market.close();
 });
 
-test("a market goes on when the clock was ahead over midnight and is set back: what is booked never steps back", async () => {
+test("a market goes on when the clock was ahead over midnight and is set back: its matches never step back", async () => {
   const market = await LateMarket.open(MIDNIGHT - TEN_MINUTES);
   await market.trade();
   await market.done();
   market.itIs(MIDNIGHT + TEN_MINUTES);
   await market.trader("somebody");
+  market.itIs(MIDNIGHT - TEN_MINUTES);
+  await market.trade();
+  await market.done();
+  expect(await market.days()).toEqual(["2031-05-31"]);
+  market.itIs(MIDNIGHT + TEN_MINUTES);
+  await market.trade();
+  await market.done();
   market.itIs(MIDNIGHT - TEN_MINUTES);
   await market.trade();
   await market.done();

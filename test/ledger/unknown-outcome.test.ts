@@ -5,7 +5,15 @@ import { Database } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { availableUsd, movement, newId, newProfiles, startLane, type TestLane } from "../support/movements.ts";
+import {
+  ANY_TIME_MS,
+  availableUsd,
+  movement,
+  newId,
+  newProfiles,
+  startLane,
+  type TestLane,
+} from "../support/movements.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { openTransaction, terminate, untilBlocked } from "../support/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
@@ -22,7 +30,7 @@ beforeEach(async () => {
   db = await testDatabase();
   relay = await startRelay(db.connection);
   throughRelay = new Database({ connection: relay.connection, maxConnections: 5, onIdleError: () => undefined });
-  ours = await startLane(throughRelay, { clock });
+  ours = await startLane(throughRelay, { clock, toleranceMs: ANY_TIME_MS });
 });
 afterEach(async () => {
   await ours.lane.stop();

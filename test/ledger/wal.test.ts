@@ -74,7 +74,7 @@ async function batchOfTransfers(profiles: readonly ProfileId[]) {
   }
   const content = batch.close(Date.now() as Instant);
   const link = { slot: SLOT, n: 0n, previous: NO_HASH, hash: linkHash(NO_HASH, SLOT, 0n, content.digest) };
-  return new Statements().batch(content, link, (Date.now() + 60_000) as Instant);
+  return new Statements().batch(content, link, { notBefore: 0 as Instant, deadline: (Date.now() + 60_000) as Instant });
 }
 
 interface PlanNode {

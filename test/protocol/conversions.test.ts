@@ -135,26 +135,29 @@ test("what is absent is left out, and the source is in neither part of the balan
 });
 
 test("a clock that is set back leaves no conversion behind, nor those that are made then", async () => {
-  const acme = await settling.customer();
-  const profile = await settling.profile(acme, { USD: "10" });
-  const leftBehind = await startTestService({ roles: new Set(["api", "auth"]) });
+  const stepping = await startTestService({ clockToleranceMs: 3_600_000 });
+  const acme = await stepping.customer();
+  const profile = await stepping.profile(acme, { USD: "10" });
+  const leftBehind = await startTestService({ roles: new Set(["api", "auth"]), clockToleranceMs: 3_600_000 });
   const other = await leftBehind.customer();
   const otherProfile = await leftBehind.profile(other, { USD: "10" });
   const mint = { amount: "1", source_asset: "USD", target_asset: "USDG" };
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 1_800_000 });
   const [ahead, unsettled] = [
-    await create(settling, acme, { ...mint, profile_id: profile }),
+    await create(stepping, acme, { ...mint, profile_id: profile }),
     await create(leftBehind, other, { ...mint, profile_id: otherProfile }),
   ];
   vi.useRealTimers();
   expect(Date.parse(ahead.body.created_at)).toBeGreaterThan(Date.now() + 1_700_000);
-  const after = await create(settling, acme, { ...mint, profile_id: profile });
-  for (const { body } of [ahead, after]) await settled(settling, acme, body.id);
+  const after = await create(stepping, acme, { ...mint, profile_id: profile });
+  for (const { body } of [ahead, after]) await settled(stepping, acme, body.id);
   // Nobody has seen this one being made: it has to be found.
   await leftBehind.another({ roles: new Set(["worker"]) });
   await settled(leftBehind, other, unsettled.body.id);
-  await expectBooksBalance(leftBehind.db.owner);
-  await leftBehind.close();
+  for (const service of [stepping, leftBehind]) {
+    await expectBooksBalance(service.db.owner);
+    await service.close();
+  }
 });
 
 test("a settled conversion cannot be cancelled", async () => {

@@ -9,15 +9,14 @@ import { must } from "../../src/std/assert.ts";
 import { transferTable } from "../../src/transfers/store.ts";
 import type { Answer, Ask } from "./asks.ts";
 import { checkBook } from "./book-laws.ts";
-import { checkCommit, law, units } from "./laws.ts";
+import { checkCommit, law, MEASURED_WRONGLY_MS, units } from "./laws.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
+import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
 import type { Commit, SimulatedPostgres } from "./simulated-postgres.ts";
 import type { Row } from "./tables.ts";
 
 /** A command may take effect so long after its arrival, by the clocks of the node and of the database. */
 const DEADLINE_MS = 10_000;
-/** By how much the node may have measured their difference wrongly. */
-const CLOCKS_DIFFER_MS = 100;
 
 export class Judge {
   readonly #postgres: SimulatedPostgres;
@@ -84,15 +83,15 @@ export class Judge {
     this.#model.apply(commit, this.#postgres.time.now);
   }
 
-  /** Ids tell when a request arrived, where no clock has stepped. Orders are read for before they come to the lane. */
+  /** Ids tell when a request arrived, as far as clocks may be wrong. Orders are read for before they come to the lane. */
   #checkDeadline({ changes }: Commit): void {
-    if (this.#hasSteppedClock()) return;
+    const wrongMs = this.#hasSteppedClock() ? 2 * CLOCK_TOLERANCE_MS : 0;
     const batch = changes.find(({ table }) => table === "batch");
     for (const { table, key, row, before } of changes) {
       if (batch === undefined || before !== undefined || !["transfer", "conversion"].includes(table)) continue;
       const lateMs = batch.writtenAt - Number(row?.created_at);
       law(
-        lateMs <= DEADLINE_MS + CLOCKS_DIFFER_MS,
+        lateMs <= DEADLINE_MS + MEASURED_WRONGLY_MS + wrongMs,
         `${table} ${key} takes effect in time, not ${lateMs} ms after its arrival`,
       );
     }

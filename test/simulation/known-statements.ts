@@ -8,7 +8,6 @@ import { COMMITTED_BEHIND } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
-import { readValue } from "./sql-values.ts";
 import type { Run, Statement } from "./statement.ts";
 import { pick, type Row } from "./tables.ts";
 
@@ -56,9 +55,9 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return last === undefined ? [] : [pick(last, "n, hash")];
   },
   [`insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
-    select $1, $2::bigint, $3, $4, true, 0, 0, 0, 0,
-           (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $5), true
-    on conflict do nothing returning 1`]: async (run, [slot, n, hash, at, previous]) => {
+    select $1, $2::bigint, $3, date_trunc('milliseconds', clock_timestamp()), true, 0, 0, 0, 0,
+           (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $4), true
+    on conflict do nothing returning 1`]: async (run, [slot, n, hash, previous]) => {
     const before = run.tables.get("batch", `${slot}/${Number(n) - 1}`);
     const predecessor = before !== undefined && (before.hash as Buffer).equals(previous as Buffer) ? 1 : 0;
     const counts = { states: 0, states_expected: 0, refs: 0, refs_expected: 0, predecessor, in_time: true };
@@ -66,9 +65,10 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       slot,
       n: String(n),
       hash,
-      at: readValue("timestamptz", at),
+      at: Math.floor(run.now),
       void: true,
       ...counts,
+      not_ahead: null,
       changes: null,
       callers: null,
     };

@@ -14,6 +14,7 @@ import { type AnyRecordTable, type AnyStateTable, digestOf } from "../../src/led
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { transferTable } from "../../src/transfers/store.ts";
+import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
 import type { Commit } from "./simulated-postgres.ts";
 import type { Row, Tables } from "./tables.ts";
 import { assets, markets } from "./town.ts";
@@ -39,8 +40,12 @@ const STATES: readonly AnyStateTable[] = [
 /** By its text: amounts of rows. */
 export const units = (value: unknown): bigint => amountOf(String(value));
 
+/** By how much a node may have measured wrongly how far its clock is from the database's. */
+export const MEASURED_WRONGLY_MS = 100;
+
 export function checkCommit(commit: Commit, tables: Tables): void {
   checkRecordsStay(commit);
+  checkTimes(commit);
   checkAccounts(commit);
   checkStates(commit);
   checkEngine(commit);
@@ -55,6 +60,26 @@ function checkRecordsStay({ changes }: Commit): void {
   for (const { table, key, before } of changes) {
     const isRecord = ["batch", "posting", "transfer", "execution"].includes(table);
     law(!isRecord || before === undefined, `${table} ${key} is written once and stays`);
+  }
+}
+
+/**
+ * No row is of a time that has not come yet, but for what clocks may be wrong by, whatever a node's clock says; and nothing
+ * ends before it has begun.
+ */
+function checkTimes({ changes }: Commit): void {
+  for (const { table, key, row, writtenAt } of changes) {
+    if (row === undefined || table === "lease") continue;
+    for (const column of Object.keys(row).filter((name) => name === "at" || name.endsWith("_at"))) {
+      const at = row[column];
+      if (at === null) continue;
+      const aheadMs = Number(at) - writtenAt;
+      law(aheadMs <= CLOCK_TOLERANCE_MS + MEASURED_WRONGLY_MS, `${table} ${key} is of ${column} ${aheadMs} ms ahead`);
+      law(
+        row.created_at === undefined || Number(at) >= Number(row.created_at),
+        `${table} ${key} is not created after its ${column}`,
+      );
+    }
   }
 }
 

@@ -9,7 +9,7 @@ import { Batch } from "../../src/ledger/batch.ts";
 import { Memory } from "../../src/ledger/memory.ts";
 import { change, readKeys } from "../../src/ledger/rows.ts";
 import { Slot } from "../../src/ledger/slot.ts";
-import { Statements } from "../../src/ledger/statement.ts";
+import { type BatchTimes, Statements } from "../../src/ledger/statement.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { Database, Queryable } from "../../src/postgres/database.ts";
@@ -52,7 +52,7 @@ interface Deposit {
   readonly looks?: ProfileId;
   readonly refId?: string;
   readonly previous?: Buffer;
-  readonly deadline?: Instant;
+  readonly times?: Partial<BatchTimes>;
 }
 
 /** A conversion that is there, opened or closed by a batch that writes nothing else. */
@@ -77,23 +77,16 @@ function closing(slot: number, n: number, status: Conversion["status"], had: big
   batch.rest([key]);
   batch.add({ states: [change(conversionTable, conversion)] }, { house: "settlement" });
   const link = { slot, n: BigInt(n), previous: hashOf(slot, n - 1), hash: hashOf(slot, n) };
-  return new Statements().batch(batch.close(NOW), link, (NOW + 60_000) as Instant);
+  return new Statements().batch(batch.close(NOW), link, TIMES);
 }
+
+/** Between which a batch is stored, unless a script says otherwise. */
+const TIMES: BatchTimes = { notBefore: (NOW - 60_000) as Instant, deadline: (NOW + 60_000) as Instant };
 
 const hashOf = (slot: number, n: number): Buffer => Buffer.alloc(32, 16 * slot + n + 1);
 
 /** One dollar for a profile, which has had so many of them, as a lane would send it. */
-function deposit({
-  slot,
-  n,
-  had = 0,
-  slotHad = n,
-  profile = PROFILE,
-  looks,
-  refId,
-  previous,
-  deadline,
-}: Deposit): Said {
+function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, refId, previous, times }: Deposit): Said {
   const memory = new Memory(100);
   const known = (owner: ProfileId | "world", times: number, sign: "" | "-"): void => {
     if (times === 0) return;
@@ -112,7 +105,7 @@ function deposit({
   batch.add({ journals: [journal(siblingId(id), "deposit", entries)] }, { house: "bootstrap" });
   if (refId !== undefined) batch.claim({ customerId: CUSTOMER, kind: "transfer", refId, id });
   const link = { slot, n: BigInt(n), previous: previous ?? hashOf(slot, n - 1), hash: hashOf(slot, n) };
-  return new Statements().batch(batch.close(NOW), link, deadline ?? ((NOW + 60_000) as Instant));
+  return new Statements().batch(batch.close(NOW), link, { ...TIMES, ...times });
 }
 
 /** The first statement that this sends. */
@@ -130,9 +123,8 @@ async function firstOf(work: (database: Queryable) => Promise<unknown>): Promise
 
 /** Takes the number n of a slot for nothing. */
 async function voiding(slot: number, n: number): Promise<Said> {
-  const clock = { now: () => NOW };
   const link = { slot: 0, n: BigInt(n), previous: hashOf(slot, n - 1), hash: hashOf(slot, n) };
-  const said = await firstOf((database) => new Slot(database as Database, clock, "me", 1).hasCommitted(link));
+  const said = await firstOf((database) => new Slot(database as Database, "me", 1).hasCommitted(link));
   return { text: said.text, values: [slot, ...said.values.slice(1)] };
 }
 
@@ -268,11 +260,19 @@ export const scripts: Readonly<Record<string, () => Promise<Told>>> = {
   }),
   "a batch that is late is refused; of several reasons the first by name is told": async () => ({
     script: [
-      ["A", deposit({ slot: 1, n: 0, deadline: (NOW - 1) as Instant })],
-      ["A", deposit({ slot: 1, n: 3, had: 2, deadline: (NOW - 1) as Instant })],
-      ["A", deposit({ slot: 1, n: 0, had: 2, slotHad: 0, deadline: (NOW - 1) as Instant })],
+      ["A", deposit({ slot: 1, n: 0, times: { deadline: (NOW - 1) as Instant } })],
+      ["A", deposit({ slot: 1, n: 3, had: 2, times: { deadline: (NOW - 1) as Instant } })],
+      ["A", deposit({ slot: 1, n: 0, had: 2, slotHad: 0, times: { deadline: (NOW - 1) as Instant } })],
     ],
     heard: ["A hears 23514 too_late", "A hears 23514 chain_broken", "A hears 23514 states_moved"],
+  }),
+  "a batch that was decided by a clock that is ahead is refused, and before one that is late": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0, times: { notBefore: (NOW + 60_000) as Instant } })],
+      ["A", deposit({ slot: 1, n: 0, times: { notBefore: (NOW + 60_000) as Instant, deadline: NOW } })],
+      ["A", deposit({ slot: 1, n: 0 })],
+    ],
+    heard: ["A hears 23514 clock_ahead", "A hears 23514 clock_ahead", "A hears []"],
   }),
   "after a failure a transaction takes nothing but its end": async () => ({
     script: [

@@ -14,6 +14,7 @@ import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane.ts";
+import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
 import { asFault, DatabaseAway, tookTooLong } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
@@ -23,6 +24,9 @@ import { SimulatedDatabase } from "./simulated-database.ts";
 import type { SimulatedPostgres } from "./simulated-postgres.ts";
 import type { Process, VirtualTime } from "./virtual-time.ts";
 import type { Weather } from "./weather.ts";
+
+/** How far the clock of a node may be from the database's. */
+export const CLOCK_TOLERANCE_MS = 2_000;
 
 export interface NodeParts {
   readonly name: string;
@@ -48,7 +52,7 @@ export class SimulatedNode implements Process {
   readonly #parts: NodeParts;
   readonly #settlement: Settlement;
   readonly #ids: IdSource;
-  readonly #clock: Clock;
+  readonly #clock: LedgerClock;
   readonly #fees: Fees;
   isDead = false;
   pausedUntil = 0;
@@ -59,7 +63,8 @@ export class SimulatedNode implements Process {
     const { name, time, postgres, weather, random, catalogue, leaseMs, tell, onBug } = parts;
     this.#parts = parts;
     this.name = name;
-    this.#clock = { now: () => Math.floor(time.now + this.clockAheadMs) as Instant };
+    const system: Clock = { now: () => Math.floor(time.now + this.clockAheadMs) as Instant };
+    this.#clock = new LedgerClock(system, { toleranceMs: CLOCK_TOLERANCE_MS });
     this.database = new SimulatedDatabase(postgres, weather, this, ({ kind, lateMs }, text) => {
       tell(`${name}: ${kind}${kind === "late" ? ` ${lateMs} ms` : ""}: ${text.slice(0, 60).replace(/\s+/g, " ")}`);
     });

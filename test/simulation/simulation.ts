@@ -20,6 +20,7 @@ class SimulationFailed extends Error {
   override readonly name = "SimulationFailed";
 }
 
+const A_MONTH_MS = 30 * 86_400_000;
 const LAST_EVENTS = 60;
 /** After the storm: longer than any lease, deadline and patience. */
 const COMES_TO_AN_END_MS = 120_000;
@@ -141,6 +142,8 @@ class Simulation {
     await this.#time.goOnUntil(() => this.#bug !== undefined, lastsMs);
     this.#weather.isCalm = true;
     this.#tell("the storm is over");
+    // A node whose clock stays wrong would never work again.
+    for (const node of this.#nodes) node.clockAheadMs = 0;
   }
 
   #strike(disaster: Disaster): void {
@@ -171,7 +174,7 @@ class Simulation {
         for (const session of [...this.#postgres.sessions]) if (random(2) === 0) session.kill();
         break;
       case "clock_stepped": {
-        const step = (random(2) === 0 ? 1 : -1) * random([50, 3_000, 60_000, 600_000][random(4)] ?? 50);
+        const step = (random(2) === 0 ? 1 : -1) * random([50, 3_000, 600_000, A_MONTH_MS][random(4)] ?? 50);
         // What is wrong is also set right.
         const ms = node.clockAheadMs !== 0 && random(4) > 0 ? -node.clockAheadMs : step;
         this.#tell(`the clock of ${node.name} steps by ${ms} ms`);

@@ -3,7 +3,7 @@ import { assert, must } from "../../src/std/assert.ts";
 import type { Row } from "./tables.ts";
 
 /** A value as the driver gives it back, of the text that it was sent. */
-export function readValue(type: string, sent: unknown): unknown {
+function readValue(type: string, sent: unknown): unknown {
   if (sent === null || sent === undefined) return null;
   if (Buffer.isBuffer(sent)) return sent;
   const text = String(sent);

@@ -102,6 +102,7 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   ],
   batch: [
     ["chain_broken", (row) => row.predecessor === 1 || row.n === "0"],
+    ["clock_ahead", (row) => row.not_ahead !== false],
     ["refs_taken", (row) => row.refs === row.refs_expected],
     ["states_moved", (row) => row.states === row.states_expected],
     ["too_late", (row) => row.in_time === true],

@@ -21,8 +21,8 @@ export interface Timer {
 }
 
 export const MORNING = Date.UTC(2026, 10, 21, 9, 0, 0);
-/** Clocks that step come to the next day, and back from it. */
-export const LATE_EVENING = Date.UTC(2026, 10, 21, 23, 58, 0);
+/** Midnight comes a little later, and to clocks that are a little wrong more than once. */
+export const LATE_EVENING = Date.UTC(2026, 10, 21, 23, 59, 56);
 
 class Event implements Timer {
   at: number;

@@ -25,7 +25,7 @@ import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
 import { IdSource, type Uuid } from "../../src/std/id.ts";
 import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
-import { TESTER } from "./movements.ts";
+import { ledgerClock, TESTER } from "./movements.ts";
 
 export interface Party {
   readonly token: string;
@@ -61,7 +61,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
   const time: { now: Instant | undefined } = { now: undefined };
   const clock: Clock = { now: () => time.now ?? systemClock.now() };
   const ids = new IdSource(clock);
-  const lane = new Lane({ database, clock: systemClock, holder: "test", log: () => undefined });
+  const lane = new Lane({ database, clock: ledgerClock(), holder: "test", log: () => undefined });
   await lane.start();
   const catalogue = await loadCatalogue(database);
   const profiles = createProfiles({ database, lane, ids, clock });

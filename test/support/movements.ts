@@ -12,6 +12,7 @@ import type { Caller } from "../../src/ledger/caller.ts";
 import { accept, type Claim, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane.ts";
 import type { LaneBounds, LaneEvent } from "../../src/ledger/lane-options.ts";
+import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
 import type { Key } from "../../src/ledger/rows.ts";
 import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
@@ -76,14 +77,25 @@ export interface TestLane {
 export interface TestLaneOptions {
   readonly holder?: string;
   readonly clock?: Clock;
+  /** How far the clock may be from the database's. */
+  readonly toleranceMs?: number;
+  readonly businessOffsetMs?: number;
   readonly bounds?: Partial<LaneBounds>;
+}
+
+/** The tolerance of tests whose time is of their own: a hundred years. */
+export const ANY_TIME_MS = 100 * 365 * 86_400_000;
+
+/** As the service has it; a lane measures it when it starts. */
+export function ledgerClock({ clock = systemClock, toleranceMs = 2_000, businessOffsetMs }: TestLaneOptions = {}) {
+  return new LedgerClock(clock, { toleranceMs, ...(businessOffsetMs && { businessOffsetMs }) });
 }
 
 export async function startLane(database: Database, options: TestLaneOptions = {}): Promise<TestLane> {
   const events: LaneEvent[] = [];
   const lane = new Lane({
     database,
-    clock: options.clock ?? systemClock,
+    clock: ledgerClock(options),
     holder: options.holder ?? newId(),
     log: (event) => events.push(event),
     ...(options.bounds && { bounds: options.bounds }),

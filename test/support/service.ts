@@ -90,6 +90,7 @@ export async function startTestService(
     bootstrap,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
+    clockToleranceMs: 2_000,
     rateLimits: "off",
     trustedProxies: [],
     maxConnections: 10_000,

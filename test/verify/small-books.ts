@@ -25,7 +25,7 @@ import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource, siblingId, type Uuid } from "../../src/std/id.ts";
 import { createTransfers } from "../../src/transfers/transfers.ts";
-import { TESTER } from "../support/movements.ts";
+import { ledgerClock, TESTER } from "../support/movements.ts";
 
 export interface SmallBooks {
   /** Names of ids, by id: what is beside a name is the odd id of a pair. */
@@ -43,7 +43,7 @@ const NO_ENGINES = { wake: () => undefined, onCommitted: () => undefined };
 
 export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
   const catalogue = await loadCatalogue(database);
-  const lane = new Lane({ database, clock: systemClock, holder: "small-books", log: () => undefined });
+  const lane = new Lane({ database, clock: ledgerClock(), holder: "small-books", log: () => undefined });
   await lane.start();
   const making = new Making(database, lane, catalogue);
   await making.all();

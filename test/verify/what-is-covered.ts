@@ -45,4 +45,5 @@ export const COLUMNS_NOT_COVERED: Readonly<Record<string, string>> = {
   "batch.refs_expected": GUARD,
   "batch.predecessor": GUARD,
   "batch.in_time": GUARD,
+  "batch.not_ahead": GUARD,
 };

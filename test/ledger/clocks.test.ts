@@ -1,0 +1,215 @@
+/** What a wrong clock can do to the ledger, and what the ledger makes of times that are in the future already. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readBalances } from "../../src/ledger/balances.ts";
+import { USD } from "../../src/money/asset.ts";
+import { Database } from "../../src/postgres/database.ts";
+import type { Clock, Instant } from "../../src/std/clock.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import {
+  ANY_TIME_MS,
+  availableUsd,
+  movement,
+  newProfile,
+  newProfiles,
+  startLane,
+  type TestLane,
+} from "../support/movements.ts";
+import { until } from "../support/until.ts";
+
+const HOUR_MS = 3_600_000;
+const MONTH_MS = 30 * 24 * HOUR_MS;
+
+let db: TestDatabase;
+let started: TestLane[];
+/** By how much the process's time of day is ahead. */
+let aheadMs: number;
+const clock: Clock = { now: () => (Date.now() + aheadMs) as Instant };
+beforeEach(async () => {
+  aheadMs = 0;
+  started = [];
+  db = await testDatabase();
+});
+afterEach(async () => {
+  for (const { lane } of started) await lane.stop();
+  await expectBooksBalance(db.owner);
+  await db.close();
+});
+
+async function start(...[options]: [options?: Parameters<typeof startLane>[1]]): Promise<TestLane> {
+  const lane = await startLane(db.another(), { clock, ...options });
+  started.push(lane);
+  return lane;
+}
+
+async function untilTold(outcome: Promise<unknown>): Promise<string> {
+  return outcome.then(
+    () => "done",
+    (error: Error) => `${error.name}: ${error.message}`,
+  );
+}
+
+const deposit = (to = newProfile(), amount = "1") => movement({ from: "world", to, amount, turn: "house" });
+
+/** Of batches that are not void, by the database's clock. */
+async function latestAheadMs(): Promise<number> {
+  const [row] = await db.owner.rows<{ ahead: number }>(
+    "select coalesce((extract(epoch from max(at) - clock_timestamp()) * 1000)::float8, 0) as ahead from batch where not void",
+  );
+  return row?.ahead ?? 0;
+}
+
+test.each([
+  ["ahead of", MONTH_MS],
+  ["behind", -MONTH_MS],
+])(
+  "a node whose clock is a month %s the database's changes nothing, says why, and works when it is set right",
+  async (side, ms) => {
+    aheadMs = ms;
+    const { lane, events } = await start();
+    const fault = `the clock of this node is 2592000.0 s ${side} the database's, and 2 s are allowed`;
+    expect(await untilTold(lane.execute(deposit()))).toBe(`Unavailable: ${fault}`);
+    expect(lane.refusesWork).toBe(fault);
+    expect(lane.report().clockWrongByMs / ms).toBeCloseTo(1, 6);
+    await until("it is logged", () => events.length > 0);
+    expect(await db.owner.rows("select 1 from batch where not void")).toEqual([]);
+    aheadMs = 0;
+    expect(await untilTold(lane.execute(deposit()))).toBe("done");
+    expect(lane.refusesWork).toBeUndefined();
+    await until("that is logged too", () => events.length > 1);
+    expect(events).toEqual([{ kind: "clock_wrong", fault }, { kind: "clock_right" }]);
+  },
+);
+
+test("a clock that steps while commands wait decides none of them, and all when it is set right within their time", async () => {
+  const { lane, fund } = await start();
+  await fund([newProfile()], "1");
+  const outcomes = newProfiles(20).map((to) => untilTold(lane.execute(deposit(to))));
+  // Their rows are being read.
+  aheadMs = 3 * HOUR_MS;
+  setTimeout(() => {
+    aheadMs = 0;
+  }, 400);
+  expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["done"]));
+  expect(await latestAheadMs()).toBeLessThan(2_000);
+});
+
+test("after a clock that was ahead for a moment what is stored is of the present", async () => {
+  const { lane } = await start();
+  const [a, b] = newProfiles(2) as [never, never];
+  expect(await untilTold(lane.execute(deposit(a, "10")))).toBe("done");
+  aheadMs = 3 * HOUR_MS;
+  expect(await untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })))).toMatch(/^Unavailable: the clock/);
+  aheadMs = 0;
+  expect(await untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })))).toBe("done");
+  expect(await latestAheadMs()).toBeLessThan(2_000);
+  expect(await readBalances(db.database, b, [USD], Date.now() as Instant)).toMatchObject([{ available: 10n ** 18n }]);
+});
+
+/** A way to the database that asks a function of the test's for the time, so that the test can set the clock. */
+class OtherClock extends Database {
+  /** Whether the clocks can be compared while the lane runs. */
+  tellsTime = true;
+
+  override rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
+    if (!this.tellsTime && text.includes("extract(epoch")) return Promise.reject(new Error("nobody tells the time"));
+    return super.rows(otherClock(text), values);
+  }
+
+  override async connect(...settings: Parameters<Database["connect"]>): ReturnType<Database["connect"]> {
+    const client = await super.connect(...settings);
+    const query = client.query.bind(client) as (config: { text: string }) => unknown;
+    const asked = (config: { text: string }) => query({ ...config, text: otherClock(config.text) });
+    return Object.assign(client, { query: asked });
+  }
+}
+
+const otherClock = (text: string): string =>
+  text.replaceAll(/(?<!\.)clock_timestamp\(\)/g, "shifted.clock_timestamp()");
+
+async function setDatabaseClock(ms: number): Promise<void> {
+  await db.owner.rows("create schema if not exists shifted");
+  await db.owner.rows("grant usage on schema shifted to public");
+  await db.owner.rows(
+    `create or replace function shifted.clock_timestamp() returns timestamptz volatile language sql
+     return pg_catalog.clock_timestamp() + ${ms} * interval '1 millisecond'`,
+  );
+}
+
+test("when it is the database's clock that is set back, its CHECK stops the batch, and the node takes no more", async () => {
+  await setDatabaseClock(0);
+  const database = new OtherClock({ connection: db.connection, maxConnections: 5, onIdleError: () => undefined });
+  const { lane, events } = await startLane(database, { clock });
+  const to = newProfile();
+  expect(await untilTold(lane.execute(deposit(to)))).toBe("done");
+  database.tellsTime = false;
+  await setDatabaseClock(-HOUR_MS);
+  const outcome = untilTold(lane.execute(deposit(to)));
+  await until("the batch has failed", () => events.some(({ kind }) => kind === "batch_failed"));
+  expect(events[0]).toMatchObject({ kind: "batch_failed", error: { constraint: "clock_ahead" } });
+  await until("it is known why", () => lane.refusesWork !== undefined);
+  expect(lane.refusesWork).toBe("the clock of this node is 3600.0 s ahead of the database's, and 2 s are allowed");
+  database.tellsTime = true;
+  aheadMs = -HOUR_MS;
+  expect(await outcome).toBe("done");
+  expect(await availableUsd(db.database, [to])).toEqual(["2"]);
+  await lane.stop();
+  await database.close();
+});
+
+test("an installation may have a time of its own, a year from now, and its batches are held to that", async () => {
+  const YEAR_MS = 365 * 24 * HOUR_MS;
+  aheadMs = YEAR_MS;
+  const { lane } = await start({ businessOffsetMs: YEAR_MS });
+  expect(await untilTold(lane.execute(deposit()))).toBe("done");
+  expect(Math.abs((await latestAheadMs()) - YEAR_MS)).toBeLessThan(2_000);
+  aheadMs = 0;
+  expect(lane.refusesWork).toContain("behind the database's");
+});
+
+// Times that are in the future already --------------------------------------------------------------------------------
+
+/** What a node of a former version has done whose clock was ahead. */
+async function aheadOnce(ms: number, ...of: ReturnType<typeof newProfile>[]): Promise<void> {
+  aheadMs = ms;
+  const { lane } = await start({ toleranceMs: ANY_TIME_MS });
+  for (const to of of) expect(await untilTold(lane.execute(deposit(to, "10")))).toBe("done");
+  await lane.stop();
+  aheadMs = 0;
+  // As that version did: it told nothing of its clock.
+  await db.owner.rows("update batch set not_ahead = null");
+}
+
+test("a time in the future that an account has is passed on, but never raised, and spares the others", async () => {
+  const [a, b, c, d] = newProfiles(4) as [never, never, never, never];
+  // So that the other one, whose house accounts are of its slot, has another slot.
+  const { lane, fund } = await start();
+  await aheadOnce(MONTH_MS, a);
+  const [first] = await db.owner.rows<{ at: Instant }>("select max(at) as at from batch where not void");
+  await fund([c, d], "10");
+  expect(await untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })))).toBe("done");
+  expect(await untilTold(lane.execute(movement({ from: b, to: a, amount: "1" })))).toBe("done");
+  expect(await untilTold(lane.execute(movement({ from: c, to: d, amount: "1" })))).toBe("done");
+  const rows = await db.owner.rows<{ owner_id: string; at: Instant }>(
+    "select owner_id, at from account where house is null",
+  );
+  const times = new Map(rows.map(({ owner_id, at }) => [owner_id, at]));
+  expect([times.get(a), times.get(b)]).toEqual([first?.at, first?.at]);
+  for (const profile of [c, d]) expect(times.get(profile)).toBeLessThan(Date.now() + 2_000);
+});
+
+test("a rule is told the time as it is, also when an account before it was in the future", async () => {
+  const [a, b] = newProfiles(2) as [never, never];
+  await aheadOnce(MONTH_MS, a);
+  const { lane } = await start();
+  const told: Instant[] = [];
+  const asked = movement({ from: a, to: b, amount: "1" });
+  for (let i = 0; i < 2; i += 1) {
+    const decide: typeof asked.decide = (state, now) => {
+      told.push(now);
+      return movement({ from: a, to: b, amount: "1" }).decide(state, now);
+    };
+    expect(await untilTold(lane.execute({ ...asked, decide }))).toBe("done");
+  }
+  for (const at of told) expect(Math.abs(at - Date.now())).toBeLessThan(10_000);
+});
