@@ -175,6 +175,33 @@ test("a byte that was changed, and a file that is missing, are found before anyt
   await expectNothingIn(within("none"));
 });
 
+test("a restore that lacks what the backup has noted is unsound, and archives nothing", async () => {
+  await cp(within("backup"), within("noted"), { recursive: true });
+  const file = join(within("noted"), "manifest.json");
+  const manifest = JSON.parse(await readFile(file, "utf8"));
+  const [head] = manifest.books.heads;
+  head.hash = head.hash.replace(/.$/, (digit: string) => (digit === "0" ? "1" : "0"));
+  await writeFile(file, JSON.stringify(manifest));
+  // A second timeline in the archive of a service that is running would end what can be restored from it.
+  const own = { ...settings, PARBOOK_WAL_ARCHIVE: within("second-timeline") };
+  const restore = await parbook(own, "restore", within("noted"), "--into", within("unsound"), "--json");
+  expect(restore.exitCode).toBe(1);
+  const { sound, checks } = JSON.parse(restore.stdout).verify;
+  const broken = checks.filter((check: { broken: number }) => check.broken > 0);
+  expect([sound, broken]).toEqual([
+    false,
+    [
+      {
+        check: "chain",
+        examined: expect.any(Number),
+        broken: 1,
+        first: { record: `batch ${head.slot}/${head.n}`, message: "is not the batch that the checkpoint has" },
+      },
+    ],
+  ]);
+  await expect(access(own.PARBOOK_WAL_ARCHIVE)).rejects.toThrow("ENOENT");
+});
+
 test("a restore says what is in its way", async () => {
   const [backup, wal] = [within("backup"), within("wal")];
   expect(await refusal(backup, data.path)).toMatch(/^another service \(process [0-9]+\) is running on the data dir/);
@@ -210,6 +237,8 @@ test("an archive that cannot be written is known until it can", async () => {
   const failing = () => readArchiveFailing({ rows: query as Queryable["rows"] });
   expect(await failing()).toBe(false);
   await rename(within("wal"), within("elsewhere"));
+  // As of an archive that never worked: no time of a success is known.
+  await query("select pg_stat_reset_shared('archiver')");
   await endSegment();
   await until("it is known that nothing can be archived", async () => (await failing()) === true, 60);
   await rename(within("elsewhere"), within("wal"));
