@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: [
       "src/{bootstrap,catalogue,config,limits,money,std}/**/*.test.ts",
-      "src/conversions/rules.test.ts",
+      "src/conversions/{rules,settlement}.test.ts",
       "src/exchange/{book,feed}/**/*.test.ts",
       "src/exchange/{engine-book,engine-expiries,execution-id,matching,matching-money,order-kinds,place-order,traded-sums}.test.ts",
       "src/http/{paging,rate-limiting,time-range}.test.ts",

@@ -1,13 +1,16 @@
 /** When settlement does its work; what it does is in rules.test.ts and test/protocol/conversions.test.ts. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Caller } from "../ledger/caller.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Clock, Instant } from "../std/clock.ts";
+import { closing } from "./conversions.ts";
 import { Settlement } from "./settlement.ts";
 import type { Conversion } from "./store.ts";
 
 const DELAY_MS = 5_000;
+const CALLER: Caller = { house: "settlement" };
 const conversion = (id: string) =>
-  ({ id, profileId: "p", sourceAsset: "USD", targetAsset: "USDG" }) as Conversion & never;
+  ({ id, customerId: "acme", profileId: "p", sourceAsset: "USD", targetAsset: "USDG" }) as Conversion & never;
 const clock: Clock = { now: () => Date.now() as Instant };
 
 let settlements: number;
@@ -55,6 +58,11 @@ test("what was created here is settled when its delay is over, and not a millise
   expect(settlements).toBe(1);
   await vi.advanceTimersByTimeAsync(1);
   expect(settlements).toBe(2);
+});
+
+test("a settlement takes the house's turn, whatever else its customer has sent; a cancel takes his", () => {
+  const [settling, cancelling] = (["settle", "cancel"] as const).map((how) => closing(conversion("one"), how, CALLER));
+  expect([settling?.turn, cancelling?.turn]).toEqual(["house", "acme"]);
 });
 
 test("the search looks for what has been due for a second, or was made by a clock that is a minute ahead", async () => {

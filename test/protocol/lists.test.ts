@@ -181,6 +181,9 @@ test("profiles are filtered by each of their filters, oldest first", async () =>
     [`ids=${first.id}&created_at.gt=${first.created_at}`, []],
     [`ids=${first.id}&created_at.lte=${first.created_at}&created_at.gte=${first.created_at}`, [ab]],
     [`ids=${first.id}&created_at.lt=${shifted(first.created_at, 0, "01")}`, [ab]],
+    [`ids=${first.id}&created_at.lt=${first.created_at}`, []],
+    [`ids=${first.id}&created_at.lte=${shifted(first.created_at, -1, "999")}`, []],
+    [`ids=${first.id}&created_at.gte=${shifted(first.created_at, 0, "01")}`, []],
   ];
   for (const [query, expected] of cases) {
     const items = await itemsOf(`/v2/profiles?${query}`, customer.token);

@@ -20,8 +20,10 @@ export async function findingsOf(
   { names }: SmallBooks,
   options?: VerifyOptions,
 ): Promise<string[]> {
-  const { checks } = await verifyAll(database, options);
+  const { checks, sound } = await verifyAll(database, options);
   const found = checks.flatMap(({ first }) => first ?? []);
+  if (sound !== (found.length === 0))
+    throw new Error(`verify calls the books sound: ${sound}, and found ${found.length}`);
   return found.map(({ check, record, message }) => withNames(`${check}: ${record} ${message}`, names));
 }
 
