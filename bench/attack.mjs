@@ -4,8 +4,7 @@
  *
  *   node bench/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off]
  *
- * Meanwhile others ask for what is alive (/healthz, 20 times a second) and for a list (50 times a second) as before the
- * attack. Goals: no /healthz takes longer than 250 ms, the p99 of the lists is at most three times that before, and memory
+ * Meanwhile others ask for what is alive (/healthz, 20 times a second) and for a list (50 times a second), and place orders (10 times a second), as before the attack. Goals: no /healthz takes longer than 250 ms, the p99 of the lists is at most three times that before, and memory
  * grows by at most 300 MB. Ends with 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`.
  */
 import { spawn } from "node:child_process";
@@ -40,6 +39,9 @@ const ATTACKERS_CORE = "1";
 const QUIET_SECONDS = 10;
 const TRANSFERS = 1_000;
 const AT_ONCE = 64;
+/** Whose orders change the book, and how many they were so far. */
+let trader;
+let placed = 0;
 const LARGEST = "\u{1F4B0}".repeat(50);
 
 const why = whyNoNetwork();
@@ -59,7 +61,20 @@ try {
   const rows = [];
   for (const kind of values.kinds.split(",")) rows.push(await attack(service, { kind, port, token }));
   printTable(
-    ["kind", "opened", "open at end", "/healthz max ms", "p99 before", "p99", "ratio", "503", "memory MB", "CPU %", ""],
+    [
+      "kind",
+      "opened",
+      "open at end",
+      "/healthz max before",
+      "/healthz max ms",
+      "p99 before",
+      "p99",
+      "ratio",
+      "503",
+      "memory MB",
+      "CPU %",
+      "",
+    ],
     rows.map(shown),
   );
   if (rows.some(({ missed }) => missed.length > 0)) process.exitCode = 1;
@@ -78,9 +93,10 @@ async function fill({ customers }) {
     const what = { from_profile_id: from, to_profile_id: to, amount: "0.01", asset: "USD", ref_id: randomUUID() };
     return one.call("POST", "/v2/transfer/platform", { ...what, ref_id: `${i}-${what.ref_id}`, metadata });
   });
-  const [buyer] = await makeProfiles(one, 1, { USD: "1000000000" });
+  const [buyer] = await makeProfiles(other, 1, { USD: "1000000000" });
+  trader = buyer;
   const [seller] = await makeProfiles(other, 1, { BTC: "100000" });
-  await inGroups(levels, (i) => placeOrder(one, buyer, { side: "BUY", price: String(20_000 - i) }));
+  await inGroups(levels, (i) => placeOrder(other, buyer, { side: "BUY", price: String(20_000 - i) }));
   await inGroups(levels, (i) => placeOrder(other, seller, { side: "SELL", price: String(30_000 + i) }));
   return one.headers.authorization.slice("Bearer ".length);
 }
@@ -106,32 +122,63 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   const [during, told] = await Promise.all([others(baseUrl, customers, seconds), attackers]);
   const cpu = ((await ask("used")).serviceCpu - serviceCpu) / 1e4 / seconds;
   const grown = (memory.end() - idle) / 1e6;
-  const healthMs = Math.max(...during.health.accepted, during.health.unanswered > 0 ? Infinity : 0);
+  const [healthBefore, healthMs] = [before, during].map(({ health }) =>
+    Math.max(...health.accepted, health.unanswered > 0 ? Infinity : 0),
+  );
   const [p99Before, p99] = [before, during].map(({ lists }) => quantile(lists.accepted, 0.99));
   const missed = [
     ...(healthMs > GOALS.healthMs ? ["/healthz"] : []),
     ...(p99 > GOALS.p99Ratio * p99Before ? ["p99"] : []),
     ...(grown > GOALS.memoryMb ? ["memory"] : []),
   ];
-  const result = { kind, ...told, healthMs, p99Before, p99, refused: during.lists.refused.length, grown, cpu, missed };
+  const result = {
+    kind,
+    ...told,
+    healthBefore,
+    healthMs,
+    p99Before,
+    p99,
+    refused: during.lists.refused.length,
+    grown,
+    cpu,
+    missed,
+  };
   console.log(JSON.stringify(result));
   // What the attack has left behind is over before the next begins.
   await pause(QUIET_SECONDS * 1_000);
   return result;
 }
 
-function shown({ kind, opened, atEnd, healthMs, p99Before, p99, refused, grown, cpu, missed }) {
+function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, refused, grown, cpu, missed }) {
   const verdict = missed.length === 0 ? "" : `MISSED: ${missed.join(", ")}`;
-  return [kind, opened, atEnd, healthMs, p99Before, p99, p99 / p99Before, refused, grown, cpu, verdict];
+  return [kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, p99 / p99Before, refused, grown, cpu, verdict];
 }
 
 async function others(url, customers, forSeconds) {
+  // The attackers have the first one's token.
+  const [, ...bystanders] = customers;
+  const { headers } = bystanders[0];
+  const order = JSON.stringify({
+    ...{ side: "BUY", market: "BTCUSD", type: "LIMIT", time_in_force: "GTC", base_amount: "0.001" },
+    price: "19999",
+  });
+  const lists = bystanders.map(({ headers }) => ({ method: "GET", path: "/v2/profiles?limit=10", headers }));
   const health = { method: "GET", path: "/healthz" };
-  const lists = customers.map(({ headers }) => ({ method: "GET", path: "/v2/profiles?limit=10", headers }));
-  const [told, listed] = await Promise.all([
+  const path = `/v2/profiles/${trader}/orders`;
+  const [told, listed, traded] = await Promise.all([
     openLoop({ url, perSecond: 20, seconds: forSeconds, connections: 4, requests: [health] }),
     openLoop({ url, perSecond: 50, seconds: forSeconds, connections: 20, requests: lists }),
+    openLoop({
+      url,
+      perSecond: 10,
+      seconds: forSeconds,
+      connections: 10,
+      first: 100_000 + placed,
+      requests: [{ method: "POST", path, headers, body: order }],
+    }),
   ]);
+  placed += traded.offered;
+  if (traded.wrong.length > 0) console.log(traded.wrong[0]);
   return { health: told, lists: listed };
 }
 

@@ -10,12 +10,26 @@ export interface Source<State, News> {
   next(news: News): readonly Buffer[];
 }
 
+/** As many messages are told behind an old beginning before a new one is made. */
+const MOST_BEHIND = 500;
+
+/** What a reader is told who comes now: how a state was told at some time, and all that was told since. */
+interface Beginning {
+  readonly first: Packet;
+  readonly since: Packet[];
+  messages: number;
+  bytes: number;
+}
+
 export class Channel<State, News> {
   readonly #source: Source<State, News>;
   readonly #readers = new Set<Reader>();
   readonly #followed: Followed<State>;
-  /** Made for the reader who comes first, until the next news. */
-  #first: Packet | undefined;
+  /**
+   * Made for the reader who comes first, and kept while what was told since is little beside it: a deep book takes longer
+   * to tell than a hundred changes of it, and readers may come and go all the time.
+   */
+  #beginning: Beginning | undefined;
 
   constructor(source: Source<State, News>) {
     this.#source = source;
@@ -29,8 +43,7 @@ export class Channel<State, News> {
   /** When the state is not known yet, the reader is told of it as soon as it is. */
   join(reader: Reader): void {
     this.#readers.add(reader);
-    const first = this.#firstPacket();
-    if (first !== undefined) reader.send(first);
+    this.#begin(reader);
   }
 
   leave(reader: Reader): void {
@@ -42,15 +55,36 @@ export class Channel<State, News> {
   }
 
   #tell(news: News | undefined): void {
-    this.#first = undefined;
-    const packet = news === undefined ? this.#firstPacket() : packetOf(this.#source.next(news));
-    if (packet !== undefined) for (const reader of this.#readers) reader.send(packet);
+    if (news === undefined) {
+      this.#beginning = undefined;
+      for (const reader of this.#readers) this.#begin(reader);
+      return;
+    }
+    const packet = packetOf(this.#source.next(news));
+    this.#addToBeginning(packet);
+    for (const reader of this.#readers) reader.send(packet);
   }
 
-  #firstPacket(): Packet | undefined {
+  #begin(reader: Reader): void {
+    this.#beginning ??= this.#newBeginning();
+    if (this.#beginning === undefined) return;
+    const { first, since } = this.#beginning;
+    for (const packet of [first, ...since]) reader.send(packet);
+  }
+
+  /** Undefined while the state is not known. To ask for it costs something, where a book has to be sorted. */
+  #newBeginning(): Beginning | undefined {
     const { state } = this.#followed;
-    if (state !== undefined) this.#first ??= packetOf(this.#source.first(state));
-    return this.#first;
+    return state && { first: packetOf(this.#source.first(state)), since: [], messages: 0, bytes: 0 };
+  }
+
+  #addToBeginning(packet: Packet): void {
+    const beginning = this.#beginning;
+    if (beginning === undefined) return;
+    beginning.since.push(packet);
+    beginning.messages += packet.messages.length;
+    beginning.bytes += packet.bytes;
+    if (beginning.messages > MOST_BEHIND || beginning.bytes > beginning.first.bytes / 2) this.#beginning = undefined;
   }
 }
 

@@ -8,7 +8,7 @@ import { BookClient, stuckReader } from "../../../test/support/feed-client.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { ToyFeed } from "../../../test/support/toy-feed.ts";
 import { until } from "../../../test/support/until.ts";
-import type { BookNews } from "../../exchange/exchange.ts";
+import type { BookNews, OrderBook } from "../../exchange/exchange.ts";
 import { amountOf } from "../../money/amount.ts";
 import { feedRoutes } from "./feeds.ts";
 
@@ -80,6 +80,36 @@ test("with a thousand idle readers and ten stuck ones memory stays flat", async 
   // Each of the stuck ones may have a mebibyte kept for it. All that was told is 22 MiB, for each.
   expect(memoryInUse() - before).toBeLessThan(80 * 1024 * 1024);
   for (const socket of stuck) await once(socket.resume(), "close");
+});
+
+test("a deep book is told from its beginning once in a while, and not to each reader who comes after a change", async () => {
+  const open = () => new BookClient(toy.url, "/marketdata/BTCUSD").opened();
+  const deep: OrderBook["bids"] = Array.from({ length: 10_000 }, (_, at) => ({
+    price: amountOf(`${20_000 - at}`),
+    amount: amountOf("1"),
+  }));
+  let told = 0;
+  // The first reader holds the channel open.
+  const early = await open();
+  for (let number = 0n; number < 20n; number += 1n) {
+    const amount = amountOf(`${number + 1n}`);
+    const bids = [{ price: amountOf("20000"), amount }, ...deep.slice(1)];
+    const book = {
+      number,
+      asks: [],
+      get bids() {
+        told += 1;
+        return bids;
+      },
+    };
+    if (number === 0n) feed.knowBook("BTCUSD", book);
+    else feed.tellBook("BTCUSD", book, { number, levels: [{ side: "BUY", price: amountOf("20000"), amount }] });
+    const late = await open();
+    await Promise.all([hasRound(early, number), hasRound(late, number)]);
+    expect(late.last).toBe(early.last);
+    await late.close();
+  }
+  expect([told, early.snapshots]).toEqual([1, 1]);
 });
 
 /** What this process holds on to, in bytes: what it is done with has been collected. */
