@@ -7,7 +7,7 @@
  */
 import type { Database } from "../postgres/database.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import { type IdSource, lowestId } from "../std/id.ts";
+import { type IdSource, lowestId, type Uuid } from "../std/id.ts";
 import { pause } from "../std/pause.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
 import type { CountedRefusal, Refusal } from "./refusal.ts";
@@ -25,7 +25,7 @@ export interface RefusalsOptions {
 const WRITTEN_EVERY_MS = 60_000;
 const LAST_WRITE_LIMIT_MS = 5_000;
 const LAST_WRITE_PAUSE_MS = 100;
-/** Rows that one writing adds at most, beside one for what is past the bound of each kind. */
+/** Rows that are written at once at most, beside one for what is past the bound of each kind. */
 const MOST_GROUPS = 100;
 const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 const REMOVED_AT_ONCE = 10_000;
@@ -33,6 +33,8 @@ const REMOVED_AT_ONCE = 10_000;
 export class Refusals {
   readonly #options: RefusalsOptions;
   #groups = new Map<string, CountedRefusal>();
+  /** What is being written. It may be there already though the writing failed, so it is tried again under the same ids. */
+  #writing: (CountedRefusal & { readonly id: Uuid })[] = [];
   #poll: Poll | undefined;
 
   constructor(options: RefusalsOptions) {
@@ -50,7 +52,7 @@ export class Refusals {
   async stop(): Promise<void> {
     await this.#poll?.stop();
     const deadline = performance.now() + LAST_WRITE_LIMIT_MS;
-    while (this.#groups.size > 0) {
+    while (this.#writing.length + this.#groups.size > 0) {
       try {
         await this.write();
       } catch (error) {
@@ -70,21 +72,16 @@ export class Refusals {
     this.#count({ kind, clientId, tokenId, address, operation, firstAt: now, lastAt: now, count: 1 });
   }
 
-  /** What cannot be written stays noted, and is written with what comes after it. */
+  /** What cannot be written stays noted, and is written before what comes after it. */
   async write(): Promise<void> {
     const { database, clock, ids } = this.#options;
-    const groups = [...this.#groups.values()];
-    this.#groups = new Map();
-    try {
-      if (groups.length > 0) {
-        await insertRefusals(
-          database,
-          groups.map((group) => ({ ...group, id: ids.next() })),
-        );
+    while (this.#writing.length + this.#groups.size > 0) {
+      if (this.#writing.length === 0) {
+        this.#writing = [...this.#groups.values()].map((group) => ({ ...group, id: ids.next() }));
+        this.#groups = new Map();
       }
-    } catch (error) {
-      for (const group of groups) this.#count(group);
-      throw error;
+      await insertRefusals(database, this.#writing);
+      this.#writing = [];
     }
     await removeRefusals(database, lowestId((clock.now() - KEPT_MS) as Instant), REMOVED_AT_ONCE);
   }

@@ -5,7 +5,7 @@ import type { CountedRefusal, Refusal } from "./refusal.ts";
 
 /**
  * Who was refused as a client has proved nothing, and who mixes up two fields presents his secret as his name: so a
- * name is kept only when there is such a client.
+ * name is kept only when there is such a client. Rows that are there are left: they were written by an attempt before.
  */
 export async function insertRefusals(
   database: Queryable,
@@ -17,7 +17,8 @@ export async function insertRefusals(
        from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::timestamptz[],
                    $8::timestamptz[], $9::bigint[])
               as k(id, kind, client_id, token_id, address, operation, first_at, last_at, count)
-       left join client c on c.client_id = k.client_id`,
+       left join client c on c.client_id = k.client_id
+         on conflict do nothing`,
     [
       rows.map(({ id }) => id),
       rows.map(({ kind }) => kind),

@@ -1,7 +1,8 @@
 /** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Refusal } from "../../src/audit/refusal.ts";
 import { listRefusals, Refusals } from "../../src/audit/refusals.ts";
+import { OutcomeUnknown } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
@@ -54,6 +55,23 @@ test("the same refusal again is counted in one row, another one has its own", as
   expect(await all()).toHaveLength(2);
 });
 
+/*
+ * Taken out to see it fail: what could not be written was noted again, and written under new ids. It was counted twice.
+ */
+test("a writing of which nobody knows whether it was done is done again, and counted once", async () => {
+  const refusals = trail();
+  refusals.note(GUESS);
+  const rows = db.database.rows.bind(db.database);
+  vi.spyOn(db.database, "rows").mockImplementationOnce(async (text, values) => {
+    await rows(text, values);
+    throw new OutcomeUnknown("the connection to the database was lost before it answered");
+  });
+  await expect(refusals.write()).rejects.toThrow(OutcomeUnknown);
+  refusals.note(GUESS);
+  await refusals.write();
+  expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
+});
+
 test("a flood is counted to the last one, in as many rows as the bound has", async () => {
   const refusals = trail();
   for (let i = 0; i < 5_000; i += 1) refusals.note({ ...GUESS, address: `203.0.113.9/${i}` });
@@ -79,7 +97,7 @@ test("what strangers choose cannot keep the others out of the table, and is not 
   expect((await all()).map(({ clientId }) => clientId)).toEqual(["acme", undefined, undefined]);
 });
 
-test("what could not be written is written with what comes after it, and after thirty days it is removed", async () => {
+test("what could not be written is written before what comes after it, and after thirty days it is removed", async () => {
   const refusals = trail();
   refusals.note(GUESS);
   await db.owner.rows("alter table refusal rename to away");
@@ -87,10 +105,10 @@ test("what could not be written is written with what comes after it, and after t
   await db.owner.rows("alter table away rename to refusal");
   refusals.note(GUESS);
   await refusals.write();
-  expect((await all()).map(({ count }) => count)).toEqual([2]);
+  expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
   now += 30 * 24 * 60 * 60 * 1_000;
   await refusals.write();
-  expect(await all()).toHaveLength(1);
+  expect(await all()).toHaveLength(2);
   now += 1_000;
   await refusals.write();
   expect(await all()).toEqual([]);
