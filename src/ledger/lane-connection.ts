@@ -25,9 +25,8 @@ const SETTINGS: SessionSettings = {
   idle_in_transaction_session_timeout: "5s",
 };
 
-/** For a transaction of the pool that writes a batch: as durable, and as impatient, as the lane's own connection. */
-export const LOCKING_SETTINGS = `select set_config('synchronous_commit', 'on', true),
-  set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true)`;
+/** For a transaction of the pool that writes a batch: as impatient as the lane's own connection. */
+export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true)`;
 
 export class LaneConnection {
   readonly #database: Database;

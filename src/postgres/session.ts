@@ -43,6 +43,10 @@ const MEANING: SessionSettings = {
 /** New in PostgreSQL 17: unset where it is not known. */
 const OPTIONAL = "transaction_timeout";
 
+/** Who asks for more than that a standby has a commit on its disk keeps it. */
+const COMMITTING = "synchronous_commit";
+const STRONGER = "remote_apply";
+
 /** What only others can set; without it the service is not started. */
 const REQUIRED: SessionSettings = { server_encoding: "UTF8", session_replication_role: "origin" };
 
@@ -66,7 +70,7 @@ export interface Session {
 export async function prepareSession(client: ClientBase, settings: SessionSettings): Promise<Session> {
   const token = randomBytes(16).toString("hex");
   const wanted = { ...MEANING, ...settings, [TOKEN]: token };
-  const values = [Object.keys(wanted), Object.values(wanted), TOKEN, OPTIONAL];
+  const values = [Object.keys(wanted), Object.values(wanted), TOKEN, OPTIONAL, COMMITTING, STRONGER];
   const [first] = await ask<{ pid: number; earlier: string | null }>(client, SET, values);
   // RESET and DISCARD leave an empty text.
   if (first === undefined || (first.earlier ?? "") !== "") throw new SessionUnfit(SHARED);
@@ -77,7 +81,8 @@ export async function prepareSession(client: ClientBase, settings: SessionSettin
 
 const SET = `
 with earlier as materialized (select pg_backend_pid() as pid, current_setting($3, true) as earlier)
-select pid, earlier, set_config(name, value, false)
+select pid, earlier,
+       set_config(name, case when name = $5 and current_setting(name, true) = $6 then $6 else value end, false)
   from earlier, unnest($1::text[], $2::text[]) as wanted(name, value)
  where name <> $4 or current_setting($4, true) is not null`;
 
@@ -87,7 +92,9 @@ async function verify(client: ClientBase, pid: number, wanted: SessionSettings):
   const isOwn = rows.every((row) => row.pid === pid) && rows.some((row) => row.setting === wanted[TOKEN]);
   if (!isOwn) throw new SessionUnfit(SHARED);
   const isAsWanted = (name: string, setting: string | null) =>
-    setting === expected[name] || (name === OPTIONAL && setting === null);
+    setting === expected[name] ||
+    (name === OPTIONAL && setting === null) ||
+    (name === COMMITTING && setting === STRONGER);
   const different = rows.find(({ name, setting }) => !isAsWanted(name, setting));
   if (different === undefined) return;
   const { name, setting } = different;
