@@ -15,7 +15,7 @@ import { isContention, readDatabaseTime } from "./ledger/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "./ledger/lane-options.ts";
 import { LedgerClock } from "./ledger/ledger-clock.ts";
 import { Database, serverError } from "./postgres/database.ts";
-import { findExcessPrivileges, findWeakSettings } from "./postgres/durability.ts";
+import { findExcessPrivileges, findMissingPrivileges, findWeakSettings } from "./postgres/durability.ts";
 import { migrate, pendingMigrations, SchemaRefusal } from "./postgres/migrations.ts";
 import { type Provided, provideDatabase } from "./provide-database.ts";
 import { systemClock } from "./std/clock.ts";
@@ -174,6 +174,8 @@ async function check(database: Database, { mode, signingKeys }: Config, log: Log
       `the database lacks ${pending.join(", ")}: run parbook migrate with PARBOOK_MIGRATE_URL first`,
     );
   }
+  const missing = await findMissingPrivileges(database);
+  if (missing.length > 0) throw new StartRefusal(missing.join("\n"));
   const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database))];
   if (mode === "production" && findings.length > 0) throw new StartRefusal(findings.join("\n"));
   for (const finding of findings) log.warn(finding);

@@ -8,6 +8,7 @@
  */
 import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/verify-batches.ts";
 import type { Database } from "../postgres/database.ts";
+import { commitBehind } from "../postgres/durability.ts";
 import { beancount } from "./beancount.ts";
 import { Days } from "./days.ts";
 import { type JournalText, journalsOf } from "./journal-text.ts";
@@ -26,6 +27,8 @@ export async function* exportJournals(
 ): AsyncGenerator<string> {
   const text = FORMATS[format];
   const ends = heads ?? (await readHeads(database));
+  // What accountants are given does not go away with a lost server.
+  await commitBehind(database);
   yield text.opening(await readAssets(database));
   const days = new Days();
   const counts = { journals: 0, postings: 0 };

@@ -3,6 +3,7 @@
  * holds scopes. Secrets are shown once, when they are made; afterwards there is only their digest.
  */
 import { type Database, serverError } from "../postgres/database.ts";
+import { commitBehind } from "../postgres/durability.ts";
 import { assert } from "../std/assert.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
@@ -110,7 +111,9 @@ export class Clients {
     const client = { clientId, customerId, scopes, networks };
     try {
       const made = await insertClient(this.#database, client, digest, this.#clock.now());
-      return made ? { clientId, secret } : "client_already_exists";
+      if (made) return { clientId, secret };
+      await commitBehind(this.#database);
+      return "client_already_exists";
     } catch (error) {
       if (serverError(error)?.constraint === "client_customer_id_fkey") return "customer_not_found";
       throw error;

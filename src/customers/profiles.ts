@@ -8,6 +8,7 @@ import { accept, type Command, type Outcome, type Refusal, refuse, type State } 
 import type { Lane } from "../ledger/lane.ts";
 import { change, type Key, keyOf } from "../ledger/rows.ts";
 import type { Database } from "../postgres/database.ts";
+import { commitBehind } from "../postgres/durability.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { type IdSource, instantOf } from "../std/id.ts";
 import type { CustomerId } from "./customer-id.ts";
@@ -83,7 +84,10 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
     },
     ensure: async (request, id, caller) => {
       // An id that is there with another nickname was renamed since: it is the profile that is meant.
-      if ((await findProfile(database, request.customerId, id)) !== undefined) return { kind: "exists", id };
+      if ((await findProfile(database, request.customerId, id)) !== undefined) {
+        await commitBehind(database);
+        return { kind: "exists", id };
+      }
       return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));
     },
     update: async (customerId, id, fields, caller) => {

@@ -4,6 +4,7 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { SqlRecord } from "../ledger/rows.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
+import { COMMITTED_BEHIND } from "../postgres/durability.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, type OrderStatus, readOrder } from "./order.ts";
@@ -112,7 +113,8 @@ export interface CancelAsked {
 
 /**
  * Stores the request to cancel an order that is not closed; undefined when there is no such order. Whether the order
- * is open and the request are one statement. A fill that commits meanwhile wins: the engine finds the order closed.
+ * is open and the request are one statement. A fill that commits meanwhile wins: the engine finds the order closed. That it
+ * was asked for before, or that the order is closed, is answered as durably as a new request.
  */
 export async function askToCancel(
   database: Queryable,
@@ -124,8 +126,11 @@ export async function askToCancel(
      asked as (
        insert into order_cancel (profile_id, order_id, market, requested_at, caller)
        select $1, $2, market, $4, $5 from found where closed_at is null
-           on conflict do nothing)
-     select status, case when closed_at is null then market end as market from found`,
+           on conflict do nothing
+       returning 1)
+     select status, case when closed_at is null then market end as market,
+            case when not exists (select from asked) then ${COMMITTED_BEHIND} end as committed_behind
+       from found`,
     [profileId, id, customerId, sqlTime(now), JSON.stringify(caller)],
   );
   return row && { status: row.status, market: row.market ?? undefined };

@@ -3,7 +3,7 @@
  * out for good is the chain: a batch commits only on the predecessor that it was decided on.
  */
 import { type Database, type Queryable, serverError } from "../postgres/database.ts";
-import { COMMITTED_BEHIND } from "../postgres/durability.ts";
+import { COMMITTED_BEHIND_ALONE } from "../postgres/durability.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
 import { linkHash, NO_HASH, voidHash } from "./batch.ts";
 
@@ -139,7 +139,7 @@ export class Slot {
       throw error;
     }
     const [row] = await this.#database.rows<{ hash: Buffer }>(
-      `select hash, ${COMMITTED_BEHIND} from batch where slot = $1 and n = $2`,
+      `select hash, ${COMMITTED_BEHIND_ALONE} as committed_behind from batch where slot = $1 and n = $2`,
       [this.#number, n],
     );
     return row === undefined ? { kind: "broken" } : { kind: "taken", hash: row.hash };

@@ -2,14 +2,20 @@
 import type { ChainHead } from "../ledger/verify-batches.ts";
 import { readHeads } from "../ledger/verify-batches.ts";
 import type { Database } from "../postgres/database.ts";
+import { commitBehind } from "../postgres/durability.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
-/** Heads are read in one statement: what each head rests on in other slots is within their heads. */
+/**
+ * Heads are read in one statement: what each head rests on in other slots is within their heads. A standby that takes over
+ * later has them: books that had lost a head would look as if they had been tampered with.
+ */
 export async function takeCheckpoint(database: Database, at: Instant): Promise<Checkpoint> {
-  return { booksId: await readBooksId(database), at, heads: await readHeads(database) };
+  const [booksId, heads] = [await readBooksId(database), await readHeads(database)];
+  await commitBehind(database);
+  return { booksId, at, heads };
 }
 
 export async function readBooksId(database: Database): Promise<Uuid> {

@@ -21,6 +21,7 @@ const SETTINGS = [
   ["client_encoding", "LATIN1", "UTF8"],
   ["default_transaction_isolation", "serializable", "read committed"],
   ["default_transaction_deferrable", "on", "off"],
+  ["synchronous_commit", "remote_apply", "remote_apply"],
   ["synchronous_commit", "off", "on"],
   ["client_min_messages", "error", "warning"],
   ["idle_session_timeout", "900ms", "0"],
@@ -113,6 +114,20 @@ test("on a database that takes no changes a start is refused in words", async ()
   expect(await startTestService({}, readOnly).catch(failureOf)).toEqual({
     text: "the database takes no changes: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL",
     exitCode: 1,
+  });
+});
+
+test("a role that may not write behind what it has found is refused in words", async () => {
+  const revoke = `do $$ declare each regprocedure; begin
+    for each in select oid from pg_proc where proname = 'pg_logical_emit_message'
+    loop execute format('revoke execute on function %s from public', each); end loop; end $$`;
+  const failure = await startTestService({}, async (connection) => {
+    await asOwner(connection, revoke);
+    return connection;
+  }).catch((error: Error) => error);
+  expect(failure).toMatchObject({
+    name: "StartRefusal",
+    message: "the service's role may not execute pg_logical_emit_message: grant it",
   });
 });
 

@@ -1,6 +1,7 @@
 /** What the statements of intake and of the engines mean: the part of `known-statements.ts` that is the exchange's. */
 import { ORDER_COLUMNS } from "../../src/exchange/order.ts";
 import { amountOf } from "../../src/money/amount.ts";
+import { COMMITTED_BEHIND } from "../../src/postgres/durability.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { pick, type Row } from "./tables.ts";
@@ -56,18 +57,22 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     asked as (
       insert into order_cancel (profile_id, order_id, market, requested_at, caller)
       select $1, $2, market, $4, $5 from found where closed_at is null
-          on conflict do nothing)
-    select status, case when closed_at is null then market end as market from found`]: async (
-    run,
-    [profile, id, customer, at, caller],
-  ) => {
+          on conflict do nothing
+      returning 1)
+    select status, case when closed_at is null then market end as market,
+           case when not exists (select from asked) then ${COMMITTED_BEHIND} end as committed_behind
+      from found`]: async (run, [profile, id, customer, at, caller]) => {
     const order = run.tables.get("orders", `${profile}/${id}`);
     if (order === undefined || order.customer_id !== customer) return [];
     const { status, market, closed_at } = order;
-    if (closed_at !== null) return [{ status, market: null }];
+    const behind = async (answered: unknown) => {
+      await run.writeMessage();
+      return [{ status, market: answered, committed_behind: true }];
+    };
+    if (closed_at !== null) return behind(null);
     const request = { profile_id: profile, order_id: id, market, requested_at: time(at) };
-    await insertRow(run, "order_cancel", { ...request, caller: JSON.parse(String(caller)) }, true);
-    return [{ status, market }];
+    const isNew = await insertRow(run, "order_cancel", { ...request, caller: JSON.parse(String(caller)) }, true);
+    return isNew ? [{ status, market, committed_behind: null }] : behind(market);
   },
 
   // exchange/orders-queue.ts

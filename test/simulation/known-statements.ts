@@ -4,7 +4,7 @@
  * `conformance.test.ts`.
  */
 import { LOCKING_SETTINGS } from "../../src/ledger/lane-connection.ts";
-import { COMMITTED_BEHIND } from "../../src/postgres/durability.ts";
+import { COMMITTED_BEHIND_ALONE } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
@@ -74,13 +74,16 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     };
     return (await insertRow(run, "batch", row, true)) ? [{ "?column?": 1 }] : [];
   },
-  [`select hash, ${COMMITTED_BEHIND} from batch where slot = $1 and n = $2`]: async (run, [slot, n]) => {
+  [`select hash, ${COMMITTED_BEHIND_ALONE} as committed_behind from batch where slot = $1 and n = $2`]: async (
+    run,
+    [slot, n],
+  ) => {
     const row = run.tables.get("batch", `${slot}/${n}`);
     return behind(run, row === undefined ? [] : [pick(row, "hash")]);
   },
 
   // ledger/claims.ts
-  [`select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND}
+  [`select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND_ALONE} as committed_behind
       from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
         on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: async (
     run,
@@ -120,9 +123,9 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .map((row) => pick(row, CONVERSION)),
 };
 
-/** What a look-up has found, with `COMMITTED_BEHIND` beside it. */
+/** What a look-up has found, with `COMMITTED_BEHIND_ALONE` beside it. */
 async function behind(run: Run, found: readonly Row[]): Promise<Row[]> {
-  if (found.length > 0) await run.writeMessage();
+  if (found.length > 0) await run.writeMessage("alone");
   return found.map((row) => ({ ...row, committed_behind: true }));
 }
 

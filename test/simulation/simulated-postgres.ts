@@ -277,8 +277,8 @@ export class Session {
       remove: (table, row) => {
         transaction.writes.push({ table, key: keyOfRow(table, row), row: undefined, writtenAt: time.now });
       },
-      writeMessage: async () => {
-        await locks.take(transaction, "advisory", "exclusive", mostMs);
+      writeMessage: async (alone) => {
+        if (alone !== undefined) await locks.take(transaction, "advisory", "exclusive", mostMs);
         transaction.hasMessage = true;
       },
       declare: (rows) => {

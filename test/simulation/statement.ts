@@ -11,8 +11,8 @@ export interface Run {
   lock(table: string, key: string, mode: LockMode): Promise<void>;
   write(table: string, row: Row): void;
   remove(table: string, row: Row): void;
-  /** Commits behind what it has seen, though it changes no row: one such transaction at a time. */
-  writeMessage(): Promise<void>;
+  /** Commits behind what it has seen, though it changes no row. `alone`: one such transaction at a time. */
+  writeMessage(alone?: "alone"): Promise<void>;
   /** A cursor over these rows, and all that it has. */
   declare(rows: Row[]): void;
   fetch(): Row[];

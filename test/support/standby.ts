@@ -12,6 +12,7 @@ import { migrateAs } from "../../src/core.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { chooseServerUser } from "../../src/postgres/embedded/cluster.ts";
 import { runProgram } from "../../src/postgres/embedded/program.ts";
+import type { TestDatabase } from "./database.ts";
 import { required } from "./required.ts";
 import { until } from "./until.ts";
 
@@ -26,8 +27,8 @@ export const BLOWS = ["cancel", "terminate", "fast restart", "immediate restart"
 export type Blow = (typeof BLOWS)[number];
 
 export interface Pair {
-  /** How the service connects. */
-  connection(server?: Server): ClientConfig;
+  /** The primary's database as tests know one. It is closed with the pair. */
+  readonly primary: TestDatabase;
   /** A pool as the service's role; closed with the pair. */
   database(server?: Server): Database;
   /** A pool as the owner of the tables; closed with the pair. */
@@ -38,8 +39,12 @@ export interface Pair {
   waiting(): Promise<number[]>;
   /** Waits until a commit waits for the standby that is not among these, and answers all that do. */
   untilWaiting(but?: readonly number[]): Promise<number[]>;
+  /** How many sessions wait for a lock. */
+  blocked(): Promise<number>;
   strike(blow: Blow): Promise<void>;
-  /** The primary is lost for good, and the standby takes its place. */
+  /** Ends the lanes' own connections. */
+  terminateLanes(): Promise<void>;
+  /** The primary is lost for good, and the standby takes its place, also one that was stopped. */
   failOver(): Promise<void>;
   close(): Promise<void>;
 }
@@ -117,7 +122,14 @@ export async function startPair(): Promise<Pair> {
     admin.rows(`select pg_${how}_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`);
   await until("the standby is synchronous", isSynchronous);
   return {
-    connection: (server = "primary") => connection(server, "parbook"),
+    primary: {
+      database: open("primary", "parbook"),
+      owner: open("primary", "parbook_owner"),
+      connection: connection("primary", "parbook"),
+      ownerConnection: connection("primary", "parbook_owner"),
+      another: () => open("primary", "parbook"),
+      close: async () => undefined,
+    },
     database: (server = "primary") => open(server, "parbook"),
     owner: (server = "primary") => open(server, "parbook_owner"),
     stopStandby: async () => {
@@ -138,13 +150,20 @@ export async function startPair(): Promise<Pair> {
       });
       return now;
     },
+    blocked: async () => (await admin.rows("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).length,
     strike: async (blow) => {
       if (blow === "cancel" || blow === "terminate") await end(blow);
       else await run(`pg_ctl -D primary -l primary.log -m ${blow.split(" ")[0]} -w restart`);
     },
+    terminateLanes: async () => {
+      await admin.rows(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'parbook lane'",
+      );
+    },
     failOver: async () => {
       const pid = Number((await readFile(join(place, "primary", "postmaster.pid"), "utf8")).split("\n")[0]);
       process.kill(pid, "SIGKILL");
+      await run("pg_ctl -D standby status").catch(() => start("standby"));
       await run("pg_ctl -D standby -w promote");
     },
     close,

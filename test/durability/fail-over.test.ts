@@ -1,0 +1,126 @@
+/**
+ * Customers at work while commits that wait for the standby are interrupted, until the primary is lost and the standby takes
+ * its place: what was answered is there. By hand: `FAIL_OVERS=50 npx vitest run test/durability/fail-over.test.ts`.
+ */
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { Unavailable } from "../../src/ledger/decision.ts";
+import type { Lane } from "../../src/ledger/lane.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import { pause } from "../../src/std/pause.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
+import { type Random, seeded } from "../support/random.ts";
+import { BLOWS, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { until } from "../support/until.ts";
+
+const COUNT = Number(process.env.FAIL_OVERS ?? 1);
+const SEED = Number(process.env.FAIL_OVER_SEED ?? 1);
+const SENDERS = 6;
+/** Past it a caller hears 503, and goes on with something else. */
+const DEADLINE_MS = 1_500;
+
+vi.setConfig({ testTimeout: 120_000 });
+beforeEach((context) => needsStandby(context));
+
+/** Sends transfers one after the other in several lines, each under a ref_id of its own, and keeps what it was told. */
+class Senders {
+  readonly customerId = newId();
+  readonly answered = new Map<string, Uuid>();
+  readonly unknown = new Set<string>();
+  readonly #send: (refId: string) => Promise<void>;
+  #sent = 0;
+  #isOver = false;
+  readonly #lines: Promise<void>[] = [];
+
+  constructor(lane: Lane, from: never, to: never) {
+    this.#send = (refId) => this.#transfer(lane, from, to, refId);
+    for (let i = 0; i < SENDERS; i += 1) this.#lines.push(this.#goOn());
+  }
+
+  /** Sends again what nobody knows the outcome of. */
+  async settle(lane: Lane, from: never, to: never): Promise<void> {
+    const open = [...this.unknown];
+    this.unknown.clear();
+    for (const refId of open) await this.#transfer(lane, from, to, refId);
+  }
+
+  untilMore(count: number): Promise<void> {
+    const goal = this.answered.size + count;
+    return until(`${count} more transfers are answered`, () => this.answered.size >= goal, 40);
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#lines);
+  }
+
+  async #goOn(): Promise<void> {
+    while (!this.#isOver) {
+      this.#sent += 1;
+      await this.#send(`${this.#sent}`);
+      await pause(1);
+    }
+  }
+
+  async #transfer(lane: Lane, from: never, to: never, refId: string): Promise<void> {
+    const { customerId } = this;
+    try {
+      const outcome = await lane.execute(movement({ from, to, amount: "1", claim: { customerId, refId } }));
+      if (outcome.kind === "done") this.answered.set(refId, outcome.value);
+      if (outcome.kind === "exists") this.answered.set(refId, outcome.id as Uuid);
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      this.unknown.add(refId);
+      // As a client does that is told when to try again.
+      await pause(50);
+    }
+  }
+}
+
+/** While the standby is away some commit waits for it, and is interrupted. */
+async function interruptCommit(pair: Pair, random: Random): Promise<void> {
+  await pair.stopStandby();
+  const before = await pair.untilWaiting();
+  await pair.strike(BLOWS[random(BLOWS.length)] ?? "cancel");
+  await pair.untilWaiting(before);
+}
+
+const seeds = Array.from({ length: COUNT }, (_, i) => SEED + i);
+test.each(seeds)("what was answered is there when the primary is lost and the standby takes over: %d", async (seed) => {
+  const pair = await startPair();
+  onTestFinished(() => pair.close());
+  const random = seeded(seed);
+  const bounds = { deadlineMs: DEADLINE_MS };
+  const { lane, fund } = await startLane(pair.primary.database, { bounds });
+  const [from, to] = newProfiles(2) as [never, never];
+  await fund([from], "1000000");
+  const senders = new Senders(lane, from, to);
+  await senders.untilMore(50);
+  for (let i = 0; i < 2; i += 1) {
+    await interruptCommit(pair, random);
+    await pair.startStandby();
+    await senders.untilMore(50);
+  }
+  await interruptCommit(pair, random);
+  await pair.failOver();
+  await senders.end();
+  await lane.stop();
+
+  const standby = pair.database("standby");
+  const claims = await standby.rows<{ ref_id: string; id: Uuid }>(
+    "select ref_id, id from claim where customer_id = $1",
+    [senders.customerId],
+  );
+  const there = new Map(claims.map(({ ref_id, id }) => [ref_id, id]));
+  const missing = [...senders.answered].filter(([refId, id]) => there.get(refId) !== id);
+  expect(missing).toEqual([]);
+  expect(senders.unknown.size).toBeGreaterThan(0);
+
+  const { lane: next } = await startLane(standby);
+  await senders.settle(next, from, to);
+  await next.stop();
+  expect([...senders.unknown]).toEqual([]);
+  const moved = senders.answered.size;
+  expect(await availableUsd(standby, [from, to])).toEqual([`${1_000_000 - moved}`, `${moved}`]);
+  await expectBooksBalance(pair.owner("standby"));
+});
