@@ -24,10 +24,8 @@ test("of a database that is away the innermost reason is told", () => {
 });
 
 test("of a change whose outcome is unknown it is said to look before it is repeated", () => {
-  expect(failureOf(new OutcomeUnknown("the connection to the database was lost before it answered"))).toEqual({
-    text:
-      "it is not known whether this was done, so look before you repeat it: " +
-      "the connection to the database was lost before it answered",
+  expect(failureOf(new OutcomeUnknown(new Error("read ECONNRESET")))).toEqual({
+    text: "it is not known whether this was done (read ECONNRESET): look before you repeat it",
     exitCode: 1,
   });
 });

@@ -62,7 +62,7 @@ function awayOf(error: DatabaseAway): string {
     return "the database takes no changes: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
   }
   if (error instanceof OutcomeUnknown) {
-    return `it is not known whether this was done, so look before you repeat it: ${error.message}`;
+    return `${error.message} (${reasonOf(error.cause)}): look before you repeat it`;
   }
   return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
 }

@@ -36,7 +36,7 @@ function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undef
   if (thrown instanceof Problem) return thrown;
   if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
   if (thrown instanceof OutcomeUnknown && request.method !== "GET") {
-    return unavailable("it is not known whether this was done: look before you repeat it", thrown);
+    return unavailable(`${thrown.message}: look before you repeat it`, thrown);
   }
   if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
   if (tookTooLong(thrown)) return unavailable("the database took too long", thrown);

@@ -25,6 +25,11 @@ export class DatabaseAway extends Error {
  */
 export class OutcomeUnknown extends DatabaseAway {
   override readonly name = "OutcomeUnknown";
+
+  /** `cause`: for the log and the operator. The message is for callers. */
+  constructor(cause: Error) {
+    super("it is not known whether this was done", { cause });
+  }
 }
 
 const TIMESTAMPTZ = 1184;
@@ -200,12 +205,12 @@ async function commit<Row extends object>(
   client.on("notice", note);
   try {
     const result = await client.query<Row>(text, values as unknown[]);
-    if (warnings[0] !== undefined) throw new OutcomeUnknown(`the database warned: ${warnings[0]}`);
+    if (warnings[0] !== undefined) throw new OutcomeUnknown(new Error(`the database warned: ${warnings[0]}`));
     return result;
   } catch (error) {
     const fault = asFault(error);
     const isUnknown = fault instanceof DatabaseAway && !(fault instanceof OutcomeUnknown);
-    throw isUnknown ? new OutcomeUnknown("the connection to the database was lost before it answered", fault) : fault;
+    throw isUnknown ? new OutcomeUnknown(fault) : fault;
   } finally {
     client.off("notice", note);
   }

@@ -64,7 +64,7 @@ test("a writing of which nobody knows whether it was done is done again, and cou
   const rows = db.database.rows.bind(db.database);
   vi.spyOn(db.database, "rows").mockImplementationOnce(async (text, values) => {
     await rows(text, values);
-    throw new OutcomeUnknown("the connection to the database was lost before it answered");
+    throw new OutcomeUnknown(new Error("read ECONNRESET"));
   });
   await expect(refusals.write()).rejects.toThrow(OutcomeUnknown);
   refusals.note(GUESS);

@@ -79,7 +79,7 @@ class Line {
   }
 
   expectNoWarning(): void {
-    if (this.#hasWarned) throw new OutcomeUnknown("the database warned: canceling wait for synchronous replication");
+    if (this.#hasWarned) throw new OutcomeUnknown(new Error("the database warned"));
   }
 
   send(text: string, values: readonly unknown[]): Promise<Row[]> {
