@@ -14,6 +14,7 @@ import { tourText } from "./tour-lines.ts";
 const STOP_LIMIT_MS = 25_000;
 /** Ctrl-C under npm comes twice: the terminal signals the whole process group, and npm passes its own signal on. */
 const ONE_REQUEST_MS = 300;
+const PARENT_CHECK_MS = 500;
 /** How long a log whose reader reads nothing may keep a process that has finished. */
 const LAST_LINES_LIMIT_MS = 2_000;
 
@@ -68,7 +69,16 @@ function untilAskedToStop(log: Logger): Promise<NodeJS.Signals> {
       resolve(signal);
     };
     process.on("SIGTERM", listen).on("SIGINT", listen).on("SIGHUP", listen);
+    if (environment.npm_command === "exec") whenParentIsGone(() => askedAt ?? listen("SIGTERM"));
   });
+}
+
+/** npx starts a shell that starts us. A signal to npx ends that shell alone, and nobody would pass it on to the service. */
+function whenParentIsGone(act: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) act();
+  }, PARENT_CHECK_MS).unref();
 }
 
 /** A process that is not what it believes to be must not go on with money. What was answered is durable. */

@@ -177,6 +177,18 @@ test("SIGTERM to every process at once, as systemd sends it to a unit, stops in 
   expect(await answerOf(settings, "audit", "refusals")).toMatchObject({ items: [{ kind: "invalid_token", count: 1 }] });
 });
 
+test("SIGTERM to npx, which ends its shell alone, stops the service in order", async () => {
+  // As npx starts it: by a shell that stays, and is not replaced by the service.
+  const shell = ["sh", "-c", '"$@"; exit', "sh"];
+  const running = await start([...shell, ...PARBOOK, "start"], { npm_command: "exec" });
+  expect(running.service).not.toBe(running.session);
+  running.child.kill("SIGTERM");
+  await running.ended;
+  expect(running.said()).toContain("stopped in order");
+  expect(isReady()).toBe(false);
+  await expectWholeEnd(running);
+});
+
 test("when it is killed under npm nobody is left, and the file that says where it serves is known to be of a dead one", async () => {
   const running = await start(NPM_START);
   process.kill(running.service, "SIGKILL");
