@@ -152,6 +152,18 @@ test("an expectation that nobody knows is ignored, and answered as the request i
   expect(told).toContain("x-request-id: r-1");
 });
 
+test("a request that waits to be told to go on is told so, unless others are still being answered", async () => {
+  const json = JSON.stringify(TOY);
+  const expecting = ["Expect: 100-continue", "Content-Type: application/json", `Content-Length: ${json.length}`];
+  const head = bytes(POST, ...SOUND, ...expecting);
+  const last = bytes(GET, ...SOUND, "Connection: close");
+  expect(statusesIn(await sendRaw(toy.url, head, 1, json + last))).toEqual([100, 200, 200]);
+  const waiting = bytes(GET, ...SOUND) + bytes(GET, ...SOUND, "Expect: 100-continue");
+  // Node closes the connection behind the answer to one that was not told to go on.
+  const told = await sendRaw(toy.url, waiting);
+  expect(told.match(/HTTP\/1\.1 \d+|\{"query"/g)).toEqual(new Array(2).fill(["HTTP/1.1 200", '{"query"']).flat());
+});
+
 test("a body that is said to be coded is 415, whether it is or not, but after its token", async () => {
   const detail = "the body has a Content-Encoding, but a body is application/json as it is";
   const coded = { method: "POST", headers: { "content-encoding": "gzip" }, json: TOY };

@@ -60,4 +60,9 @@ export function isCoded({ "content-encoding": coding = "identity" }: IncomingHtt
 /** RFC 9110, section 10.1.1: an expectation that is not known may be ignored. Node would answer it without our headers. */
 export function ignoreExpectations(server: Pick<Server, "on" | "emit">): void {
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
+  server.on("checkContinue", (request, response) => {
+    // Of a response that has not its turn yet Node would write this between the head and the body.
+    if (response.socket !== null) response.writeContinue();
+    server.emit("request", request, response);
+  });
 }
