@@ -3,6 +3,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { lowForm, otherForm } from "../../test/support/signatures.ts";
 import { Clients } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Database, DatabaseAway } from "../postgres/database.ts";
@@ -146,7 +147,7 @@ async function privateKey(): Promise<JsonWebKey> {
 }
 
 function signWith(key: JsonWebKey): (input: string) => Buffer {
-  return (input) => signBytes("sha256", Buffer.from(input), { key, format: "jwk", dsaEncoding: "ieee-p1363" });
+  return (input) => lowForm(signBytes("sha256", Buffer.from(input), { key, format: "jwk", dsaEncoding: "ieee-p1363" }));
 }
 
 test("a token that somebody wrote with our key and our words is believed, so the forgeries below fail for one reason", async () => {
@@ -253,6 +254,33 @@ test("a token of which any part is missing, changed or too much grants nothing, 
       await verified(node, `${token.slice(0, at)}${token[at] === "A" ? "B" : "A"}${token.slice(at + 1)}`),
     ).toBeUndefined();
     expect(await verified(node, token.slice(0, at))).toBeUndefined();
+  }
+});
+
+test("of the two forms that a signature has, tokens are issued with the lower s, and the other one grants nothing", async () => {
+  // Left as they are signed, half of them would have the upper one.
+  for (let i = 0; i < 20; i += 1) {
+    const token = await issue();
+    const at = token.lastIndexOf(".") + 1;
+    const signature = Buffer.from(token.slice(at), "base64url");
+    const inForm = (form: Buffer): string => token.slice(0, at) + form.toString("base64url");
+    expect(token).toBe(inForm(lowForm(signature)));
+    expect(await verified(node, inForm(otherForm(signature)))).toBeUndefined();
+    expect(await verified(node, token)).toMatchObject({ clientId: "acme" });
+    // Neither before nor after the token itself was seen.
+    expect(await verified(node, inForm(otherForm(signature)))).toBeUndefined();
+  }
+});
+
+test("bits at the end of a signature that mean nothing have to be zero", async () => {
+  const token = await issue();
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const last = alphabet.indexOf(token.at(-1) as string);
+  const signature = (text: string): Buffer => Buffer.from(text.slice(text.lastIndexOf(".") + 1), "base64url");
+  for (const bits of [1, 2, 15]) {
+    const same = token.slice(0, -1) + alphabet[last + bits];
+    expect(signature(same)).toEqual(signature(token));
+    expect(await verified(node, same)).toBeUndefined();
   }
 });
 

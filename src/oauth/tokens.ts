@@ -11,6 +11,7 @@ import type { ClientRestrictions } from "./client-restrictions.ts";
 import type { Freshness } from "./freshness.ts";
 import type { Grant, MisplacedToken } from "./grant.ts";
 import type { Scope } from "./scopes.ts";
+import { inOneForm, isInOneForm } from "./signature-form.ts";
 import { ALGORITHM, type SigningKeys } from "./signing-keys.ts";
 import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
 import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
@@ -53,7 +54,7 @@ export class Tokens {
     const { kid, signs } = keys.signing();
     const tokenId = ids.next();
     const issuedAt = Math.floor(clock.now() / 1_000);
-    const accessToken = await new SignJWT({ client_id: clientId, customer_id: customerId, scope: scopes.join(" ") })
+    const signed = await new SignJWT({ client_id: clientId, customer_id: customerId, scope: scopes.join(" ") })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
       .setIssuer(authUrl())
       // RFC 9068, section 2.2: where no resource owner is involved, the subject is the client.
@@ -63,7 +64,7 @@ export class Tokens {
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
       .sign(signs);
-    return { accessToken, tokenId };
+    return { accessToken: inOneForm(signed), tokenId };
   }
 
   /**
@@ -103,6 +104,7 @@ export class Tokens {
   /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and each claim as we would have written it. */
   async #checkSignature(token: string): Promise<VerifiedToken | undefined> {
     const { clock, authUrl, baseUrl } = this.#options;
+    if (!isInOneForm(token)) return undefined;
     try {
       const result = await jwtVerify(token, ({ kid }) => this.#verifyingKey(kid), {
         algorithms: [ALGORITHM],

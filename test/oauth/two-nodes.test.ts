@@ -9,6 +9,7 @@ import { createSigningKeys } from "../../src/oauth/oauth.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { type Network, parseNetwork } from "../../src/std/network.ts";
 import { type Listening, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { lowForm } from "../support/signatures.ts";
 import { until } from "../support/until.ts";
 
 let service: TestService;
@@ -91,7 +92,7 @@ async function signingKey(): Promise<JsonWebKey> {
 }
 
 const signedBy = (input: string, key: JsonWebKey): Buffer =>
-  sign("sha256", Buffer.from(input), { key, format: "jwk", dsaEncoding: "ieee-p1363" });
+  lowForm(sign("sha256", Buffer.from(input), { key, format: "jwk", dsaEncoding: "ieee-p1363" }));
 
 async function bySigningKey(input: string): Promise<Buffer> {
   return signedBy(input, await signingKey());
