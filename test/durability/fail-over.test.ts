@@ -10,7 +10,7 @@ import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { BLOWS, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { BATCH, BLOWS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 
 const COUNT = Number(process.env.FAIL_OVERS ?? 1);
@@ -80,9 +80,9 @@ class Senders {
 /** While the standby is away some commit waits for it, and is interrupted. */
 async function interruptCommit(pair: Pair, random: Random): Promise<void> {
   await pair.stopStandby();
-  const before = await pair.untilWaiting();
+  await pair.untilWaiting(BATCH);
   await pair.strike(BLOWS[random(BLOWS.length)] ?? "cancel");
-  await pair.untilWaiting(before);
+  await pair.untilWaiting(LOOK_UP);
 }
 
 const seeds = Array.from({ length: COUNT }, (_, i) => SEED + i);

@@ -21,7 +21,7 @@ import { expectBooksBalance } from "../support/books.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
 import { TestExchange } from "../support/orders.ts";
 import { insertProfile, openTransaction } from "../support/rows-in-the-way.ts";
-import { BLOWS, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { BATCH, BLOWS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -40,7 +40,9 @@ afterAll(async () => {
 
 /** What a promise has come to by now. */
 function watched<Value>(promise: Promise<Value>) {
-  const seen: { value?: Value; error?: unknown; isOver: boolean } = { isOver: false };
+  const seen: { value?: Value; error?: unknown; isOver: boolean } = {
+    isOver: false,
+  };
   promise.then(
     (value) => Object.assign(seen, { value, isOver: true }),
     (error: unknown) => Object.assign(seen, { error, isOver: true }),
@@ -48,12 +50,12 @@ function watched<Value>(promise: Promise<Value>) {
   return seen;
 }
 
-/** Waits until something was answered, or another commit waits for the standby before it can be. */
-function untilGoneOn(seen: { readonly isOver: boolean }, before: readonly number[]): Promise<void> {
-  return until("it is answered, or waits for the standby", async () => {
-    const waits = await pair.waiting().catch(() => []);
-    return seen.isOver || waits.some((pid) => !before.includes(pid));
-  });
+/** Waits until something was answered, or a look-up waits for the standby before it can be. */
+function untilLookedUp(seen: { readonly isOver: boolean }): Promise<void> {
+  return until(
+    "it is answered, or waits for the standby",
+    async () => seen.isOver || (await pair.waiting(LOOK_UP)).length > 0,
+  );
 }
 
 async function fundedLane() {
@@ -63,7 +65,10 @@ async function fundedLane() {
   return { lane, events, from, to };
 }
 
-const someClaim = (): Pick<Claim, "customerId" | "refId"> => ({ customerId: newId(), refId: "1" });
+const someClaim = (): Pick<Claim, "customerId" | "refId"> => ({
+  customerId: newId(),
+  refId: "1",
+});
 
 /*
  * Taken out to see it fail: the warning did not break the connection off, or the batch was found by a plain look-up. Each
@@ -79,9 +84,9 @@ test.each(BLOWS.flatMap((blow) => [ON_MEMORY, UNDER_LOCK].map((way) => ({ blow, 
     await pair.stopStandby();
     const outcome = lane.execute(movement({ from, to, amount: "4", claim: someClaim(), ...lock }));
     const seen = watched(outcome);
-    const batch = await pair.untilWaiting();
+    await pair.untilWaiting(BATCH);
     await pair.strike(blow);
-    await untilGoneOn(seen, batch);
+    await untilLookedUp(seen);
     expect(seen).toEqual({ isOver: false });
     await pair.startStandby();
     expect(await outcome).toMatchObject({ kind: "done" });
@@ -95,15 +100,19 @@ test("of two batches under way a warning about the first leaves both unanswered 
   const { lane, events, from, to } = await fundedLane();
   await pair.stopStandby();
   const first = lane.execute(movement({ from, to, amount: "1" }));
-  const batch = await pair.untilWaiting();
+  await pair.untilWaiting(BATCH);
   const second = lane.execute(movement({ from: to, to: from, amount: "2" }));
   await until("both are under way", () => lane.report().flights === 2);
   const seen = watched(Promise.race([first, second]));
   await pair.strike("cancel");
-  await untilGoneOn(seen, batch);
+  await untilLookedUp(seen);
   expect(seen).toEqual({ isOver: false });
   expect(events).toEqual([
-    { kind: "warned", slot: expect.any(Number), warning: expect.stringContaining("synchronous replication") },
+    {
+      kind: "warned",
+      slot: expect.any(Number),
+      warning: expect.stringContaining("synchronous replication"),
+    },
   ]);
   await pair.startStandby();
   expect([(await first).kind, (await second).kind]).toEqual(["done", "done"]);
@@ -124,9 +133,9 @@ test("a void number whose own commit is interrupted does not stop the lane, and 
   await until("the batch waits for the row", async () => (await pair.blocked()) === 1);
   await pair.stopStandby();
   await pair.terminateLanes();
-  const voids = await pair.untilWaiting();
+  await pair.untilWaiting(BATCH);
   await pair.strike("cancel");
-  await pair.untilWaiting(voids);
+  await pair.untilWaiting(LOOK_UP);
   await pair.startStandby();
   await inTheWay.query("rollback");
   await inTheWay.end();
@@ -142,19 +151,22 @@ test("a ref_id that the standby lacks is told to be taken when the standby has i
   await pair.stopStandby();
   const claim = someClaim();
   const first = lane.execute(movement({ from, to, amount: "4", claim }));
-  const batch = await pair.untilWaiting();
+  await pair.untilWaiting(BATCH);
   await pair.strike("cancel");
-  const recovery = await pair.untilWaiting(batch);
+  const recovery = await pair.untilWaiting(LOOK_UP);
   // Such a command is looked up first, and nothing of it is written.
   const again = { ...claim, again: true, id: newId() } as const;
   const seen = watched(other.execute(movement({ from, to, amount: "4", claim: again })));
   await until("it is answered, or waits its turn to be", async () => seen.isOver || (await pair.blocked()) === 1);
   expect(seen).toEqual({ isOver: false });
-  expect(await pair.waiting()).toEqual(recovery);
+  expect(await pair.waiting(LOOK_UP)).toEqual(recovery);
   await pair.startStandby();
   const done = await first;
   await until("it is answered", () => seen.isOver);
-  expect(seen).toEqual({ isOver: true, value: { kind: "exists", id: (done as { value: string }).value } });
+  expect(seen).toEqual({
+    isOver: true,
+    value: { kind: "exists", id: (done as { value: string }).value },
+  });
   await lane.stop();
   await other.stop();
   await expectBooksBalance(pair.primary.owner);
@@ -189,7 +201,12 @@ const FINDINGS: readonly {
     what: "a client that is there already",
     prepare: async (servers) => {
       const customerId = await newCustomer(servers);
-      const create = (database: Database) => clientsOf(database).create({ customerId, clientId: "a", scopes: ["x"] });
+      const create = (database: Database) =>
+        clientsOf(database).create({
+          customerId,
+          clientId: "a",
+          scopes: ["x"],
+        });
       await create(servers.primary.database);
       return create;
     },
@@ -200,15 +217,23 @@ const FINDINGS: readonly {
     prepare: async (servers) => {
       const [id] = newProfiles(1) as [never];
       await insertProfile(servers.primary.owner, id);
-      const [row] = await servers.primary.owner.rows<{ customer_id: CustomerId }>(
-        "select customer_id from profile where id = $1",
-        [id],
-      );
-      const request = { customerId: row?.customer_id as CustomerId, nickname: "treasury", description: undefined };
+      const [row] = await servers.primary.owner.rows<{
+        customer_id: CustomerId;
+      }>("select customer_id from profile where id = $1", [id]);
+      const request = {
+        customerId: row?.customer_id as CustomerId,
+        nickname: "treasury",
+        description: undefined,
+      };
       const { lane } = await startLane(servers.primary.database);
       await lane.stop();
       return async (database) => {
-        const profiles = createProfiles({ database, lane, ids: new IdSource(), clock: systemClock });
+        const profiles = createProfiles({
+          database,
+          lane,
+          ids: new IdSource(),
+          clock: systemClock,
+        });
         return (await profiles.ensure(request, id, TESTER)).kind;
       };
     },
@@ -226,11 +251,11 @@ test.each(FINDINGS)("$what is told when the standby has it", async ({ prepare, a
   expect(await find(pair.primary.database)).toEqual(answer);
   await pair.stopStandby();
   const cancelled = find(pair.primary.database).catch((error: Error) => error.name);
-  const before = await pair.untilWaiting();
+  await untilLookedUp(watched(cancelled));
   await pair.strike("cancel");
   expect(await cancelled).toBe("OutcomeUnknown");
   const seen = watched(find(pair.primary.database));
-  await untilGoneOn(seen, before);
+  await untilLookedUp(seen);
   expect(seen).toEqual({ isOver: false });
   await pair.startStandby();
   await until("it is answered", () => seen.isOver);
@@ -248,7 +273,7 @@ test("a change whose commit is interrupted has an unknown outcome, whoever makes
   for (const blow of ["cancel", "terminate"] as const) {
     for (const change of ways) {
       const told = change().catch((error: Error) => error.name);
-      await pair.untilWaiting();
+      await pair.untilWaiting(/insert into customer|^commit$/);
       await pair.strike(blow);
       expect(await told).toBe("OutcomeUnknown");
     }
@@ -259,7 +284,12 @@ test("a change whose commit is interrupted has an unknown outcome, whoever makes
 });
 
 const clientsOf = (database: Database): Clients =>
-  new Clients({ database, clock: systemClock, ids: new IdSource(), onUnrecordedUse: () => undefined });
+  new Clients({
+    database,
+    clock: systemClock,
+    ids: new IdSource(),
+    onUnrecordedUse: () => undefined,
+  });
 
 async function newCustomer({ primary }: Pair): Promise<CustomerId> {
   const id = newId() as string as CustomerId;
@@ -272,7 +302,12 @@ async function openOrder({ primary }: Pair) {
   const catalogue = await loadCatalogue(primary.database);
   const exchange = new TestExchange(primary, lane, catalogue);
   const trader = await exchange.trader("Acme", "1000 USD");
-  const id = await exchange.place(trader, { market: "BTCUSD", side: "BUY", base: "1", price: "100" });
+  const id = await exchange.place(trader, {
+    market: "BTCUSD",
+    side: "BUY",
+    base: "1",
+    price: "100",
+  });
   await exchange.close();
   return { ...trader, id, caller: TESTER, now: systemClock.now() };
 }

@@ -22,6 +22,13 @@ const PROGRAMS = "/usr/lib/postgresql/15/bin";
 const PORTS = { primary: 5432, standby: 5433 } as const;
 type Server = keyof typeof PORTS;
 
+/**
+ * What a batch is committed by, on the lane's connection or under lock, and what a look-up that has found something is.
+ * Of a long statement the server shows the beginning.
+ */
+export const BATCH = /^with |insert into batch|^commit$/;
+export const LOOK_UP = /pg_logical_emit_message/;
+
 /** How a commit that waits for the standby is interrupted. After the last two the primary runs again. */
 export const BLOWS = ["cancel", "terminate", "fast restart", "immediate restart"] as const;
 export type Blow = (typeof BLOWS)[number];
@@ -35,10 +42,10 @@ export interface Pair {
   owner(server?: Server): Database;
   stopStandby(): Promise<void>;
   startStandby(): Promise<void>;
-  /** Commits that wait for the standby, by the ids of their server processes. */
-  waiting(): Promise<number[]>;
-  /** Waits until a commit waits for the standby that is not among these, and answers all that do. */
-  untilWaiting(but?: readonly number[]): Promise<number[]>;
+  /** Commits of such statements that wait for the standby, by the ids of their server processes. */
+  waiting(statement: RegExp): Promise<number[]>;
+  /** Waits until one waits that is not among these, and answers all that do. */
+  untilWaiting(statement: RegExp, but?: readonly number[]): Promise<number[]>;
   /** How many sessions wait for a lock. */
   blocked(): Promise<number>;
   strike(blow: Blow): Promise<void>;
@@ -79,7 +86,11 @@ export async function startPair(): Promise<Pair> {
   };
   const open = (server: Server, as: string, database?: string): Database => {
     const own = connection(server, as, database);
-    const pool = new Database({ connection: own, maxConnections: 8, onIdleError: () => undefined });
+    const pool = new Database({
+      connection: own,
+      maxConnections: 8,
+      onIdleError: () => undefined,
+    });
     pools.push(pool);
     return pool;
   };
@@ -110,9 +121,12 @@ export async function startPair(): Promise<Pair> {
     throw error;
   }
   const admin = open("primary", "postgres", "postgres");
-  const waiting = async (): Promise<number[]> => {
-    const rows = await admin.rows<{ pid: number }>("select pid from pg_stat_activity where wait_event = 'SyncRep'");
-    return rows.map(({ pid }) => pid);
+  const waiting = async (statement: RegExp): Promise<number[]> => {
+    // A server that starts just now is asked again.
+    const rows = await admin
+      .rows<{ pid: number; query: string }>("select pid, query from pg_stat_activity where wait_event = 'SyncRep'")
+      .catch(() => []);
+    return rows.filter(({ query }) => statement.test(query)).map(({ pid }) => pid);
   };
   const isSynchronous = async (): Promise<boolean> => {
     const found = await admin.rows("select 1 from pg_stat_replication where sync_state = 'quorum'");
@@ -141,11 +155,10 @@ export async function startPair(): Promise<Pair> {
       await until("the standby is synchronous", isSynchronous);
     },
     waiting,
-    untilWaiting: async (but = []) => {
+    untilWaiting: async (statement, but = []) => {
       let now: number[] = [];
-      await until("another commit waits for the standby", async () => {
-        // A server that starts just now is asked again.
-        now = await waiting().catch(() => []);
+      await until(`${statement} waits for the standby`, async () => {
+        now = await waiting(statement);
         return now.some((pid) => !but.includes(pid));
       });
       return now;
