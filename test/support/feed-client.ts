@@ -1,7 +1,7 @@
 /** Clients of the feeds, as docs/market-data.md says how to write one. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { WebSocket } from "ws";
+import { type ClientOptions, WebSocket } from "ws";
 
 export type Message = Record<string, unknown>;
 
@@ -12,8 +12,8 @@ export class FeedClient {
   readonly closed: Promise<string>;
 
   /** `url` is the API's own address. */
-  constructor(url: string, path: string) {
-    this.webSocket = new WebSocket(url.replace(/^http/, "ws") + path);
+  constructor(url: string, path: string, options: ClientOptions = {}) {
+    this.webSocket = new WebSocket(url.replace(/^http/, "ws") + path, options);
     this.webSocket.on("message", (data) => this.take(JSON.parse(String(data))));
     this.webSocket.on("error", () => undefined);
     this.closed = once(this.webSocket, "close").then(([code, reason]) => `${code} ${reason}`.trim());

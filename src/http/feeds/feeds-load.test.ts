@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { BookClient, stuckReader } from "../../../test/support/feed-client.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { ToyFeed } from "../../../test/support/toy-feed.ts";
@@ -80,6 +80,48 @@ test("with a thousand idle readers and ten stuck ones memory stays flat", async 
   // Each of the stuck ones may have a mebibyte kept for it. All that was told is 22 MiB, for each.
   expect(memoryInUse() - before).toBeLessThan(80 * 1024 * 1024);
   for (const socket of stuck) await once(socket.resume(), "close");
+});
+
+test("past what may wait for all readers together the slowest are cut off, until the rest has room", async () => {
+  await toy.close();
+  const why: string[] = [];
+  toy = await startToyApi((api) =>
+    feedRoutes(api, feed.exchange, { mostUnsentBytes: 2 * 1024 * 1024 }, (event) => {
+      if (event.kind === "reader_gone" && event.sentAway !== undefined) why.push(event.sentAway);
+    }),
+  );
+  for (let i = 0; i < 8; i += 1) sockets.push(await stuckReader(toy.url, "/marketdata/BTCUSD"));
+  const good = await new BookClient(toy.url, "/marketdata/BTCUSD").opened();
+  feed.knowBook("BTCUSD", { number: 0n, bids: [], asks: [] });
+  for (let number = 1n; why.length === 0; number += 1n) {
+    tellRound(number);
+    await hasRound(good, number);
+    good.forget();
+  }
+  // Each alone may have a mebibyte.
+  expect(why.length).toBeLessThan(8);
+  expect(new Set(why)).toEqual(new Set(["too_slow"]));
+});
+
+test("one who says that it is there, and reads next to nothing, is cut off", async () => {
+  await toy.close();
+  const why: string[] = [];
+  toy = await startToyApi((api) =>
+    feedRoutes(api, feed.exchange, { beatMs: 500 }, (event) => {
+      if (event.kind === "reader_gone" && event.sentAway !== undefined) why.push(event.sentAway);
+    }),
+  );
+  const stuck = await stuckReader(toy.url, "/marketdata/BTCUSD");
+  sockets.push(stuck);
+  const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
+  const timer = setInterval(() => stuck.write(PONG), 100);
+  onTestFinished(() => clearInterval(timer));
+  // More than the buffers of two sockets hold.
+  const size = 300_000;
+  const bids = Array.from({ length: size }, (_, at) => ({ price: amountOf(`${size - at}`), amount: amountOf("1") }));
+  feed.knowBook("BTCUSD", { number: 0n, bids, asks: [] });
+  await until("it is cut off", () => why.length > 0);
+  expect(why).toEqual(["too_slow"]);
 });
 
 test("a deep book is told from its beginning once in a while, and not to each reader who comes after a change", async () => {

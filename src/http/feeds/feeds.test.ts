@@ -12,6 +12,7 @@ import { RateLimiter } from "../../limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../limits/rates.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
 import { type FeedBounds, type FeedEvent, feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;
@@ -199,6 +200,21 @@ test("past its bounds a process takes no more readers, and takes others when som
   );
   await first?.close();
   await new FeedClient(toy.url, "/marketdata/ETHUSD").opened();
+});
+
+test("one address has a quarter of the readers", async () => {
+  feed = new ToyFeed();
+  const trustedProxies = [parseNetwork("127.0.0.1") as Network];
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { mostReaders: 8 }), { trustedProxies });
+  const from = (address: string) => ({ "x-forwarded-for": address });
+  const open = (address: string) => new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from(address) }).opened();
+  const [first] = await Promise.all([open("203.0.113.9"), open("203.0.113.9")]);
+  expect((await handshake("/marketdata/BTCUSD", from("203.0.113.9"))).body.detail).toBe(
+    "as many read the feeds from this address as can",
+  );
+  await open("203.0.113.10");
+  await first?.close();
+  await open("203.0.113.9");
 });
 
 test("what a reader says is ignored; one that talks much, or long, is sent away", async () => {

@@ -9,6 +9,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
+import { isLoopback, neighbourhood } from "../../limits/address.ts";
 import type { RateClass } from "../../limits/rates.ts";
 import type { Api } from "../api.ts";
 import { unavailable } from "../problems.ts";
@@ -19,8 +20,10 @@ import { GOING_AWAY, type Leaving, Reader, type ReaderBounds } from "./reader.ts
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
-  /** At once, in this process. */
+  /** At once, in this process. One address has a quarter of them, unless it is loopback. */
   readonly mostReaders: number;
+  /** Bytes that wait for all readers together. Past it those are cut off for whom most is waiting. */
+  readonly mostUnsentBytes: number;
   readonly beatMs: number;
 }
 
@@ -31,12 +34,15 @@ export type FeedEvent =
 
 const BOUNDS: FeedBounds = {
   mostReaders: 5_000,
+  mostUnsentBytes: 64 * 1024 * 1024,
   slackBytes: 1024 * 1024,
   mostHeard: 60,
   mostHeardBytes: 8 * 1024,
   beatMs: 30_000,
   leaveMs: 5_000,
 };
+const SHARE = 4;
+const LOOK_AT_UNSENT_MS = 1_000;
 /** Closing waits no longer for readers that do not answer. */
 const LAST_WORDS_MS = 1_000;
 
@@ -101,29 +107,41 @@ class Readers {
   readonly #log: (event: FeedEvent) => void;
   readonly #onBug: (error: unknown) => void;
   readonly #all = new Set<Reader>();
-  readonly #beat: NodeJS.Timeout;
+  readonly #ofAddress = new Map<string, number>();
+  readonly #timers: readonly NodeJS.Timeout[];
   #isLeaving = false;
 
   constructor(bounds: FeedBounds, log: (event: FeedEvent) => void, onBug: (error: unknown) => void) {
     this.#bounds = bounds;
     this.#onBug = onBug;
     this.#log = log;
-    this.#beat = setInterval(() => {
+    const beat = (): void => {
       for (const reader of this.#all) reader.beat();
-    }, bounds.beatMs).unref();
+    };
+    this.#timers = [
+      setInterval(beat, bounds.beatMs).unref(),
+      setInterval(() => this.#boundUnsent(), LOOK_AT_UNSENT_MS).unref(),
+    ];
   }
 
   /** Throws a problem when there is no room. */
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
-    if (this.#all.size >= this.#bounds.mostReaders) throw unavailable("as many read the feeds as can");
+    const { mostReaders } = this.#bounds;
+    const key = neighbourhood(request.ip);
+    const mostOfOne = isLoopback(request.ip) ? mostReaders : Math.ceil(mostReaders / SHARE);
+    if (this.#all.size >= mostReaders) throw unavailable("as many read the feeds as can");
+    if ((this.#ofAddress.get(key) ?? 0) >= mostOfOne)
+      throw unavailable("as many read the feeds from this address as can");
     upgrades.accept(request, reply, (webSocket, socket) => {
       const reader = new Reader(webSocket, socket, this.#bounds, this.#onBug);
       // A handshake that was under way when the others were sent away.
-      if (this.#isLeaving) return reader.terminate();
+      if (this.#isLeaving) return reader.cutOff(undefined);
       this.#all.add(reader);
+      this.#count(key, 1);
       this.#log({ kind: "reader_came" });
       void reader.gone.then(() => {
         this.#all.delete(reader);
+        this.#count(key, -1);
         this.#log({ kind: "reader_gone", sentAway: reader.left });
       });
       join(reader);
@@ -133,13 +151,34 @@ class Readers {
   /** Ends all connections: in order where the reader answers, and in any case. */
   async sendAway(): Promise<void> {
     this.#isLeaving = true;
-    clearInterval(this.#beat);
+    for (const timer of this.#timers) clearInterval(timer);
     const leaving = [...this.#all];
     for (const reader of leaving) reader.leave(GOING_AWAY, "the service is shutting down");
     const timer = setTimeout(() => {
-      for (const reader of leaving) reader.terminate();
+      for (const reader of leaving) reader.cutOff(undefined);
     }, LAST_WORDS_MS);
     await Promise.all(leaving.map(({ gone }) => gone));
     clearTimeout(timer);
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    const readers = (this.#ofAddress.get(key) ?? 0) + change;
+    if (readers === 0) this.#ofAddress.delete(key);
+    else this.#ofAddress.set(key, readers);
+  }
+
+  /** What waits for one is bounded by `Reader`; for thousands who read nothing that is too much still. */
+  #boundUnsent(): void {
+    let unsent = 0;
+    for (const reader of this.#all) unsent += reader.unsent;
+    if (unsent <= this.#bounds.mostUnsentBytes) return;
+    const slowest = [...this.#all]
+      .map((reader) => ({ reader, bytes: reader.unsent }))
+      .sort((a, b) => b.bytes - a.bytes);
+    for (const { reader, bytes } of slowest) {
+      if (unsent <= this.#bounds.mostUnsentBytes) return;
+      reader.cutOff("too_slow");
+      unsent -= bytes;
+    }
   }
 }

@@ -5,7 +5,7 @@
  * States: reading -> leaving (the close frame is sent, and its answer is waited for) -> gone, and from both to gone when
  * the connection breaks, or nothing was heard of the reader for a whole beat.
  */
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 
 /** Messages that are sent together. */
@@ -37,16 +37,18 @@ export class Reader {
   /** Settles when the connection has ended. */
   readonly gone: Promise<void>;
   readonly #webSocket: WebSocket;
-  readonly #socket: Duplex;
+  readonly #socket: Socket;
   readonly #bounds: ReaderBounds;
   readonly #onBug: (error: unknown) => void;
   #largest = 0;
   #heard = 0;
   #heardBytes = 0;
   #isAlive = true;
+  /** What had left when the last beat found something waiting. */
+  #sentAtBeat: number | undefined;
   #left: Leaving | undefined;
 
-  constructor(webSocket: WebSocket, socket: Duplex, bounds: ReaderBounds, onBug: (error: unknown) => void) {
+  constructor(webSocket: WebSocket, socket: Socket, bounds: ReaderBounds, onBug: (error: unknown) => void) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#bounds = bounds;
@@ -61,6 +63,11 @@ export class Reader {
     webSocket.on("message", () => this.#hear());
     webSocket.on("ping", () => this.#hear());
     this.#meter();
+  }
+
+  /** Bytes that wait for it. */
+  get unsent(): number {
+    return this.#socket.writableLength;
   }
 
   /** Why it was sent away; undefined while it was not. */
@@ -82,9 +89,8 @@ export class Reader {
     try {
       act();
     } catch (error) {
-      this.#left = "bug";
       this.#onBug(error);
-      this.terminate();
+      this.cutOff("bug");
     }
   }
 
@@ -103,10 +109,11 @@ export class Reader {
   }
 
   #beat(): void {
-    if (!this.#isAlive) {
-      this.#left = "silent";
-      this.#webSocket.terminate();
-    }
+    if (!this.#isAlive) this.cutOff("silent");
+    const { writableLength, bytesWritten } = this.#socket;
+    const sent = bytesWritten - writableLength;
+    if (this.#sentAtBeat === sent) this.cutOff("too_slow");
+    this.#sentAtBeat = writableLength > 0 ? sent : undefined;
     this.#isAlive = false;
     this.#heard = 0;
     this.#heardBytes = 0;
@@ -120,7 +127,9 @@ export class Reader {
     this.#webSocket.once("close", () => clearTimeout(timer));
   }
 
-  terminate(): void {
+  /** Ends the connection, and waits for nothing. */
+  cutOff(why: Leaving | undefined): void {
+    this.#left ??= why;
     this.#webSocket.terminate();
   }
 
@@ -148,7 +157,7 @@ export class Reader {
         for (const parse of parsers) parse.call(this.#socket, chunk);
       } else {
         this.#leaveTalking();
-        this.terminate();
+        this.cutOff("talks");
       }
     });
   }
