@@ -5,7 +5,7 @@
  */
 import type { Queryable } from "../postgres/database.ts";
 import type { Order, OrderId } from "./order.ts";
-import { findOrder, listClosed } from "./orders-store.ts";
+import { findOrderOfCustomer, listClosed } from "./orders-store.ts";
 
 const ASK_EVERY_MS = 200;
 /** Callers that wait at once. Whoever comes on top is answered without waiting. */
@@ -97,7 +97,7 @@ export class FillWaits {
 
   /** The order was placed, so its caller hears of it even when the database cannot be asked now. */
   async #asItIs(order: Order): Promise<Order> {
-    const now = await findOrder(this.#database, order.customerId, order.profileId, order.id).catch(() => undefined);
+    const now = await findOrderOfCustomer(this.#database, order.customerId, order.id).catch(() => undefined);
     return now ?? order;
   }
 }

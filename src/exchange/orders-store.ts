@@ -22,26 +22,26 @@ export async function findOrder(
   return row && readOrder(row);
 }
 
-/** For who knows an order by its ref_id, and so not its profile. */
+/** For who knows an order by its ref_id, and so not its profile, or placed it: as it is durably. */
 export async function findOrderOfCustomer(
   database: Queryable,
   customerId: CustomerId,
   id: OrderId,
 ): Promise<Order | undefined> {
   const [row] = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS} from orders where customer_id = $1 and id = $2`,
+    `select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders where customer_id = $1 and id = $2`,
     [customerId, id],
   );
   return row && readOrder(row);
 }
 
-/** Those of these orders that are closed, as they are. */
+/** Those of these orders that are closed, durably, as they are. */
 export async function listClosed(
   database: Queryable,
   orders: readonly Pick<Order, "profileId" | "id">[],
 ): Promise<Order[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS} from orders
+    `select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders
       where (profile_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) and closed_at is not null`,
     [orders.map((order) => order.profileId), orders.map((order) => order.id)],
   );

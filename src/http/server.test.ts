@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { Unavailable } from "../ledger/decision.ts";
-import { DatabaseAway } from "../postgres/database.ts";
+import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { alreadyExists } from "./problems.ts";
 import { problemOf } from "./refusals.ts";
 import type { Api } from "./server.ts";
@@ -16,8 +16,14 @@ const TOY = { to_profile_id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00", amount: "1"
 /** A toy whose GET /throw throws this. */
 async function startThrowing(thrown: unknown): Promise<void> {
   toy = await startToyApi((api) => {
-    api.get("/throw", { config: { scope: "public" }, schema: { hide: true } }, async () => {
-      throw thrown;
+    api.route({
+      method: ["GET", "DELETE"],
+      url: "/throw",
+      config: { scope: "public" },
+      schema: { hide: true },
+      handler: async () => {
+        throw thrown;
+      },
     });
   });
 }
@@ -148,6 +154,14 @@ test("a fault of the lane or of the database is a 503 to be tried again", async 
   const away = problem(503, "Service Unavailable", "the database cannot be reached", { headers });
   expect(await ask(toy, "/throw")).toEqual(away);
   expect(toy.logged.at(-1)).toMatchObject({ level: 40, request_id: "r-1" });
+});
+
+test("of a change whose outcome is unknown the 503 says so, of a read it does not", async () => {
+  await startThrowing(new OutcomeUnknown(new Error("canceling wait for synchronous replication")));
+  const of = (detail: string) => problem(503, "Service Unavailable", detail, { headers: { "retry-after": "1" } });
+  expect(await ask(toy, "/throw")).toEqual(of("the database cannot be reached"));
+  const unknown = "it is not known whether this was done: look before you repeat it";
+  expect(await ask(toy, "/throw", { method: "DELETE" })).toEqual(of(unknown));
 });
 
 test("a problem of ours has an address, and its members stand in the order of RFC 9457", async () => {

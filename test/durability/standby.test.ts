@@ -10,7 +10,7 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles.ts";
-import { askToCancel } from "../../src/exchange/orders-store.ts";
+import { askToCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders-store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
 import { deleteKey } from "../../src/oauth/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
@@ -186,6 +186,26 @@ const FINDINGS: readonly {
       return (database) => askToCancel(database, asking);
     },
     answer: { status: "PENDING_SUBMISSION", market: "BTCUSD" },
+  },
+  {
+    what: "an order that is awaited, as it is when the time is up",
+    prepare: async (servers) => {
+      const { customerId, id } = await openOrder(servers);
+      return async (database) => (await findOrderOfCustomer(database, customerId, id))?.status;
+    },
+    answer: "PENDING_SUBMISSION",
+  },
+  {
+    what: "an order that is awaited, and was closed by another node",
+    prepare: async (servers) => {
+      const order = await openOrder(servers);
+      await servers.primary.owner.rows(
+        "update orders set status = 'CANCELLED', held = 0, closed_at = now() where id = $1",
+        [order.id],
+      );
+      return async (database) => (await listClosed(database, [order])).map(({ status }) => status);
+    },
+    answer: ["CANCELLED"],
   },
   {
     what: "a key that was revoked before",
