@@ -57,7 +57,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
       onIdleError: (error) => log.warn({ error }, "an idle connection to the database was lost"),
     });
     closing.unshift(() => database.close());
-    await database.refuseSharedSessions();
+    if (provided.kind === "external") await database.refuseSharedSessions();
     await check(database, config, log);
     const clock = new LedgerClock(systemClock, { toleranceMs: config.clockToleranceMs });
     await clock.measure(() => readDatabaseTime(database));

@@ -1,6 +1,7 @@
 import { type Logger, pino } from "pino";
 import { prettyFactory } from "pino-pretty";
 import type { Config } from "./config/config.ts";
+import { escapeJson, printable } from "./std/printable.ts";
 
 /** What may wait for a reader that reads too slowly. Past it lines are dropped: the service does not wait for its log. */
 const WAITING_LIMIT_BYTES = 1024 * 1024;
@@ -13,9 +14,8 @@ export const droppedLogLines = (): number => dropped;
 /** JSON lines, or readable ones on a terminal. What could be a secret is never written. */
 export function createLogger({ logLevel }: Pick<Config, "logLevel">, output: 1 | 2 = 1): Logger {
   const stream = output === 1 ? process.stdout : process.stderr;
-  const readable = stream.isTTY
-    ? prettyFactory({ ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" })
-    : (line: string) => line;
+  const pretty = prettyFactory({ ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" });
+  const readable = stream.isTTY ? (line: string) => pretty(printableFields(line)) : printableLine;
   ignoreErrors(stream);
   return pino(
     {
@@ -46,6 +46,21 @@ export function ignoreErrors(stream: NodeJS.WriteStream): void {
 }
 
 const ignore = (): void => undefined;
+
+/** A line of JSON, which may be read on a terminal later on. */
+export function printableLine(line: string): string {
+  return `${escapeJson(line.trimEnd())}\n`;
+}
+
+/** A line whose texts are about to be shown as they are. */
+export function printableFields(line: string): string {
+  const fields: unknown = JSON.parse(line, (name, value: unknown) => {
+    if (typeof value !== "string") return value;
+    // Each line of it is indented where it is shown.
+    return name === "stack" ? value.split("\n").map(printable).join("\n") : printable(value);
+  });
+  return `${JSON.stringify(fields)}\n`;
+}
 
 /**
  * An error as it may be read by others. Only what is named here: the driver hangs the connection onto its errors, and

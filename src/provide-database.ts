@@ -13,6 +13,8 @@ export interface Provided {
   readonly service: ClientConfig;
   /** How the owner of the tables connects; undefined when migrations are not ours to apply. */
   readonly owner: ClientConfig | undefined;
+  /** Whose it is: a pooler may stand before the operator's own. */
+  readonly kind: "embedded" | "external";
   /** Who may do everything, with an embedded server. */
   readonly superuser: ClientConfig | undefined;
   /** Nobody else can be using the database, so leases that were left behind are free. */
@@ -44,7 +46,13 @@ export async function provideDatabase(
   const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
   if (running !== undefined) {
     // Whoever started it has migrated it.
-    return { ...connections(running), owner: undefined, exclusive: false, close: async () => running.close() };
+    return {
+      ...connections(running),
+      kind: "embedded",
+      owner: undefined,
+      exclusive: false,
+      close: async () => running.close(),
+    };
   }
   if (purpose === "command" && !(await isEmbedded(config.dataDir))) throw new NoDatabase(config.dataDir);
   const server = await startEmbedded({ directory: config.dataDir, log, walArchive: config.walArchive });
@@ -54,7 +62,7 @@ export async function provideDatabase(
     await server.stop();
     throw error;
   }
-  return { ...connections(server), exclusive: true, close: () => server.stop() };
+  return { ...connections(server), kind: "embedded", exclusive: true, close: () => server.stop() };
 }
 
 type Connected = Pick<EmbeddedServer, "connection">;
@@ -93,6 +101,7 @@ function external(url: string, { mode, migrateUrl }: Config): Provided {
   return {
     service: connectionOf(url),
     owner: owner === undefined ? undefined : connectionOf(owner),
+    kind: "external",
     superuser: undefined,
     exclusive: false,
     close: async () => undefined,

@@ -7,8 +7,9 @@ import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { findByRef, listAllWrites } from "../verify/writes.ts";
 import { readPosition, readText, readTime, readUuid } from "./arguments.ts";
-import { type Answer, addCommand, answering, table, withFoundation } from "./command.ts";
+import { type Answer, addCommand, answering, withFoundation } from "./command.ts";
 import { LISTED_AT_MOST } from "./listing.ts";
+import { table } from "./terminal.ts";
 
 interface Asked {
   readonly since?: Date;
@@ -57,9 +58,9 @@ async function list({ database, clock }: Foundation, { since, client, ref, id, a
   });
   const more = next && `${next.slot}/${next.batch}`;
   const rows = writes.map((write) => [formatInstant(write.at), write.table, write.key, ...cells(write.caller)]);
-  const lines = [table(["at", "what", "key", "who", "token", "address", "operation"], rows)];
+  const lines = table(["at", "what", "key", "who", "token", "address", "operation"], rows);
   if (more !== undefined) lines.push(`There may be more: the same again with --after ${more}`);
-  return { json: { items: writes.map(recordOf), next: more }, prose: lines.join("\n") };
+  return { json: { items: writes.map(recordOf), next: more }, prose: lines };
 }
 
 function cells(caller: Caller | undefined): [who: string, token: string, address: string, operation: string] {

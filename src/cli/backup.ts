@@ -10,6 +10,7 @@ import { lastMigration } from "../postgres/migrations.ts";
 import { provideDatabase } from "../provide-database.ts";
 import { type Answer, addCommand, answering, commandConfig, Refused } from "./command.ts";
 import { headRecord } from "./heads.ts";
+import { printError } from "./terminal.ts";
 
 export function addBackup(program: Command): void {
   const backup = addCommand(program, "backup <directory>", {
@@ -20,7 +21,7 @@ export function addBackup(program: Command): void {
 }
 
 /** Progress is no part of the answer. */
-export const tell = (line: string): void => console.error(line);
+export const tell = (line: string): void => printError(line);
 
 /** These two commands copy files, which an external database keeps to itself. */
 export function refuseExternal({ databaseUrl }: Config, command: "backup" | "restore"): void {
@@ -43,7 +44,9 @@ async function backUp(directory: string): Promise<Answer> {
     const { path, files, bytes } = backup;
     return {
       json: { path, complete_to: completeTo, files, bytes },
-      prose: `${path} has everything that was answered before ${completeTo} (${files} files, ${Math.round(bytes / 1e6)} MB).`,
+      prose: [
+        `${path} has everything that was answered before ${completeTo} (${files} files, ${Math.round(bytes / 1e6)} MB).`,
+      ],
     };
   } finally {
     await provided.close();

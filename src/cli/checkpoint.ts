@@ -75,7 +75,7 @@ async function makeKey(path: string): Promise<Answer> {
   const { keyId, publicPath } = await writeNewKey(path);
   return {
     json: { key_id: keyId, private_key: path, public_key: publicPath },
-    prose: `key ${keyId}: ${path} signs, keep it off the database's machines; ${publicPath} is for verify`,
+    prose: [`key ${keyId}: ${path} signs, keep it off the database's machines; ${publicPath} is for verify`],
   };
 }
 
@@ -88,7 +88,7 @@ function answerOf(file: string, { booksId, at, heads }: Checkpoint, keyId: strin
       key_id: keyId,
       heads: heads.map(headRecord),
     },
-    prose: `${file}: ${heads.map(batchName).join(", ") || "no batch yet"}, signed by key ${keyId}`,
+    prose: [`${file}: ${heads.map(batchName).join(", ") || "no batch yet"}, signed by key ${keyId}`],
   };
 }
 

@@ -117,12 +117,12 @@ async function rotateSecret(clients: Clients, clientId: string, overlapMs: numbe
   };
 }
 
-function shown(clientId: string, secret: string): string {
+function shown(clientId: string, secret: string): string[] {
   return [
     `client id     ${clientId}`,
     `client secret ${secret}`,
     "Keep the secret now: it is stored as a hash, and cannot be shown again.",
-  ].join("\n");
+  ];
 }
 
 async function restrictClient(clients: Clients, clientId: string, networks: Network[] | undefined): Promise<Answer> {
@@ -132,7 +132,7 @@ async function restrictClient(clients: Clients, clientId: string, networks: Netw
   const texts = networks?.map(textOf);
   return {
     json: { client_id: clientId, networks: texts },
-    prose: `client ${clientId} may call from ${texts?.join(", ") ?? "anywhere"}`,
+    prose: [`client ${clientId} may call from ${texts?.join(", ") ?? "anywhere"}`],
   };
 }
 
@@ -140,7 +140,7 @@ const textOf = ({ text }: Network): string => text;
 
 async function disableClient(clients: Clients, clientId: string): Promise<Answer> {
   if ((await clients.disable(clientId)) === "client_not_found") throw new Refused(`client not found: ${clientId}`);
-  return { json: { client_id: clientId, disabled: true }, prose: `client ${clientId} is disabled` };
+  return { json: { client_id: clientId, disabled: true }, prose: [`client ${clientId} is disabled`] };
 }
 
 function listOfCustomer({ customer }: { customer: CustomerId }): Promise<Answer> {

@@ -7,10 +7,12 @@ import { type Config, readConfig } from "../config/config.ts";
 import { environment } from "../config/environment.ts";
 import { type Core, type Foundation, openCore, openFoundation } from "../core.ts";
 import { createLogger } from "../logger.ts";
+import { printJson, printLines } from "./terminal.ts";
 
 export interface Answer {
   readonly json: unknown;
-  readonly prose: string;
+  /** Lines: none of them has a line break of its own. */
+  readonly prose: readonly string[];
   /** The answer is that something is wrong: the exit code is 1. */
   readonly failed?: boolean;
 }
@@ -56,19 +58,11 @@ export function answering<Given extends unknown[]>(command: Command, work: (...g
   command.action(async (...given: unknown[]) => {
     // Commander hands the command itself over as the last of all.
     const { json, prose, failed } = await work(...(given.slice(0, -1) as Given));
-    await print(command.opts().json === true ? JSON.stringify(json) : prose);
-    if (failed === true) throw new Failed();
-  });
-}
-
-/** A reader that has had enough, as `head` has, is no failure. */
-function print(text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(`${text}\n`, (error) => {
-      const { code } = (error ?? {}) as NodeJS.ErrnoException;
-      if (!error || code === "EPIPE") resolve();
-      else reject(new Refused(`the command is done, but its answer cannot be written (${code})`));
+    const printed = command.opts().json === true ? printJson(json) : printLines(prose);
+    await printed.catch(({ code }: NodeJS.ErrnoException) => {
+      throw new Refused(`the command is done, but its answer cannot be written (${code})`);
     });
+    if (failed === true) throw new Failed();
   });
 }
 
@@ -100,18 +94,4 @@ async function within<Opened extends Foundation, Value>(
   } finally {
     await opened.close();
   }
-}
-
-/** Columns as wide as their widest cell. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, ...rows];
-  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
 }

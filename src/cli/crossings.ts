@@ -98,7 +98,7 @@ async function cross(core: Core, { direction, suffix, done, command }: Way, opti
     alreadyExists(`ref_id ${JSON.stringify(refId)} was used before, for transfer ${id}`, { id }),
   );
   const record = transferBody(transfer);
-  return { json: record, prose: `${done} ${record.amount} ${record.asset}: transfer ${record.id}` };
+  return { json: record, prose: [`${done} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 
 /** What came by wire was on no chain, and the other way round. */

@@ -55,7 +55,7 @@ function createCustomer({ name }: { name: string }) {
     const { id } = await profiles.getDefault(customer.id);
     return {
       json: { ...customerRecord(customer), default_profile_id: id },
-      prose: [`customer        ${customer.id}`, `default profile ${id}`].join("\n"),
+      prose: [`customer        ${customer.id}`, `default profile ${id}`],
     };
   });
 }

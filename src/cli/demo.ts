@@ -49,7 +49,7 @@ async function takeTour(): Promise<Answer> {
   }
   const passed = taken.every(({ wrong }) => wrong.length === 0);
   const verdict = passed ? "Every answer was as expected." : "The last answer was not as expected.";
-  return { json: { passed, steps: taken }, prose: [...taken.map(shown), verdict].join("\n"), failed: !passed };
+  return { json: { passed, steps: taken }, prose: [...taken.flatMap(shown), verdict], failed: !passed };
 }
 
 async function readParties({ dataDir }: Config): Promise<TourParties> {
@@ -155,9 +155,9 @@ function masked(answer: unknown, keep: TourStep["keep"]): unknown {
   return { ...(answer as object), [keep.field]: `${secret.slice(0, 12)}...` };
 }
 
-function shown({ title, request, status, answer, wrong }: Taken): string {
+function shown({ title, request, status, answer, wrong }: Taken): string[] {
   const lines = [request, `${status} ${JSON.stringify(answer)}`].map((line) => `  ${shortened(line)}`);
-  return [...(title === "" ? [] : [title]), ...lines, ...wrong.map((why) => `  WRONG: ${why}`)].join("\n");
+  return [...(title === "" ? [] : [title]), ...lines, ...wrong.map((why) => `  WRONG: ${why}`)];
 }
 
 function shortened(line: string): string {

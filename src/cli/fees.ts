@@ -8,9 +8,10 @@ import type { Foundation } from "../core.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Amount, formatAmount } from "../money/amount.ts";
 import { readRate, readTier, readUuid } from "./arguments.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, table, withFoundation } from "./command.ts";
+import { type Answer, addCommand, addGroup, answering, Refused, withFoundation } from "./command.ts";
 import { getCustomer } from "./customers.ts";
 import { LISTED_AT_MOST } from "./listing.ts";
+import { table } from "./terminal.ts";
 
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 const SOON = "It holds for orders that are placed from now on, on every node within 10 seconds.";
@@ -67,7 +68,7 @@ function agreeOn(market: MarketCode, { customer, ...rates }: AgreementOptions & 
     const { taker_rate, maker_rebate } = ratesRecord(agreement);
     return told({
       json: { market, ...agreementRecord(agreement) },
-      prose: `customer ${customer} pays ${taker_rate} on ${market}, and is paid ${maker_rebate}.`,
+      prose: [`customer ${customer} pays ${taker_rate} on ${market}, and is paid ${maker_rebate}.`],
     });
   });
 }
@@ -77,7 +78,7 @@ function endOf(market: MarketCode, { customer }: AgreementOptions): Promise<Answ
     if (!(await endAgreement(database, market, customer))) {
       throw new Refused(`nothing was agreed with customer ${customer} on ${market}`);
     }
-    const prose = `What was agreed with customer ${customer} on ${market} has ended.`;
+    const prose = [`What was agreed with customer ${customer} on ${market} has ended.`];
     return told({ json: { market, customer_id: customer }, prose });
   });
 }
@@ -92,7 +93,7 @@ async function listing({ database }: Pick<Foundation, "database">, market: Marke
   const agreements = found.slice(0, LISTED_AT_MOST);
   const more = found.length > agreements.length;
   const shown = [
-    table(
+    ...table(
       ["30-day gross", "taker rate", "maker rebate"],
       tiers.map(({ minimum_gross, taker_rate, maker_rebate }) => [minimum_gross, taker_rate, maker_rebate]),
     ),
@@ -100,17 +101,17 @@ async function listing({ database }: Pick<Foundation, "database">, market: Marke
       ? []
       : [
           "",
-          table(
+          ...table(
             ["agreed with customer", "taker rate", "maker rebate"],
             agreements.map(({ customer_id, taker_rate, maker_rebate }) => [customer_id, taker_rate, maker_rebate]),
           ),
         ]),
     ...(more ? [`These are the first ${LISTED_AT_MOST} agreements: there are more.`] : []),
   ];
-  return { json: { market, tiers, agreements, more }, prose: shown.join("\n") };
+  return { json: { market, tiers, agreements, more }, prose: shown };
 }
 
-const told = ({ json, prose }: Answer): Answer => ({ json, prose: `${prose}\n${SOON}` });
+const told = ({ json, prose }: Answer): Answer => ({ json, prose: [...prose, SOON] });
 
 function ratesRecord({ takerRate, makerRebate }: Rates) {
   return { taker_rate: formatAmount(takerRate), maker_rebate: formatAmount(makerRebate) };

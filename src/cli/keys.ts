@@ -4,7 +4,8 @@ import { createSigningKeys } from "../oauth/oauth.ts";
 import type { SigningKey, SigningKeys } from "../oauth/signing-keys.ts";
 import { formatInstant } from "../std/clock.ts";
 import { readText } from "./arguments.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, table, withFoundation } from "./command.ts";
+import { type Answer, addCommand, addGroup, answering, Refused, withFoundation } from "./command.ts";
+import { table } from "./terminal.ts";
 
 export function addKeyCommands(program: Command): void {
   const key = addGroup(program, "key", "what signs access tokens");
@@ -34,12 +35,12 @@ function withKeys(work: (keys: SigningKeys) => Promise<Answer>): Promise<Answer>
 
 async function rotateKey(keys: SigningKeys): Promise<Answer> {
   const kid = await keys.rotate();
-  return { json: { kid }, prose: `key ${kid} signs in ten seconds` };
+  return { json: { kid }, prose: [`key ${kid} signs in ten seconds`] };
 }
 
 async function revokeKey(keys: SigningKeys, kid: string): Promise<Answer> {
   if ((await keys.revoke(kid)) === "key_not_found") throw new Refused(`key not found: ${kid}`);
-  return { json: { kid, revoked: true }, prose: `key ${kid} is revoked, and so are its tokens` };
+  return { json: { kid, revoked: true }, prose: [`key ${kid} is revoked, and so are its tokens`] };
 }
 
 function listed(keys: SigningKeys): Answer {

@@ -5,16 +5,16 @@ const found = (count: number) => Array.from({ length: count }, (_, at) => ({ nam
 const list = (count: number) => listing(found(count), ["name"], ({ name }) => [name]);
 
 test("a list within its bound is shown as it is", () => {
-  expect(list(2)).toEqual({ json: { items: found(2), more: false }, prose: "name\nnumber 0\nnumber 1" });
+  expect(list(2)).toEqual({ json: { items: found(2), more: false }, prose: ["name", "number 0", "number 1"] });
   const full = list(LISTED_AT_MOST);
   expect(full.json).toEqual({ items: found(LISTED_AT_MOST), more: false });
-  expect(full.prose.split("\n").at(-1)).toBe("number 999");
+  expect(full.prose.at(-1)).toBe("number 999");
 });
 
 test("a list past its bound is cut there, and says so", () => {
   const { json, prose } = list(LISTED_AT_MOST + 1);
   expect(json).toEqual({ items: found(LISTED_AT_MOST), more: true });
-  expect(prose.split("\n").slice(-2)).toEqual(["number 999", "These are the first 1000: there are more."]);
+  expect(prose.slice(-2)).toEqual(["number 999", "These are the first 1000: there are more."]);
 });
 
 test("a list that can be gone on with says how, when there is more", () => {
@@ -24,7 +24,7 @@ test("a list that can be gone on with says how, when there is more", () => {
       ["name"],
       ({ name }) => [name],
       ({ name }) => `Go on behind ${name}.`,
-    ).prose.split("\n");
+    ).prose;
   expect(prose(LISTED_AT_MOST).at(-1)).toBe("number 999");
   expect(prose(LISTED_AT_MOST + 1).slice(-2)).toEqual([
     "These are the first 1000: there are more.",

@@ -1,5 +1,6 @@
 /** Lists that have a bound, and say when they end before everything is told: they would read as if that were all. */
-import { type Answer, table } from "./command.ts";
+import type { Answer } from "./command.ts";
+import { table } from "./terminal.ts";
 
 export const LISTED_AT_MOST = 1_000;
 
@@ -16,8 +17,8 @@ export function listing<Item>(
   const items = found.slice(0, LISTED_AT_MOST);
   const last = items.at(-1);
   const more = found.length > items.length;
-  const lines = [table(head, items.map(rowOf))];
+  const lines = table(head, items.map(rowOf));
   if (more) lines.push(`These are the first ${LISTED_AT_MOST}: there are more.`);
   if (more && next !== undefined && last !== undefined) lines.push(next(last));
-  return { json: { items, more }, prose: lines.join("\n") };
+  return { json: { items, more }, prose: lines };
 }

@@ -4,8 +4,9 @@ import type { MarketCode } from "../catalogue/market.ts";
 import { haltMarket, resumeMarket } from "../exchange/halt.ts";
 import { listMarkets } from "../exchange/markets.ts";
 import { formatAmount } from "../money/amount.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, table, withCore, withFoundation } from "./command.ts";
+import { type Answer, addCommand, addGroup, answering, Refused, withCore, withFoundation } from "./command.ts";
 import { operatorOf } from "./operator.ts";
+import { table } from "./terminal.ts";
 
 export function addMarketCommands(program: Command): void {
   const market = addGroup(program, "market", "where orders meet");
@@ -31,7 +32,7 @@ function setStatus(asked: MarketCode, command: ReturnType<typeof haltMarket>): P
     const outcome = await lane.execute(command);
     if (outcome.kind !== "done") throw new Refused(`market not found: ${asked}`);
     const { code, status } = outcome.value;
-    return { json: { market: code, status }, prose: `market ${code} is ${status}` };
+    return { json: { market: code, status }, prose: [`market ${code} is ${status}`] };
   });
 }
 

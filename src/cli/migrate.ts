@@ -34,7 +34,7 @@ async function migrateDatabase({ serviceRole }: MigrateOptions): Promise<Answer>
     const applied = await (provided.owner === undefined ? none(provided) : migrateFor(role, provided.owner, log));
     return {
       json: { applied, service_role: role },
-      prose: applied.length === 0 ? "The schema is up to date." : applied.map((name) => `applied ${name}`).join("\n"),
+      prose: applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `applied ${name}`),
     };
   } finally {
     await provided.close();

@@ -18,6 +18,7 @@ import { addMigrate } from "./migrate.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
 import { addStart } from "./start.ts";
+import { HELP_OUTPUT, printError } from "./terminal.ts";
 import { addVerify } from "./verify.ts";
 
 /** Runs one command and answers its exit code. */
@@ -29,15 +30,17 @@ export async function main(argv: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     const { text, exitCode } = failureOf(error);
-    if (text !== undefined) console.error(text);
+    if (text !== undefined) printError(text);
     return exitCode;
   }
 }
 
-function buildProgram(): Command {
+/** All commands. */
+export function buildProgram(): Command {
   const program = new Command("parbook")
     .description("A self-hosted stablecoin platform core. Settings come from the environment (PARBOOK_*).")
     .exitOverride()
+    .configureOutput(HELP_OUTPUT)
     .showHelpAfterError("(add --help to see how it is used)");
   addStart(program);
   addDemo(program);

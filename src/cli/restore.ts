@@ -11,7 +11,7 @@ import { readPath, readTime } from "./arguments.ts";
 import { refuseExternal, tell } from "./backup.ts";
 import { type Answer, addCommand, answering, commandConfig, WrongUsage } from "./command.ts";
 import { headOf } from "./heads.ts";
-import { reportRecord, reportText } from "./verify.ts";
+import { reportLines, reportRecord } from "./verify.ts";
 
 interface RestoreCommandOptions {
   readonly into?: string;
@@ -88,12 +88,12 @@ function answerOf(dataDir: string, wal: string | undefined, found: Found): Answe
       verify: reportRecord(report),
     },
     prose: [
-      reportText(report, "The chains were compared with the heads that the backup noted."),
+      ...reportLines(report, "The chains were compared with the heads that the backup noted."),
       "",
       `Restored into ${dataDir}. ${reachOf(wal, found)}`,
       `The last batches are ${batches || "none"}, the latest of ${last ?? "never"}.`,
       "Clients disabled and keys revoked since then are good again, and ref_ids used since then are free: docs/backup.md.",
-    ].join("\n"),
+    ],
     failed: !report.sound || archiveLacks !== undefined,
   };
 }

@@ -27,17 +27,17 @@ export function addSchema(program: Command): void {
 
 async function writeSchema(): Promise<Answer> {
   await writeFile(FILE, HEAD + (await schemaOfNewDatabase()));
-  return { json: { file: FILE }, prose: `wrote ${FILE}` };
+  return { json: { file: FILE }, prose: [`wrote ${FILE}`] };
 }
 
 async function checkSchema(): Promise<Answer> {
   const wanted = HEAD + (await schemaOfNewDatabase());
   const found = await readFile(FILE, "utf8").catch(() => "");
-  if (found === wanted) return { json: { file: FILE, up_to_date: true }, prose: `${FILE} is up to date` };
+  if (found === wanted) return { json: { file: FILE, up_to_date: true }, prose: [`${FILE} is up to date`] };
   const line = firstDifference(found, wanted);
   return {
     json: { file: FILE, up_to_date: false, first_different_line: line },
-    prose: `${FILE} is not what the migrations make, from line ${line} on: run npm run schema`,
+    prose: [`${FILE} is not what the migrations make, from line ${line} on: run npm run schema`],
     failed: true,
   };
 }

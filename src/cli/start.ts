@@ -7,6 +7,7 @@ import { environment } from "../config/environment.ts";
 import { createLogger } from "../logger.ts";
 import { type Service, startService } from "../main.ts";
 import { addCommand } from "./command.ts";
+import { printJson, printLines } from "./terminal.ts";
 import { type TourParties, tourParties } from "./tour.ts";
 import { tourText } from "./tour-lines.ts";
 
@@ -33,7 +34,9 @@ async function serve({ json }: { json?: true }): Promise<void> {
   const asked = untilAskedToStop(log);
   const service = await startService(config, log);
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
-  console.log(json === true ? JSON.stringify(readyRecord(service, config)) : readyText(service, config));
+  const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
+  // The service runs on when nobody reads this.
+  void printed.catch(() => undefined);
   const signal = await asked;
   log.info(`${signal}: stopping`);
   await service.stop();
@@ -112,10 +115,10 @@ function readyRecord(service: Service, config: Config) {
   };
 }
 
-function readyText(service: Service, config: Config): string {
+function readyLines(service: Service, config: Config): string[] {
   const { baseUrl, authUrl } = service;
   const parties = partiesOf(service, config);
   if (parties !== undefined)
-    return `\n${tourText(parties, { baseUrl, authUrl, settlementDelayMs: config.settlementDelayMs })}`;
-  return `base_url  ${baseUrl}\nauth_url  ${authUrl}`;
+    return ["", ...tourText(parties, { baseUrl, authUrl, settlementDelayMs: config.settlementDelayMs })];
+  return [`base_url  ${baseUrl}`, `auth_url  ${authUrl}`];
 }

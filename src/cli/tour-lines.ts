@@ -15,7 +15,7 @@ interface TourAddresses {
 }
 
 /** What `start` prints in sandbox mode. */
-export function tourText(parties: TourParties, addresses: TourAddresses): string {
+export function tourText(parties: TourParties, addresses: TourAddresses): string[] {
   const { acme } = parties;
   return [
     `base_url  ${addresses.baseUrl}`,
@@ -27,7 +27,7 @@ export function tourText(parties: TourParties, addresses: TourAddresses): string
     "",
     ...tourLines(parties, addresses),
     "",
-  ].join("\n");
+  ];
 }
 
 /** Pasted twice they work twice: `$RUN` is another one each time. */

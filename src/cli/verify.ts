@@ -72,14 +72,14 @@ async function refuseUnlessFitting(
 function answerOf(report: VerifyReport, noted: Noted | undefined): Answer {
   return {
     json: { ...reportRecord(report), ...(noted && { checkpoint: checkpointRecord(noted) }) },
-    prose: reportText(report, comparedWith(noted)),
+    prose: reportLines(report, comparedWith(noted)),
     failed: !report.sound,
   };
 }
 
-export function reportText(report: VerifyReport, against: string): string {
+export function reportLines(report: VerifyReport, against: string): string[] {
   const verdict = report.sound ? "Everything is sound." : "Something is off.";
-  return [formatReport(report.checks), "", against, verdict].join("\n");
+  return [...formatReport(report.checks), "", against, verdict];
 }
 
 function comparedWith(noted: Noted | undefined): string {

@@ -1,7 +1,7 @@
 import type { CheckResult } from "../ledger/verify.ts";
 
 /** The results as a table: check, records examined, result. Findings follow, the first one of each check. */
-export function formatReport(checks: readonly CheckResult[]): string {
+export function formatReport(checks: readonly CheckResult[]): string[] {
   const rows = checks.map(({ check, examined, broken }) => [
     check,
     examined.toString(),
@@ -10,7 +10,7 @@ export function formatReport(checks: readonly CheckResult[]): string {
   const lines = table([["check", "examined", "result"], ...rows]);
   const findings = checks.flatMap(({ first }) => first ?? []);
   const broken = findings.map(({ check, record, message }) => `${check}: ${record} ${message}`);
-  return [...lines, ...(broken.length === 0 ? [] : ["", ...broken])].join("\n");
+  return [...lines, ...(broken.length === 0 ? [] : ["", ...broken])];
 }
 
 /** Columns as wide as their widest cell: words to the left, the numbers in the middle to the right. */
