@@ -1,0 +1,8 @@
+/** For the tests, which are checked. */
+export interface Network {
+  readonly ours: string;
+  readonly command: (...words: string[]) => string[];
+  readonly remove: () => void;
+}
+export function whyNoNetwork(): string | undefined;
+export function makeNetwork(): Network;

@@ -1,0 +1,53 @@
+/** The short form of `bench/attack.mjs`: hostile connections from an address of their own, which is not loopback. */
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { makeNetwork, whyNoNetwork } from "../../bench/network.mjs";
+import { DEFAULT_RATES } from "../../src/limits/rates.ts";
+import { required } from "../support/required.ts";
+import { startTestService } from "../support/service.ts";
+
+const ATTACKERS = fileURLToPath(new URL("../../bench/attackers.mjs", import.meta.url));
+const KINDS = ["pong-flood", "pipelining", "tiny-pipelining"];
+const [CONNECTIONS, SECONDS] = [200, 2];
+/** The goal of the long form is 250 ms; here clients, service and other tests share the machine. */
+const LONGEST_MS = 2_500;
+const MOST_BYTES = 300e6;
+
+test("a stranger with hundreds of hostile connections keeps nobody from being answered", async (context) => {
+  if (process.getuid?.() !== 0) context.skip("only root can make a network namespace");
+  required(context, whyNoNetwork());
+  const network = makeNetwork();
+  onTestFinished(network.remove);
+  const service = await startTestService({ host: "0.0.0.0", rateLimits: DEFAULT_RATES });
+  onTestFinished(() => service.close());
+  const { port } = new URL(service.baseUrl);
+  const idle = process.memoryUsage().rss;
+  for (const kind of KINDS) {
+    const options = { kind, host: network.ours, port: Number(port), connections: CONNECTIONS, seconds: SECONDS };
+    const [command = "", ...words] = network.command(process.execPath, ATTACKERS, JSON.stringify(options));
+    const attackers = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void attackers.kill());
+    let isOver = false;
+    const told = text(attackers.stdout).finally(() => {
+      isOver = true;
+    });
+    let longest = 0;
+    while (!isOver) {
+      const began = performance.now();
+      const { status } = await fetch(`http://127.0.0.1:${port}/healthz`);
+      expect(status).toBe(200);
+      longest = Math.max(longest, performance.now() - began);
+      await pause(20);
+    }
+    const { closed } = JSON.parse(await told);
+    expect([kind, closed > 0, longest < LONGEST_MS, process.memoryUsage().rss - idle < MOST_BYTES]).toEqual([
+      kind,
+      true,
+      true,
+      true,
+    ]);
+  }
+});
