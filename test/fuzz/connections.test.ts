@@ -4,17 +4,11 @@
  */
 import { connect } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { feedRoutes } from "../../src/http/feeds/feeds.ts";
-import { createAuthServer } from "../../src/oauth/auth-server.ts";
-import { IdSource } from "../../src/std/id.ts";
-import { pause } from "../../src/std/pause.ts";
 import { seeded } from "../support/random.ts";
-import { startToyApi, type ToyApi } from "../support/toy-api.ts";
-import { ToyFeed } from "../support/toy-feed.ts";
+import { API, AUTH, type NotingServers, startNotingServers } from "./noting-servers.ts";
 import { answersIn, type RawAnswer } from "./raw-answers.ts";
-import { type Dialect, type Sequence, sequenceOf } from "./raw-sequences.ts";
+import { type Sequence, sequenceOf } from "./raw-sequences.ts";
 
 const SEQUENCES = Number(process.env.PARBOOK_FUZZ_SEQUENCES ?? 3_000);
 const SEED = Number(process.env.PARBOOK_FUZZ_SEED ?? 1);
@@ -22,56 +16,11 @@ const AT_ONCE = 24;
 /** A server that has neither answered nor closed by then does neither. */
 const LIMIT_MS = 15_000;
 
-/** What was carried out, in its order. */
-const ran: string[] = [];
-
-let toy: ToyApi;
-let authUrl = "";
-const auth = createAuthServer({
-  authUrl: () => authUrl,
-  keys: { published: () => [] },
-  clients: {
-    authenticate: async (id) => {
-      ran.push(id);
-      return "client_authentication_failed";
-    },
-  },
-  tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-  ids: new IdSource(),
-  log: pino({ level: "silent" }),
-});
+let servers: NotingServers;
 beforeAll(async () => {
-  toy = await startToyApi((api) => {
-    feedRoutes(api, new ToyFeed().exchange);
-    const options = { config: { scope: "public" }, schema: { hide: true } } as const;
-    api.post("/ran", options, async ({ body }) => {
-      const { name } = body as { readonly name: string };
-      ran.push(name);
-      return { name };
-    });
-    api.get("/slow", options, async () => {
-      await pause(2);
-      return {};
-    });
-  });
-  authUrl = await auth.listen({ host: "127.0.0.1", port: 0 });
+  servers = await startNotingServers();
 });
-afterAll(() => Promise.all([toy.close(), auth.close()]));
-
-const API: Omit<Dialect, "tag"> = {
-  reads: ["/v2/toys", "/slow", "/nowhere"],
-  postPath: "/ran",
-  contentType: "application/json",
-  body: (name) => JSON.stringify({ name }),
-  feed: "/marketdata/BTCUSD",
-};
-const AUTH: Omit<Dialect, "tag"> = {
-  reads: ["/healthz", "/readyz", "/.well-known/oauth-authorization-server", "/nowhere"],
-  postPath: "/oauth2/token",
-  contentType: "application/x-www-form-urlencoded",
-  body: (name) => `grant_type=client_credentials&client_id=${name}&client_secret=x`,
-  feed: undefined,
-};
+afterAll(() => servers.close());
 
 /** What came of a sequence. */
 interface Outcome {
@@ -91,7 +40,7 @@ test(
         const isApi = seed % 3 > 0;
         const sequence = sequenceOf(seeded(seed), { ...(isApi ? API : AUTH), tag: String(seed) });
         last.set(String(seed), sequence.sound);
-        const outcome = await exchange(isApi ? toy.url : authUrl, sequence);
+        const outcome = await exchange(isApi ? servers.apiUrl : servers.authUrl, sequence);
         answers += outcome.answers;
         const kinds = sequence.elements.map(({ what }) => what).join(", ");
         for (const fault of outcome.faults) {
@@ -102,6 +51,7 @@ test(
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     expect([...faults.values()].join("\n\n")).toBe("");
+    const { ran } = servers;
     expect(ran.filter((name) => !mayRun(name, last))).toEqual([]);
     expect(new Set(ran).size).toBe(ran.length);
     // A run in which nothing is answered or carried out would prove little.

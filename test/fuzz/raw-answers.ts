@@ -29,7 +29,7 @@ export function answersIn(text: string): Read {
     );
     const id = headers.get("x-request-id");
     const closes = headers.get("connection")?.toLowerCase() === "close";
-    answers.push({ status, closes, id: id !== undefined && /^\d+[sh]\d+$/.test(id) ? id : undefined });
+    answers.push({ status, closes, id: id !== undefined && /^\d+[shb]\d+$/.test(id) ? id : undefined });
     if (status === 101) return { answers, fault: undefined };
     const length = headers.get("content-length");
     if (length === undefined) return { answers, fault: `an answer with ${status} does not say how long it is` };

@@ -36,7 +36,10 @@ export interface Sequence {
 const MOST_ELEMENTS = 7;
 const MOST_PACKETS = 6;
 
-/** Behind the tag, requests have the ids s0, s1, ... in the order in which they are sent, and hidden ones h0, h1, ... */
+/**
+ * Behind the tag, requests have the ids s0, s1, ... in the order in which they are sent, those that are hidden in a body h0, h1, ..., and those that stand behind one that ends the connection b0, b1, ...: a proxy may read these as the
+ * requests that they would be without the end.
+ */
 export function sequenceOf(random: Random, dialect: Dialect): Sequence {
   const elements: Element[] = [];
   const length = 1 + random(MOST_ELEMENTS);
@@ -87,14 +90,10 @@ const postLine = ({ postPath }: Dialect): string => `POST ${postPath} HTTP/1.1`;
 const typed = ({ contentType }: Dialect): string => `Content-Type: ${contentType}`;
 
 /** A request that would be carried out, were it taken for one. */
-function hidden(dialect: Dialect, at: number): string {
-  const body = dialect.body(`${dialect.tag}h${at}`);
-  const headers = [
-    "Host: fuzz",
-    `X-Request-Id: ${dialect.tag}h${at}`,
-    typed(dialect),
-    `Content-Length: ${body.length}`,
-  ];
+function hidden(dialect: Dialect, at: number, letter: "h" | "b" = "h"): string {
+  const name = `${dialect.tag}${letter}${at}`;
+  const body = dialect.body(name);
+  const headers = ["Host: fuzz", `X-Request-Id: ${name}`, typed(dialect), `Content-Length: ${body.length}`];
   return message(postLine(dialect), headers, body);
 }
 
@@ -169,16 +168,18 @@ const ENDING: Readonly<Record<string, Make>> = {
     return { bytes: message(line, [...usual(dialect, at), ...pick(random, OFFERS)], carrier), ends: true };
   },
   "a handshake": (random, dialect, at) => {
-    const body = random(2) === 0 ? [] : [`Content-Length: ${hidden(dialect, at).length}`];
+    const isBody = random(2) === 0;
+    const behind = hidden(dialect, at, isBody ? "h" : "b");
+    const body = isBody ? [`Content-Length: ${behind.length}`] : [];
     const line = `GET ${dialect.feed ?? "/nowhere"} HTTP/1.1`;
-    return { bytes: message(line, [...usual(dialect, at), ...HANDSHAKE, ...body], hidden(dialect, at)), ends: true };
+    return { bytes: message(line, [...usual(dialect, at), ...HANDSHAKE, ...body], behind), ends: true };
   },
   "too many headers": (random, dialect, at) => {
     const inside = hidden(dialect, at);
     const last = pick(random, [
       [`Content-Length: ${inside.length}`],
       ["Transfer-Encoding: chunked"],
-      OFFERS[1],
+      [...OFFERS[1], `Content-Length: ${inside.length}`],
       [...OFFERS[0], `Content-Length: ${inside.length}`],
     ]);
     return {
@@ -190,12 +191,12 @@ const ENDING: Readonly<Record<string, Make>> = {
     bytes: message(
       getLine(random, dialect),
       [...usual(dialect, at), `A: ${"a".repeat(66_000 + random(9_000))}`],
-      hidden(dialect, at),
+      hidden(dialect, at, "b"),
     ),
     ends: true,
   }),
   "another framing": (random, dialect, at) => {
-    const inside = hidden(dialect, at);
+    const inside = hidden(dialect, at, "b");
     const framing = pick(random, [
       ["Transfer-Encoding: gzip, chunked"],
       ["Transfer-Encoding: chunked, chunked"],
@@ -235,26 +236,34 @@ const ENDING: Readonly<Record<string, Make>> = {
       "PRI * HTTP/2.0",
       "\x16\x03\x01",
     ]);
-    return { bytes: message(line, usual(dialect, at), hidden(dialect, at)), ends: true };
+    return { bytes: message(line, usual(dialect, at), hidden(dialect, at, "b")), ends: true };
   },
   "no host": (_, dialect, at) => ({
-    bytes: message(postLine(dialect), [`X-Request-Id: ${dialect.tag}s${at}`, "Content-Length: 0"], hidden(dialect, at)),
+    bytes: message(
+      postLine(dialect),
+      [`X-Request-Id: ${dialect.tag}s${at}`, "Content-Length: 0"],
+      hidden(dialect, at, "b"),
+    ),
     ends: true,
   }),
   "an address that cannot be decoded": (random, dialect, at) => ({
-    bytes: message("GET /%zz HTTP/1.1", [...usual(dialect, at), ...pick(random, [[], OFFERS[1]])], hidden(dialect, at)),
+    bytes: message(
+      "GET /%zz HTTP/1.1",
+      [...usual(dialect, at), ...pick(random, [[], OFFERS[1]])],
+      hidden(dialect, at, "b"),
+    ),
     ends: true,
   }),
   "a method that takes the connection": (_, dialect, at) => ({
-    bytes: message("CONNECT fuzz:443 HTTP/1.1", usual(dialect, at), hidden(dialect, at)),
+    bytes: message("CONNECT fuzz:443 HTTP/1.1", usual(dialect, at), hidden(dialect, at, "b")),
     ends: true,
   }),
   "the last request": (random, dialect, at) => ({
-    bytes: message(getLine(random, dialect), [...usual(dialect, at), "Connection: close"], hidden(dialect, at)),
+    bytes: message(getLine(random, dialect), [...usual(dialect, at), "Connection: close"], hidden(dialect, at, "b")),
     ends: true,
   }),
   "a request of HTTP/1.0": (random, dialect, at) => ({
-    bytes: message(getLine(random, dialect).replace("1.1", "1.0"), usual(dialect, at), hidden(dialect, at)),
+    bytes: message(getLine(random, dialect).replace("1.1", "1.0"), usual(dialect, at), hidden(dialect, at, "b")),
     ends: true,
   }),
 };

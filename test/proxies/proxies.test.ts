@@ -1,0 +1,186 @@
+/**
+ * The proxies whose configurations are in ops/proxies, as Debian has them, in front of both servers: feeds work, the
+ * caller's address is the right one, and what is hidden from one of the two is carried out by neither.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { must } from "../../src/std/assert.ts";
+import { parseNetwork } from "../../src/std/network.ts";
+import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/noting-servers.ts";
+import { answersIn } from "../fuzz/raw-answers.ts";
+import { sequenceOf } from "../fuzz/raw-sequences.ts";
+import { FeedClient } from "../support/feed-client.ts";
+import { seeded } from "../support/random.ts";
+import { required } from "../support/required.ts";
+import { until } from "../support/until.ts";
+
+const SEQUENCES = Number(process.env.PARBOOK_FUZZ_SEQUENCES ?? 400);
+const SEED = Number(process.env.PARBOOK_FUZZ_SEED ?? 1);
+const AT_ONCE = 32;
+/** Some proxies wait for the rest of what cannot be read; nobody waits for them here. */
+const LIMIT_MS = 300;
+/** The proxy calls from 127.0.0.1, so that its callers can be told from it. */
+const CALLER = "127.0.0.2";
+const TRUSTED = [must(parseNetwork("127.0.0.1"), "a network")];
+
+interface Proxy {
+  readonly program: string;
+  readonly config: string;
+  readonly args: (config: string) => readonly string[];
+  /** What of the configuration is the operator's: where it listens, without certificates here. */
+  readonly adapt: (text: string, ports: { readonly api: number; readonly auth: number }) => string;
+}
+
+const PROXIES: Readonly<Record<string, Proxy>> = {
+  haproxy: {
+    program: "/usr/sbin/haproxy",
+    config: "haproxy.cfg",
+    args: (config) => ["-db", "-f", config],
+    adapt: (text, { api, auth }) =>
+      text.replace(/bind :443 ssl .*/, `bind 127.0.0.1:${api}`).replace(/bind :8443 ssl .*/, `bind 127.0.0.1:${auth}`),
+  },
+  nginx: {
+    program: "/usr/sbin/nginx",
+    config: "nginx.conf",
+    args: (config) => ["-p", join(config, ".."), "-c", config, "-e", "stderr", "-g", "daemon off; pid nginx.pid;"],
+    adapt: (text, { api, auth }) =>
+      text
+        .replace("listen 443 ssl", `listen 127.0.0.1:${api}`)
+        .replace("listen 8443 ssl", `listen 127.0.0.1:${auth}`)
+        .replace(/^ *ssl_certificate.*$/gm, "")
+        .replace("http {", "http {\naccess_log off;"),
+  },
+  caddy: {
+    program: "/usr/bin/caddy",
+    config: "Caddyfile",
+    args: (config) => ["run", "--adapter", "caddyfile", "--config", config],
+    adapt: (text, { api, auth }) =>
+      text
+        .replace("https://api.example {", `http://:${api} {\nbind 127.0.0.1`)
+        .replace("https://auth.example {", `http://:${auth} {\nbind 127.0.0.1`),
+  },
+};
+
+let servers: NotingServers | undefined;
+let child: ChildProcess | undefined;
+let directory = "";
+afterEach(async () => {
+  if (child?.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
+  child = undefined;
+  await servers?.close();
+  servers = undefined;
+  if (directory !== "") await rm(directory, { recursive: true, force: true });
+});
+
+for (const [name, proxy] of Object.entries(PROXIES)) {
+  test(
+    `behind ${name} nothing hides, addresses are right and feeds work`,
+    async (context) => {
+      required(context, existsSync(proxy.program) ? undefined : `${name} is not installed`);
+      const started = await startNotingServers(TRUSTED);
+      servers = started;
+      const front = await startProxy(proxy, started);
+
+      const reader = await new FeedClient(front.api, "/marketdata/BTCUSD").opened();
+      started.feed.knowBook("BTCUSD", { number: 7n, bids: [], asks: [] });
+      await until("the book has come", () => reader.messages.length === 1);
+      await reader.close();
+
+      const ask = (...headers: string[]) =>
+        send(front.api, [Buffer.from(["GET /address HTTP/1.1", "Host: a", ...headers, "", ""].join("\r\n"))]);
+      for (const said of [
+        [],
+        ["X-Forwarded-For: 203.0.113.9"],
+        new Array<string>(2).fill("X-Forwarded-For: 203.0.113.9"),
+      ]) {
+        expect(await ask("Connection: close", ...said), name).toContain(`{"ip":"${CALLER}"}`);
+      }
+      for (const headers of [new Array<string>(1_100).fill("M: b"), new Array<string>(120).fill("M: b")]) {
+        const told = await ask("Connection: close", "X-Forwarded-For: 203.0.113.9", ...headers);
+        // Some proxies have a bound of their own, or hand on one header for many.
+        expect(told.includes('{"ip"') ? told : `{"ip":"${CALLER}"}`, name).toContain(`{"ip":"${CALLER}"}`);
+      }
+
+      const answered = await sendSequences(front);
+      expect(answered.filter((id) => id.includes("h"))).toEqual([]);
+      expect(started.ran.filter((id) => id.includes("h"))).toEqual([]);
+      expect(new Set(started.ran).size).toBe(started.ran.length);
+      // What is sound gets through, or the run would prove little.
+      expect(started.ran.length).toBeGreaterThan(SEQUENCES / 20);
+    },
+    60_000 + 50 * SEQUENCES,
+  );
+}
+
+async function startProxy(
+  { program, config, args, adapt }: Proxy,
+  behind: NotingServers,
+): Promise<{ api: string; auth: string }> {
+  directory = await mkdtemp(join(tmpdir(), "parbook-proxy-"));
+  const [api, auth] = await Promise.all([freePort(), freePort()]);
+  const text = await readFile(new URL(`../../ops/proxies/${config}`, import.meta.url), "utf8");
+  const file = join(directory, config);
+  const backends = adapt(text, { api, auth })
+    .replaceAll("127.0.0.1:8080", new URL(behind.apiUrl).host)
+    .replaceAll("127.0.0.1:8081", new URL(behind.authUrl).host);
+  await writeFile(file, backends);
+  const env = { PATH: process.env.PATH, HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory };
+  const started = spawn(program, args(file), { env, stdio: ["ignore", "ignore", "pipe"] });
+  child = started;
+  let said = "";
+  started.stderr.setEncoding("utf8").on("data", (part: string) => {
+    said = (said + part).slice(-2_000);
+  });
+  const urls = { api: `http://127.0.0.1:${api}`, auth: `http://127.0.0.1:${auth}` };
+  await until("the proxy serves both", async () => {
+    if (started.exitCode !== null) throw new Error(`the proxy has ended: ${said}`);
+    const told = await Promise.all([fetch(`${urls.api}/slow`), fetch(`${urls.auth}/healthz`)]).catch(() => []);
+    return told.length === 2 && told.every(({ status }) => status === 200);
+  });
+  return urls;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** The ids of all answers. */
+async function sendSequences(front: { api: string; auth: string }): Promise<string[]> {
+  const ids: string[] = [];
+  let next = SEED;
+  const work = async (): Promise<void> => {
+    for (let seed = next++; seed < SEED + SEQUENCES; seed = next++) {
+      const isApi = seed % 3 > 0;
+      const { packets } = sequenceOf(seeded(seed), { ...(isApi ? API : AUTH), tag: String(seed) });
+      const { answers } = answersIn(await send(isApi ? front.api : front.auth, packets));
+      for (const { id } of answers) if (id !== undefined) ids.push(id);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return ids;
+}
+
+async function send(url: string, packets: readonly Buffer[]): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), localAddress: CALLER, noDelay: true });
+  let text = "";
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    text += part;
+  });
+  socket.on("error", () => undefined).setTimeout(LIMIT_MS, () => socket.destroy());
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  for (const packet of packets) if (socket.writable) socket.write(packet);
+  await closed;
+  return text;
+}
