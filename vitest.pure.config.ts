@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    // The tests of laws take their time beside others.
+    testTimeout: 120_000,
     include: [
       "src/{bootstrap,catalogue,config,limits,money,std}/**/*.test.ts",
       "src/conversions/{rules,settlement}.test.ts",

@@ -63,6 +63,16 @@ test("stops that a crash has left due go off before anything else, but not while
   expect(book.hasDue(NOW)).toBe(false);
 });
 
+test("a buy stop that a crash has left due goes off as well", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  book.restoreStop({ ...STOP, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("100") });
+  expect(book.hasDue(NOW)).toBe(true);
+  expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
+    { kind: "triggered", order: STOP.id },
+    { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+  ]);
+});
+
 test("on a halted market a stop that is due can still be cancelled", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop(STOP);

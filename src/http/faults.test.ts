@@ -2,14 +2,17 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
-import type { Queryable } from "../postgres/database.ts";
+import { OutcomeUnknown, type Queryable } from "../postgres/database.ts";
 import type { Api } from "./server.ts";
 
 let testing: TestDatabase;
 let toy: ToyApi;
 beforeAll(async () => {
   testing = await testDatabase();
-  toy = await startToyApi(readingRoutes);
+  toy = await startToyApi((api) => {
+    readingRoutes(api);
+    unknownOutcomes(api);
+  });
 });
 afterAll(async () => {
   await toy.close();
@@ -29,6 +32,30 @@ function readingRoutes(api: Api): void {
   });
   read("/v2/mistaken", (transaction) => transaction.rows("select 1 / 0"));
 }
+
+function unknownOutcomes(api: Api): void {
+  const route = { config: { scope: "public" as const }, schema: { hide: true } };
+  const fail = async () => {
+    throw new OutcomeUnknown("the connection broke behind the commit");
+  };
+  api.get("/v2/unknown", route, fail);
+  api.post("/v2/unknown", route, fail);
+  api.put("/v2/unknown", route, fail);
+  api.delete("/v2/unknown", route, fail);
+}
+
+const unavailable = (detail: string) =>
+  problem(503, "Service Unavailable", detail, { headers: { "retry-after": "1" } });
+
+test.each(["POST", "PUT", "DELETE"])(
+  "a %s whose commit may have been done says so, and a GET that nothing was read",
+  async (method) => {
+    expect(await ask(toy, "/v2/unknown", { method, token: null })).toEqual(
+      unavailable("it is not known whether this was done: look before you repeat it"),
+    );
+    expect(await ask(toy, "/v2/unknown")).toEqual(unavailable("the database cannot be reached"));
+  },
+);
 
 const TOOK_TOO_LONG = problem(503, "Service Unavailable", "the database took too long", {
   headers: { "retry-after": "1" },

@@ -22,7 +22,10 @@ async function start(trustedProxies: readonly string[] = []): Promise<{ pass: (s
     {
       limiter: new RateLimiter(SLOW, { now: () => now }),
       trustedProxies: trustedProxies.map((text) => parseNetwork(text) as Network),
-      verify: async (token) => (token.startsWith("good") ? { ...GRANT, clientId: token } : undefined),
+      verify: async (token) => {
+        if (token.startsWith("good")) return { ...GRANT, clientId: token };
+        return token === "misplaced good 1" ? { misplaced: { ...GRANT, clientId: "good 1" } } : undefined;
+      },
     },
   );
   return { pass: (seconds) => (now += seconds * 1_000) };
@@ -89,6 +92,12 @@ test("whoever has no good token is limited by address, and takes nothing from cl
   expect(await statuses(4, "/v2/toys", "bad")).toEqual([401, 401, 401, 401]);
   expect(await statuses(3, "/v2/toys", null)).toEqual([401, 401, 429]);
   expect(await statuses(1, "/open", null)).toEqual([429]);
+  expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
+});
+
+test("a token that was found and is sent from elsewhere takes nothing from its client", async () => {
+  await start();
+  expect(await statuses(7, "/v2/toys", "misplaced good 1")).toEqual([401, 401, 401, 401, 401, 401, 429]);
   expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
 });
 

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { readCheckpoint, type SignedCheckpoint, signCheckpoint } from "../../src/verify/checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { urlOf } from "../support/service.ts";
@@ -44,8 +45,17 @@ test("a checkpoint is contained in what follows, or both commands say what the b
 
   // As if the slot had been another one when its head was noted.
   const { booksId, at } = readCheckpoint(await readFile(file, "utf8")) as SignedCheckpoint;
+  const privateKey = createPrivateKey(await readFile(key));
   const heads = [{ slot: 1, n: 0n, hash: Buffer.alloc(32) }];
-  await writeFile(file, signCheckpoint({ booksId, at, heads }, createPrivateKey(await readFile(key))));
+  // One that was made later than now is not the one before, whatever its heads are.
+  const later = (at + 86_400_000) as Instant;
+  await writeFile(file, signCheckpoint({ booksId, at: later, heads }, privateKey));
+  expect(await parbook(settings, ...checkpoint)).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: `${file} was made later than now: at ${formatInstant(later)}\n`,
+  });
+  await writeFile(file, signCheckpoint({ booksId, at, heads }, privateKey));
   expect(await parbook(settings, ...checkpoint)).toEqual({
     exitCode: 1,
     stdout: "",

@@ -1,7 +1,7 @@
 /** Who may write a slot of the ledger, and what becomes of one who no longer may. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { USD } from "../../src/money/asset.ts";
-import type { Database } from "../../src/postgres/database.ts";
+import { Database } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -230,3 +230,16 @@ async function otherSessions({ owner }: TestDatabase): Promise<number> {
   );
   return rows.length;
 }
+
+test("a statement that fails leaves nothing behind on its connection, in a transaction or without", async () => {
+  const single = new Database({ connection: db.connection, maxConnections: 1, onIdleError: () => undefined });
+  const divide = "select 1 / 0";
+  try {
+    await expect(single.transaction((transaction) => transaction.rows(divide))).rejects.toThrow("division by zero");
+    expect(await single.rows("select 1 as one")).toEqual([{ one: 1 }]);
+    await expect(single.rows(divide)).rejects.toThrow("division by zero");
+    expect(await single.transaction((transaction) => transaction.rows("select 2 as two"))).toEqual([{ two: 2 }]);
+  } finally {
+    await single.close();
+  }
+});

@@ -48,6 +48,13 @@ test("what waits over a restart is triggered, expires and fills as if nothing ha
     "SUBMITTED",
     "OPEN",
   ]);
+  // On another market, one that is filled in part.
+  const [bch, bids] = [
+    await Desk.open(first, "BCHUSD", { ...money, BCH: "10" }),
+    await Desk.open(first, "BCHUSD", money),
+  ];
+  const part = await bch.place(limit("SELL", "3", "100"));
+  expect(tell(await bids.place(limit("BUY", "1", "100")))).toBe("FILLED 1 at 100");
   await first.stop();
   // What expired while nobody served is cancelled when the market is opened.
   await until("half of the time is over", () => Date.now() > whileDown - 7_000);
@@ -66,6 +73,9 @@ test("what waits over a restart is triggered, expires and fills as if nothing ha
   expect(tell(await buyer.place(limit("BUY", "1", "94")))).toBe("FILLED 1 at 94");
   expect(tell(await seller.told(buy.id))).toBe("SUBMITTED");
   expect(await seller.balance("LTC")).toBe("997/1");
+  // Of the one that was filled in part there is what was left.
+  expect(tell(await (await moved(bids, second)).place(limit("BUY", "5", "100")))).toBe("OPEN 2 at 100");
+  expect(tell(await (await moved(bch, second)).closed(part.id))).toBe("FILLED 3 at 100");
   await expectBooksBalance(first.db.owner);
   await expectOrdersAddUp(first.db.owner);
   expect((await verifyAll(first.db.database)).checks.flatMap(({ first: fault }) => fault ?? [])).toEqual([]);

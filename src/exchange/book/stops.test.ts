@@ -160,3 +160,23 @@ test("an order that executes nothing triggers nothing", () => {
     stops                                          | t1
   `);
 });
+
+test("with a stop due on each side the older one triggers first, whichever side it is on", () => {
+  expectPlay(`
+    s1  ann  sell  limit        5 @ 100            | s1 rests 5 @ 100
+    b1  dan  buy   limit        5 @ 99             | b1 rests 5 @ 99
+    t1  bob  buy   stop-market  $100     stop 100  | t1 waits
+    t2  cat  sell  stop-market  1        stop 100  | t2 waits
+    b2  eve  buy   limit        1 @ 100            | b2 buys 1 @ 100 of s1, b2 FILLED, t1 triggers, t1 buys 1 @ 100 of s1, t1 FILLED, t2 triggers, t2 sells 1 @ 99 to b1, t2 FILLED
+    t3  cat  sell  stop-market  1        stop 98   | t3 waits
+  `);
+  // The sell's own trade takes the last price away from the buy's stop.
+  expectPlay(`
+    s1  ann  sell  limit        5 @ 100            | s1 rests 5 @ 100
+    b1  dan  buy   limit        5 @ 99             | b1 rests 5 @ 99
+    t1  cat  sell  stop-market  1        stop 100  | t1 waits
+    t2  bob  buy   stop-market  $100     stop 100  | t2 waits
+    b2  eve  buy   limit        1 @ 100            | b2 buys 1 @ 100 of s1, b2 FILLED, t1 triggers, t1 sells 1 @ 99 to b1, t1 FILLED
+    stops                                          | t2
+  `);
+});
