@@ -208,6 +208,7 @@ test.each<[string, () => Forgery | Promise<Forgery>]>([
   ["another issuer", () => ({ payload: { iss: BASE_URL } })],
   ["no issuer", () => ({ payload: { iss: undefined } })],
   ["another audience", () => ({ payload: { aud: `${BASE_URL}/` } })],
+  ["the audience of the token endpoint", () => ({ payload: { aud: AUTH_URL } })],
   ["no audience", () => ({ payload: { aud: undefined } })],
   ["an end that has come", () => ({ payload: { exp: inSeconds(0) } })],
   ["no end", () => ({ payload: { exp: undefined } })],

@@ -3,8 +3,11 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readDueConversions } from "../../src/conversions/due-conversions.ts";
 import { readMarketQueues } from "../../src/exchange/market-queues.ts";
+import { readBacking } from "../../src/ledger/backing.ts";
 import { addBooks } from "../../src/metrics/books.ts";
 import type { DatabaseWatch, Seen } from "../../src/metrics/database-watch.ts";
+import { lookAt } from "../../src/metrics/look.ts";
+import type { Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 
 let db: TestDatabase;
@@ -69,6 +72,31 @@ test("conversions are due since their delay was over, and closed ones are not", 
   expect(count).toBe(2);
   expect(lagMs).toBeGreaterThanOrEqual(40_000);
   expect(lagMs).toBeLessThan(60_000);
+});
+
+test("the clock's skew is that of the database before this machine's", async () => {
+  const skew = async (aheadMs: number): Promise<number> => {
+    const clock = { now: () => (Date.now() + aheadMs) as Instant };
+    return (await lookAt(db.database, clock, 0)).clockSkewMs;
+  };
+  const [behind, ahead] = [await skew(-60_000), await skew(60_000)];
+  expect([behind, ahead].map((ms) => Math.round(ms / 30_000))).toEqual([2, -2]);
+});
+
+test("more burnt than was ever issued is no supply, and shows as a gap", async () => {
+  await db.owner.rows(
+    `insert into account (owner_id, asset, house, available, trading, pending, at, seq)
+     values (gen_random_uuid(), 'USDG', 'issuance', 5, 0, 0, now(), 1),
+            (gen_random_uuid(), 'PYUSD', 'issuance', -20.5, 0, 0, now(), 1),
+            (gen_random_uuid(), 'USD', 'reserve', 20.5, 0, 0, now(), 1)`,
+  );
+  const { reserve, supply, gap } = await readBacking(db.database);
+  expect([reserve, gap]).toEqual(["20.5", "5"]);
+  expect(supply).toEqual([
+    { asset: "PYUSD", amount: "20.5" },
+    { asset: "USDG", amount: "-5" },
+    { asset: "USDP", amount: "0" },
+  ]);
 });
 
 test("a market's lags are those of its oldest order and cancel that wait, and its holder is one whose lease lives", async () => {
