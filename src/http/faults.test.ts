@@ -36,7 +36,7 @@ function readingRoutes(api: Api): void {
 function unknownOutcomes(api: Api): void {
   const route = { config: { scope: "public" as const }, schema: { hide: true } };
   const fail = async () => {
-    throw new OutcomeUnknown("the connection broke behind the commit");
+    throw new OutcomeUnknown(new Error("the connection broke behind the commit"));
   };
   api.get("/v2/unknown", route, fail);
   api.post("/v2/unknown", route, fail);
