@@ -1,4 +1,6 @@
 /** Requests that offer another protocol, as bytes: none of them hides another one, and none ends the process. */
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
@@ -86,4 +88,20 @@ test("a handshake on a connection whose requests have been answered is accepted;
     const refused = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");
     expect(statusesIn(refused), framing).toEqual([400]);
   }
+});
+
+test("an offer that is passed over leaves its connection the time-outs that Node has set, and does not hold up the end", async () => {
+  const seen: [number | undefined, number][] = [];
+  toy.api.server.on("request", ({ socket }) => seen.push([socket.timeout, socket.listenerCount("timeout")]));
+  await sendRaw(toy.url, get("/v2/toys", "Connection: close"));
+  await sendRaw(toy.url, get("/v2/toys", ...WEBSOCKET));
+  expect(seen).toEqual([
+    [60_000, 1],
+    [60_000, 1],
+  ]);
+  const { hostname, port } = new URL(toy.url);
+  const half = connect(Number(port), hostname).on("error", () => undefined);
+  half.write(get("/v2/toys", ...WEBSOCKET));
+  await once(half, "data");
+  await Promise.all([once(half, "close"), toy.close()]);
 });
