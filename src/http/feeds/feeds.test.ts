@@ -217,6 +217,24 @@ test("one address has a quarter of the readers", async () => {
   await open("203.0.113.9");
 });
 
+test("an address whose reader has flooded a feed gets no new ones for a while, and others do", async () => {
+  feed = new ToyFeed();
+  const trustedProxies = [parseNetwork("127.0.0.1") as Network];
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { mostHeard: 3 }), { trustedProxies });
+  const from = (address: string) => ({ "x-forwarded-for": address });
+  const flooding = await new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from("203.0.113.9") }).opened();
+  for (let i = 0; i < 4; i += 1) flooding.webSocket.pong();
+  await flooding.closed;
+  const refused = () => handshake("/marketdata/BTCUSD", from("203.0.113.9"));
+  await until("its address is shut out", async () => (await refused()).status === 429);
+  expect(await refused()).toEqual(
+    problem(429, "Too Many Requests", "a reader at this address has flooded a feed", {
+      headers: { "retry-after": "30" },
+    }),
+  );
+  await new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from("203.0.113.10") }).opened();
+});
+
 test("what a reader says is ignored; one that talks much, or long, is sent away", async () => {
   await start({ mostHeard: 3 });
   const [quiet, chatty, long] = await Promise.all(

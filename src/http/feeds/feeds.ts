@@ -12,7 +12,7 @@ import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from
 import { isLoopback, neighbourhood } from "../../limits/address.ts";
 import type { RateClass } from "../../limits/rates.ts";
 import type { Api } from "../api.ts";
-import { unavailable } from "../problems.ts";
+import { Problem, unavailable } from "../problems.ts";
 import { MarketParam, marketInPath } from "../routes/market-in-path.ts";
 import { Channel } from "./channel.ts";
 import { executionMessage, snapshotMessage, updateMessages } from "./messages.ts";
@@ -43,6 +43,8 @@ const BOUNDS: FeedBounds = {
 };
 const SHARE = 4;
 const LOOK_AT_UNSENT_MS = 1_000;
+const SHUT_OUT_SECONDS = 30;
+const LATER = { "retry-after": String(SHUT_OUT_SECONDS) };
 /** Closing waits no longer for readers that do not answer. */
 const LAST_WORDS_MS = 1_000;
 
@@ -108,6 +110,8 @@ class Readers {
   readonly #onBug: (error: unknown) => void;
   readonly #all = new Set<Reader>();
   readonly #ofAddress = new Map<string, number>();
+  /** Addresses of readers that were sent away because they talked: to come back at once costs more than what they said. */
+  readonly #shutOut = new Set<string>();
   readonly #timers: readonly NodeJS.Timeout[];
   #isLeaving = false;
 
@@ -132,6 +136,8 @@ class Readers {
     if (this.#all.size >= mostReaders) throw unavailable("as many read the feeds as can");
     if ((this.#ofAddress.get(key) ?? 0) >= mostOfOne)
       throw unavailable("as many read the feeds from this address as can");
+    if (this.#shutOut.has(key))
+      throw new Problem(429, "a reader at this address has flooded a feed", { headers: LATER });
     upgrades.accept(request, reply, (webSocket, socket) => {
       const reader = new Reader(webSocket, socket, this.#bounds, this.#onBug);
       // A handshake that was under way when the others were sent away.
@@ -142,6 +148,7 @@ class Readers {
       void reader.gone.then(() => {
         this.#all.delete(reader);
         this.#count(key, -1);
+        if (reader.left === "talks" && !isLoopback(request.ip)) this.#shutOutForAWhile(key);
         this.#log({ kind: "reader_gone", sentAway: reader.left });
       });
       join(reader);
@@ -159,6 +166,11 @@ class Readers {
     }, LAST_WORDS_MS);
     await Promise.all(leaving.map(({ gone }) => gone));
     clearTimeout(timer);
+  }
+
+  #shutOutForAWhile(key: string): void {
+    this.#shutOut.add(key);
+    setTimeout(() => this.#shutOut.delete(key), SHUT_OUT_SECONDS * 1_000).unref();
   }
 
   #count(key: string, change: 1 | -1): void {
