@@ -31,6 +31,7 @@ import { pendingMigrations } from "./postgres/migrations.ts";
 import { addResources, type Domain } from "./resources.ts";
 import { serveMetrics } from "./serve-metrics.ts";
 import { isWithin, type Network } from "./std/network.ts";
+import { pause } from "./std/pause.ts";
 import type { ReadinessChecks } from "./std/readiness.ts";
 import { followTls, readTls, refusePlainHttp, type Tls } from "./tls.ts";
 import { createTransfers } from "./transfers/transfers.ts";
@@ -99,6 +100,7 @@ async function start(
   const { certificate, inUse } = certificateOf(doors.tls);
   const served = metrics && (await serveMetrics(metrics, { config, core, engines, certificate }));
   if (served !== undefined) closing.unshift(() => served.close());
+  await untilClockIsRight(core);
   const bootstrap = await bootstrapFrom(config, core);
   if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
   if (config.roles.has("worker")) {
@@ -152,6 +154,11 @@ async function start(
   const ready = await announce(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
   return { ...addresses, ...parts, bootstrap, core, metricsUrl: served?.url, stop: () => closeAll(closing) };
+}
+
+/** What a start does to the books is decided like everything else. The lane has logged by how much the clock is wrong. */
+async function untilClockIsRight({ lane }: Core): Promise<void> {
+  while (lane.report().clockFault !== undefined) await pause(200);
 }
 
 /** The certificate in use, which is renewed while we serve. */
@@ -260,8 +267,9 @@ async function buildApi(
   return api;
 }
 
-function readinessOf({ database }: Core): ReadinessChecks {
+function readinessOf({ database, lane }: Core): ReadinessChecks {
   return {
+    clock: async () => lane.report().clockFault ?? true,
     database: async () => (await database.rows("select 1")).length === 1,
     migrations: async () => (await pendingMigrations(database)).length === 0,
   };

@@ -56,8 +56,8 @@ export interface LaneReport {
   readonly flights: number;
   /** The database did not answer when it was last asked. */
   readonly away: boolean;
-  /** By how much the clock is ahead, beyond what is allowed; behind: below zero. Nothing is decided unless it is 0. */
-  readonly clockWrongByMs: number;
+  /** Why the clock is too wrong for anything to be decided. */
+  readonly clockFault: string | undefined;
 }
 
 export type LaneState = "closed" | "running" | "locking" | "recovering";

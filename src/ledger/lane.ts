@@ -125,7 +125,7 @@ export class Lane {
   report(): LaneReport {
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#inside.size];
     const underWay = { flights: this.#flights.length, toLock: this.#toLock.length };
-    return { state, slot, depth, ...underWay, away: this.#away, clockWrongByMs: this.#clock.wrongByMs };
+    return { state, slot, depth, ...underWay, away: this.#away, clockFault: this.#clock.fault };
   }
 
   /**

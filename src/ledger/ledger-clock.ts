@@ -40,7 +40,12 @@ export class LedgerClock implements Clock {
     return this.#wrongByAt(now) === 0 ? now : this.#expected();
   }
 
-  /** By how much the time of day is ahead (behind: below zero); 0 while it is within the tolerance as far as known. */
+  /** By how much the time of day is ahead of the database's as it was measured; behind: below zero. 0: not measured. */
+  get aheadMs(): number {
+    return Number.isFinite(this.#least) ? this.#system.now() - this.#expected() : 0;
+  }
+
+  /** The same, but 0 while it is within the tolerance as far as known. */
   get wrongByMs(): number {
     return this.#wrongByAt(this.#system.now());
   }

@@ -15,7 +15,7 @@ export function addBooks(registry: Registry, watch: DatabaseWatch): void {
   );
   plain(
     "parbook_database_clock_skew_seconds",
-    "The database's clock minus this machine's. Past a few seconds: correct the one that is wrong.",
+    "The database's clock minus this machine's. Past PARBOOK_CLOCK_TOLERANCE_MS the node decides nothing: correct the one that is wrong.",
     (seen) => seen.clockSkewMs / 1_000,
   );
   plain(

@@ -90,6 +90,11 @@ export class LedgerMetrics {
     plain("parbook_lane_database_away", "1: the lane got no answer from the database when it last asked.", () =>
       lane.report().away ? 1 : 0,
     );
+    plain(
+      "parbook_lane_clock_wrong",
+      "1: the clock of this node is too far from the database's, and nothing is decided until they agree.",
+      () => (lane.report().clockFault === undefined ? 0 : 1),
+    );
     gauge(
       registry,
       {

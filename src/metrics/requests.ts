@@ -19,6 +19,7 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DEL
 const REASONS: readonly (readonly [said: RegExp, reason: string])[] = [
   [/shutting down/, "closing"],
   [/to be read/, "unread"],
+  [/the clock of this node/, "clock"],
   [/database/, "database"],
   [/waiting|as many/, "full"],
   [/in time/, "late"],
@@ -49,7 +50,7 @@ export class RequestMetrics {
     });
     this.#unavailable = new Counter({
       name: "parbook_http_unavailable_total",
-      help: "Requests answered with 503, by reason. full: more comes in than is done; unread: callers do not read their answers; database: it is away or slow; late: 10 s were not enough.",
+      help: "Requests answered with 503, by reason. full: more comes in than is done; unread: callers do not read their answers; database: it is away or slow; clock: it is wrong; late: 10 s were not enough.",
       labelNames: ["reason"],
       registers,
     });

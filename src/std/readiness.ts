@@ -1,26 +1,29 @@
 /** Whether what serving needs is there: what `/readyz` asks for on both addresses. */
 
-/** Each answers whether something that serving needs is there, under the name that the refusal tells. */
-export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean>>>;
+/** Each answers whether something that serving needs is there, under the name that the refusal tells; or why it is not. */
+export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean | string>>>;
 
 /** What has not said by then that it is there counts as missing: who balances load waits no longer than a few seconds. */
 const PATIENCE_MS = 2_000;
 
 /**
- * Answers the names of the checks that do not hold. There is one look at a time, and whoever asks meanwhile hears what it
+ * Answers the names of the checks that do not hold, with the reason where there is one. There is one look at a time, and whoever asks meanwhile hears what it
  * finds: those who watch over the service are never limited, and a flood of them costs no more than one.
  */
 export function watchReadiness(checks: ReadinessChecks, patienceMs = PATIENCE_MS): () => Promise<readonly string[]> {
   const watched = Object.entries(checks).map(([name, check]) => ({ name, holds: watch(check, patienceMs) }));
   return async () => {
     const answers = await Promise.all(watched.map(({ holds }) => holds()));
-    return watched.filter((_, at) => answers[at] !== true).map(({ name }) => name);
+    return watched.flatMap(({ name }, at) => {
+      const answer = answers[at];
+      return answer === true ? [] : typeof answer === "string" ? `${name} (${answer})` : name;
+    });
   };
 }
 
 /** A check that throws does not hold, and while one is under way no other is begun, however long it takes. */
-function watch(check: () => Promise<boolean>, patienceMs: number): () => Promise<boolean> {
-  let look: Promise<boolean> | undefined;
+function watch(check: () => Promise<boolean | string>, patienceMs: number): () => Promise<boolean | string> {
+  let look: Promise<boolean | string> | undefined;
   return () => {
     look ??= check()
       .catch(() => false)
@@ -31,7 +34,7 @@ function watch(check: () => Promise<boolean>, patienceMs: number): () => Promise
   };
 }
 
-function inTime(answer: Promise<boolean>, patienceMs: number): Promise<boolean> {
+function inTime(answer: Promise<boolean | string>, patienceMs: number): Promise<boolean | string> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), patienceMs);
     void answer.then((holds) => {

@@ -4,11 +4,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readDueConversions } from "../../src/conversions/due-conversions.ts";
 import { readMarketQueues } from "../../src/exchange/market-queues.ts";
 import { readBacking } from "../../src/ledger/backing.ts";
+import { readDatabaseTime } from "../../src/ledger/lane-connection.ts";
 import { addBooks } from "../../src/metrics/books.ts";
 import type { DatabaseWatch, Seen } from "../../src/metrics/database-watch.ts";
 import { lookAt } from "../../src/metrics/look.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { ledgerClock } from "../support/movements.ts";
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -76,7 +78,8 @@ test("conversions are due since their delay was over, and closed ones are not", 
 
 test("the clock's skew is that of the database before this machine's", async () => {
   const skew = async (aheadMs: number): Promise<number> => {
-    const clock = { now: () => (Date.now() + aheadMs) as Instant };
+    const clock = ledgerClock({ clock: { now: () => (Date.now() + aheadMs) as Instant } });
+    await clock.measure(() => readDatabaseTime(db.database));
     return (await lookAt(db.database, clock, 0)).clockSkewMs;
   };
   const [behind, ahead] = [await skew(-60_000), await skew(60_000)];

@@ -127,6 +127,7 @@ test("tells of requests, batches, tokens, refusals, markets and the books", asyn
   expect(value("lane_batch_commands_sum")).toBeGreaterThanOrEqual(value("lane_commit_seconds_count") ?? 0);
   expect(value("rate_limited_total", { rate: "order_book", caller: "address" })).toBe(1);
   expect(Math.abs(value("database_clock_skew_seconds") ?? 9)).toBeLessThan(1);
+  expect(value("lane_clock_wrong")).toBe(0);
   await expectBooksBalance(service.db.owner);
 });
 

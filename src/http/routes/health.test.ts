@@ -24,10 +24,13 @@ test("readiness names every check that does not hold, one that throws included",
       },
       lane: async () => true,
       migrations: async () => false,
+      clock: async () => "it is an hour ahead",
     }),
   );
   expect(await ask(toy, "/readyz", { token: null })).toEqual(
-    problem(503, "Service Unavailable", "not ready: database, migrations", { headers: { "retry-after": "1" } }),
+    problem(503, "Service Unavailable", "not ready: database, migrations, clock (it is an hour ahead)", {
+      headers: { "retry-after": "1" },
+    }),
   );
   expect((await ask(toy, "/healthz")).status).toBe(200);
 });
