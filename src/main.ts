@@ -35,6 +35,7 @@ import { pause } from "./std/pause.ts";
 import type { ReadinessChecks } from "./std/readiness.ts";
 import { followTls, readTls, refusePlainHttp, type Tls } from "./tls.ts";
 import { createTransfers } from "./transfers/transfers.ts";
+import { noteTimesAhead } from "./verify/times-ahead.ts";
 
 export interface Service extends Domain {
   readonly baseUrl: string;
@@ -101,6 +102,7 @@ async function start(
   const served = metrics && (await serveMetrics(metrics, { config, core, engines, certificate }));
   if (served !== undefined) closing.unshift(() => served.close());
   await untilClockIsRight(core);
+  void warnOfTimesAhead(core);
   const bootstrap = await bootstrapFrom(config, core);
   if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
   if (config.roles.has("worker")) {
@@ -159,6 +161,15 @@ async function start(
 /** What a start does to the books is decided like everything else. The lane has logged by how much the clock is wrong. */
 async function untilClockIsRight({ lane }: Core): Promise<void> {
   while (lane.report().clockFault !== undefined) await pause(200);
+}
+
+/** It reads all accounts, so nobody waits for it. */
+async function warnOfTimesAhead({ database, log }: Core): Promise<void> {
+  try {
+    for (const note of await noteTimesAhead(database)) log.warn(note);
+  } catch (error) {
+    log.info({ error }, "whether there are times in the future was not looked for; parbook verify does");
+  }
 }
 
 /** The certificate in use, which is renewed while we serve. */

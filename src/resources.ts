@@ -33,12 +33,14 @@ export function addResources(
   { transfers, conversions, exchange }: Domain,
   onFeed?: (event: FeedEvent) => void,
 ): void {
-  const { database, profiles, catalogue } = core;
+  const { database, profiles, catalogue, clock } = core;
   profileRoutes(api, profiles, transfers);
   balanceRoutes(api, {
     profiles,
     catalogue,
-    readBalances: (profileId, assets, at) => readBalances(database, profileId, assets, at),
+    // From now on nothing is different yet, also for an account whose last posting is of a time that has not come.
+    readBalances: (profileId, assets, at) =>
+      readBalances(database, profileId, assets, at !== undefined && at < clock.now() ? at : undefined),
   });
   transferRoutes(api, transfers, profiles);
   conversionRoutes(api, conversions, profiles);

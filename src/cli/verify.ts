@@ -79,7 +79,8 @@ function answerOf(report: VerifyReport, noted: Noted | undefined): Answer {
 
 export function reportLines(report: VerifyReport, against: string): string[] {
   const verdict = report.sound ? "Everything is sound." : "Something is off.";
-  return [...formatReport(report.checks), "", against, verdict];
+  const notes = report.notes.map((note) => `Note: ${note}.`);
+  return [...formatReport(report.checks), "", ...notes, against, verdict];
 }
 
 function comparedWith(noted: Noted | undefined): string {
@@ -94,9 +95,10 @@ function checkpointRecord({ checkpoint: { at, keyId }, signatureChecked }: Noted
   return { at: formatInstant(at), key_id: keyId, signature_checked: signatureChecked };
 }
 
-export function reportRecord({ sound, hadCheckpoint, checks, heads }: VerifyReport) {
+export function reportRecord({ sound, hadCheckpoint, checks, heads, notes }: VerifyReport) {
   return {
     sound,
+    notes,
     had_checkpoint: hadCheckpoint,
     checks: checks.map(({ check, examined, broken, first }) => ({
       check,

@@ -152,7 +152,7 @@ function updateProfile(
         ...profile,
         nickname: nickname ?? profile.nickname,
         description: description ?? profile.description,
-        updatedAt: now,
+        updatedAt: Math.max(now, profile.updatedAt) as Instant,
       };
       return accept(changed, { states: [change(profileTable, changed)] });
     },

@@ -12,7 +12,8 @@
  *   stopped      the round that was under way is done, and the lease is let go of.
  *
  *   standing_by -> opening -> serving -> failing -> opening
- *   opening, serving, failing -> standing_by (the lease, or the fence, is somebody else's), and from all to stopped
+ *   opening, serving, failing -> standing_by (the lease, or the fence, is somebody else's, or our clock is wrong), and from
+ *   all to stopped
  *
  * A lease alone keeps nobody out: a process that was paused past its end still believes that it has it. What keeps it
  * out is the head, which every command of the market numbers on and which a successor has numbered on first.
@@ -59,10 +60,15 @@ export interface RoundUnderWay {
 /** Carries out the work, and answers as it does. */
 export type AroundRound = <Result>(round: RoundUnderWay, work: () => Promise<Result>) => Promise<Result>;
 
+/** While it has a fault nothing can be committed here, and another process may have the market. */
+export interface EngineClock extends Clock {
+  readonly fault?: string | undefined;
+}
+
 export interface EngineParts {
   readonly database: Database;
   readonly lane: Pick<Lane, "execute">;
-  readonly clock: Clock;
+  readonly clock: EngineClock;
   /** Names this process among all that share the database. */
   readonly holder: string;
   readonly leaseMs: number;
@@ -140,7 +146,8 @@ export class Engine {
   }
 
   async #tryForLease(): Promise<void> {
-    const { database, holder, leaseMs } = this.#parts;
+    const { database, holder, leaseMs, clock } = this.#parts;
+    if (clock.fault !== undefined) return;
     try {
       this.#lease = await takeLease(database, `market/${this.#market.code}`, holder, leaseMs);
     } catch (error) {
@@ -169,7 +176,7 @@ export class Engine {
   }
 
   get #leads(): boolean {
-    return this.#lease !== undefined && !this.#stopping;
+    return this.#lease !== undefined && !this.#stopping && this.#parts.clock.fault === undefined;
   }
 
   async #open(lease: Lease): Promise<void> {

@@ -10,8 +10,15 @@ import type { MarketCode } from "../catalogue/market.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import { Bell } from "../std/bell.ts";
-import type { Clock, Instant } from "../std/clock.ts";
-import { type AroundRound, type CommittedRound, Engine, type EngineEvent, type EngineState } from "./engine.ts";
+import type { Instant } from "../std/clock.ts";
+import {
+  type AroundRound,
+  type CommittedRound,
+  Engine,
+  type EngineClock,
+  type EngineEvent,
+  type EngineState,
+} from "./engine.ts";
 import { findOldestWork } from "./orders-queue.ts";
 
 export type { AroundRound, CommittedRound, EngineEvent, EngineState, RoundUnderWay } from "./engine.ts";
@@ -41,7 +48,7 @@ export interface EngineReport {
 export interface EnginesOptions {
   readonly database: Database;
   readonly lane: Pick<Lane, "execute">;
-  readonly clock: Clock;
+  readonly clock: EngineClock;
   readonly catalogue: Pick<Catalogue, "listMarkets">;
   /** Names this process among all that share the database; the same again after a restart on the same data. */
   readonly holder: string;

@@ -79,13 +79,16 @@ class Settling {
   readonly #executions: Execution[] = [];
   readonly #journals: Journal[] = [];
   readonly #head: Mutable<MarketHead>;
-  /** The round's time, then that of its last match, which may be a little ahead. An engine's time never steps back. */
+  /**
+   * The round's time, then that of its last match. Matches never step back, so those of a market that is ahead have its
+   * last one's time; what else becomes of orders is of the present.
+   */
   #at: Instant;
 
   constructor(market: Market, { head, orders, recipients }: RoundRows, now: Instant) {
     this.#market = market;
     this.#head = { ...head };
-    this.#at = Math.max(now, executedAtOf(head.lastExecutionId)) as Instant;
+    this.#at = now;
     this.#orders = orders;
     this.#recipients = new Map(recipients);
   }

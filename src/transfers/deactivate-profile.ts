@@ -2,6 +2,7 @@
  * Taking a profile out of use. It must be empty but for dust, which an internal transfer brings to the DEFAULT profile;
  * nothing may be about to be paid into it. Done again it changes nothing and answers the profile as it is.
  */
+
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import {
@@ -21,6 +22,7 @@ import { type Amount, unitOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import { decideTransfer } from "./rules.ts";
 
@@ -57,7 +59,8 @@ export async function deactivation(
       const refusal = whyNot(profile, held);
       if (refusal !== undefined) return refuse(refusal);
 
-      const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt: now };
+      const updatedAt = Math.max(now, profile.updatedAt) as Instant;
+      const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt };
       const journals: Journal[] = [];
       const records: RecordAddition[] = [];
       for (const { asset, account } of held) {

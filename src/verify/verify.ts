@@ -40,6 +40,7 @@ import { goneCheck, statesExamination } from "../ledger/verify-states.ts";
 import type { Database } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
 import { transferCheck } from "../transfers/verify-transfers.ts";
+import { noteTimesAhead } from "./times-ahead.ts";
 import { awaitedExamination } from "./verify-awaited.ts";
 import { claimsExamination } from "./verify-claims.ts";
 
@@ -50,6 +51,8 @@ export interface VerifyReport {
   /** Whether there was a checkpoint: without one, a chain that was made again as a whole looks sound. */
   readonly hadCheckpoint: boolean;
   readonly sound: boolean;
+  /** What an operator should know, though nothing is broken. */
+  readonly notes: readonly string[];
 }
 
 export interface VerifyOptions {
@@ -69,7 +72,8 @@ export async function verifyAll(database: Database, options: VerifyOptions = {})
   const heads = await readHeads(database);
   const checks = await examine(database, examinations(options.checkpoint), options.watcher);
   const sound = checks.every(({ broken }) => broken === 0);
-  return { checks, heads, hadCheckpoint: options.checkpoint !== undefined, sound };
+  const notes = await noteTimesAhead(database);
+  return { checks, heads, hadCheckpoint: options.checkpoint !== undefined, sound, notes };
 }
 
 function examinations(checkpoint: readonly ChainHead[] | undefined): Examination[] {
