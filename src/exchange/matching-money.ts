@@ -1,6 +1,7 @@
 /**
- * What a match moves (behaviour.md, section 8, Money). The buyer's hold pays for everything: the seller's proceeds, and
- * the commission when the buyer is the taker. The maker's rebate is paid out of the taker's commission.
+ * What a match moves (docs/contract/orders.md#holds-and-settlement). The buyer's hold pays for everything: the
+ * seller's proceeds, and the commission when the buyer is the taker. The maker's rebate is paid out of the taker's
+ * commission.
  *
  * Rates have at most 4 decimals and a market's two precisions at most 14 together, so that gross, commission, rebate
  * and every share of a hold are exact at the ledger's 18 decimals.

@@ -1,6 +1,7 @@
 /**
- * What a round of the book comes to: its effects turned into order rows, executions and journals (behaviour.md, section
- * 8, Money). Pure: the rows as they stand and the time come in, the rows as they are to be go out.
+ * What a round of the book comes to: its effects turned into order rows, executions and journals
+ * (docs/contract/orders.md#holds-and-settlement). Pure: the rows as they stand and the time come in, the rows as they
+ * are to be go out.
  *
  * Every match has one journal, `order_filled`: both sides of the trade, commission, rebate, and what a limit buy was
  * spared. Every order that closes with a hold has one more, `order_released`, whose id is the odd one beside its own.

@@ -5,7 +5,7 @@ import { type Misfit, misfitsOf, type OrderDraft, TIMES_IN_FORCE, timeInForceOf 
 const LIMIT: OrderDraft = { side: "BUY", type: "LIMIT", baseAmount: "1", price: "2" };
 const MARKET: OrderDraft = { side: "BUY", type: "MARKET", quoteAmount: "1" };
 
-/** interface.md, "Time in force validity per order type": the first is the default. */
+/** docs/contract/orders.md#time-in-force: the first is the default. */
 const TABLE = `
   MARKET           IOC
   LIMIT            GTC IOC GTT FOK

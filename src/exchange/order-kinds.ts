@@ -1,6 +1,6 @@
 /**
- * Which fields each kind of order has, and how long it may be in force (interface.md, "Time in force validity per order
- * type"; behaviour.md, section 8). This is the shape of an order: it needs neither a market nor a clock.
+ * Which fields each kind of order has, and how long it may be in force (docs/contract/orders.md#placing-an-order,
+ * #time-in-force). This is the shape of an order: it needs neither a market nor a clock.
  */
 import type { OrderSide, OrderTimeInForce, OrderType } from "./order.ts";
 

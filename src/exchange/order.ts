@@ -38,7 +38,7 @@ export const ORDER_TYPES = ["LIMIT", "MARKET", "POST_ONLY_LIMIT", "STOP_MARKET",
 export type OrderType = (typeof ORDER_TYPES)[number];
 export type OrderTimeInForce = "GTC" | "FOK" | "IOC" | "GTT";
 
-/** Why a stored order is REJECTED (behaviour.md, section 8). */
+/** Why a stored order is REJECTED (docs/contract/orders.md#stored-rejections). */
 export type OrderRejectReason =
   | "identity_pair"
   | "gtt_too_soon"

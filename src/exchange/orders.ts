@@ -38,9 +38,9 @@ interface Parts {
   readonly fees: Pick<Fees, "ratesOf">;
 }
 
-/** How long the ref_id of a closed order stays taken (interface.md, "Limits"). */
+/** How long the ref_id of a closed order stays taken (docs/contract/requests.md#replay-protection, rule 3). */
 const REF_ID_KEPT_MS = 24 * 60 * 60 * 1_000;
-/** Decimals of an average price, unless the market's prices have more (behaviour.md, section 8). */
+/** Decimals of an average price, unless the market's prices have more (docs/contract/orders.md#order-records). */
 const AVERAGE_DECIMALS = 8;
 
 /** Holds the funds and stores the order; what is answered is durable. */

@@ -1,7 +1,7 @@
 /**
  * Rules of placing an order. Refusals in the order in which the caller hears them: who, then the market, the price and
  * the amounts that it takes, whether it is open, how much that is worth, the two reasons for which an order is stored as
- * REJECTED, and funds (behaviour.md, section 3).
+ * REJECTED, and funds (docs/contract/requests.md#order-of-checks, rule 3).
  */
 import type { Rates } from "../catalogue/fee-tiers.ts";
 import type { Market, MarketCode } from "../catalogue/market.ts";
@@ -128,7 +128,7 @@ export interface Venue {
 /** What an order trades and for how much, once it is known that its market takes that. */
 type Terms = Pick<Order, "baseAmount" | "quoteAmount" | "price" | "stopPrice">;
 
-/** An order that expires earlier than this after its placement is REJECTED (interface.md, "Errors"). */
+/** A GTT order that does not expire later than this is REJECTED (docs/contract/orders.md#stored-rejections, rule 2). */
 const SHORTEST_LIFE_MS = 10_000;
 
 export function decideOrder(

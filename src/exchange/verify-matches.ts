@@ -1,7 +1,8 @@
 /**
- * Matches: the journal of each moved to profiles what its two executions and their orders ask for (behaviour.md,
- * section 8, Money). Executions and journal are in one batch; of orders only what never changes is looked at. What is
- * asked for is computed in SQL: exact, and a second witness beside the engine's own arithmetic.
+ * Matches: the journal of each moved to profiles what its two executions and their orders ask for
+ * (docs/contract/orders.md#holds-and-settlement). Executions and journal are in one batch; of orders only what never
+ * changes is looked at. What is asked for is computed in SQL: exact, and a second witness beside the engine's own
+ * arithmetic.
  */
 import type { SqlRecord } from "../ledger/rows.ts";
 import type { Tally } from "../ledger/verify.ts";

@@ -1,6 +1,7 @@
 /**
  * Who may call. Every route says in its `config` which scope it asks for, or that it is public; a route that says
- * neither does not start. The token is looked at before anything else of the request is read (behaviour.md, section 3).
+ * neither does not start. The token is looked at before anything else of the request is read
+ * (docs/contract/requests.md#order-of-checks).
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import type { Refusal } from "../audit/refusal.ts";

@@ -7,8 +7,8 @@
 export const PROBLEM_JSON = "application/problem+json";
 
 /**
- * All kinds of problems (behaviour.md, section 3). A number is a status whose meaning is HTTP's own (`about:blank`);
- * a word is the slug of a problem with a page of its own.
+ * All kinds of problems (docs/contract/requests.md#errors). A number is a status whose meaning is HTTP's own
+ * (`about:blank`); a word is the slug of a problem with a page of its own.
  */
 export const PROBLEM_KINDS = {
   400: { status: 400, title: "Bad Request" },

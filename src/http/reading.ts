@@ -87,7 +87,7 @@ export function optionalFields({ properties = {}, required = [] }: ObjectSchema)
   return Object.keys(properties).filter((field) => !required.includes(field));
 }
 
-/** Takes null in an optional field for its absence (behaviour.md, section 3). Changes the body itself. */
+/** Drops null in optional fields (docs/contract/requests.md#bodies-and-parameters, rule 3). Changes the body itself. */
 export function dropNulls(body: Record<string, unknown>, optional: readonly string[]): void {
   for (const field of optional) if (body[field] === null) delete body[field];
 }

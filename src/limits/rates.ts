@@ -1,4 +1,4 @@
-/** What is limited, and to how many requests a second as an average over five minutes (behaviour.md, section 12). */
+/** What is limited, to how many requests a second, averaged over five minutes (docs/contract/requests.md#limits). */
 
 export const RATE_CLASSES = ["token", "order_book", "recent_executions", "rest"] as const;
 

@@ -15,12 +15,12 @@ const UNITS = Array.from({ length: SCALE + 1 }, (_, decimals) => (10n ** BigInt(
 const ONE = unitOf(0);
 
 export const ZERO = 0n as Amount;
-/** Every amount on the wire is below this: 10^18 (behaviour.md, section 4). */
+/** Every amount on the wire is below this: 10^18 (docs/contract/requests.md#amounts). */
 export const AMOUNT_LIMIT = (10n ** 18n * ONE) as Amount;
-/** No balance may reach this: 10^29 (behaviour.md, section 4). */
+/** No balance may reach this: 10^29 (docs/contract/requests.md#amounts). */
 export const BALANCE_LIMIT = (10n ** 29n * ONE) as Amount;
 
-/** interface.md: the pattern of every amount on the wire. */
+/** The pattern of every amount on the wire (docs/contract/requests.md#amounts). */
 export const DECIMAL_PATTERN = "^[0-9]*\\.?[0-9]+$";
 export const DECIMAL_MAX_LENGTH = 60;
 const DECIMAL = new RegExp(DECIMAL_PATTERN);

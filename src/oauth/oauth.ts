@@ -68,7 +68,7 @@ export function createSigningKeys(database: Database, clock: Clock, settings: Si
   return new SigningKeys({ database, clock, replacedAfterMs, encryption: new KeyEncryption(encryptionKeys) });
 }
 
-/** Every node has read a change after this and a little: well within the 5 s of behaviour.md, section 2. */
+/** Every node has read a change after this and a little: well within 5 s (docs/contract/tokens.md#access-tokens). */
 const FOLLOWS_EVERY_MS = 2_000;
 
 export function createOauth(options: OauthOptions): Oauth {

@@ -1,6 +1,6 @@
 /**
- * The scopes that a client may hold: those of interface.md (Authentication, items 6 and 7) and those that
- * behaviour.md, section 2, adds. A scope may be here before any operation asks for it.
+ * The scopes that a client may hold (docs/contract/tokens.md#scopes). A scope may be here before any operation asks for
+ * it.
  */
 export const SCOPES = {
   "conversion:read_conversion_stablecoin": "Read stablecoin conversions.",

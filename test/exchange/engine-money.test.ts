@@ -1,4 +1,4 @@
-/** What each sentence of "Money" (behaviour.md, section 8) comes to, to the last decimal. */
+/** What each rule of docs/contract/orders.md#fees and #holds-and-settlement comes to, to the last decimal. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createEngines, type Engines } from "../../src/exchange/engines.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";

@@ -1,4 +1,4 @@
-/** What interface.md says of fields, enums and bounds, the OpenAPI document says as well; and it explains itself. */
+/** What docs/contract says of fields, enums and bounds, the OpenAPI document says as well; and it explains itself. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { TESTER } from "../support/movements.ts";

@@ -1,6 +1,6 @@
 /**
- * Which of two reasons a caller hears (behaviour.md, section 3): 401, 403 scope, 400 shape, 409 ref_id, 404, then what
- * depends on state. One test per neighbouring pair, and who may call what.
+ * Which of two reasons a caller hears (docs/contract/requests.md#order-of-checks): 401, 403 scope, 400 shape, 409
+ * ref_id, 404, then what depends on state. One test per neighbouring pair, and who may call what.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";

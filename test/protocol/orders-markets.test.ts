@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** interface.md, "Order record". */
+/** docs/contract/market-data.md#markets. */
 const MARKETS =
   "ETHEUR ETHSGD ETHUSD BTCEUR BTCSGD BTCUSD PLATFORMGUSD BCHUSD LTCUSD USDPUSD LINKUSD MATICUSD AAVEUSD UNIUSD PEPEUSD TRUMPUSD SHIBUSD ARBUSD BONKUSD ENAUSD MNTUSD ONDOUSD PENGUUSD QNTUSD RENDERUSD SKYUSD WIFUSD WLDUSD".split(
     " ",

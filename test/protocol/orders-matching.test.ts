@@ -1,4 +1,4 @@
-/** What becomes of orders of every kind, seen over HTTP by those who placed them: behaviour.md, section 8. */
+/** What becomes of orders of every kind, seen over HTTP by those who placed them (docs/contract/orders.md). */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -1,5 +1,5 @@
 /**
- * The slow twin of the order book: the sentences of behaviour.md, section 8, written down one after the other with
+ * The slow twin of the order book: the rules of docs/contract/orders.md#matching and on, one after the other with
  * arrays that are filtered and sorted anew each time. It is the oracle of the fast book and shares none of its code,
  * only the types and the constructors of what both answer.
  */
@@ -104,14 +104,14 @@ export class NaiveBook {
     return hashState(this.state());
   }
 
-  /** "Sell when last <= stop_price, buy when last >= stop_price. No execution yet: waits." */
+  /** docs/contract/orders.md#stops, rules 1 and 3. */
   isDue(stop: StopOrder): boolean {
     if (this.last === undefined) return false;
     if (stop.side === "SELL") return this.last <= stop.stopPrice;
     return this.last >= stop.stopPrice;
   }
 
-  /** "Sells by highest stop first, buys by lowest, then age." */
+  /** docs/contract/orders.md#stops, rule 2: the order of each side. */
   dueFirst(side: Side): StopOrder[] {
     const stops = this.waiting.filter((stop) => stop.side === side);
     const byPrice = (a: StopOrder, b: StopOrder) =>
@@ -119,7 +119,7 @@ export class NaiveBook {
     return stops.sort((a, b) => byPrice(a, b) || a.sequence - b.sequence);
   }
 
-  /** "Both sides due: lower sequence first." */
+  /** docs/contract/orders.md#stops, rule 2: both sides. */
   nextDue(): StopOrder | undefined {
     const sell = this.dueFirst("SELL").filter((stop) => this.isDue(stop))[0];
     const buy = this.dueFirst("BUY").filter((stop) => this.isDue(stop))[0];
@@ -156,7 +156,7 @@ export class NaiveBook {
     }
   }
 
-  /** "POST_ONLY_LIMIT with IOC or FOK can never fill: CANCELLED, or REJECTED when it would cross." */
+  /** docs/contract/orders.md#time-in-force, rule 3, and #self-trade-prevention, rule 3. */
   postOnly(order: LimitOrder): void {
     const wouldCross = this.reachable(order.side, order.price).length > 0;
     if (wouldCross) this.effects.push(rejected(order.id, "post_only_would_cross"));
@@ -188,7 +188,7 @@ export class NaiveBook {
     else this.rest(order, left.lots as Lots);
   }
 
-  /** ">= 1.15 x mid or <= 0.85 x mid; mid of best bid and ask before the order; one side empty: no collar." */
+  /** docs/contract/orders.md#price-collar. */
   isCollared(order: LimitOrder | StopLimitOrder): boolean {
     const bid = this.queue("BUY")[0];
     const ask = this.queue("SELL")[0];
@@ -198,7 +198,7 @@ export class NaiveBook {
     return order.side === "BUY" ? twicePrice * 100n >= twiceMid * 115n : twicePrice * 100n <= twiceMid * 85n;
   }
 
-  /** "MARKET with only own orders (or nothing) opposite is REJECTED no_liquidity and cancels nothing." */
+  /** docs/contract/orders.md#matching, rule 6. */
   marketSell(order: MarketSell | StopMarketSell): void {
     if (this.queue("BUY").every((maker) => maker.customer === order.customer)) {
       this.effects.push(rejected(order.id, "no_liquidity"));
@@ -224,8 +224,8 @@ export class NaiveBook {
   }
 
   /**
-   * "At each level it takes min(the level's lots, floor(remaining quote / price)) lots and stops at the first level
-   * that it cannot empty." Own orders are no part of what the level sells, and go when they are reached.
+   * docs/contract/orders.md#matching, rule 3, for one level. Own orders are no part of what the level sells, and go
+   * when they are reached.
    */
   emptyLevel(order: MarketBuy | StopMarketBuy, left: Left, price: Price): boolean {
     for (const maker of this.queue("SELL").filter((ask) => ask.price === price)) {
@@ -239,10 +239,7 @@ export class NaiveBook {
     return !this.queue("SELL").some((ask) => ask.price === price);
   }
 
-  /**
-   * "FILLED when what is left buys less than one lot at the best price still there, or, with nothing left there, at
-   * the price of its last fill; CANCELLED otherwise."
-   */
+  /** docs/contract/orders.md#matching, rule 4. */
   closeMarketBuy(order: MarketBuy | StopMarketBuy, left: QuoteUnits): void {
     const fills = this.effects.filter((effect) => effect.kind === "filled");
     const best = this.queue("SELL")[0] ?? fills[fills.length - 1];

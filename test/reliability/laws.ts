@@ -22,7 +22,7 @@ export interface Law {
   expectFollows(before: Shown, now: Shown): void;
 }
 
-/** What a status can become (behaviour.md, sections 7 and 8). What is not listed is closed, and stays as it is. */
+/** What a status can become (docs/contract/conversions.md#conversion-states, orders.md#states). Others are closed. */
 type Follows = Readonly<Record<string, readonly string[]>>;
 
 const CONVERSION_FOLLOWS: Follows = { CREATED: ["CREATED", "SETTLED", "CANCELLED"] };

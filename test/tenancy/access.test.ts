@@ -1,6 +1,6 @@
 /**
- * Who is let in at all (behaviour.md, sections 2 and 3): every operation of the document, without a token, with one of
- * nobody's, and with every scope but its own.
+ * Who is let in at all (docs/contract/tokens.md, requests.md#order-of-checks): every operation of the document, without
+ * a token, with one of nobody's, and with every scope but its own.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Api } from "../../src/http/api.ts";
@@ -32,8 +32,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /**
- * Which scope an operation needs, and at which rate it is limited, as interface.md ("Endpoints", "Authentication") and
- * behaviour.md (sections 2, 5 to 10 and 12) have it. Written by hand: the document of the service follows its code.
+ * Which scope an operation needs, and at which rate it is limited, as docs/contract.md#operations has
+ * it. Written by hand: the document of the service follows its code.
  */
 const CONTRACT: Readonly<Record<string, readonly [scope: Scope | "public", rate: RateClass]>> = {
   issueToken: ["public", "token"],

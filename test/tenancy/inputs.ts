@@ -8,7 +8,7 @@ import type { Belongings } from "./belongings.ts";
 /**
  * What an input names:
  * - `reference`: by its id, something that must be the caller's own; else 404, or as a filter an empty list.
- * - `receiver`: a profile that may be anybody's. The one exception (behaviour.md, section 1).
+ * - `receiver`: a profile that may be anybody's. The one exception (docs/contract/requests.md#tenancy, rule 3).
  * - `number`: it is compared, and looks nothing up.
  * - `word`: the caller's own name for something, free text that means nothing to anybody else.
  * - `cursor`: a place in one of the caller's own lists.

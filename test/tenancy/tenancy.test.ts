@@ -1,9 +1,10 @@
 /**
- * Nobody learns of, or touches, what is somebody else's (behaviour.md, section 1). The test walks the OpenAPI document
- * and sends every id and name of one customer to every input of every operation as another customer: the answer is that
- * to an id that never existed, byte by byte, and nothing happens. A new operation or input has to be named in
- * `inputs.ts` before this passes. How long an answer takes is not compared: a difference of microseconds behind a
- * database does not tell one from the other, and ids cannot be guessed.
+ * Nobody learns of, or touches, what is somebody else's (docs/contract/requests.md#tenancy).
+ *
+ * The test walks the OpenAPI document and sends every id and name of one customer to every input of every operation as
+ * another customer: the answer is that to an id that never existed, byte by byte, and nothing happens. A new operation
+ * or input has to be named in `inputs.ts` before this passes. How long an answer takes is not compared: a difference of
+ * microseconds behind a database does not tell one from the other, and ids cannot be guessed.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { IdSource } from "../../src/std/id.ts";

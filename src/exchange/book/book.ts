@@ -1,5 +1,6 @@
 /**
- * The order book of one market: price-time priority, trades at the resting order's price (behaviour.md, section 8).
+ * The order book of one market: price-time priority, trades at the resting order's price
+ * (docs/contract/orders.md#matching).
  * It is pure and synchronous: it knows no clock, no database and no chance, so the same commands give the same
  * effects. Who calls it decides when an order expires; and when the market is halted, that nothing is placed.
  *

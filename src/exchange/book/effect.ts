@@ -5,8 +5,8 @@
 import type { Lots, OrderId, Price, QuoteUnits, Side } from "./order.ts";
 
 /**
- * Why an order was refused by the book (behaviour.md, section 8). The remaining reasons, `identity_pair`,
- * `gtt_too_soon` and `market_halted`, are found before an order reaches the book.
+ * Why an order was refused by the book (docs/contract/orders.md#stored-rejections). The remaining reasons,
+ * `identity_pair`, `gtt_too_soon` and `market_halted`, are found before an order reaches the book.
  */
 export type RejectReason = "post_only_would_cross" | "no_liquidity" | "below_one_lot" | "price_collar";
 

@@ -22,7 +22,7 @@ export type Sequence = Brand<number, "Sequence">;
 export type Side = "BUY" | "SELL";
 export type TimeInForce = "GTC" | "GTT" | "IOC" | "FOK";
 
-/** A stop waits for its trigger, so it can be neither IOC nor FOK (interface.md, time in force validity). */
+/** A stop waits for its trigger, so it can be neither IOC nor FOK (docs/contract/orders.md#time-in-force). */
 type StopTimeInForce = "GTC" | "GTT";
 
 interface Identified {

@@ -1,4 +1,4 @@
-/** Orders on the wire: what is sent to place one, and what one looks like (interface.md, "Order record"). */
+/** Orders on the wire: what is sent to place one, and what one looks like (docs/contract/orders.md). */
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import {
