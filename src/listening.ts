@@ -1,4 +1,5 @@
 /** How the servers come to listen: on which port, under which address, and from when on they answer. */
+import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { Server } from "node:http";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
@@ -39,11 +40,17 @@ export function placeOf({ host, port, authPort }: Config, server: "api" | "auth"
     : { host, port: authPort, settings: { host: "PARBOOK_HOST", port: "PARBOOK_AUTH_PORT" } };
 }
 
-/** Listens, and answers the port. The usual mishaps are told in a line. */
+/**
+ * Listens, and answers the port. The usual mishaps are told in a line.
+ *
+ * The name is resolved here: on `localhost` Fastify would make one more server for each further address, and the bounds on
+ * connections, the containment of bugs and all else that is set on the server that we know would not hold there.
+ */
 export async function listen(server: FastifyInstance | Api | Server, { host, port, settings }: Place): Promise<number> {
   try {
-    if (server instanceof Server) await once(server.listen({ host, port }), "listening");
-    else await server.listen({ host, port });
+    const { address } = await lookup(host);
+    if (server instanceof Server) await once(server.listen({ host: address, port }), "listening");
+    else await server.listen({ host: address, port });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") {
@@ -53,7 +60,7 @@ export async function listen(server: FastifyInstance | Api | Server, { host, por
     }
     if (code === "EACCES")
       throw new StartRefusal(`port ${port} on ${host} may not be used: set ${settings.port} to another one`);
-    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
       throw new StartRefusal(`${settings.host} ${host} is not an address of this machine`);
     }
     throw error;

@@ -1,0 +1,60 @@
+import dns from "node:dns";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fastify } from "fastify";
+import { afterEach, expect, test, vi } from "vitest";
+import { listen, ownAddress } from "./listening.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+const PLACE = { host: "localhost", port: 0, settings: { host: "PARBOOK_HOST", port: "PARBOOK_PORT" } };
+const ADDRESSES = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "127.0.0.2", family: 4 },
+];
+
+const addressOf = (server: Server): string => (server.address() as AddressInfo).address;
+
+/** Makes localhost a name of two addresses, as it is on most machines, whatever it is on this one. */
+function giveLocalhostTwoAddresses(): void {
+  const lookup = (name: string, ...rest: unknown[]): void => {
+    const done = rest.pop() as (...answer: unknown[]) => void;
+    const [options = {}] = rest as { all?: boolean }[];
+    if (options.all === true) done(null, ADDRESSES);
+    else done(null, name === "localhost" ? "127.0.0.1" : name, 4);
+  };
+  vi.spyOn(dns, "lookup").mockImplementation(lookup as unknown as typeof dns.lookup);
+}
+
+test("a server listens on one address of a name that has several, so that none of it lacks the bounds", async () => {
+  giveLocalhostTwoAddresses();
+  const server = fastify();
+  const port = await listen(server, PLACE);
+  // The framework would make a second server, which is never seen by those who set bounds on the first.
+  expect(server.addresses()).toEqual([{ address: expect.any(String), family: expect.any(String), port }]);
+  await server.close();
+});
+
+test("all servers choose the same address of a name", async () => {
+  giveLocalhostTwoAddresses();
+  const [framework, plain] = [fastify(), createServer()];
+  await listen(framework, PLACE);
+  await listen(plain, PLACE);
+  expect(framework.server.address()).toMatchObject({ address: addressOf(plain) });
+  await framework.close();
+  plain.close();
+});
+
+test("a name of no address of this machine is told with its setting", async () => {
+  const place = { ...PLACE, host: "nowhere.invalid" };
+  for (const server of [fastify(), createServer()]) {
+    await expect(listen(server, place)).rejects.toThrow(
+      "PARBOOK_HOST nowhere.invalid is not an address of this machine",
+    );
+  }
+});
+
+test("an address is announced as a URL has it", () => {
+  expect(ownAddress({ host: "::1", tlsCert: undefined }, 80)).toBe("http://[::1]:80");
+  expect(ownAddress({ host: "localhost", tlsCert: "a.pem" }, 443)).toBe("https://localhost:443");
+});
