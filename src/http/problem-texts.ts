@@ -47,7 +47,7 @@ export const PROBLEM_EXAMPLES = {
   415: { detail: 'the content type is "text/plain", but a body is application/json' },
   426: { detail: "this is a feed: it is read over WebSocket" },
   429: { detail: "too many requests: try again in 3 seconds" },
-  431: { detail: "the request line and the headers are too long together" },
+  431: { detail: "the headers are too many, or too long together with the request line" },
   500: { detail: "something went wrong on our side; the request_id leads to what the log knows of it" },
   501: { detail: "the only transfer coding that is known here is chunked" },
   503: { detail: "there is more work waiting than can be taken on" },

@@ -65,16 +65,22 @@ test("more than a hundred headers are 431, and nothing behind them is read, what
   expect(statusesIn(await sendRaw(toy.url, bytes(GET, ...hundred)))).toEqual([200]);
   const expected = problem(431, "Request Header Fields Too Large", "there are more than 100 headers").body;
   const hidden = bytes(GET, ...SOUND);
+  // From Node 22 on it counts for itself, and refuses past a thousand before there is a request that could have an id.
+  const byNode = {
+    ...(expected as object),
+    detail: "the headers are too many, or too long together with the request line",
+    request_id: expect.any(String),
+  };
   for (const more of [
-    ["M: b"],
     [...many(1_000), "Authorization: Bearer other"],
     [...many(1_000), "X-Forwarded-For: 203.0.113.9"],
     ["Connection: Upgrade", "Upgrade: h2c", ...many(1_100), `Content-Length: ${hidden.length}`],
     ["Connection: Upgrade", "Upgrade: websocket", ...many(1_100), "Transfer-Encoding: chunked"],
     [...many(1_100), "Connection: Upgrade", "Upgrade: h2c"],
   ]) {
-    expect((await refusal(bytes(GET, ...hundred, ...more) + hidden, hidden)).body).toEqual(expected);
+    expect((await refusal(bytes(GET, ...hundred, ...more) + hidden, hidden)).body).toBeOneOf([expected, byNode]);
   }
+  expect((await refusal(bytes(GET, ...hundred, "M: b") + hidden, hidden)).body).toEqual(expected);
   const feed = "GET /marketdata/BTCUSD HTTP/1.1";
   expect((await refusal(bytes(feed, ...hundred, "M: b"))).body).toEqual(expected);
   expect((await refusal(bytes("GET /nowhere HTTP/1.1", ...hundred, "M: b"))).body).toEqual(expected);

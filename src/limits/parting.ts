@@ -39,7 +39,7 @@ function unreadable(code: string | undefined): Unreadable {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return { status: 408, reason: "the request did not arrive in time" };
     case "HPE_HEADER_OVERFLOW":
-      return { status: 431, reason: "the request line and the headers are too long together" };
+      return { status: 431, reason: "the headers are too many, or too long together with the request line" };
     default:
       return { status: 400, reason: "the request is not HTTP" };
   }

@@ -169,7 +169,7 @@ test.each([
   [
     "headers that are too long",
     431,
-    "the request line and the headers are too long together",
+    "the headers are too many, or too long together with the request line",
     ["GET / HTTP/1.1", `A: ${"a".repeat(17_000)}`],
   ],
 ])("%s are answered in the form of the token endpoint, and harm nobody", async (_, status, description, lines) => {
