@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import type { Config } from "../../src/config/config.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { Api } from "../../src/http/api.ts";
@@ -45,7 +45,7 @@ export interface TestService {
   /** Stops the service and leaves its database, for another one to be started on. */
   stop(): Promise<void>;
   /** Another node on the same database, with the same public addresses, listening on ports of its own. */
-  another(settings?: Partial<Config>): Promise<Listening>;
+  another(settings?: Partial<Config>, log?: Logger): Promise<Listening>;
   close(): Promise<void>;
 }
 
@@ -178,10 +178,10 @@ export async function startTestService(
       const text = await answer.text();
       return { status: answer.status, headers: answer.headers, body: text === "" ? undefined : JSON.parse(text) };
     },
-    another: async (differing = {}) => {
+    another: async (differing = {}, log = pino({ level: "silent" })) => {
       const [port, authPort] = [await freePort(), await freePort()];
       const own = { port, authPort, baseUrl, authUrl, dataDir: await mkdtemp(join(dataDir, "node-")) };
-      others.push(await startService({ ...config, ...own, ...differing }, pino({ level: "silent" })));
+      others.push(await startService({ ...config, ...own, ...differing }, log));
       return { baseUrl: `http://127.0.0.1:${port}`, authUrl: `http://127.0.0.1:${authPort}` };
     },
     stop,

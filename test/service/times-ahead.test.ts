@@ -1,0 +1,117 @@
+/** Books in which a wrong clock of an older version has left times that have not come: everything goes on. */
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { formatReport } from "../../src/verify/report.ts";
+import { verifyAll } from "../../src/verify/verify.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { ANY_TIME_MS } from "../support/movements.ts";
+import { type Answer, startTestService, type TestService } from "../support/service.ts";
+import { Desk, limit, openPair, tell } from "../support/trading.ts";
+import { until } from "../support/until.ts";
+
+const MONTH_MS = 30 * 86_400_000;
+const HOUR_MS = 3_600_000;
+
+let service: TestService;
+/** Ann and Bob of the present, with what they had a month from now. */
+let ann: Desk;
+let bob: Desk;
+/** A sell of Ann's in the book, of a month from now. */
+let resting: string;
+let warnings: string[];
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + MONTH_MS });
+  service = await startTestService({ clockToleranceMs: ANY_TIME_MS });
+  const [maker, taker] = await openPair(service, "BTCUSD", "BTC");
+  await maker.place(limit("SELL", "1", "1000"));
+  expect(tell(await taker.place(limit("BUY", "1", "1000")))).toBe("FILLED 1 at 1000");
+  resting = (await maker.place(limit("SELL", "2", "2000"))).id;
+  await service.stop();
+  vi.useRealTimers();
+  // As that version did: it told nothing of its clock.
+  await service.db.owner.rows("update batch set not_ahead = null");
+
+  warnings = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
+  const [port, authPort] = [service.baseUrl, service.authUrl].map((url) => Number(new URL(url).port));
+  await service.another({ port: port as number, authPort: authPort as number }, log);
+  [ann, bob] = await Promise.all([ofThePresent(maker), ofThePresent(taker)]);
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+async function ofThePresent({ customer, profileId, market }: Desk): Promise<Desk> {
+  return new Desk(service, { ...customer, token: await service.token(customer) }, profileId, market);
+}
+
+async function transfer(from: Desk, to: Desk): Promise<Answer> {
+  const body = { amount: "1", asset: "USD", from_profile_id: from.profileId, to_profile_id: to.profileId };
+  return service.call("POST", "/v2/transfer/internal", { as: from.customer.token, body });
+}
+
+async function get(path: string): Promise<Answer["body"]> {
+  return (await service.call("GET", path, { as: ann.customer.token })).body;
+}
+
+const isOfNow = (time: string): boolean => Math.abs(Date.parse(time) - Date.now()) < 60_000;
+
+const NOTES = [
+  expect.stringMatching(
+    /^\d+ accounts have times in the future, up to \S+Z, 720\.0 h from now: .* see "Times in the future" in docs\/runbook\.md$/,
+  ),
+  expect.stringMatching(
+    /^the market BTCUSD has times in the future, up to \S+Z, 720\.0 h from now: .* see "Times in the future" in docs\/runbook\.md$/,
+  ),
+];
+
+test("a node starts on books that are a month ahead, warns, and everything goes on as of the present", async () => {
+  const ofTimes = () => warnings.filter((warning) => warning.includes("in the future"));
+  await until("the node has warned", () => ofTimes().length >= NOTES.length);
+  expect(ofTimes()).toEqual(NOTES);
+  expect(await service.call("GET", "/readyz")).toMatchObject({ status: 200 });
+
+  const mine = await service.call("POST", "/v2/profiles", { as: ann.customer.token, body: { nickname: "more" } });
+  const more = new Desk(service, ann.customer, mine.body.id, ann.market);
+  expect((await transfer(ann, more)).status).toBe(200);
+  expect((await transfer(more, ann)).status).toBe(200);
+
+  const soon = { time_in_force: "GTT", expiration_date: new Date(Date.now() + HOUR_MS).toISOString() };
+  const placed = await bob.place(limit("BUY", "1", "500", soon));
+  expect([tell(placed), placed.expiration_date]).toEqual(["OPEN", soon.expiration_date]);
+  expect((await bob.cancel(placed.id)).status).toBe(200);
+  expect(isOfNow((await bob.closed(placed.id)).modified_at)).toBe(true);
+
+  // One that rests since then, and one of now.
+  await ann.place(limit("SELL", "1", "1900"));
+  expect(tell(await bob.place(limit("BUY", "2", "2000")))).toBe("FILLED 2 at 1950");
+  expect((await ann.cancel(resting)).status).toBe(200);
+  expect(tell(await ann.closed(resting))).toBe("CANCELLED 1 at 2000");
+});
+
+test("a conversion settles, balances are those of now, and verify finds the books sound, with a note", async () => {
+  const mint = { profile_id: ann.profileId, amount: "2", source_asset: "USD", target_asset: "USDG" };
+  const conversions = "/v2/conversion/stablecoins";
+  const { status, body } = await service.call("POST", conversions, { as: ann.customer.token, body: mint });
+  expect(status).toBe(200);
+  const settled = async () => (await get(`${conversions}/${body.id}`)).status === "SETTLED";
+  await until("the conversion is settled", settled);
+  const { created_at: createdAt, settled_at: settledAt } = await get(`${conversions}/${body.id}`);
+  expect([createdAt, settledAt].map(isOfNow)).toEqual([true, true]);
+  expect(Date.parse(settledAt)).toBeGreaterThanOrEqual(Date.parse(createdAt));
+
+  for (const asset of ["USD", "USDG", "BTC"]) {
+    const path = `/v2/profiles/${ann.profileId}/balances/${asset}`;
+    const now = await get(path);
+    expect(now.available, asset).not.toBe("0");
+    // Clocks of clients differ by more than a request takes.
+    expect(await get(`${path}?at=${new Date(Date.now() + 5_000).toISOString()}`), asset).toEqual(now);
+  }
+
+  const report = await verifyAll(service.db.database);
+  expect([report.sound, report.notes]).toEqual([true, NOTES]);
+  expect(formatReport(report.checks)).not.toContain("broken");
+});
