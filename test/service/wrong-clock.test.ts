@@ -1,9 +1,10 @@
 /** A whole node whose clock is wrong: it changes nothing, says why wherever it is asked, and goes on by itself. */
+import { pino } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { noteTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { scrape } from "../support/metrics.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { freePort, startTestService, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const MONTH_MS = 30 * 86_400_000;
@@ -54,4 +55,34 @@ test("a node whose clock is a month ahead changes nothing and says why, and work
     },
   });
   expect([placed.status, placed.body.status]).toEqual([200, "PENDING_SUBMISSION"]);
+});
+
+test("a node that is started while its clock is wrong says why in log and metrics, and serves once it is right", async () => {
+  service = await startTestService();
+  await service.stop();
+  const lines: unknown[] = [];
+  const log = pino({ level: "error" }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  const decided = () => service.db.owner.rows("select slot, n from batch where not void order by 1, 2");
+  const before = await decided();
+  setClock(MONTH_MS);
+  const metricsPort = await freePort();
+  let serves = false;
+  const starting = service.another({ metricsPort }, log).then((node) => {
+    serves = true;
+    return node;
+  });
+  await until("it has logged why it waits", () => lines.length > 0);
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /^the clock of this node is 259(?:19|20)\d\d\.\d s ahead of the database's, and 2 s are allowed: nothing is decided$/,
+    ),
+  ]);
+  const metrics = `http://127.0.0.1:${metricsPort}/metrics`;
+  await until("metrics are served", async () => (await fetch(metrics).catch(() => undefined))?.status === 200);
+  expect((await scrape(metrics)).text).toMatch(/^parbook_lane_clock_wrong 1$/m);
+  expect([serves, await decided()]).toEqual([false, before]);
+  vi.useRealTimers();
+  const { baseUrl } = await starting;
+  expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
+  expect(await noteTimesAhead(service.db.database)).toEqual([]);
 });
