@@ -28,6 +28,9 @@ export type Blow = keyof typeof BLOWS;
 /** Leases of engines and lanes last 15 s, and commands are given 10 s. */
 const LONG_PAUSE_MS = 17_000;
 const HOUR_MS = 3_600_000;
+/** The tolerance is 2 s; what lies between these is left to how exactly the clocks could be compared. */
+const CLOCK_ALLOWED_MS = 900;
+const CLOCK_WRONG_MS = 3_100;
 
 export const BLOWS = {
   /** The bank test alone. */
@@ -125,10 +128,10 @@ export const BLOWS = {
     return now();
   },
 
-  /** The service's clock is set forward and back, by less than its leases and by more than its tokens last. */
-  clock: (struck) => stepped(struck, (shiftMs) => struck.site.setClock(shiftMs)),
-  /** PostgreSQL's, by which leases end, and by which commands come too late. */
-  "database-clock": (struck) => stepped(struck, (shiftMs) => struck.site.setDatabaseClock(shiftMs)),
+  /** The service's clock is set forward and back, by less than is allowed and by more. */
+  clock: (struck) => stepped(struck, "service"),
+  /** PostgreSQL's, by which leases end, and by which commands come too late: what differs from it is the service's. */
+  "database-clock": (struck) => stepped(struck, "database"),
 } as const satisfies Record<string, Strike>;
 
 /** Half of them short, half longer than anything that has been promised to anybody. */
@@ -148,10 +151,23 @@ async function paused(
   return now();
 }
 
-async function stepped({ random, more }: Struck, setClock: (shiftMs: number) => Promise<void>): Promise<Blown> {
-  for (const shiftMs of [random(15_000), HOUR_MS + random(HOUR_MS), -random(HOUR_MS), -random(15_000)]) {
-    await setClock(shiftMs);
+/** What is within the tolerance stops nobody. Beyond it nothing is decided, and /readyz says why, until it is right. */
+async function stepped({ site, random, more }: Struck, whose: "service" | "database"): Promise<Blown> {
+  const setClock = (shiftMs: number): Promise<void> =>
+    whose === "service" ? site.setClock(shiftMs) : site.setDatabaseClock(shiftMs);
+  for (const sign of [1, -1]) {
+    await setClock(sign * random(CLOCK_ALLOWED_MS));
     await more(20);
+    await setClock(sign * (CLOCK_WRONG_MS + random(HOUR_MS)));
+    const side = (whose === "service") === sign > 0 ? "ahead of" : "behind";
+    await until(
+      "the service says that its clock is wrong",
+      async () => {
+        const words = await site.readiness();
+        return words?.includes("the clock of this node is") === true && words.includes(side);
+      },
+      60,
+    );
   }
   await setClock(0);
   return now();

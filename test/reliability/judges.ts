@@ -1,7 +1,8 @@
 /** What has to hold after a storm, whatever happened in it. Each throws what it has found. */
 import { existsSync } from "node:fs";
-import type { Queryable } from "../../src/postgres/database.ts";
+import type { Database, Queryable } from "../../src/postgres/database.ts";
 import { assert } from "../../src/std/assert.ts";
+import { noteTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp } from "../support/orders.ts";
 import type { Site } from "./site.ts";
@@ -21,6 +22,12 @@ export async function expectOneEffect(database: Queryable): Promise<void> {
 export async function expectBooks(database: Queryable): Promise<void> {
   await expectBooksBalance(database);
   await expectOrdersAddUp(database);
+}
+
+/** A clock that was wrong has left nothing behind that has not come yet. */
+export async function expectNothingAhead(database: Database): Promise<void> {
+  const notes = await noteTimesAhead(database);
+  assert(notes.length === 0, `no time is in the future: ${notes.join("; ")}`);
 }
 
 /**

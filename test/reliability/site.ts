@@ -24,15 +24,19 @@ const SETTLEMENT_DELAY_MS = "300";
 const SOCKET = ".s.PGSQL.5432";
 const SOCKET_BEHIND_PORT = 54_320;
 
-const SHIFTED_DATABASE_CLOCK = [
-  "create schema shifted",
-  "create table shifted.clock as select interval '0' as off_by",
-  `create function shifted.clock_timestamp() returns timestamptz volatile language sql
-     as 'select pg_catalog.clock_timestamp() + off_by from shifted.clock'`,
-  "grant usage on schema shifted to parbook",
-  "grant select on shifted.clock to parbook",
-  "alter role parbook set search_path = shifted, pg_catalog, public",
-];
+/**
+ * A `clock_timestamp()` of our own at the place of PostgreSQL's, whatever the search path. It is the only clock that the
+ * service asks; the one that PostgreSQL itself goes by is that of the machine, and not ours to set.
+ */
+const SHIFTED_DATABASE_CLOCK = `do $$ begin
+  create schema shifted;
+  grant usage on schema shifted to public;
+  create table shifted.clock as select interval '0' as off_by;
+  grant select on shifted.clock to public;
+  alter function pg_catalog.clock_timestamp() rename to true_clock_timestamp;
+  create function pg_catalog.clock_timestamp() returns timestamptz volatile language sql
+    as 'select pg_catalog.true_clock_timestamp() + off_by from shifted.clock';
+end $$`;
 
 interface Ports {
   readonly api: number;
@@ -130,6 +134,12 @@ export class Site {
     ].join("\n");
   }
 
+  /** What /readyz says, undefined where nobody answers. */
+  async readiness(): Promise<string | undefined> {
+    const answer = await fetch(`${this.baseUrl}/readyz`, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
+    return answer?.text().catch(() => undefined);
+  }
+
   signalService(signal: "SIGSTOP" | "SIGCONT"): void {
     process.kill(this.#running.ready.pid, signal);
   }
@@ -182,17 +192,18 @@ export class Site {
     await writeWhole(this.#clockFile, String(shiftMs));
   }
 
-  /**
-   * By how much PostgreSQL's clock is off for the service: another `clock_timestamp()`, the only one that it asks, stands
-   * in its way. The clock that PostgreSQL itself goes by is that of the machine, and not ours to set.
-   */
+  /** By how much PostgreSQL's clock is off, for whoever asks it. */
   async setDatabaseClock(shiftMs: number): Promise<void> {
     const [known] = await this.database.rows("select from pg_namespace where nspname = 'shifted'");
     if (known === undefined) {
-      for (const statement of SHIFTED_DATABASE_CLOCK) await this.database.rows(statement);
+      await this.database.rows(SHIFTED_DATABASE_CLOCK);
       await this.#reconnectService();
     }
     await this.database.rows("update shifted.clock set off_by = $1 * interval '1 millisecond'", [shiftMs]);
+    const [off] = await this.database.rows<{ ms: number }>(
+      "select (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as ms",
+    );
+    assert(Math.abs((off?.ms ?? Number.NaN) - shiftMs) < 1_000, `the clock is off by ${shiftMs} ms, not ${off?.ms}`);
   }
 
   get #clock(): Settings {

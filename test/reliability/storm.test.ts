@@ -16,7 +16,7 @@ const ROUNDS_PER_DIRECTORY = 12;
 const IN_SHORT: readonly (readonly Blow[])[] = [
   ["client-cut", "database-cut", "backend"],
   ["clock", "postmaster", "disk-full"],
-  ["service", "both"],
+  ["service", "database-clock", "both"],
 ];
 
 test(

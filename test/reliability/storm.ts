@@ -11,7 +11,7 @@ import { type Random, seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { BLOWS, type Blow } from "./blows.ts";
 import { Client, type ClientSeed, type Tally } from "./client.ts";
-import { expectBooks, expectIndexesWhole, expectOneEffect, expectSound } from "./judges.ts";
+import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./judges.ts";
 import { expectExecuted, type Shown } from "./laws.ts";
 import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
 import { Site } from "./site.ts";
@@ -101,6 +101,7 @@ export class Storm {
     await this.expectTotalsOverHttp();
     await expectOneEffect(this.site.database);
     await expectBooks(this.site.database);
+    await expectNothingAhead(this.site.database);
     await expectIndexesWhole(this.site.database);
     await expectSound(this.site);
   }
