@@ -13,7 +13,7 @@ import { refuseDemo, refuseDemoClients } from "./bootstrap/refuse-demo.ts";
 import type { Config } from "./config/config.ts";
 import { createConversions } from "./conversions/conversions.ts";
 import { Settlement } from "./conversions/settlement.ts";
-import { type Core, closeAll, openCore } from "./core.ts";
+import { type Core, closeAll, openCore, StartRefusal } from "./core.ts";
 import { announce, makeDataDirectory, readyFile } from "./data-directory.ts";
 import { createEngines, type EngineEvent, type Engines } from "./exchange/engines.ts";
 import { createExchange } from "./exchange/exchange.ts";
@@ -60,10 +60,12 @@ export async function startService(
   log: Logger,
   /** Routes of the caller's own beside ours: what a benchmark compares them with. */
   addRoutes: (api: Api) => void = () => undefined,
+  /** Aborted when the service is to stop: a start that waits for its clock then ends. */
+  stopping?: AbortSignal,
 ): Promise<Service> {
   const closing: (() => Promise<void> | void)[] = [];
   try {
-    return await start(config, log, closing, addRoutes);
+    return await start(config, log, closing, addRoutes, stopping);
   } catch (error) {
     await closeAll(closing).catch(() => undefined);
     throw error;
@@ -75,6 +77,7 @@ async function start(
   log: Logger,
   closing: (() => Promise<void> | void)[],
   addRoutes: (api: Api) => void,
+  stopping: AbortSignal | undefined,
 ): Promise<Service> {
   refusePlainHttp(config);
   const observers = observersOf(config);
@@ -101,7 +104,7 @@ async function start(
   const { certificate, inUse } = certificateOf(doors.tls);
   const served = metrics && (await serveMetrics(metrics, { config, core, engines, certificate }));
   if (served !== undefined) closing.unshift(() => served.close());
-  await untilClockIsRight(core);
+  await untilClockIsRight(core, stopping);
   void warnOfTimesAhead(core);
   const bootstrap = await bootstrapFrom(config, core);
   if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
@@ -159,8 +162,13 @@ async function start(
 }
 
 /** What a start does to the books is decided like everything else. The lane has logged by how much the clock is wrong. */
-async function untilClockIsRight({ lane }: Core): Promise<void> {
-  while (lane.report().clockFault !== undefined) await pause(200);
+async function untilClockIsRight({ lane }: Core, stopping: AbortSignal | undefined): Promise<void> {
+  for (;;) {
+    const fault = lane.report().clockFault;
+    if (fault === undefined) return;
+    if (stopping?.aborted) throw new StartRefusal(`${fault}: stopped before it was right`);
+    await pause(200);
+  }
 }
 
 /** It reads all accounts, so nobody waits for it. */

@@ -32,7 +32,9 @@ async function serve({ json }: { json?: true }): Promise<void> {
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   endOnBugs(log);
   const asked = untilAskedToStop(log);
-  const service = await startService(config, log);
+  const stopping = new AbortController();
+  void asked.then(() => stopping.abort());
+  const service = await startService(config, log, undefined, stopping.signal);
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
   // The service runs on when nobody reads this.

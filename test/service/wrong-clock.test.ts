@@ -86,3 +86,18 @@ test("a node that is started while its clock is wrong says why in log and metric
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
   expect(await noteTimesAhead(service.db.database)).toEqual([]);
 });
+
+test("a node that waits for its clock to be right can be stopped meanwhile", async () => {
+  service = await startTestService();
+  await service.stop();
+  setClock(MONTH_MS);
+  const stopping = new AbortController();
+  const errors: string[] = [];
+  const log = pino({ level: "error" }, { write: (line: string) => void errors.push(line) });
+  const starting = service.another({}, log, stopping.signal).catch((error: Error) => `${error.name}: ${error.message}`);
+  await until("it waits", () => errors.length > 0);
+  stopping.abort();
+  expect(await starting).toMatch(
+    /^StartRefusal: the clock of this node is 259\d{4}\.\d s ahead of the database's, and 2 s are allowed: stopped before it was right$/,
+  );
+});

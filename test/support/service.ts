@@ -45,7 +45,7 @@ export interface TestService {
   /** Stops the service and leaves its database, for another one to be started on. */
   stop(): Promise<void>;
   /** Another node on the same database, with the same public addresses, listening on ports of its own. */
-  another(settings?: Partial<Config>, log?: Logger): Promise<Listening>;
+  another(settings?: Partial<Config>, log?: Logger, stopping?: AbortSignal): Promise<Listening>;
   close(): Promise<void>;
 }
 
@@ -178,10 +178,10 @@ export async function startTestService(
       const text = await answer.text();
       return { status: answer.status, headers: answer.headers, body: text === "" ? undefined : JSON.parse(text) };
     },
-    another: async (differing = {}, log = pino({ level: "silent" })) => {
+    another: async (differing = {}, log = pino({ level: "silent" }), stopping) => {
       const [port, authPort] = [await freePort(), await freePort()];
       const own = { port, authPort, baseUrl, authUrl, dataDir: await mkdtemp(join(dataDir, "node-")) };
-      others.push(await startService({ ...config, ...own, ...differing }, log));
+      others.push(await startService({ ...config, ...own, ...differing }, log, undefined, stopping));
       return { baseUrl: `http://127.0.0.1:${port}`, authUrl: `http://127.0.0.1:${authPort}` };
     },
     stop,
