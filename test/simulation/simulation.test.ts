@@ -27,10 +27,13 @@ test.each([54, 55, 56])("a seed replays exactly: %d", { timeout: 120_000 }, asyn
   expect(again).toBe(once);
 });
 
-/** Each of these found something once. What a seed does changes with the workload, so they are kept for their kinds. */
+/**
+ * Kept for their kinds: each fails without what its name needs, the bound of that wait, or a clock that is compared with
+ * the database's. What a seed does changes with the workload, and then others have to be found in their places.
+ */
 test.each([
-  ["the network swallows the question for the time with which a lane opens its connection", 49],
-  ["a clock that was ahead over midnight is set right", 1_599],
+  ["the network swallows the question for the time with which a lane opens its connection", 169],
+  ["a clock is ahead by hours when a batch would be decided", 321],
 ])("%s: seed %d", async (_, seed) => {
   await simulate(seed);
 });
