@@ -16,6 +16,7 @@ import type { LaneEvent, LaneOptions } from "./ledger/lane-options.ts";
 import { LedgerClock } from "./ledger/ledger-clock.ts";
 import { Database, serverError } from "./postgres/database.ts";
 import { findExcessPrivileges, findMissingPrivileges, findWeakSettings } from "./postgres/durability.ts";
+import { releaseLeasesOf } from "./postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaRefusal } from "./postgres/migrations.ts";
 import { type Provided, provideDatabase } from "./provide-database.ts";
 import { systemClock } from "./std/clock.ts";
@@ -35,6 +36,11 @@ export interface Foundation {
   readonly log: Logger;
   /** Names this process among those that share the database. */
   readonly holder: string;
+  /**
+   * For a process that has met a bug: breaks all connections to the database off before it returns, and then lets go of
+   * all leases, on a connection that nobody else has.
+   */
+  abandon(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -63,13 +69,18 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     await clock.measure(() => readDatabaseTime(database));
     const catalogue = await loadCatalogue(database);
     closing.unshift(() => catalogue.close());
+    const holder = provided.exclusive ? "embedded" : `${hostname()}/${process.pid}/${randomBytes(6).toString("hex")}`;
     return {
       database,
       catalogue,
       clock,
       ids: new IdSource(clock),
       log,
-      holder: provided.exclusive ? "embedded" : `${hostname()}/${process.pid}/${randomBytes(6).toString("hex")}`,
+      holder,
+      abandon: () => {
+        database.cutOff();
+        return letGoOfLeases(provided, holder);
+      },
       close: () => closeAll(closing),
     };
   } catch (error) {
@@ -140,6 +151,15 @@ export async function closeAll(closing: readonly (() => Promise<void> | void)[])
     }
   }
   if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed in order");
+}
+
+async function letGoOfLeases({ service: connection }: Provided, holder: string): Promise<void> {
+  const database = new Database({ connection, maxConnections: 1, onIdleError: () => undefined });
+  try {
+    await releaseLeasesOf(database, holder);
+  } finally {
+    await database.close();
+  }
 }
 
 async function migrateOwn({ owner, service }: Provided, log: Logger): Promise<void> {

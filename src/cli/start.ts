@@ -16,6 +16,8 @@ const STOP_LIMIT_MS = 25_000;
 /** Ctrl-C under npm comes twice: the terminal signals the whole process group, and npm passes its own signal on. */
 const ONE_REQUEST_MS = 300;
 const PARENT_CHECK_MS = 500;
+/** How long a database that does not answer may keep a process that has met a bug. */
+const LEASES_LIMIT_MS = 2_000;
 /** How long a log whose reader reads nothing may keep a process that has finished. */
 const LAST_LINES_LIMIT_MS = 2_000;
 
@@ -30,11 +32,13 @@ async function serve({ json }: { json?: true }): Promise<void> {
   const config = readConfig(environment);
   const log = createLogger(config, json === true ? 2 : 1);
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
-  endOnBugs(log);
+  let service: Service | undefined;
+  // One that does not serve yet has nothing that others wait for.
+  endOnBugs(log, async () => service?.core.abandon());
   const asked = untilAskedToStop(log);
   const stopping = new AbortController();
   void asked.then(() => stopping.abort());
-  const service = await startService(config, log, undefined, stopping.signal);
+  service = await startService(config, log, undefined, stopping.signal);
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
   // The service runs on when nobody reads this.
@@ -86,11 +90,22 @@ function whenParentIsGone(act: () => void): void {
   }, PARENT_CHECK_MS).unref();
 }
 
-/** A process that is not what it believes to be must not go on with money. What was answered is durable. */
-function endOnBugs(log: Logger): void {
+/**
+ * A process that is not what it believes to be must not go on with money. What was answered is durable. `abandon` is to cut
+ * it off from the database before anything else runs, and then to let go of its leases, so that another node need not wait
+ * for their end. What goes wrong after that is of no interest.
+ */
+function endOnBugs(log: Logger, abandon: () => Promise<void>): void {
+  let isEnding = false;
   const end = (error: unknown): void => {
+    if (isEnding) return;
+    isEnding = true;
+    setTimeout(() => process.exit(1), LEASES_LIMIT_MS);
+    const abandoned = abandon();
     log.fatal({ error }, "this is a bug: the service ends");
-    process.exit(1);
+    abandoned
+      .catch((failure: unknown) => log.warn({ error: failure }, "the leases end by themselves"))
+      .finally(() => process.exit(1));
   };
   process.on("uncaughtException", end).on("unhandledRejection", end);
 }

@@ -1,6 +1,6 @@
 /** The lane's own connection: pipelined, and with settings under which its statements cannot go astray. */
 import type pg from "pg";
-import { type Database, type Queryable, serverError } from "../postgres/database.ts";
+import { breakOff, type Database, type Queryable, serverError } from "../postgres/database.ts";
 import type { SessionSettings } from "../postgres/session.ts";
 import { must } from "../std/assert.ts";
 import type { Flight } from "./flight.ts";
@@ -79,7 +79,7 @@ export class LaneConnection {
   drop(): void {
     const client = this.#client;
     this.#client = undefined;
-    (client as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
+    if (client !== undefined) breakOff(client);
   }
 
   async close(): Promise<void> {

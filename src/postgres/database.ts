@@ -77,6 +77,9 @@ const TURNS = 8;
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #connection: pg.ClientConfig;
+  /** All that are open, shared or not. */
+  readonly #clients = new Set<pg.Client>();
+  #isCutOff = false;
 
   constructor(options: DatabaseOptions) {
     this.#connection = { ...options.connection, types: TYPES };
@@ -91,10 +94,10 @@ export class Database implements Queryable {
     });
     // A connection that breaks between two statements says so by an event, which would end the process if nobody
     // listened. The next statement finds out.
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#pool.on("connect", (client) => this.#note(client.on("error", () => undefined)));
     this.#pool.on("error", (error) => {
       // Who closes is not told of connections that end.
-      if (!this.#pool.ending) options.onIdleError(error);
+      if (!this.#pool.ending && !this.#isCutOff) options.onIdleError(error);
     });
   }
 
@@ -136,6 +139,7 @@ export class Database implements Queryable {
     }
     let broken: Error | undefined;
     try {
+      this.#refuseIfCutOff();
       return await work(client);
     } catch (error) {
       // A connection is not used again after a failure: what state it is in is not worth reasoning about.
@@ -173,11 +177,32 @@ export class Database implements Queryable {
     client.on("error", () => undefined);
     try {
       await client.connect();
-      return { client, session: await prepareSession(client, settings) };
+      const session = await prepareSession(client, settings);
+      this.#refuseIfCutOff();
+      this.#note(client);
+      return { client, session };
     } catch (error) {
       await client.end().catch(() => undefined);
       throw asFault(error);
     }
+  }
+
+  /**
+   * Breaks all connections off at once, and opens no more: whoever has been given one can do nothing more on it. What was
+   * begun and not yet committed is undone by PostgreSQL.
+   */
+  cutOff(): void {
+    this.#isCutOff = true;
+    for (const client of this.#clients) breakOff(client);
+  }
+
+  #note(client: pg.Client): void {
+    this.#clients.add(client);
+    client.once("end", () => this.#clients.delete(client));
+  }
+
+  #refuseIfCutOff(): void {
+    if (this.#isCutOff) throw new DatabaseAway("this process no longer works on the database");
   }
 
   /** The shared connections: how many there are, are free, and are waited for. */
@@ -189,6 +214,11 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+/** Breaks a connection off, so that nothing more can be done on it, whatever state it is in. */
+export function breakOff(client: pg.Client): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
 
 /**

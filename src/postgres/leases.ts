@@ -54,3 +54,12 @@ export async function releaseLease(database: Queryable, lease: Lease): Promise<v
     [lease.name, lease.fence],
   );
 }
+
+/** Lets go of all that a holder has, for a process that ends without knowing what it holds. */
+export async function releaseLeasesOf(database: Queryable, holder: string): Promise<void> {
+  await database.rows(
+    `update lease set expires_at = clock_timestamp(), fence = fence + 1
+      where holder = $1 and expires_at > clock_timestamp()`,
+    [holder],
+  );
+}
