@@ -1,9 +1,9 @@
 import dns from "node:dns";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { fastify } from "fastify";
 import { afterEach, expect, test, vi } from "vitest";
-import { listen, ownAddress } from "./listening.ts";
+import { close, listen, ownAddress } from "./listening.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -52,6 +52,40 @@ test("a name of no address of this machine is told with its setting", async () =
       "PARBOOK_HOST nowhere.invalid is not an address of this machine",
     );
   }
+});
+
+test("closing finishes what is under way, and does not wait for those who read nothing or send half of a request", async () => {
+  const server = fastify();
+  server.get("/page", async () => "x".repeat(8 * 1024 * 1024));
+  server.post("/", async () => "");
+  let finish = (): void => undefined;
+  const begun = new Promise<void>((resolve) => {
+    server.get("/slow", () => {
+      resolve();
+      return new Promise((answer) => {
+        finish = () => answer("finished");
+      });
+    });
+  });
+  const port = await listen(server, { ...PLACE, host: "127.0.0.1" });
+  const sent = [
+    "GET /page HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET /page HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n1",
+    "GET / HT",
+  ];
+  const sockets = sent.map((bytes) => {
+    const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+    socket.write(bytes);
+    return socket;
+  });
+  const slow = fetch(`http://127.0.0.1:${port}/slow`);
+  await begun;
+  const closed = close(server, 500);
+  finish();
+  expect(await (await slow).text()).toBe("finished");
+  await closed;
+  for (const socket of sockets) socket.destroy();
 });
 
 test("an address is announced as a URL has it", () => {

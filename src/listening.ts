@@ -1,4 +1,4 @@
-/** How the servers come to listen: on which port, under which address, and from when on they answer. */
+/** How the servers come to listen: on which port, under which address, from when on they answer; and how they end. */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { Server } from "node:http";
@@ -67,6 +67,15 @@ export async function listen(server: FastifyInstance | Api | Server, { host, por
   }
   const address = server instanceof Server ? server.address() : server.server.address();
   return typeof address === "object" && address !== null ? address.port : port;
+}
+
+/**
+ * Stops listening and finishes the requests under way. What is still open after `limitMs` is closed: Node itself would wait
+ * for whoever sends half of a request, or reads no answer, and its time-outs for that end when a server closes.
+ */
+export async function close(server: Pick<FastifyInstance | Api, "close" | "server">, limitMs: number): Promise<void> {
+  const timer = setTimeout(() => server.server.closeAllConnections(), limitMs);
+  await server.close().finally(() => clearTimeout(timer));
 }
 
 export function ownAddress({ host, tlsCert }: Pick<Config, "host" | "tlsCert">, port: number): string {

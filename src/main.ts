@@ -22,7 +22,7 @@ import { type Api, createApi } from "./http/server.ts";
 import { boundConnections, type ConnectionBounds } from "./limits/connections.ts";
 import { containBugs } from "./limits/contained.ts";
 import { RateLimiter } from "./limits/rate-limiter.ts";
-import { gate, listen, ownAddress, placeOf } from "./listening.ts";
+import { close, gate, listen, ownAddress, placeOf } from "./listening.ts";
 import { Maker, type MakerEvent } from "./maker/maker.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
@@ -48,6 +48,10 @@ export interface Service extends Domain {
   /** Stops accepting, finishes what is queued, and closes everything. */
   stop(): Promise<void>;
 }
+
+/** On the way out: longer than the lane takes to answer a write, and both together well within the time that a stop has. */
+const REQUESTS_LIMIT_MS = 11_000;
+const TOKENS_LIMIT_MS = 3_000;
 
 interface Addresses {
   baseUrl: string;
@@ -146,11 +150,11 @@ async function start(
   addRoutes(api);
   if (config.roles.has("auth")) {
     const port = await listen(oauth.authServer, placeOf(config, "auth"));
-    closing.unshift(() => oauth.authServer.close());
+    closing.unshift(() => close(oauth.authServer, TOKENS_LIMIT_MS));
     addresses.authUrl = config.authUrl ?? ownAddress(config, port);
   }
   const port = await listen(api, placeOf(config, "api"));
-  closing.unshift(() => api.close());
+  closing.unshift(() => close(api, REQUESTS_LIMIT_MS));
   addresses.baseUrl = config.baseUrl ?? ownAddress(config, port);
   open();
   // Whoever waits for an order to be filled is answered first, or closing would wait for them.
