@@ -145,18 +145,21 @@ export class Batch {
   }
 
   /**
-   * Gives the batch its time and its digest. The time is the clock's, but never before the last posting of an account
-   * that it changes or the batch before it, so that the postings of an account are in the order of their times.
+   * Gives the batch its time and its digest. The time is the clock's, but never before the last posting of a profile's
+   * account that it changes, so that the postings of an account are in the order of their times. A house account that is
+   * ahead keeps to its own order alone: it takes part in what everybody does, and would pass its time on to all of them.
    */
   close(clock: Instant): BatchContent {
     const tables = heldRows(this.#held);
     const accounts = tables.flatMap(({ table, held }) => (table === accountTable ? held.filter(hasChanged) : []));
-    const at = Math.max(clock, ...accounts.map((item) => accountOf(item).at)) as Instant;
+    const profiles = accounts.map(accountOf).filter(({ house }) => house === undefined);
+    const at = latest(clock, ...profiles.map((account) => account.at));
     for (const item of accounts) {
-      item.row = postedAt(accountOf(item), at);
+      const account = accountOf(item);
+      item.row = postedAt(account, latest(at, account.at));
       this.#memory.set(item.table, item.key, item.row);
     }
-    for (const posting of this.#postings) posting.at = at;
+    for (const posting of this.#postings) posting.at = latest(at, posting.at);
     const records = [...this.#records].map(([table, rows]) => addedRows(table, rows));
     if (this.#postings.length > 0) {
       const postings = this.#postings.map((row) => ({ row, caller: undefined }));
@@ -228,6 +231,8 @@ export class Batch {
     return rows;
   }
 }
+
+const latest = (...times: Instant[]): Instant => Math.max(...times) as Instant;
 
 /** What the batch was decided on: each row with the number that it had, 0 for one that was not there. */
 export function guardsOf(content: BatchContent): Map<string, bigint> {

@@ -198,6 +198,24 @@ test("a time in the future that an account has is passed on, but never raised, a
   for (const profile of [c, d]) expect(times.get(profile)).toBeLessThan(Date.now() + 2_000);
 });
 
+test("a house account that is ahead passes its time on to nobody, and keeps its own order", async () => {
+  const [a, b] = newProfiles(2) as [never, never];
+  await aheadOnce(MONTH_MS, a);
+  const { fund } = await start();
+  await fund([b], "10");
+  const rows = await db.owner.rows<{ whose: string; seq: string; ahead: number }>(
+    `select coalesce(a.house::text, 'profile') as whose, p.seq, round(extract(epoch from p.at - now()) / 86400)::int as ahead
+       from posting p join account a using (owner_id, asset) order by p.slot, p.batch, 1`,
+  );
+  expect(rows.map(({ whose, seq, ahead }) => `${whose} ${seq}: ${ahead} days ahead`)).toEqual([
+    ...["profile 1: 30 days ahead", "world 1: 30 days ahead"],
+    ...["profile 1: 0 days ahead", "world 2: 30 days ahead"],
+  ]);
+  expect(await readBalances(db.database, b, [USD], (Date.now() + 1_000) as Instant)).toMatchObject([
+    { available: 10n * 10n ** 18n },
+  ]);
+});
+
 test("a rule is told the time as it is, also when an account before it was in the future", async () => {
   const [a, b] = newProfiles(2) as [never, never];
   await aheadOnce(MONTH_MS, a);

@@ -115,8 +115,9 @@ const RULES: Readonly<Record<string, string>> = {
   "every batch has a hash of its own": `
     select format('batch %s/%s', max(slot), max(n))
       from batch group by hash having count(*) > 1 or length(hash) <> 32`,
-  "a posting belongs to a batch that is not void": `
+  "a posting belongs to a batch that is not void, and is of its time or, of the house, later": `
     select format('posting %s %s %s of batch %s/%s', p.owner_id, p.asset, p.seq, p.slot, p.batch)
       from posting p left join batch b on (b.slot, b.n) = (p.slot, p.batch)
-     where b.void is distinct from false or b.at <> p.at order by p.owner_id`,
+      left join account a on (a.owner_id, a.asset) = (p.owner_id, p.asset)
+     where b.void is distinct from false or b.at > p.at or (a.house is null and b.at <> p.at) order by p.owner_id`,
 };
