@@ -50,8 +50,9 @@ export async function place(
   caller: Caller,
 ): Promise<Outcome<Order, OrderRefusal>> {
   const { customerId, profileId, recipientProfileId = profileId } = request;
-  const id = parts.ids.next() as OrderId;
   const venue = await venueOf(parts, request);
+  // Made at the lane's door, as the others are: an id of a moment before could be of a clock that has turned out wrong.
+  const id = parts.ids.next() as OrderId;
   const rests = [profileKey(profileId)];
   if (recipientProfileId !== profileId) rests.push(profileKey(recipientProfileId));
   if (venue !== undefined) rests.push(marketKey(venue.market.code), heldFrom(request, venue));

@@ -12,12 +12,20 @@ export function parseUuid(text: string): Uuid | undefined {
   return UUID.test(text) ? (text.toLowerCase() as Uuid) : undefined;
 }
 
+/**
+ * How far the last id may be ahead of the clock. What the counter runs ahead by is far less (thousands of millions of ids
+ * in these seconds), and so is a correction of a clock that is taken for right: a clock that is further behind has been
+ * wrong before. Ids that went on from there would date all that is stored until real time has caught up.
+ */
+const MOST_AHEAD_MS = 5_000;
+
 const HEX_DIGITS = Buffer.from("0123456789abcdef");
 
 /**
  * Makes UUIDs of version 7 (RFC 9562, section 5.7): 48 bits of milliseconds, then a counter and chance.
- * The ids of one process only ever rise, also within a millisecond and when the clock steps back, so that
- * ordering by id is ordering by creation. Every id is even: `siblingId` gives the odd one beside it.
+ * The ids of one process rise, also within a millisecond and when the clock is set back a little, so that ordering by id
+ * is ordering by creation. When it is set back by more, they begin anew at its time. A millisecond that comes a second time
+ * has its ids told apart by chance alone, as those of several processes always are: 61 bits. Every id is even: `siblingId` gives the odd one beside it.
  */
 export class IdSource {
   readonly #clock: Clock;
@@ -37,7 +45,7 @@ export class IdSource {
   next(): Uuid {
     this.#random.fill(this.#bytes);
     const now = this.#clock.now();
-    if (now > this.#millis) {
+    if (now > this.#millis || now < this.#millis - MOST_AHEAD_MS) {
       this.#millis = now;
       this.#counter = ((this.#bytes[8] as number) << 2) & 0x3ff;
     } else if (++this.#counter > 0xfff) {

@@ -1,18 +1,28 @@
 /** What a wrong clock can do to the ledger, and what the ledger makes of times that are in the future already. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { createCustomers } from "../../src/customers/customers.ts";
+import { createProfiles } from "../../src/customers/profiles.ts";
 import { readBalances } from "../../src/ledger/balances.ts";
+import { Lane } from "../../src/ledger/lane.ts";
+import { amountOf } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { Database } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
+import { IdSource, instantOf } from "../../src/std/id.ts";
+import { createTransfers } from "../../src/transfers/transfers.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import {
   ANY_TIME_MS,
   availableUsd,
+  ledgerClock,
   movement,
   newProfile,
   newProfiles,
   startLane,
+  TESTER,
   type TestLane,
 } from "../support/movements.ts";
 import { until } from "../support/until.ts";
@@ -154,6 +164,48 @@ test("when it is the database's clock that is set back, its CHECK stops the batc
   expect(await outcome).toBe("done");
   expect(await availableUsd(db.database, [to])).toEqual(["2"]);
   await lane.stop();
+  await database.close();
+});
+
+test("once the database's clock is right again, what is made is dated by it, though ids were made seventy years ahead", async () => {
+  const YEARS_MS = 70 * 365 * 24 * HOUR_MS;
+  await setDatabaseClock(0);
+  const database = new OtherClock({ connection: db.connection, maxConnections: 5, onIdleError: () => undefined });
+  const held = ledgerClock();
+  const lane = new Lane({ database, clock: held, holder: "node", log: () => undefined });
+  await lane.start();
+  const ids = new IdSource(held);
+  await setDatabaseClock(YEARS_MS);
+  await until("the clock is known to be wrong", () => held.fault !== undefined);
+  // Such as that of a request, which is refused.
+  expect(instantOf(ids.next())).toBeGreaterThan(Date.now() + YEARS_MS / 2);
+  await setDatabaseClock(0);
+  await until("the clock is right", () => held.fault === undefined);
+  const catalogue = await loadCatalogue(db.database);
+  const customerId = ids.next() as CustomerId;
+  await createCustomers({ database, lane, ids, clock: held }).ensure(customerId, "Acme", TESTER);
+  const profiles = createProfiles({ database, lane, ids, clock: held });
+  const made = await profiles.create({ customerId, nickname: "desk", description: undefined }, TESTER);
+  if (made.kind !== "done") throw new Error("a profile is made");
+  const transfers = createTransfers({ database, lane, catalogue, ids });
+  const crossed = await transfers.cross(
+    {
+      customerId,
+      profileId: made.value.id,
+      asset: "USD",
+      amount: amountOf("1"),
+      direction: "CREDIT",
+      type: "WIRE_DEPOSIT",
+      crossing: {},
+    },
+    TESTER,
+  );
+  if (crossed.kind !== "done") throw new Error("a deposit is made");
+  for (const at of [made.value.createdAt, crossed.value.createdAt]) {
+    expect(Math.abs(at - Date.now())).toBeLessThan(10_000);
+  }
+  await lane.stop();
+  catalogue.close();
   await database.close();
 });
 
