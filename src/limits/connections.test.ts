@@ -1,10 +1,14 @@
 import { once } from "node:events";
-import { createServer as createHttpServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
+import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
+import { whenOver } from "./unanswered.ts";
 
 const servers: Server[] = [];
 const sockets: Socket[] = [];
@@ -75,13 +79,15 @@ test("proxies and the machine itself stand for many, and have no share of their 
   expect(all.map((from) => arrive(server, from)).filter((socket) => socket.destroyed)).toEqual([]);
 });
 
-/** An HTTP server that never answers, with its bounds. */
-function silentServer(): { server: Server; dropped: Dropped[]; asked: () => number } {
+/** An HTTP server that never answers, with its bounds. Its answers are waited for by others, too. */
+function silentServer(tls?: ServerOptions): { server: Server; dropped: Dropped[]; asked: () => number } {
   const dropped: Dropped[] = [];
   let asked = 0;
-  const server = createHttpServer(() => {
+  const keepSilent: RequestListener = (request, response) => {
     asked += 1;
-  });
+    whenOver(request.socket, response, () => undefined);
+  };
+  const server = tls === undefined ? createHttpServer(keepSilent) : createHttpsServer(tls, keepSilent);
   boundConnections(server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
   servers.push(server);
   return { server, dropped, asked: () => asked };
@@ -118,4 +124,28 @@ test("an address that floods one connection loses all of them, and gets new ones
   expect([asked(), dropped]).toEqual([16, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
   vi.advanceTimersByTime(10_000);
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+});
+
+test("with TLS too a flooded connection is closed after as many requests, while Node is still reading it", async () => {
+  const [cert, key] = ["first.crt", "first.key"].map((name) =>
+    readFileSync(new URL(`../../test/service/certificates/${name}`, import.meta.url)),
+  );
+  const { server, dropped, asked } = silentServer({ cert, key });
+  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
+  server.prependListener("connection", from).prependListener("secureConnection", from);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const open = async (): Promise<Socket> => {
+    const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => {});
+    sockets.push(socket);
+    await once(socket, "secureConnect");
+    return socket.resume();
+  };
+  const [quiet, flooding] = [await open(), await open()];
+  quiet.write(REQUEST.repeat(16));
+  await until("the few have come", () => asked() === 16);
+  flooding.write(REQUEST.repeat(400));
+  await until("the address has lost its connections", () => quiet.destroyed && flooding.destroyed);
+  expect([asked(), dropped]).toEqual([32, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
 });

@@ -55,7 +55,11 @@ export function boundConnections(server: Server, { most, isProxy, onDropped }: C
   });
   boundUnanswered(server, (socket) => {
     tell(socket.remoteAddress ?? "unknown", FLOODED);
-    addresses.shutOut(socket);
+    const ended = addresses.shutOut(socket);
+    // Not at once: Node is in the middle of reading the connection, and fails when its parser is gone.
+    process.nextTick(() => {
+      for (const one of ended) one.destroy();
+    });
   });
 }
 
@@ -63,16 +67,18 @@ const FLOODED = "too many requests at once on a connection";
 
 /**
  * A read of a socket holds two thousand small requests, which Node hands over in one go, and before anybody else has a turn.
- * So past the bound none of them reaches a handler; and since each costs some microseconds all the same, `onFlood` has to see
- * to it that no more come.
+ * So past the bound none of them reaches a handler; and since each costs some microseconds all the same, `onFlood`, which
+ * is called once for a connection, has to see to it that no more come.
  */
 function boundUnanswered(server: Server, onFlood: (socket: Socket) => void): void {
   const handlers = server.listeners("request") as RequestListener[];
+  const flooded = new WeakSet<Socket>();
   server.removeAllListeners("request");
   server.on("request", ((request, response) => {
     const { socket } = request;
-    if (socket.destroyed) return;
+    if (socket.destroyed || flooded.has(socket)) return;
     if (countUnanswered(socket, response) > MOST_UNANSWERED) {
+      flooded.add(socket);
       onFlood(socket);
       return;
     }
@@ -99,17 +105,18 @@ class Addresses {
     return undefined;
   }
 
-  /** Ends this connection, and all others of its address, which gets no new ones for a while, unless it stands for many. */
-  shutOut(socket: Socket): void {
+  /**
+   * The connections that have to end for what one of them did: itself, and all others of its address, which gets no new
+   * ones for a while, unless it stands for many.
+   */
+  shutOut(socket: Socket): readonly Socket[] {
     const key = neighbourhood(socket.remoteAddress ?? "");
     const open = this.#open.get(key);
-    if (open !== undefined) {
-      this.#shutOut.add(key);
-      setTimeout(() => this.#shutOut.delete(key), SHUT_OUT_MS).unref();
-      for (const other of open) other.destroy();
-    }
-    // With TLS not the one that was announced.
-    socket.destroy();
+    if (open === undefined) return [socket];
+    this.#shutOut.add(key);
+    setTimeout(() => this.#shutOut.delete(key), SHUT_OUT_MS).unref();
+    // With TLS the connection itself is not the one that was announced.
+    return [socket, ...open];
   }
 }
 

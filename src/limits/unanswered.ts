@@ -17,10 +17,14 @@ export function whenOver(socket: Socket, response: ServerResponse, end: () => vo
   response.once("close", over);
 }
 
+const counts = new WeakMap<Socket, number>();
+
 /** Counts a request that has just come. Answers how many of its connection are not answered, this one among them. */
 export function countUnanswered(socket: Socket, response: ServerResponse): number {
-  whenOver(socket, response, () => undefined);
-  return unanswered.get(socket)?.size ?? 0;
+  const count = (counts.get(socket) ?? 0) + 1;
+  counts.set(socket, count);
+  whenOver(socket, response, () => counts.set(socket, (counts.get(socket) ?? 1) - 1));
+  return count;
 }
 
 function endedWith(socket: Socket): Set<() => void> {
