@@ -78,6 +78,10 @@ function untilAskedToStop(log: Logger): Promise<NodeJS.Signals> {
       resolve(signal);
     };
     process.on("SIGTERM", listen).on("SIGINT", listen).on("SIGHUP", listen);
+    // Many programs open their logs again at these. At the first Node would let every local user in, as into a debugger;
+    // the second would end the process.
+    for (const signal of ["SIGUSR1", "SIGUSR2"] as const)
+      process.on(signal, () => log.warn(`${signal} means nothing here`));
     if (environment.npm_command === "exec") whenParentIsGone(() => askedAt ?? listen("SIGTERM"));
   });
 }

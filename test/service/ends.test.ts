@@ -121,8 +121,11 @@ test("a reader who goes away does not end the service, which counts the lines th
   await expectWholeEnd(running);
 });
 
-test("when its terminal is closed the service stops in order", async () => {
+test("signals that mean nothing here are logged and open no debugger; when its terminal is closed the service stops in order", async () => {
   const running = await start(inTerminal([...PARBOOK, "start"]));
+  for (const signal of ["SIGPIPE", "SIGUSR1", "SIGUSR2"] as const) process.kill(running.service, signal);
+  await until("both are logged", () => running.said().match(/SIGUSR[12] means nothing/g)?.length === 2);
+  expect(running.said()).not.toContain("Debugger");
   running.child.stdin?.end();
   // As of a process that SIGHUP has ended.
   expect(await running.ended).toBe(129);
