@@ -38,6 +38,7 @@ import { endConnection, ignoreWhatFollows } from "../limits/last-request.ts";
 import { TrackedResponse } from "../limits/last-response.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
+import { sliceTlsWrites } from "../limits/tls-writes.ts";
 import { transport, trustOf } from "../limits/transport.ts";
 import { boundAnswers, UnsentAnswers } from "../limits/unsent-answers.ts";
 import { assert } from "../std/assert.ts";
@@ -139,6 +140,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     },
     clientErrorHandler: refuseConnection,
   });
+  sliceTlsWrites(api.server);
   api.setErrorHandler(handleError);
   api.removeAllContentTypeParsers();
   api.addContentTypeParser(

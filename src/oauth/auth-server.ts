@@ -16,6 +16,7 @@ import { endConnection, ignoreWhatFollows } from "../limits/last-request.ts";
 import { TrackedResponse } from "../limits/last-response.ts";
 import type { RateLimiter, Verdict } from "../limits/rate-limiter.ts";
 import { paceRetries } from "../limits/retry-pace.ts";
+import { sliceTlsWrites } from "../limits/tls-writes.ts";
 import { transport, trustOf } from "../limits/transport.ts";
 import { ignoreExpectations } from "../limits/unsound-headers.ts";
 import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
@@ -102,6 +103,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     },
     clientErrorHandler: refuseConnection,
   });
+  sliceTlsWrites(server.server);
   ignoreExpectations(server.server);
   server.setErrorHandler(handleError);
   server.setNotFoundHandler(refuseUnknown);
