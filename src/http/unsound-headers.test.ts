@@ -122,6 +122,20 @@ test("a transfer coding that is not chunked alone is 501, and nothing behind it 
   expect(statusesIn(await sendRaw(toy.url, whole))).toEqual([200]);
 });
 
+test("a transfer coding in HTTP/1.0 is 400, and so is another version than 1.0 and 1.1; nothing behind them is read", async () => {
+  const hidden = bytes(GET, ...SOUND);
+  const headers = [...SOUND, "Connection: keep-alive", "Content-Type: application/json"];
+  const old = bytes("POST /v2/toys/default HTTP/1.0", ...headers, "Transfer-Encoding: chunked");
+  expect((await refusal(`${old}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden)).body).toEqual(
+    problem(400, "Bad Request", "a request of HTTP/1.0 has no transfer coding").body,
+  );
+  for (const version of ["0.9", "2.0"]) {
+    expect((await refusal(bytes(`GET /v2/toys HTTP/${version}`, ...headers) + hidden, hidden)).body, version).toEqual(
+      problem(400, "Bad Request", "the versions of HTTP that are known here are 1.0 and 1.1").body,
+    );
+  }
+});
+
 test("a request of HTTP/1.1 without a host is 400, and one of HTTP/1.0 needs none", async () => {
   const expected = problem(400, "Bad Request", "the header host is missing").body;
   expect((await refusal(bytes(GET, ...SOUND.slice(1)))).body).toEqual(expected);

@@ -20,8 +20,14 @@ export interface Unreadable {
 export function unreadable(request: IncomingMessage): Unreadable | undefined {
   const { headers, rawHeaders, httpVersion } = request;
   if (isTooMany(rawHeaders)) return TOO_MANY_HEADERS;
+  // Node takes any version that it can spell, and answers as if it were 1.1.
+  if (httpVersion !== "1.1" && httpVersion !== "1.0")
+    return { status: 400, reason: "the versions of HTTP that are known here are 1.0 and 1.1" };
   // RFC 9112, section 6.1. Node takes any list that ends in `chunked`, and decodes nothing else of it.
   const coding = headers["transfer-encoding"];
+  // The same section: 1.0 has no transfer codings, and what stands between may have seen the end of the body elsewhere.
+  if (coding !== undefined && httpVersion === "1.0")
+    return { status: 400, reason: "a request of HTTP/1.0 has no transfer coding" };
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return { status: 501, reason: "the only transfer coding that is known here is chunked" };
   // RFC 9112, section 3.2. Node would answer it without our headers.

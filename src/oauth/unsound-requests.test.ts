@@ -42,6 +42,16 @@ test.each([
     `${token(...SOUND, "Transfer-Encoding: gzip, chunked")}2\r\n{}\r\n0\r\n\r\n`,
   ],
   [400, "the header host is missing", token(...SOUND.slice(1))],
+  [
+    400,
+    "a request of HTTP/1.0 has no transfer coding",
+    `${token(...SOUND, "Connection: keep-alive", "Transfer-Encoding: chunked").replace("1.1", "1.0")}0\r\n\r\n`,
+  ],
+  [
+    400,
+    "the versions of HTTP that are known here are 1.0 and 1.1",
+    token(...SOUND, "Connection: keep-alive").replace("HTTP/1.1", "HTTP/2.0"),
+  ],
 ])("what cannot be read is %i, and nothing behind it is carried out", async (status, description, unreadable) => {
   const told = await sendRaw(authUrl, unreadable + SOUND_REQUEST, SOUND_REQUEST);
   expect(statusesIn(told)).toEqual([status]);
