@@ -9,6 +9,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Lane } from "../ledger/lane.ts";
 import type { Database } from "../postgres/database.ts";
+import { LEASE_MS } from "../postgres/leases.ts";
 import { Bell } from "../std/bell.ts";
 import type { Instant } from "../std/clock.ts";
 import {
@@ -57,7 +58,6 @@ export interface EnginesOptions {
   readonly leaseMs?: number;
 }
 
-const LEASE_MS = 15_000;
 const LOOK_MS = 100;
 
 export function createEngines(options: EnginesOptions): Engines {

@@ -1,5 +1,6 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { LEASE_MS, LEASE_SLACK_MS } from "../postgres/leases.ts";
 import type { MarketState } from "./market-state.ts";
 
 /** How a market is served, whichever process it is that does. */
@@ -27,12 +28,14 @@ export async function readMarketQueues(database: Queryable): Promise<MarketQueue
             (extract(epoch from clock_timestamp() - c.requested_at) * 1000)::float8 as cancel_lag
        from market m
        left join lease l on l.name = 'market/' || m.code and l.expires_at > clock_timestamp()
+            and l.expires_at <= clock_timestamp() + $1 * interval '1 millisecond'
        left join lateral (select created_at from orders
                            where market = m.code and status = 'PENDING_SUBMISSION'
                            order by created_at, id limit 1) o on true
        left join lateral (select requested_at from order_cancel
                            where market = m.code order by requested_at limit 1) c on true
       order by m.code`,
+    [LEASE_MS + LEASE_SLACK_MS],
   );
   return rows.map(({ market, status, holder, order_lag, cancel_lag }) => ({
     market,

@@ -1,5 +1,6 @@
 /** What a lane is given, what bounds it, and what it tells the operator. */
 import type { Database } from "../postgres/database.ts";
+import { LEASE_MS } from "../postgres/leases.ts";
 import type { LedgerClock } from "./ledger-clock.ts";
 import type { AnyCommand } from "./waiting.ts";
 
@@ -32,7 +33,7 @@ export const BOUNDS: LaneBounds = {
   inside: 10_000,
   insidePerCustomer: 2_000,
   deadlineMs: 10_000,
-  leaseMs: 15_000,
+  leaseMs: LEASE_MS,
   remembered: 200_000,
 };
 

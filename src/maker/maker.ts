@@ -16,7 +16,7 @@
  * go on filling orders on other nodes, and a restart places nothing anew.
  */
 import type { Database } from "../postgres/database.ts";
-import { type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
 import { Bell } from "../std/bell.ts";
 import { type Desks, type DesksParts, MAKER, openDesks } from "./desks.ts";
 
@@ -38,7 +38,6 @@ const PAUSES_MS: Readonly<Record<Standing, readonly [first: number, longest: num
   failed: [1_000, 30_000],
 };
 const LEASE = "sandbox_maker";
-const LEASE_MS = 15_000;
 /** How long a start waits for the ladders. They come later where no engine serves the markets. */
 const READY_LIMIT_MS = 10_000;
 

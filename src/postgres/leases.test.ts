@@ -50,6 +50,21 @@ test("a lease that has ended is renewed while nobody else has taken it, and not 
   expect(await renewLease(db.database, lease, LONG)).toBe(false);
 });
 
+test("a lease that was renewed while the database's clock was ahead is taken, and its holder has lost it", async () => {
+  const lease = must(await takeLease(db.database, "ahead", "dead", LONG), "a free lease is taken");
+  const lasts = (ms: number) =>
+    db.owner.rows(
+      "update lease set expires_at = clock_timestamp() + $1 * interval '1 millisecond' where name = 'ahead'",
+      [ms],
+    );
+  await lasts(LONG + 10_000);
+  expect(await takeLease(db.database, "ahead", "other", LONG)).toBeUndefined();
+  await lasts(LONG + 3_600_000);
+  expect(await takeLease(db.database, "ahead", "other", LONG)).toEqual({ name: "ahead", holder: "other", fence: 2n });
+  expect(await renewLease(db.database, lease, LONG)).toBe(false);
+  expect(await takeLease(db.database, "ahead", "third", LONG)).toBeUndefined();
+});
+
 test("a lease that was let go of is free at once, and only its holder can let go of it", async () => {
   const first = must(await takeLease(db.database, "released", "first", LONG), "a free lease is taken");
   await releaseLease(db.database, first);

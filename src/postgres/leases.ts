@@ -12,9 +12,17 @@ export interface Lease {
   readonly fence: bigint;
 }
 
+/** How long a lease lasts unless it is renewed. */
+export const LEASE_MS = 15_000;
+
+/** By how much longer than its length a lease may still last: what the database's clock may be set back by. */
+export const LEASE_SLACK_MS = 15_000;
+
 /**
  * Takes a lease that is free, has ended, or is this holder's own from before: a holder's name belongs to one living
- * process at a time. Undefined while somebody else has it.
+ * process at a time. Also one that lasts longer than any renewal makes it: the database's clock was ahead then, and its
+ * holder may be dead. One that lives has lost it by its fence. Undefined while somebody else has it. All who share a lease
+ * name the same length.
  */
 export async function takeLease(
   database: Queryable,
@@ -28,8 +36,9 @@ export async function takeLease(
      on conflict (name) do update
         set holder = excluded.holder, fence = lease.fence + 1, expires_at = excluded.expires_at
       where lease.expires_at < clock_timestamp() or lease.holder = excluded.holder
+         or lease.expires_at > clock_timestamp() + $4 * interval '1 millisecond'
      returning fence`,
-    [name, holder, leaseMs],
+    [name, holder, leaseMs, leaseMs + LEASE_SLACK_MS],
   );
   return row === undefined ? undefined : { name, holder, fence: BigInt(row.fence) };
 }

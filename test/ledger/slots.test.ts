@@ -151,7 +151,9 @@ test("a batch that was under way when the slot changed hands is lost, and done a
  */
 test("an idle lane that lost its slot takes another one by itself", async () => {
   const old = await start(db.database, { bounds: { leaseMs: 90 } });
-  await db.owner.rows("update lease set holder = 'somebody else', fence = fence + 1, expires_at = 'infinity'");
+  await db.owner.rows(
+    "update lease set holder = 'somebody else', fence = fence + 1, expires_at = clock_timestamp() + interval '10 s'",
+  );
   await until("the lane holds another slot", async () => {
     const leases = await db.database.rows("select 1 from lease where name = 'slot/2'");
     return leases.length === 1 && old.events.some(({ kind }) => kind === "recovered");

@@ -116,11 +116,14 @@ test("a market's lags are those of its oldest order and cancel that wait, and it
   );
   await db.owner.rows(
     `insert into lease (name, holder, fence, expires_at)
-     values ('market/BTCUSD', 'node 1', 1, now() + interval '1 hour'), ('market/ETHUSD', 'node 2', 1, now() - interval '1 s')`,
+     values ('market/BTCUSD', 'node 1', 1, now() + interval '10 s'), ('market/ETHUSD', 'node 2', 1, now() - interval '1 s'),
+            ('market/LTCUSD', 'node 3', 1, now() + interval '1 hour')`,
   );
   const queues = await readMarketQueues(db.database);
-  const [btc, eth] = ["BTCUSD", "ETHUSD"].map((code) => queues.find(({ market }) => market === code));
+  const [btc, eth, ltc] = ["BTCUSD", "ETHUSD", "LTCUSD"].map((code) => queues.find(({ market }) => market === code));
   expect(btc).toMatchObject({ status: "OPEN", holder: "node 1" });
   expect([btc?.orderLagMs ?? 0, btc?.cancelLagMs ?? 0].map((ms) => Math.floor(ms / 25_000))).toEqual([4, 8]);
   expect(eth).toEqual({ market: "ETHUSD", status: "OPEN", holder: undefined, orderLagMs: 0, cancelLagMs: 0 });
+  // Renewed while the database's clock was ahead: anybody may take it.
+  expect(ltc?.holder).toBeUndefined();
 });

@@ -28,10 +28,12 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     on conflict (name) do update
       set holder = excluded.holder, fence = lease.fence + 1, expires_at = excluded.expires_at
     where lease.expires_at < clock_timestamp() or lease.holder = excluded.holder
-    returning fence`]: async (run, [name, holder, leaseMs]) => {
+      or lease.expires_at > clock_timestamp() + $4 * interval '1 millisecond'
+    returning fence`]: async (run, [name, holder, leaseMs, longestMs]) => {
     await run.lock("lease", String(name), "exclusive");
     const lease = run.tables.get("lease", String(name));
-    if (lease !== undefined && Number(lease.expires_at) >= run.now && lease.holder !== holder) return [];
+    const lastsMs = Number(lease?.expires_at) - run.now;
+    if (lastsMs >= 0 && lastsMs <= Number(longestMs) && lease?.holder !== holder) return [];
     const fence = String(BigInt(String(lease?.fence ?? 0)) + 1n);
     run.write("lease", { name, holder, fence, expires_at: run.now + Number(leaseMs) });
     return [{ fence }];
