@@ -7,7 +7,7 @@
  * killed, the server is as before. Of us stays a directory with another name and no manifest, which is no backup.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { must } from "../../std/assert.ts";
@@ -16,6 +16,7 @@ import { prepareSession } from "../session.ts";
 import { type BackupFile, MANIFEST, manifestText, type NotedBooks } from "./backup-manifest.ts";
 import { clusterPath } from "./cluster.ts";
 import { copyFileDurably, severalAtOnce, syncDirectory, writeFileDurably } from "./copy-file.ts";
+import { openIn, readIn, withDirectoryIn } from "./inside.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 
 export interface BackupOptions {
@@ -87,13 +88,14 @@ async function fill(draft: string, options: BackupOptions): Promise<{ completeTo
     const copy = new Copy(draft, options.tell);
     await copy.tree(clusterPath(options.dataDir), "postgres");
     await copy.control(clusterPath(options.dataDir));
-    for (const name of BESIDE) await copy.file(join(options.dataDir, name), name);
+    for (const name of BESIDE) await copy.file(options.dataDir, name, name);
     const books = await options.note(session);
     const ended = await end(session, begun);
     await copy.written("postgres/backup_label", ended.label);
     for (const name of ended.segments) {
-      const segment = join(clusterPath(options.dataDir), "pg_wal", name);
-      if (!(await copy.file(segment, `postgres/pg_wal/${name}`))) throw new Error(`the log lacks ${name}`);
+      const path = `pg_wal/${name}`;
+      if (!(await copy.file(clusterPath(options.dataDir), path, `postgres/${path}`)))
+        throw new Error(`the log lacks ${name}`);
     }
     const { directories, files } = copy;
     await severalAtOnce(directories, (directory) => syncDirectory(join(draft, directory)));
@@ -193,6 +195,7 @@ const LEFT_OUT = new Set([
 /** Anywhere: what the server makes again. */
 const MADE_AGAIN = /^(?:pgsql_tmp|pg_internal\.init)/;
 const CONTROL = "global/pg_control";
+const CONTROL_BYTES = 8_192;
 const TOLD_EVERY_MS = 5_000;
 
 /** What has been copied into the draft, and how far it is. */
@@ -213,7 +216,7 @@ class Copy {
     const found: string[] = [];
     await this.#directory(from, to, "", found);
     await severalAtOnce(found, async (path) => {
-      await this.file(join(from, path), join(to, path));
+      await this.file(from, path, join(to, path));
     });
   }
 
@@ -221,7 +224,7 @@ class Copy {
     this.directories.push(join(to, below));
     await mkdir(join(this.#draft, to, below), { mode: 0o700 });
     if (EMPTIED.has(below)) return;
-    for (const entry of await readdir(join(from, below), { withFileTypes: true })) {
+    for (const entry of await withDirectoryIn(from, below, (name) => readdir(name, { withFileTypes: true }))) {
       const path = join(below, entry.name);
       if (MADE_AGAIN.test(entry.name) || LEFT_OUT.has(path) || path === CONTROL) continue;
       if (entry.isSymbolicLink()) throw linked(join(from, path));
@@ -230,9 +233,9 @@ class Copy {
     }
   }
 
-  /** Whether the file was still there. */
-  async file(from: string, to: string): Promise<boolean> {
-    const copied = await copyFileDurably(from, join(this.#draft, to));
+  /** Copies `path` below `from`, and says whether the file was still there. */
+  async file(from: string, path: string, to: string): Promise<boolean> {
+    const copied = await copyFileDurably(() => openIn(from, path), join(this.#draft, to));
     if (copied === undefined) return false;
     this.#add({ path: to, ...copied });
     return true;
@@ -244,9 +247,9 @@ class Copy {
 
   /** A small file that is written over in place: read until it has come out the same twice, so that it is whole. */
   async control(cluster: string): Promise<void> {
-    const path = join(cluster, CONTROL);
-    let [before, now] = [await readFile(path), await readFile(path)];
-    while (!before.equals(now)) [before, now] = [now, await readFile(path)];
+    const read = async () => must(await readIn(cluster, CONTROL, CONTROL_BYTES), "a database has a control file");
+    let [before, now] = [await read(), await read()];
+    while (!before.equals(now)) [before, now] = [now, await read()];
     await this.written(join("postgres", CONTROL), now);
   }
 

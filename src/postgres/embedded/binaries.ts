@@ -138,7 +138,9 @@ async function giveName(draft: string, copy: string, content: string): Promise<v
     if (isTrustworthy(copy, content)) return;
     const old = `${copy}.old-${randomBytes(4).toString("hex")}`;
     await rename(copy, old);
-    await rename(draft, copy).finally(() => rm(old, { recursive: true, force: true }));
+    await rename(draft, copy);
+    // Another user's stays: he could lead us out of it while we remove it.
+    if (isOurs(old)) await rm(old, { recursive: true, force: true });
   }
 }
 
@@ -147,10 +149,13 @@ async function giveName(draft: string, copy: string, content: string): Promise<v
  * nobody else can write to was made by us; and only when nothing has been swept out of it is it whole.
  */
 function isTrustworthy(copy: string, content: string): boolean {
+  return isOurs(copy) && fingerprint(copy) === content && makeLinks(copy);
+}
+
+function isOurs(copy: string): boolean {
   const found = lstatSync(copy, { throwIfNoEntry: false });
   if (found === undefined || !found.isDirectory()) return false;
-  if (found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) return false;
-  return fingerprint(copy) === content && makeLinks(copy);
+  return found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
 }
 
 /** The content of the programs, and names and sizes of everything else: as much as can be looked at in a few ms. */

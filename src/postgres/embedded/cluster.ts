@@ -3,10 +3,11 @@
  * only when it is complete, so whatever bears the name is either a database or not ours, and then it is left alone.
  */
 import { randomBytes } from "node:crypto";
-import { chown, mkdir, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { chown, lstat, mkdir, readdir, rename, rm, rmdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import { syncDirectory } from "./copy-file.ts";
+import { readIn } from "./inside.ts";
 import { lastLines, nameFromInside, runProgram, type ServerUser } from "./program.ts";
 import { EmbeddedRefusal, OWN_DATABASE } from "./refusal.ts";
 
@@ -72,10 +73,12 @@ export async function chooseServerUser(directory: string, exists: boolean): Prom
   );
 }
 
+const VERSION_BYTES = 100;
+
 /** A server reads the data of its own major version only. */
 export async function checkVersion(directory: string, binaries: Binaries): Promise<void> {
   const cluster = clusterPath(directory);
-  const found = (await readFile(join(cluster, "PG_VERSION"), "utf8")).trim();
+  const found = (await readIn(cluster, "PG_VERSION", VERSION_BYTES))?.toString("latin1").trim();
   if (found === String(binaries.major)) return;
   throw new EmbeddedRefusal(
     `${cluster} was made by PostgreSQL ${found}, and this is PostgreSQL ${binaries.major}: dump it with a PostgreSQL ${found} and pg_dump, restore into a new data directory, or ${OWN_DATABASE}`,
@@ -85,7 +88,28 @@ export async function checkVersion(directory: string, binaries: Binaries): Promi
 /** What attempts that were killed have left. Nobody else makes one: the caller holds the lock on the directory. */
 export async function removeDrafts(directory: string): Promise<void> {
   const drafts = (await readdir(directory)).filter((name) => name.startsWith(DRAFT_PREFIX));
-  for (const draft of drafts) await rm(join(directory, draft), { recursive: true, force: true, maxRetries: 5 });
+  for (const draft of drafts) await removeCluster(join(directory, draft));
+}
+
+/**
+ * Removes a cluster, or what is there of one. One of another user is emptied by this user: as root we could be led out of
+ * it by another process of his, which exchanges a directory for a link while it is walked through.
+ */
+export async function removeCluster(cluster: string): Promise<void> {
+  const found = await lstat(cluster).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (found === undefined) return;
+  const { uid, gid } = found;
+  if (uid === process.getuid?.() || !found.isDirectory()) {
+    await rm(cluster, { recursive: true, force: true, maxRetries: 5 });
+    return;
+  }
+  const empty = ["-c", "find . ! -name . -prune -exec rm -rf -- {} +"];
+  const { succeeded, output } = await runProgram("/bin/sh", empty, { directory: cluster, user: { uid, gid } });
+  if (!succeeded) throw new EmbeddedRefusal(`${cluster} cannot be removed: ${lastLines(output, 2)}`);
+  await rmdir(cluster);
 }
 
 const DRAFT_PREFIX = "postgres.new-";
@@ -113,7 +137,7 @@ export async function makeCluster(
     await giveName(draft, clusterPath(directory));
     if (durable) await syncDirectory(directory);
   } catch (error) {
-    await rm(draft, { recursive: true, force: true });
+    await removeCluster(draft);
     throw error;
   }
 }

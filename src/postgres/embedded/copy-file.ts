@@ -9,9 +9,15 @@ export interface Copied {
 
 const PIECE = 1024 * 1024;
 
-/** Undefined when the file is not there, or not any more. The copy is open to its owner alone. */
-export async function copyFileDurably(from: string, to: string): Promise<Copied | undefined> {
-  const source = await openIfThere(from);
+/**
+ * Undefined when there is no file, or not any more. The copy is open to its owner alone. `from` may be a way to open a file
+ * that must not be opened by its path.
+ */
+export async function copyFileDurably(
+  from: string | (() => Promise<FileHandle | undefined>),
+  to: string,
+): Promise<Copied | undefined> {
+  const source = await (typeof from === "string" ? openIfThere(from) : from());
   if (source === undefined) return undefined;
   try {
     const copy = await open(to, "wx", 0o600);

@@ -2,21 +2,34 @@
  * What the server says goes to a file: it may outlive us, and would hang or die with a pipe that nobody reads.
  * The file is bounded by us, while we live; afterwards nobody asks the server anything that it could complain about.
  */
-import { closeSync, openSync } from "node:fs";
-import { copyFile, open, stat, truncate } from "node:fs/promises";
+import { closeSync, constants, createWriteStream, openSync } from "node:fs";
+import { open, rm, stat } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
 import { lastLines } from "./program.ts";
+import { EmbeddedRefusal } from "./refusal.ts";
 
 const SIZE_LIMIT = 16 * 1024 * 1024;
 const CHECK_EVERY_MS = 60_000;
+const { O_WRONLY, O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
 const TAIL_BYTES = 8_192;
 
 /** Calls back with a descriptor that the server may write to; it is appended to, so that emptying it is safe. */
 export function writingTo<Result>(path: string, use: (descriptor: number) => Result): Result {
-  const descriptor = openSync(path, "a", 0o600);
+  const descriptor = openLog(path);
   try {
     return use(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** Not through a link: as root we could be led to a file that the server's user must not write. */
+function openLog(path: string): number {
+  try {
+    return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
+    throw new EmbeddedRefusal(`the log ${path} is a symbolic link: remove it`);
   }
 }
 
@@ -32,8 +45,18 @@ export function keepBounded(path: string, sizeLimit = SIZE_LIMIT, everyMs = CHEC
 
 export async function shorten(path: string, sizeLimit = SIZE_LIMIT): Promise<void> {
   if ((await sizeOf(path)) <= sizeLimit) return;
-  await copyFile(path, `${path}.1`);
-  await truncate(path);
+  const log = await open(path, O_RDWR | O_NOFOLLOW);
+  try {
+    // A new file, not what a link of this name leads to.
+    await rm(`${path}.1`, { force: true });
+    await pipeline(
+      log.createReadStream({ autoClose: false }),
+      createWriteStream(`${path}.1`, { flags: "wx", mode: 0o600 }),
+    );
+    await log.truncate();
+  } finally {
+    await log.close();
+  }
 }
 
 export async function sizeOf(path: string): Promise<number> {

@@ -4,7 +4,7 @@
  * says that it is a PostgreSQL of this very directory.
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -75,15 +75,26 @@ async function listProcesses(): Promise<number[]> {
   return (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name)).map(Number);
 }
 
+/** Links are not followed and pipes not waited for: other processes of the server's user can put them there. */
+const UNTRUSTED = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const PID_LINE_BYTES = 32;
+
 /** The process that the server's own lock file names, whether or not it lives. */
 export function readPostmasterPid(cluster: string): number | undefined {
+  let file: number | undefined;
   try {
-    const [line] = readFileSync(join(cluster, "postmaster.pid"), "utf8").split("\n");
+    file = openSync(join(cluster, "postmaster.pid"), UNTRUSTED);
+    if (!fstatSync(file).isFile()) return undefined;
+    const start = Buffer.alloc(PID_LINE_BYTES);
+    const [line] = start.toString("latin1", 0, readSync(file, start)).split("\n");
     const pid = Number(line);
     return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    // A link (ELOOP) or a socket (ENXIO) is no lock file, and the server would not take it for one either.
+    if (["ENOENT", "ELOOP", "ENXIO"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
     throw error;
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
 }
 

@@ -4,10 +4,10 @@
  * attempt has left is removed by the next one.
  */
 import { randomBytes } from "node:crypto";
-import { chown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lchown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
-import { chooseServerUser, clusterPath, makeDataDirectory } from "./cluster.ts";
+import { chooseServerUser, clusterPath, makeDataDirectory, removeCluster } from "./cluster.ts";
 import { copyFileDurably, severalAtOnce, syncDirectory, writeFileDurably } from "./copy-file.ts";
 import { startEmbedded } from "./embedded.ts";
 import { takeHold } from "./hold.ts";
@@ -60,7 +60,7 @@ export async function restoreBackup<Value>(
       await moveIn(draft, dataDir);
       return value;
     } finally {
-      await rm(draft, { recursive: true, force: true });
+      await removeDraft(draft);
     }
   } finally {
     hold.release();
@@ -77,8 +77,13 @@ function refuseTooEarly({ ended_at }: Manifest, until: Date | undefined): void {
 async function removeDrafts(dataDir: string): Promise<void> {
   for (const name of (await readdir(dataDir)).filter((one) => one.startsWith(DRAFT_PREFIX))) {
     await endServer(clusterPath(join(dataDir, name)));
-    await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
+    await removeDraft(join(dataDir, name));
   }
+}
+
+async function removeDraft(draft: string): Promise<void> {
+  await removeCluster(clusterPath(draft));
+  await rm(draft, { recursive: true, force: true, maxRetries: 5 });
 }
 
 /** Nothing may be there but our own lock. */
@@ -144,7 +149,7 @@ function expectSame(file: BackupFile, copied: Omit<BackupFile, "path"> | undefin
 }
 
 async function give(path: string, user: ServerUser): Promise<void> {
-  if (user !== undefined) await chown(path, user.uid, user.gid);
+  if (user !== undefined) await lchown(path, user.uid, user.gid);
 }
 
 /** The cluster last: only with it the data directory is one. */

@@ -1,14 +1,12 @@
 /** Starts the server's process and waits until it answers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chown, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Client, type ClientConfig } from "pg";
 import { must } from "../../std/assert.ts";
 import type { Binaries } from "./binaries.ts";
 import { readTail, sizeOf, writingTo } from "./log-file.ts";
-import { endServer, readPostmasterPid } from "./processes.ts";
+import { endServer } from "./processes.ts";
 import { ENVIRONMENT, nameFromInside, type ServerUser } from "./program.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 import { watcherEnd, withWatcher } from "./watcher.ts";
@@ -79,7 +77,6 @@ export interface RunningServer {
 /** Starts a server and waits until it answers. When it does not, it is ended, and the refusal quotes its log. */
 export async function launchServer(launch: Launch): Promise<RunningServer> {
   const logStart = await sizeOf(launch.logFile);
-  await disownLocks(launch);
   const child = spawnServer(launch);
   const watcherEnded = watcherEnd(child);
   try {
@@ -93,24 +90,24 @@ export async function launchServer(launch: Launch): Promise<RunningServer> {
 }
 
 /**
- * The server's lock file names a process that is gone; but its number may by now be another's, and then the server
- * would refuse to start. Our own number does no harm there, since it ignores its parent's. The rest of the file stays:
- * by it the server finds out whether anything of its predecessor is still attached to the shared memory.
+ * The server's lock file names a process that is gone; but its number may by now be another's, and then the server would
+ * refuse to start. So the process that becomes the server first puts its own number there. The rest of the file stays: by
+ * it the server finds out whether anything of its predecessor is still attached to the shared memory. A file without a
+ * number, as a crash leaves it, is removed. This is done in the cluster as the server's user, since as root a link that
+ * another process of this user has put there would lead us to any file.
  */
-async function disownLocks({ cluster, user }: Launch): Promise<void> {
-  await rm(join(cluster, `${SOCKET_NAME}.lock`), { force: true });
-  const path = join(cluster, "postmaster.pid");
-  if (readPostmasterPid(cluster) === undefined) {
-    // Missing, or emptied by a crash: the server takes neither for a number, and refuses the second.
-    await rm(path, { force: true });
-    return;
-  }
-  const [, ...rest] = (await readFile(path, "utf8")).split("\n");
-  const draft = `${path}.new`;
-  await writeFile(draft, [process.pid, ...rest].join("\n"), { mode: 0o600 });
-  if (user !== undefined) await chown(draft, user.uid, user.gid);
-  await rename(draft, path);
-}
+const WITH_OWN_LOCKS = `rm -f ${SOCKET_NAME}.lock postmaster.pid.new
+pid=
+[ -f postmaster.pid ] && [ ! -L postmaster.pid ] && read -r pid <postmaster.pid
+case $pid in
+'' | *[!0-9]*) rm -f postmaster.pid ;;
+*)
+  umask 077
+  { echo $$ && tail -n +2 postmaster.pid; } >postmaster.pid.new && mv -f postmaster.pid.new postmaster.pid
+  ;;
+esac
+exec "$@"
+`;
 
 /**
  * In a session of its own: Ctrl-C in our terminal reaches us alone, and we end the server when we have finished. When we
@@ -119,8 +116,9 @@ async function disownLocks({ cluster, user }: Launch): Promise<void> {
 function spawnServer({ binaries, cluster, user, logFile, settings }: Launch): ChildProcess {
   const all = { ...DEFAULTS, ...settings, ...FIXED };
   const parameters = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const watched = withWatcher(binaries.postgres, ["-D", nameFromInside(cluster, user), ...parameters]);
   const child = writingTo(logFile, (log) =>
-    spawn("/bin/sh", withWatcher(binaries.postgres, ["-D", nameFromInside(cluster, user), ...parameters]), {
+    spawn("/bin/sh", ["-c", WITH_OWN_LOCKS, "parbook-locks", "/bin/sh", ...watched], {
       cwd: cluster,
       env: ENVIRONMENT,
       detached: true,

@@ -3,11 +3,15 @@
  * preferably on another disk. With a backup and the archive from then on, the database can be made again as it was at any
  * moment. PostgreSQL's own module `basic_archive` copies a segment, waits for the disk, and gives it its name last.
  */
-import { chown, mkdir, open, readdir, readFile, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { lchown, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { must } from "../../std/assert.ts";
+import { readIn, withDirectoryIn } from "./inside.ts";
 import { runProgram, type ServerUser } from "./program.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** A segment that is not full is archived after this time, 16 MB as it is: what a lost disk may cost. */
 const ARCHIVED_AFTER = "5min";
@@ -26,7 +30,7 @@ export function archiving(archive: string): Record<string, string> {
 export async function prepareArchive(archive: string, user: ServerUser): Promise<void> {
   try {
     const isNew = (await mkdir(archive, { recursive: true, mode: 0o700 })) !== undefined;
-    if (isNew && user !== undefined) await chown(archive, user.uid, user.gid);
+    if (isNew && user !== undefined) await lchown(archive, user.uid, user.gid);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new EmbeddedRefusal(
@@ -57,6 +61,8 @@ export async function recovering(
   };
 }
 
+/** A line for each time that the database was restored before. */
+const HISTORY_BYTES = 1024 * 1024;
 const SEGMENT_BYTES = 16n * 1024n * 1024n;
 
 /** The segments of the log in an archive. */
@@ -70,14 +76,16 @@ export async function listSegments(archive: string): Promise<string[]> {
  * begins a timeline of its own. `there`: what the archive had before the replay, since it may be growing.
  */
 export async function findGap(cluster: string, archive: string, there: readonly string[]): Promise<string | undefined> {
-  const histories = (await readdir(join(cluster, "pg_wal"))).filter((name) => name.endsWith(".history"));
+  const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
+  const histories = names.filter((name) => name.endsWith(".history"));
   const latest = must(histories.sort().at(-1), "a restored cluster has begun a timeline");
-  const lines = (await readFile(join(cluster, "pg_wal", latest), "utf8")).trim().split("\n");
+  const history = must(await readIn(cluster, `pg_wal/${latest}`, HISTORY_BYTES), "nobody removes a history");
+  const lines = history.toString("utf8").trim().split("\n");
   const [, timeline, high, low] = /^([0-9]+)\t([0-9A-F]+)\/([0-9A-F]+)\t/.exec(lines.at(-1) ?? "") ?? [];
   const segment = BigInt(`0x${must(low, "where it began")}`) / SEGMENT_BYTES;
   const end = [BigInt(must(timeline, "which it left")), BigInt(`0x${high}`), segment].map(hexadecimal).join("");
   const behind = there.filter((name) => name.startsWith(end.slice(0, 8)) && name > end);
-  for (const name of behind) if (await isWritten(join(archive, name), name)) return end;
+  for (const name of behind) if (await isWritten(archive, name)) return end;
   return undefined;
 }
 
@@ -87,8 +95,8 @@ const hexadecimal = (part: bigint): string => part.toString(16).toUpperCase().pa
  * Whether a segment has what its name says. What is copied from the `pg_wal` of a server may be a segment that waits to
  * be written, with whatever was in it before: the place that its first page gives is then another (XLogPageHeaderData).
  */
-async function isWritten(path: string, name: string): Promise<boolean> {
-  const file = await open(path, "r").catch(() => undefined);
+async function isWritten(archive: string, name: string): Promise<boolean> {
+  const file = await open(join(archive, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
   // Gone meanwhile: whoever clears the archive up knows what he does.
   if (file === undefined) return false;
   try {

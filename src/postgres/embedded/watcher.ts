@@ -37,7 +37,7 @@ start_time() {
     ps -o lstart= -p $$
   fi
 }
-is_running() { [ "$(start_time)" = "$started" ]; }
+is_running() { [ -n "$started" ] && [ "$(start_time)" = "$started" ]; }
 end_by() {
   is_running || exit 0
   kill -s "$1" $$
