@@ -1,4 +1,4 @@
-import { chmod, rename, rm, writeFile } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 
 /**
  * Writes a file whole or not at all: who reads it, after a power cut too, finds what was there before or all of `text`.
@@ -7,8 +7,16 @@ import { chmod, rename, rm, writeFile } from "node:fs/promises";
 export async function writeWhole(path: string, text: string, mode?: number): Promise<void> {
   const draft = `${path}.${process.pid}`;
   try {
-    await writeFile(draft, text, { flush: true, ...(mode !== undefined && { mode }) });
-    if (mode !== undefined) await chmod(draft, mode);
+    await rm(draft, { force: true });
+    // A new file: a link of this name would lead to another one.
+    const file = await open(draft, "wx", mode);
+    try {
+      if (mode !== undefined) await file.chmod(mode);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => undefined);
