@@ -187,7 +187,7 @@ export async function migrateAs(owner: Database, serviceRole: string, log: Logge
   return done;
 }
 
-async function check(database: Database, { mode, signingKeys }: Config, log: Logger): Promise<void> {
+async function check(database: Database, { mode, signingKeys, databaseUrl }: Config, log: Logger): Promise<void> {
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
     throw new SchemaRefusal(
@@ -200,10 +200,14 @@ async function check(database: Database, { mode, signingKeys }: Config, log: Log
   if (mode === "production" && findings.length > 0) throw new StartRefusal(findings.join("\n"));
   for (const finding of findings) log.warn(finding);
   if (mode === "production" && signingKeys.encryptionKeys.length === 0) log.warn(CLEAR_KEYS);
+  if (mode === "production" && databaseUrl === undefined && process.getuid?.() === 0) log.warn(AS_ROOT);
 }
 
 const CLEAR_KEYS =
   "PARBOOK_KEY_ENCRYPTION_KEY is not set: whoever reads the database or a backup of it can issue tokens for everybody";
+
+const AS_ROOT =
+  "Parbook runs as root, and its database therefore as another user: every process of that user can change the books. Start it as a user of its own";
 
 function logLane(log: Logger, event: LaneEvent): void {
   const { kind } = event;
