@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -29,4 +29,12 @@ test("what cannot be put in its place is an error, and leaves no draft", async (
   await mkdir(join(directory, "taken", "by-something"), { recursive: true });
   await expect(writeWhole(join(directory, "taken"), "text")).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   expect((await readdir(directory)).sort()).toEqual(["note", "taken"]);
+});
+
+test("a link in the place of the draft leads to no other file", async () => {
+  const [path, other] = [join(directory, "linked"), join(directory, "other")];
+  await writeFile(other, "kept");
+  await symlink(other, `${path}.${process.pid}`);
+  await writeWhole(path, "text");
+  expect([await readFile(path, "utf8"), await readFile(other, "utf8")]).toEqual(["text", "kept"]);
 });
