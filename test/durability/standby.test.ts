@@ -90,6 +90,7 @@ test.each(BLOWS.flatMap((blow) => [ON_MEMORY, UNDER_LOCK].map((way) => ({ blow, 
     expect(seen).toEqual({ isOver: false });
     await pair.startStandby();
     expect(await outcome).toMatchObject({ kind: "done" });
+    await pair.untilReplayed();
     expect(await availableUsd(pair.owner("standby"), [from, to])).toEqual(["6", "14"]);
     await lane.stop();
     await expectBooksBalance(pair.primary.owner);
@@ -116,6 +117,7 @@ test("of two batches under way a warning about the first leaves both unanswered 
   ]);
   await pair.startStandby();
   expect([(await first).kind, (await second).kind]).toEqual(["done", "done"]);
+  await pair.untilReplayed();
   expect(await availableUsd(pair.owner("standby"), [from, to])).toEqual(["11", "9"]);
   await lane.stop();
   await expectBooksBalance(pair.primary.owner);
@@ -140,6 +142,7 @@ test("a void number whose own commit is interrupted does not stop the lane, and 
   await inTheWay.query("rollback");
   await inTheWay.end();
   expect(await outcome).toMatchObject({ kind: "done" });
+  await pair.untilReplayed();
   expect(await availableUsd(pair.owner("standby"), [from, to])).toEqual(["6", "14"]);
   await lane.stop();
   await expectBooksBalance(pair.primary.owner);

@@ -41,6 +41,8 @@ export interface Pair {
   /** A pool as the owner of the tables; closed with the pair. */
   owner(server?: Server): Database;
   stopStandby(): Promise<void>;
+  /** An answer waits until the standby has the log that it rests on, and not until it can be queried there. */
+  untilReplayed(): Promise<void>;
   startStandby(): Promise<void>;
   /** Commits of such statements that wait for the standby, by the ids of their server processes. */
   waiting(statement: RegExp): Promise<number[]>;
@@ -129,7 +131,9 @@ export async function startPair(): Promise<Pair> {
     return rows.filter(({ query }) => statement.test(query)).map(({ pid }) => pid);
   };
   const isSynchronous = async (): Promise<boolean> => {
-    const found = await admin.rows("select 1 from pg_stat_replication where sync_state = 'quorum'");
+    const ask = () => admin.rows("select 1 from pg_stat_replication where sync_state = 'quorum'");
+    // A connection that a restart has broken is found out by the first statement on it.
+    const found = await ask().catch(ask);
     return found.length === 1;
   };
   const end = (how: "cancel" | "terminate") =>
@@ -153,6 +157,15 @@ export async function startPair(): Promise<Pair> {
     startStandby: async () => {
       if (!(await isSynchronous())) await start("standby");
       await until("the standby is synchronous", isSynchronous);
+    },
+    untilReplayed: async () => {
+      const replica = open("standby", "postgres", "postgres");
+      await until("the standby shows what it has", async () => {
+        const [row] = await replica
+          .rows<{ all: boolean }>("select pg_last_wal_replay_lsn() = pg_last_wal_receive_lsn() as all")
+          .catch(() => []);
+        return row?.all === true;
+      });
     },
     waiting,
     untilWaiting: async (statement, but = []) => {
