@@ -7,6 +7,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
 import { part } from "../limits/parting.ts";
 import { DatabaseAway, OutcomeUnknown, tookTooLong } from "../postgres/database.ts";
+import { ClockFault } from "../std/clock.ts";
 import { safeHeaders } from "../std/safe-headers.ts";
 import { shownValue } from "./failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
@@ -34,7 +35,7 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
 /** The problem that something thrown is told as. `undefined` stands for a bug. */
 function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
   if (thrown instanceof Problem) return thrown;
-  if (thrown instanceof Unavailable) return unavailable(thrown.message, thrown);
+  if (thrown instanceof Unavailable || thrown instanceof ClockFault) return unavailable(thrown.message, thrown);
   if (thrown instanceof OutcomeUnknown && request.method !== "GET") {
     return unavailable(`${thrown.message}: look before you repeat it`, thrown);
   }

@@ -7,7 +7,7 @@
  * monotonic clock stands still, as in a suspended machine, the time of day seems to have stepped, until the next
  * measurement.
  */
-import type { Clock, Instant } from "../std/clock.ts";
+import type { Clock, ComparedClock, Instant } from "../std/clock.ts";
 
 export interface LedgerClockOptions {
   /** How far the two clocks may be apart. */
@@ -19,9 +19,9 @@ export interface LedgerClockOptions {
 /** By how much more the two clocks may differ for each millisecond since they were compared. */
 const DRIFT = 1e-3;
 
-export class LedgerClock implements Clock {
+export class LedgerClock implements ComparedClock {
   readonly #system: Clock;
-  readonly #toleranceMs: number;
+  readonly toleranceMs: number;
   readonly #businessOffsetMs: number;
   /** The installation's time less the monotonic one, as it was measured last: between these bounds. */
   #least = Number.NEGATIVE_INFINITY;
@@ -30,7 +30,7 @@ export class LedgerClock implements Clock {
 
   constructor(system: Clock, options: LedgerClockOptions) {
     this.#system = system;
-    this.#toleranceMs = options.toleranceMs;
+    this.toleranceMs = options.toleranceMs;
     this.#businessOffsetMs = options.businessOffsetMs ?? 0;
   }
 
@@ -55,7 +55,7 @@ export class LedgerClock implements Clock {
     const wrongByMs = this.wrongByMs;
     if (wrongByMs === 0) return undefined;
     const seconds = (Math.abs(wrongByMs) / 1_000).toFixed(1);
-    const allowed = this.#toleranceMs / 1_000;
+    const allowed = this.toleranceMs / 1_000;
     const side = wrongByMs > 0 ? "ahead of" : "behind";
     return `the clock of this node is ${seconds} s ${side} the database's, and ${allowed} s are allowed`;
   }
@@ -85,14 +85,14 @@ export class LedgerClock implements Clock {
 
   /** Before this time of the database nothing may be stored that was decided at this moment of ours. */
   notBefore(decidedAt: Instant): Instant {
-    return Math.floor(decidedAt - this.#businessOffsetMs - this.#toleranceMs) as Instant;
+    return Math.floor(decidedAt - this.#businessOffsetMs - this.toleranceMs) as Instant;
   }
 
   #wrongByAt(now: Instant): number {
     const steady = performance.now();
     // Wrong only when it is for sure: a measurement that took long must not stop a node.
-    const isAhead = now - steady - this.#most > this.#toleranceMs;
-    const isBehind = this.#least + steady - now > this.#toleranceMs;
+    const isAhead = now - steady - this.#most > this.toleranceMs;
+    const isBehind = this.#least + steady - now > this.toleranceMs;
     return isAhead || isBehind ? now - this.#expected() : 0;
   }
 

@@ -20,6 +20,7 @@ import { sliceTlsWrites } from "../limits/tls-writes.ts";
 import { transport, trustOf } from "../limits/transport.ts";
 import { ignoreExpectations } from "../limits/unsound-headers.ts";
 import { DatabaseAway, tookTooLong } from "../postgres/database.ts";
+import { ClockFault } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import type { Network } from "../std/network.ts";
 import { type ReadinessChecks, watchReadiness } from "../std/readiness.ts";
@@ -257,6 +258,7 @@ function refusalFor(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogge
 function busyDatabase(error: Error): TokenRefusal | undefined {
   if (error instanceof DatabaseAway)
     return new TokenRefusal("temporarily_unavailable", "the database cannot be reached");
+  if (error instanceof ClockFault) return new TokenRefusal("temporarily_unavailable", error.message);
   return tookTooLong(error) ? new TokenRefusal("temporarily_unavailable", "the database took too long") : undefined;
 }
 

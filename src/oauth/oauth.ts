@@ -8,7 +8,7 @@ import type { Refusal } from "../audit/refusal.ts";
 import type { Clients } from "../customers/clients.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { Database } from "../postgres/database.ts";
-import type { Clock } from "../std/clock.ts";
+import type { ComparedClock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import type { Network } from "../std/network.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
@@ -31,7 +31,7 @@ export interface SigningKeySettings {
 
 export interface OauthOptions {
   readonly database: Database;
-  readonly clock: Clock;
+  readonly clock: ComparedClock;
   readonly ids: IdSource;
   /** The process's only one: it remembers which secrets have matched. */
   readonly clients: Clients;
@@ -63,7 +63,7 @@ export interface Oauth {
   readonly authServer: FastifyInstance;
 }
 
-export function createSigningKeys(database: Database, clock: Clock, settings: SigningKeySettings): SigningKeys {
+export function createSigningKeys(database: Database, clock: ComparedClock, settings: SigningKeySettings): SigningKeys {
   const { encryptionKeys, replacedAfterMs } = settings;
   return new SigningKeys({ database, clock, replacedAfterMs, encryption: new KeyEncryption(encryptionKeys) });
 }

@@ -19,10 +19,17 @@ afterAll(() => testing.close());
 
 beforeEach(() => testing.owner.rows("delete from signing_key"));
 
+let fault: string | undefined;
+
 const node = (database = testing.database, ...encryptionKeys: Uint8Array[]): SigningKeys =>
   new SigningKeys({
     database,
-    clock: { now: () => now },
+    clock: {
+      now: () => now,
+      get fault() {
+        return fault;
+      },
+    },
     encryption: new KeyEncryption(encryptionKeys),
     replacedAfterMs: 90 * DAY,
   });
@@ -50,6 +57,19 @@ test("nodes that start at the same moment agree on one key, which signs at once"
   await Promise.all(nodes.map((each) => follow(each)));
   expect(new Set(nodes.map((each) => each.signing().kid)).size).toBe(1);
   expect(await testing.database.rows("select 1 from signing_key")).toHaveLength(1);
+});
+
+test("while the clock is known to be wrong no key is renewed, erased or gone", async () => {
+  const keys = await startedNode();
+  await keys.rotate();
+  const before = await testing.database.rows("select * from signing_key order by kid");
+  const right = now;
+  passTime(365 * DAY);
+  fault = "the clock of this node is off";
+  await follow(keys);
+  expect(kidsOf(keys)).toHaveLength(2);
+  expect(await testing.database.rows("select * from signing_key order by kid")).toEqual(before);
+  [now, fault] = [right, undefined];
 });
 
 test("a node that starts later takes the key that is there", async () => {

@@ -13,7 +13,7 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { Database } from "../postgres/database.ts";
 import { assert, must } from "../std/assert.ts";
-import type { Clock, Instant } from "../std/clock.ts";
+import type { ComparedClock, Instant } from "../std/clock.ts";
 import { isEncrypted, type KeyEncryption } from "./key-encryption.ts";
 import {
   deleteKey,
@@ -55,7 +55,7 @@ export interface SigningKey {
 
 export interface SigningKeysOptions {
   readonly database: Database;
-  readonly clock: Clock;
+  readonly clock: ComparedClock;
   readonly encryption: KeyEncryption;
   /** A key that is older is replaced. */
   readonly replacedAfterMs: number;
@@ -80,10 +80,11 @@ export class SigningKeys {
 
   /**
    * Does what time asks for: makes a key when none is current (at the first start, or after a revocation), replaces the
-   * current one when it is of age, and erases private halves that have had their day.
+   * current one when it is of age, and erases private halves that have had their day. Nothing while the time is not known.
    */
   async renew(): Promise<void> {
     const { database, clock, replacedAfterMs } = this.#options;
+    if (clock.fault !== undefined) return;
     const now = clock.now();
     const signedUntil = (now - SIGNS_AFTER_RETIRING_MS) as Instant;
     const keys = [...this.#keys.values()];
@@ -167,7 +168,8 @@ export class SigningKeys {
 
   async #readOnce(): Promise<void> {
     const { database, clock } = this.#options;
-    const goneBy = clock.now() - KEPT_AFTER_RETIRING_MS;
+    // While the time is not known, no key goes: its tokens may be good.
+    const goneBy = clock.fault === undefined ? clock.now() - KEPT_AFTER_RETIRING_MS : Number.NEGATIVE_INFINITY;
     const keys = new Map<string, SigningKey>();
     for (const stored of await listKeys(database, ALGORITHM)) {
       if (stored.retiredAt !== undefined && stored.retiredAt < goneBy) continue;

@@ -7,7 +7,8 @@ import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
 const customerId = new IdSource().next() as CustomerId;
 
 function verified(clientId: string): VerifiedToken {
-  return { grant: { customerId, clientId, scopes: new Set(), tokenId: "" }, kid: "k", expiresAt: 0 as Instant };
+  const grant = { customerId, clientId, scopes: new Set<string>(), tokenId: "" };
+  return { grant, kid: "k", issuedAt: 0 as Instant, expiresAt: 0 as Instant };
 }
 
 test("past its capacity the cache forgets the token that came first", () => {

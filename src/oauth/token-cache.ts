@@ -7,6 +7,7 @@ import type { Grant } from "./grant.ts";
 export interface VerifiedToken {
   readonly grant: Grant;
   readonly kid: string;
+  readonly issuedAt: Instant;
   readonly expiresAt: Instant;
 }
 

@@ -3,6 +3,7 @@
  * rule of the wire is a function of its own; this is the order in which they apply.
  */
 import type { AuthenticatedClient, Clients } from "../customers/clients.ts";
+import type { ComparedClock } from "../std/clock.ts";
 import { type ClientCredentials, readCredentials } from "./client-credentials.ts";
 import { type Form, readForm } from "./form.ts";
 import { heldScopes, isScope, type Scope } from "./scopes.ts";
@@ -34,13 +35,15 @@ export interface TokenGranted {
 }
 
 export interface TokenEndpointOptions {
+  /** Left out: one that is always right. */
+  readonly clock?: Pick<ComparedClock, "fault">;
   readonly clients: Pick<Clients, "authenticate">;
   readonly tokens: Pick<Tokens, "issue">;
 }
 
 export async function answerTokenRequest(
   { query, contentType, authorization, body, address }: TokenRequest,
-  { clients, tokens }: TokenEndpointOptions,
+  { clients, tokens, clock }: TokenEndpointOptions,
 ): Promise<TokenGranted | TokenRefusal> {
   const form = refuseCredentialsInAddress(query) ?? (await readForm(contentType, body));
   if (form instanceof TokenRefusal) return form;
@@ -48,6 +51,8 @@ export async function answerTokenRequest(
   if (refused !== undefined) return refused;
   const credentials = readCredentials(authorization, form);
   if (credentials instanceof TokenRefusal) return credentials;
+  // Which secrets live is a matter of the time, too.
+  if (clock?.fault !== undefined) return new TokenRefusal("temporarily_unavailable", clock.fault);
   const client = await authenticate(credentials, address, clients);
   if (client instanceof TokenRefusal) return client;
   const scopes = grantScopes(form.get("scope"), client.scopes);

@@ -7,7 +7,7 @@ import { lowForm, otherForm } from "../../test/support/signatures.ts";
 import { Clients } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Database, DatabaseAway } from "../postgres/database.ts";
-import type { Instant } from "../std/clock.ts";
+import { ClockFault, type Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { ClientRestrictions } from "./client-restrictions.ts";
 import { Freshness } from "./freshness.ts";
@@ -26,6 +26,8 @@ const ACME = { clientId: "acme", customerId, scopes: ["*"] };
 
 let testing: TestDatabase;
 let now = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+/** Why the clock is known to be wrong. */
+let fault: string | undefined;
 let elapsed = 0;
 let node: Node;
 
@@ -38,7 +40,12 @@ interface Node {
 
 /** One process of the service, as far as tokens go. It follows the database when the test says so. */
 function startNode(database: Database): Node {
-  const clock = { now: () => now };
+  const clock = {
+    now: () => now,
+    get fault() {
+      return fault;
+    },
+  };
   const clients = new Clients({ database, clock, ids, onUnrecordedUse: () => undefined });
   const keys = new SigningKeys({ database, clock, encryption: new KeyEncryption([]), replacedAfterMs: 90 * DAY });
   const restrictions = new ClientRestrictions({ clients, clock });
@@ -112,6 +119,36 @@ test("a token lives 3599 seconds and not a millisecond longer, also in memory", 
   now = (now + 1) as Instant;
   expect(await verified(node, remembered)).toBeUndefined();
   expect(await verified(node, fresh)).toBeUndefined();
+});
+
+test("while the clock is known to be wrong no token is issued, and none is refused for its time alone", async () => {
+  const right = now;
+  const [seen, unseen] = [await issue(), await issue()];
+  const forgery = await forge({ payload: { aud: AUTH_URL } });
+  expect(await verified(node, seen)).toBeDefined();
+  fault = "the clock of this node is off";
+  for (const ms of [DAY, -DAY]) {
+    now = (right + ms) as Instant;
+    await expect(issue()).rejects.toThrow(new ClockFault(fault));
+    for (const token of [seen, unseen]) await expect(verified(node, token)).rejects.toThrow(new ClockFault(fault));
+    expect(await verified(node, forgery)).toBeUndefined();
+  }
+  [now, fault] = [right, undefined];
+  for (const token of [seen, unseen]) expect(await verified(node, token)).toMatchObject({ clientId: "acme" });
+});
+
+test("a token of a time that is to come grants nothing until then, but for what clocks may differ by", async () => {
+  now = (Math.floor(now / SECOND) * SECOND) as Instant;
+  const right = now;
+  now = (right + 4 * SECOND) as Instant;
+  const close = await issue();
+  now = (right + 5 * SECOND) as Instant;
+  const far = await issue();
+  now = right;
+  expect(await verified(node, close)).toMatchObject({ clientId: "acme" });
+  expect(await verified(node, far)).toBeUndefined();
+  now = (right + SECOND) as Instant;
+  expect(await verified(node, far)).toMatchObject({ clientId: "acme" });
 });
 
 test("a token ends with its key, also where it was remembered, on every node that has read the keys since", async () => {

@@ -5,7 +5,7 @@
 import { type CryptoKey, errors, type JWTPayload, type JWTVerifyResult, jwtVerify, SignJWT } from "jose";
 import type { AuthenticatedClient } from "../customers/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { Clock, Instant } from "../std/clock.ts";
+import { ClockFault, type ComparedClock, type Instant } from "../std/clock.ts";
 import { type IdSource, parseUuid } from "../std/id.ts";
 import type { ClientRestrictions } from "./client-restrictions.ts";
 import type { Freshness } from "./freshness.ts";
@@ -23,12 +23,15 @@ const TYPE = "at+jwt";
 const LONGEST_TOKEN = 4_096;
 const CACHED_TOKENS = 10_000;
 
+/** Of a clock that does not say what it may be off by. */
+const TOLERANCE_MS = 2_000;
+
 export interface TokensOptions {
   readonly keys: SigningKeys;
   readonly restrictions: ClientRestrictions;
   /** Of the keys and the restrictions. */
   readonly freshness: Freshness;
-  readonly clock: Clock;
+  readonly clock: ComparedClock;
   readonly ids: IdSource;
   /** Who issues: the public address of the token endpoint's host. */
   readonly authUrl: () => string;
@@ -49,8 +52,10 @@ export class Tokens {
     this.#options = options;
   }
 
+  /** Throws `ClockFault` while the time is not known: its times would be believed when the clock is right again. */
   async issue({ clientId, customerId }: AuthenticatedClient, scopes: readonly Scope[]): Promise<IssuedToken> {
     const { keys, clock, ids, authUrl, baseUrl } = this.#options;
+    if (clock.fault !== undefined) throw new ClockFault(clock.fault);
     const { kid, signs } = keys.signing();
     const tokenId = ids.next();
     const issuedAt = Math.floor(clock.now() / 1_000);
@@ -69,8 +74,8 @@ export class Tokens {
 
   /**
    * What a token grants to whoever sends it from this address; undefined when it is not ours or expired, misplaced when
-   * its client is disabled or may not call from there. Throws `DatabaseAway` when that cannot be known. A token that was seen before
-   * costs one hash and a look-up, without waiting for anything.
+   * its client is disabled or may not call from there. Throws `DatabaseAway` when that cannot be known,
+   * and `ClockFault` when it hangs on a time that is not known. A token that was seen before costs one hash and a look-up, without waiting for anything.
    */
   verify(token: string, address: string): Promise<Grant | MisplacedToken | undefined> {
     if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
@@ -78,7 +83,11 @@ export class Tokens {
     const known = this.#cache.get(key);
     if (known === undefined || !this.#options.freshness.isFresh())
       return this.#verifyAfresh(token, key, known, address);
-    return Promise.resolve(this.#grantOf(known, address));
+    try {
+      return Promise.resolve(this.#grantOf(known, address));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async #verifyAfresh(
@@ -95,10 +104,20 @@ export class Tokens {
   }
 
   /** What can change while a token lives: the time, the key, the client and where it calls from. */
-  #grantOf({ grant, kid, expiresAt }: VerifiedToken, address: string): Grant | MisplacedToken | undefined {
+  #grantOf({ grant, kid, issuedAt, expiresAt }: VerifiedToken, address: string): Grant | MisplacedToken | undefined {
     const { clock, keys, restrictions } = this.#options;
-    if (clock.now() >= expiresAt || !keys.has(kid)) return undefined;
+    if (!keys.has(kid)) return undefined;
+    const now = clock.now();
+    // The node that has issued it may be as far ahead as this one is behind.
+    const isOfTheFuture = issuedAt > now + 2 * (clock.toleranceMs ?? TOLERANCE_MS);
+    if (now >= expiresAt || isOfTheFuture) return this.#outOfTime();
     return restrictions.admits(grant.clientId, address) ? grant : { misplaced: grant };
+  }
+
+  /** A token that is good but for the time grants nothing, when that is the time. */
+  #outOfTime(): undefined {
+    const { fault } = this.#options.clock;
+    if (fault !== undefined) throw new ClockFault(fault);
   }
 
   /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and each claim as we would have written it. */
@@ -117,6 +136,8 @@ export class Tokens {
       });
       return readToken(result);
     } catch (error) {
+      // Found last, when all else was found good.
+      if (error instanceof errors.JWTExpired) return this.#outOfTime();
       if (error instanceof errors.JOSEError) return undefined;
       throw error;
     }
@@ -133,17 +154,17 @@ function readToken({ payload, protectedHeader }: JWTVerifyResult): VerifiedToken
   const customerId = parseUuid(textOf(payload, "customer_id") ?? "");
   const clientId = textOf(payload, "client_id");
   const scope = textOf(payload, "scope");
-  const { jti: tokenId, exp } = payload;
+  const { jti: tokenId, iat, exp } = payload;
   const { kid } = protectedHeader;
   if (customerId === undefined || clientId === undefined || scope === undefined) return undefined;
-  if (tokenId === undefined || exp === undefined || kid === undefined) return undefined;
+  if (tokenId === undefined || iat === undefined || exp === undefined || kid === undefined) return undefined;
   const grant: Grant = {
     customerId: customerId as CustomerId,
     clientId,
     scopes: new Set(scope.split(" ")),
     tokenId,
   };
-  return { grant, kid, expiresAt: (exp * 1_000) as Instant };
+  return { grant, kid, issuedAt: (iat * 1_000) as Instant, expiresAt: (exp * 1_000) as Instant };
 }
 
 function textOf(payload: JWTPayload, claim: string): string | undefined {

@@ -8,6 +8,19 @@ export interface Clock {
   now(): Instant;
 }
 
+/** A clock that is compared with another one. */
+export interface ComparedClock extends Clock {
+  /** Why what it says is not to be believed now, in words. */
+  readonly fault?: string | undefined;
+  /** How far it may be from the other one without a fault. */
+  readonly toleranceMs?: number;
+}
+
+/** What was asked for rests on the time, and that is not known now: trying again helps. */
+export class ClockFault extends Error {
+  override readonly name = "ClockFault";
+}
+
 export const systemClock: Clock = { now: () => Date.now() as Instant };
 
 /** For waits: whatever becomes of the time of day, it goes on. Its moments are stored nowhere and told to nobody. */

@@ -35,6 +35,13 @@ test("a node whose clock is a month ahead changes nothing and says why, and work
   const words = /the clock of this node is 259(?:19|20)\d\d\.\d s ahead of the database's, and 2 s are allowed/;
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
   expect(refused.body.detail).toMatch(words);
+  const form = { grant_type: "client_credentials", client_id: acme.clientId, client_secret: acme.secret };
+  const asked = await fetch(`${service.authUrl}/oauth2/token`, { method: "POST", body: new URLSearchParams(form) });
+  expect([asked.status, asked.headers.get("retry-after"), await asked.json()]).toEqual([
+    503,
+    "1",
+    { error: "temporarily_unavailable", error_description: expect.stringMatching(words) },
+  ]);
   const ready = await service.call("GET", "/readyz");
   expect([ready.status, ready.body.detail]).toEqual([503, expect.stringMatching(/^not ready: clock \(the clock of/)]);
   expect(ready.body.detail).toMatch(words);
