@@ -10,7 +10,7 @@ import { DEFAULT_RATES } from "../limits/rates.ts";
 import { DatabaseAway } from "../postgres/database.ts";
 import { IdSource } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
-import { createAuthServer } from "./auth-server.ts";
+import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
 import { SCOPES } from "./scopes.ts";
 
 const authenticate = vi.fn<Clients["authenticate"]>(async () => "client_authentication_failed");
@@ -331,16 +331,21 @@ test("it says that it is alive, and whether what it needs is there", async () =>
   expect((await send("/readyz", { method: "POST", body: FORM })).headers).toMatchObject({ allow: "GET, HEAD" });
 });
 
+/** Options of a server whose token limit is soon reached, and that issues no token. */
+const fewTokens = (): AuthServerOptions => ({
+  authUrl: () => "http://auth.test",
+  keys: { published: () => [PUBLIC_KEY] },
+  clients: { authenticate },
+  tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+  ids: new IdSource(),
+  log: pino({ level: "silent" }),
+  limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
+});
+
 test("behind a trusted proxy each caller has limits of its own, by the address that the proxy has seen", async () => {
   const refused: (string | undefined)[] = [];
   const limited = createAuthServer({
-    authUrl: () => "http://auth.test",
-    keys: { published: () => [PUBLIC_KEY] },
-    clients: { authenticate },
-    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-    ids: new IdSource(),
-    log: pino({ level: "silent" }),
-    limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
+    ...fewTokens(),
     onRefused: ({ address }) => refused.push(address),
     trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
   });
@@ -364,15 +369,7 @@ test("behind a trusted proxy each caller has limits of its own, by the address t
 });
 
 test("an address that asks too often is told to come back, in the form of the token endpoint, before it is listened to", async () => {
-  const limited = createAuthServer({
-    authUrl: () => "http://auth.test",
-    keys: { published: () => [PUBLIC_KEY] },
-    clients: { authenticate },
-    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-    ids: new IdSource(),
-    log: pino({ level: "silent" }),
-    limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
-  });
+  const limited = createAuthServer(fewTokens());
   const url = await limited.listen({ host: "127.0.0.1", port: 0 });
   authenticate.mockClear();
   try {
