@@ -25,6 +25,12 @@ import { IdSource } from "./std/id.ts";
 /** One or more lines for the operator: why nothing was started. */
 export class StartRefusal extends Error {
   override readonly name = "StartRefusal";
+  readonly lines: readonly string[];
+
+  constructor(...lines: readonly string[]) {
+    super(lines.join("\n"));
+    this.lines = lines;
+  }
 }
 
 export interface Foundation {
@@ -65,6 +71,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     closing.unshift(() => database.close());
     if (provided.kind === "external") await database.refuseSharedSessions();
     await check(database, config, log);
+    if (purpose === "serve") warnOfSecrets(config, log);
     const clock = new LedgerClock(systemClock, { toleranceMs: config.clockToleranceMs });
     await clock.measure(() => readDatabaseTime(database));
     const catalogue = await loadCatalogue(database);
@@ -187,7 +194,7 @@ export async function migrateAs(owner: Database, serviceRole: string, log: Logge
   return done;
 }
 
-async function check(database: Database, { mode, signingKeys, databaseUrl }: Config, log: Logger): Promise<void> {
+async function check(database: Database, { mode }: Config, log: Logger): Promise<void> {
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
     throw new SchemaRefusal(
@@ -195,12 +202,21 @@ async function check(database: Database, { mode, signingKeys, databaseUrl }: Con
     );
   }
   const missing = await findMissingPrivileges(database);
-  if (missing.length > 0) throw new StartRefusal(missing.join("\n"));
+  if (missing.length > 0) throw new StartRefusal(...missing);
   const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database))];
-  if (mode === "production" && findings.length > 0) throw new StartRefusal(findings.join("\n"));
+  if (mode === "production" && findings.length > 0) throw new StartRefusal(...findings);
   for (const finding of findings) log.warn(finding);
-  if (mode === "production" && signingKeys.encryptionKeys.length === 0) log.warn(CLEAR_KEYS);
+}
+
+/** At the start of a service. To other commands than those on keys it would be one line more that nobody reads. */
+function warnOfSecrets(config: Config, log: Logger): void {
+  warnOfClearKeys(config, log);
+  const { mode, databaseUrl } = config;
   if (mode === "production" && databaseUrl === undefined && process.getuid?.() === 0) log.warn(AS_ROOT);
+}
+
+export function warnOfClearKeys({ mode, signingKeys }: Config, log: Logger): void {
+  if (mode === "production" && signingKeys.encryptionKeys.length === 0) log.warn(CLEAR_KEYS);
 }
 
 const CLEAR_KEYS =

@@ -22,7 +22,7 @@ export async function refuseDemo(dataDir: string, bootstrap: BootstrapFile | und
   );
   if (found) throw new StartRefusal(`${path} is a sandbox's demo: production starts on a data directory of its own`);
   const lines = (bootstrap?.customers ?? []).flatMap(({ clients = [] }) => clients.flatMap(wrongsOf));
-  if (lines.length > 0) throw new StartRefusal(lines.join("\n"));
+  if (lines.length > 0) throw new StartRefusal(...lines);
 }
 
 type BootstrapClient = NonNullable<BootstrapFile["customers"][number]["clients"]>[number];

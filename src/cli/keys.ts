@@ -1,5 +1,6 @@
 /** The keys that sign access tokens. A running service follows what is done here within seconds. */
 import type { Command } from "commander";
+import { warnOfClearKeys } from "../core.ts";
 import { createSigningKeys } from "../oauth/oauth.ts";
 import type { SigningKey, SigningKeys } from "../oauth/signing-keys.ts";
 import { formatInstant } from "../std/clock.ts";
@@ -26,8 +27,9 @@ export function addKeyCommands(program: Command): void {
 }
 
 function withKeys(work: (keys: SigningKeys) => Promise<Answer>): Promise<Answer> {
-  return withFoundation(async ({ database, clock }, { signingKeys }) => {
-    const keys = createSigningKeys(database, clock, signingKeys);
+  return withFoundation(async ({ database, clock, log }, config) => {
+    warnOfClearKeys(config, log);
+    const keys = createSigningKeys(database, clock, config.signingKeys);
     await keys.read();
     return work(keys);
   });

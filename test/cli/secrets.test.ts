@@ -41,6 +41,16 @@ test("the demo says when its secret was rotated away, and takes the tour with th
   expect(await answerOf(settings, "demo")).toMatchObject({ passed: true });
 });
 
+test("that signing keys lie in the database in clear is said where it matters, and before no other command", async () => {
+  const production = { ...settings, PARBOOK_MODE: "production" };
+  expect((await parbook(production, "customer", "list")).stderr).toBe("");
+  const { exitCode, stderr } = await parbook(production, "key", "list");
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stderr).msg).toBe(
+    "PARBOOK_KEY_ENCRYPTION_KEY is not set: whoever reads the database or a backup of it can issue tokens for everybody",
+  );
+});
+
 test("a client that was disabled is not given a new secret", async () => {
   const customer = (await answerOf(settings, "customer", "create", "--name", "Gone")) as { id: string };
   const client = ["--customer", customer.id, "--client-id", "gone", "--scopes", "*"];
