@@ -58,6 +58,12 @@ export type BootstrapFile = Static<typeof BootstrapShape>;
 /** One message with a line for each mistake, as far as they were looked for. */
 export class BootstrapRefusal extends Error {
   override readonly name = "BootstrapRefusal";
+  readonly lines: readonly string[];
+
+  constructor(...lines: readonly string[]) {
+    super(lines.join("\n"));
+    this.lines = lines;
+  }
 }
 
 export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
@@ -71,7 +77,7 @@ export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
   const errors = Value.Errors(BootstrapShape, file);
   const lines = errors.flatMap(sentencesOf);
   if (errors.length >= ERRORS_AT_MOST) lines.push("there may be more");
-  throw new BootstrapRefusal([`the bootstrap file ${path} is wrong:`, ...lines.map((line) => `  ${line}`)].join("\n"));
+  throw new BootstrapRefusal(`the bootstrap file ${path} is wrong:`, ...lines.map((line) => `  ${line}`));
 }
 
 /** The validator stops looking then. */

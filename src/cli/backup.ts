@@ -21,7 +21,7 @@ export function addBackup(program: Command): void {
 }
 
 /** Progress is no part of the answer. */
-export const tell = (line: string): void => printError(line);
+export const tell = (line: string): void => printError([line]);
 
 /** These two commands copy files, which an external database keeps to itself. */
 export function refuseExternal({ databaseUrl }: Config, command: "backup" | "restore"): void {

@@ -1,6 +1,7 @@
 /** Checkpoints and their keys as files. Whatever is not to be relied on is refused in words, before anything is done. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { naming } from "../std/file-error.ts";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../verify/checkpoint.ts";
 import { Refused } from "./command.ts";
 
@@ -8,15 +9,25 @@ import { Refused } from "./command.ts";
 export async function writeNewKey(path: string): Promise<{ keyId: string; publicPath: string }> {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const publicPath = `${path}.pub`;
-  await writeFile(path, privateKey.export({ type: "pkcs8", format: "pem" }), { flag: "wx", mode: 0o600, flush: true });
+  await writeNew(path, privateKey.export({ type: "pkcs8", format: "pem" }), 0o600);
   try {
-    await writeFile(publicPath, publicKey.export({ type: "spki", format: "pem" }), { flag: "wx", flush: true });
+    await writeNew(publicPath, publicKey.export({ type: "spki", format: "pem" }), 0o644);
   } catch (error) {
     // Beside the public key of another pair it would pass for the private one of that.
     await rm(path);
     throw error;
   }
   return { keyId: keyIdOf(publicKey), publicPath };
+}
+
+/** What has not become whole is removed: it would be in the way of the next attempt. */
+async function writeNew(path: string, pem: string | Buffer, mode: number): Promise<void> {
+  try {
+    await naming(path, () => writeFile(path, pem, { flag: "wx", mode, flush: true }));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") await rm(path, { force: true });
+    throw error;
+  }
 }
 
 export function readPrivateKey(path: string): Promise<KeyObject> {

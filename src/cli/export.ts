@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Command, Option } from "commander";
 import { exportJournals, FORMATS, type Format } from "../accounting/export.ts";
+import { naming } from "../std/file-error.ts";
 import { findMissingHead, readBooksId } from "../verify/take-checkpoint.ts";
 import { readPublicKey, readSigned } from "./checkpoint-file.ts";
 import { Refused, WrongUsage, withFoundation } from "./command.ts";
@@ -56,7 +57,7 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
 /** Nothing is read ahead of a reader who is slower than the database. One that has had enough, as `head` has, ends it. */
 async function writeOut(pieces: AsyncIterable<string>): Promise<void> {
   try {
-    await pipeline(Readable.from(pieces), process.stdout, { end: false });
+    await naming("standard output", () => pipeline(Readable.from(pieces), process.stdout, { end: false }));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }

@@ -1,42 +1,88 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { smallDisk } from "../../test/reliability/small-disk.ts";
+import { required } from "../../test/support/required.ts";
+import { BootstrapRefusal } from "../bootstrap/bootstrap-file.ts";
 import { WrongSettings } from "../config/config.ts";
+import { StartRefusal } from "../core.ts";
+import { announce } from "../data-directory.ts";
 import { notFound } from "../http/problems.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
+import { copyFileDurably, writeFileDurably } from "../postgres/embedded/copy-file.ts";
+import { writeWhole } from "../std/write-whole.ts";
+import { writeNewKey } from "./checkpoint-file.ts";
 import { Refused, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 
 test("what was asked wrongly ends with 2, what was refused with 1", () => {
   expect(failureOf(new WrongSettings(["PARBOOK_X is wrong"]))).toEqual({
-    text: "These settings are wrong, and nothing was started:\n  PARBOOK_X is wrong",
+    lines: ["These settings are wrong, and nothing was started:", "PARBOOK_X is wrong"],
     exitCode: 2,
   });
-  expect(failureOf(new WrongUsage("set both"))).toEqual({ text: "set both", exitCode: 2 });
-  expect(failureOf(new Refused("profile not found: 1"))).toEqual({ text: "profile not found: 1", exitCode: 1 });
-  expect(failureOf(notFound("profile not found: 1"))).toEqual({ text: "profile not found: 1", exitCode: 1 });
+  expect(failureOf(new WrongUsage("set both"))).toEqual({ lines: ["set both"], exitCode: 2 });
+  expect(failureOf(new Refused("profile not found: 1"))).toEqual({ lines: ["profile not found: 1"], exitCode: 1 });
+  expect(failureOf(notFound("profile not found: 1"))).toEqual({ lines: ["profile not found: 1"], exitCode: 1 });
 });
 
 test("of a database that is away the innermost reason is told", () => {
   const refused = new AggregateError([new Error("connect ECONNREFUSED ::1:5432"), new Error("another")]);
   const away = new DatabaseAway("the database cannot be reached", { cause: new Error("pool", { cause: refused }) });
-  expect(failureOf(away).text).toBe(
+  expect(failureOf(away).lines).toEqual([
     "the database cannot be reached (connect ECONNREFUSED ::1:5432): start it, or correct PARBOOK_DATABASE_URL",
-  );
+  ]);
 });
 
 test("of a change whose outcome is unknown it is said to look before it is repeated", () => {
   expect(failureOf(new OutcomeUnknown(new Error("read ECONNRESET")))).toEqual({
-    text: "it is not known whether this was done (read ECONNRESET): look before you repeat it",
+    lines: ["it is not known whether this was done (read ECONNRESET): look before you repeat it"],
     exitCode: 1,
   });
 });
 
-test("a file that cannot be used is named", () => {
-  const error = Object.assign(new Error("EACCES"), { code: "EACCES", syscall: "open", path: "/data/demo.json" });
-  expect(failureOf(error)).toEqual({ text: "/data/demo.json cannot be used (open: EACCES)", exitCode: 1 });
+test("a file that cannot be used is named, with the reason", async () => {
+  await expect(readFile("/dev/null/demo.json").catch(failureOf)).resolves.toEqual({
+    lines: ["/dev/null/demo.json cannot be used: not a directory (open: ENOTDIR)"],
+    exitCode: 1,
+  });
+});
+
+test("a full disk is named by the file that has no room on it, and what was begun there is removed", async (context) => {
+  const disk = await smallDisk(1);
+  required(context, disk === undefined ? "no file system can be mounted here" : undefined);
+  if (disk === undefined) return;
+  const at = (name: string): string => join(disk.path, name);
+  const copied = join(await mkdtemp(join(tmpdir(), "parbook-failure-")), "copied");
+  try {
+    disk.fill();
+    await writeFile(copied, "some text");
+    const told = async (work: Promise<unknown>) => (await work.then(() => undefined, failureOf))?.lines;
+    const full = (name: string) => [`${at(name)} cannot be used: no space left on device (write: ENOSPC)`];
+    expect(await told(writeWhole(at("whole"), "text"))).toEqual(full("whole"));
+    expect(await told(announce(disk.path, { baseUrl: "http://a", authUrl: "http://b" }))).toEqual(full("ready.json"));
+    expect(await told(writeNewKey(at("key")))).toEqual(full("key"));
+    expect(await told(writeFileDurably(at("manifest.json"), "text"))).toEqual(full("manifest.json"));
+    expect(await told(copyFileDurably(copied, at("copy")))).toEqual(full("copy"));
+    expect((await readdir(disk.path)).sort()).toEqual(["ballast", "copy", "manifest.json"]);
+  } finally {
+    await disk.close();
+    await rm(dirname(copied), { recursive: true });
+  }
+});
+
+test("a line break in a value stays within its line", () => {
+  const forged = "x\nthe books are sound";
+  expect(failureOf(new Refused(`key not found: ${forged}`)).lines).toEqual([`key not found: ${forged}`]);
+  expect(failureOf(new StartRefusal(`one ${forged}`, "two")).lines).toEqual([`one ${forged}`, "two"]);
+  expect(failureOf(new BootstrapRefusal("it is wrong:", `  ${forged}`)).lines).toEqual(["it is wrong:", `  ${forged}`]);
+  expect(failureOf(new WrongSettings([`PARBOOK_X ${forged}`])).lines[1]).toBe(`PARBOOK_X ${forged}`);
+  expect(failureOf(new Error(forged)).lines[0]).toBe(`Error: ${forged}`);
 });
 
 test("a bug is told with the place where it came up", () => {
-  const { text, exitCode } = failureOf(new TypeError("x is not a function"));
-  expect(text).toMatch(/^TypeError: x is not a function\n +at .*failure\.test\.ts/);
+  const { lines, exitCode } = failureOf(new TypeError("x is not a function"));
+  expect(lines[0]).toBe("TypeError: x is not a function");
+  expect(lines[1]).toMatch(/^ +at .*failure\.test\.ts/);
   expect(exitCode).toBe(1);
 });

@@ -11,45 +11,44 @@ import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
 import { SchemaRefusal } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
 import { NoDatabase } from "../provide-database.ts";
+import { fileErrorText } from "../std/file-error.ts";
 import { Failed, Refused, WrongUsage } from "./command.ts";
 
 export interface Failure {
-  /** Nothing when it has been said already. */
-  readonly text: string | undefined;
+  /** None when it has been said already. A line break within one came with a value, and is no line break of ours. */
+  readonly lines: readonly string[];
   readonly exitCode: 0 | 1 | 2;
 }
 
 /** Whose message is a sentence for the operator. */
-const REFUSALS = [
-  Refused,
-  NoDatabase,
-  EmbeddedRefusal,
-  SchemaRefusal,
-  StartRefusal,
-  BootstrapRefusal,
-  Problem,
-  Unavailable,
-  KeyUnreadable,
-];
+const REFUSALS = [Refused, NoDatabase, EmbeddedRefusal, SchemaRefusal, Problem, Unavailable, KeyUnreadable];
 
 export function failureOf(error: unknown): Failure {
-  if (error instanceof CommanderError) return { text: undefined, exitCode: isHelp(error) ? 0 : 2 };
-  if (error instanceof Failed) return { text: undefined, exitCode: 1 };
-  if (error instanceof WrongSettings || error instanceof WrongUsage) return { text: error.message, exitCode: 2 };
-  return { text: sentenceOf(error), exitCode: 1 };
+  if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };
+  if (error instanceof Failed) return { lines: [], exitCode: 1 };
+  if (error instanceof WrongSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
+  if (error instanceof WrongUsage) return { lines: [error.message], exitCode: 2 };
+  return { lines: linesOf(error), exitCode: 1 };
 }
 
 /** Help that was asked for is no failure. Who names no command is shown it as well, and has to be told of the mistake. */
 const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
-function sentenceOf(error: unknown): string {
-  if (REFUSALS.some((refusal) => error instanceof refusal)) return (error as Error).message;
-  if (error instanceof DatabaseAway) return awayOf(error);
-  if (serverError(error) !== undefined) return `the database refuses: ${(error as Error).message}`;
-  const { code, path, syscall } = error as NodeJS.ErrnoException;
-  if (code !== undefined && path !== undefined) return `${path} cannot be used (${syscall}: ${code})`;
-  // A bug, or a mishap that nobody thought of: whoever looks into it needs to know where.
-  return error instanceof Error && error.stack !== undefined ? error.stack : String(error);
+function linesOf(error: unknown): readonly string[] {
+  if (error instanceof StartRefusal || error instanceof BootstrapRefusal) return error.lines;
+  if (REFUSALS.some((refusal) => error instanceof refusal)) return [(error as Error).message];
+  if (error instanceof DatabaseAway) return [awayOf(error)];
+  if (serverError(error) !== undefined) return [`the database refuses: ${(error as Error).message}`];
+  const fileError = fileErrorText(error);
+  return fileError === undefined ? stackOf(error) : [fileError];
+}
+
+/** A bug, or a mishap that nobody thought of: whoever looks into it needs to know where. */
+function stackOf(error: unknown): readonly string[] {
+  if (!(error instanceof Error) || error.stack === undefined) return [String(error)];
+  const { stack } = error;
+  const frames = stack.indexOf("\n    at ");
+  return frames === -1 ? [stack] : [stack.slice(0, frames), ...stack.slice(frames + 1).split("\n")];
 }
 
 const READ_ONLY = "25006";

@@ -29,8 +29,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     await buildProgram().parseAsync([...argv], { from: "user" });
     return 0;
   } catch (error) {
-    const { text, exitCode } = failureOf(error);
-    if (text !== undefined) printError(text);
+    const { lines, exitCode } = failureOf(error);
+    if (lines.length > 0) printError(lines);
     return exitCode;
   }
 }

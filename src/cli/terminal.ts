@@ -25,22 +25,20 @@ function print(text: string): Promise<void> {
 }
 
 /**
- * What went wrong, or how a long command goes, on standard error. An error may have several lines: those after the first
- * are indented, so that none of them, whatever it quotes, looks like a message of its own.
+ * What went wrong, or how a long command goes, on standard error. A line break within a line is escaped: it came with a
+ * value. Lines after the first are indented, so that none of them, whatever it quotes, looks like a message of its own.
  */
-export function printError(text: string): void {
-  const [first = "", ...more] = text.split("\n");
-  console.error(
-    [first, ...more.map((line) => (line === "" || line.startsWith(" ") ? line : `  ${line}`))]
-      .map(printable)
-      .join("\n"),
-  );
+export function printError([first = "", ...more]: readonly string[]): void {
+  console.error([first, ...more.map((line) => (line.startsWith(" ") ? line : `  ${line}`))].map(printable).join("\n"));
 }
 
-/** Where help goes, and what is said of arguments that are wrong: texts of several lines, which quote what was typed. */
+/** Where help goes, and what is said of arguments that are wrong. */
 export const HELP_OUTPUT = {
   writeOut: (text: string): void => void process.stdout.write(text.split("\n").map(printable).join("\n")),
   writeErr: (text: string): void => void process.stderr.write(text.split("\n").map(printable).join("\n")),
+  /** A sentence that quotes what was typed, its line breaks too; the one before a suggestion is commander's. */
+  outputError: (text: string, write: (text: string) => void): void =>
+    write(`${printable(text.trimEnd().replaceAll("\n(Did you mean ", " (Did you mean "))}\n`),
 };
 
 /** Columns as wide as their widest cell. */

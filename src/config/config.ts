@@ -64,13 +64,16 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
 
+const HEADING = "These settings are wrong, and nothing was started:";
+
 /** All that is wrong with the environment, one line per setting. */
 export class WrongSettings extends Error {
   override readonly name = "WrongSettings";
+  readonly heading = HEADING;
   readonly lines: readonly string[];
 
   constructor(lines: readonly string[]) {
-    super(["These settings are wrong, and nothing was started:", ...lines.map((line) => `  ${line}`)].join("\n"));
+    super([HEADING, ...lines.map((line) => `  ${line}`)].join("\n"));
     this.lines = lines;
   }
 }

@@ -1,10 +1,15 @@
 import { open, rename, rm } from "node:fs/promises";
+import { naming } from "./file-error.ts";
 
 /**
  * Writes a file whole or not at all: who reads it, after a power cut too, finds what was there before or all of `text`.
  * `mode` holds whatever the umask is; a file that is to be read by its owner alone never was readable by others.
  */
-export async function writeWhole(path: string, text: string, mode?: number): Promise<void> {
+export function writeWhole(path: string, text: string, mode?: number): Promise<void> {
+  return naming(path, () => write(path, text, mode));
+}
+
+async function write(path: string, text: string, mode: number | undefined): Promise<void> {
   const draft = `${path}.${process.pid}`;
   try {
     await rm(draft, { force: true });

@@ -1,5 +1,6 @@
 /** The export as a process of its own: what it writes goes to another program, so there may be nothing else in it. */
 import { generateKeyPairSync } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,9 +12,10 @@ import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId } from "../support/movements.ts";
+import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-books.ts";
-import { parbook } from "./parbook.ts";
+import { parbook, parbookInto } from "./parbook.ts";
 
 // Each command is a process of its own, which on a busy machine takes seconds to come up.
 vi.setConfig({ testTimeout: 120_000 });
@@ -58,4 +60,14 @@ test("the books are written as they are, or as they were at a checkpoint, if it 
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
   expect(stderr).toContain(`${theirs} is of the books ${booksId}, and these are ${checkpoint.booksId}\n`);
   await expectBooksBalance(db.database);
+});
+
+test("an export to a full disk is one line", async (context) => {
+  required(context, existsSync("/dev/full") ? undefined : "there is no /dev/full");
+  const settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_LOG_LEVEL: "error" };
+  expect(await parbookInto("/dev/full", settings, "export", "--format", "beancount")).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: "standard output cannot be used: no space left on device (write: ENOSPC)\n",
+  });
 });

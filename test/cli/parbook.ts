@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,6 +48,16 @@ export function parbookUnread(settings: Settings, ...args: string[]): Promise<En
   const child = launch(settings, args);
   child.stdout?.destroy();
   return collect(child).ended;
+}
+
+/** Runs a command whose standard output goes into a file. */
+export async function parbookInto(path: string, settings: Settings, ...args: string[]): Promise<Ended> {
+  const file = await open(path, "w");
+  try {
+    return await collect(launch(settings, args, file.fd)).ended;
+  } finally {
+    await file.close();
+  }
 }
 
 /** The one document that a command has answered with. */
@@ -109,11 +119,11 @@ export function readReady(dataDir: string): Promise<Ready | undefined> {
   );
 }
 
-function launch(settings: Settings, args: readonly string[]): ChildProcess {
+function launch(settings: Settings, args: readonly string[], output: "pipe" | number = "pipe"): ChildProcess {
   const { PATH = "", HOME = "" } = process.env;
   return spawn(process.execPath, [PROGRAM, ...args], {
     env: { PATH, HOME, ...settings },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", output, "pipe"],
   });
 }
 

@@ -198,7 +198,11 @@ test.for(Object.keys(RUNS))("parbook %s writes nothing that a terminal would obe
   const said = [await run(argvOf(name))];
   if (name !== "export") said.push(await run([...argvOf(name), "--json"]));
   expect(said.map((one) => one.exitCode)).toEqual(said.map(() => exitCode));
-  for (const { stdout, stderr } of said) expect(stdout + stderr).not.toMatch(OBEYED);
+  for (const { stdout, stderr } of said) {
+    expect(stdout + stderr).not.toMatch(OBEYED);
+    // What went wrong is one line: the line break of what it quotes is escaped.
+    expect(stderr.split("\n").length).toBeLessThanOrEqual(2);
+  }
 });
 
 test("a name with a line break is one row of a list, and JSON has it as it is", async () => {
@@ -214,5 +218,10 @@ test("what was typed is not obeyed either", async () => {
   for (const argv of [[HOSTILE], ["profile", "list", `--${HOSTILE}`], ["profile", "list", "--customer", HOSTILE]]) {
     const { exitCode, stderr } = await run(argv);
     expect([exitCode, stderr]).toEqual([2, expect.not.stringMatching(OBEYED)]);
+    // The error, and how to get help.
+    expect(stderr.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/^error: /),
+      "(add --help to see how it is used)",
+    ]);
   }
 });

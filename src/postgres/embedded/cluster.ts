@@ -32,12 +32,16 @@ export async function makeDataDirectory(directory: string): Promise<void> {
     await mkdir(probe);
     await rm(probe, { recursive: true });
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code;
+    const { code = "" } = error as NodeJS.ErrnoException;
+    const advice = FULL.includes(code) ? "make room" : "give this user the right to";
     throw new EmbeddedRefusal(
-      `the data directory ${directory} cannot be written (${reason}): give this user the right to, or set PARBOOK_DATA_DIR to another one`,
+      `the data directory ${directory} cannot be written (${code}): ${advice}, or set PARBOOK_DATA_DIR to another one`,
     );
   }
 }
+
+/** The disk has no room, or this user none on it. */
+const FULL = ["ENOSPC", "EDQUOT"];
 
 /** Whether there is a cluster. What bears its name but is none is refused: it may be somebody's only copy. */
 export async function hasCluster(directory: string): Promise<boolean> {

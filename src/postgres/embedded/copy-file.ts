@@ -1,6 +1,7 @@
 /** Copies files so that they stay: each is on the disk, and known by its sha256, when it is said to be copied. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
+import { naming } from "../../std/file-error.ts";
 
 export interface Copied {
   readonly size: number;
@@ -22,9 +23,7 @@ export async function copyFileDurably(
   try {
     const copy = await open(to, "wx", 0o600);
     try {
-      const copied = await pour(source, copy);
-      await copy.sync();
-      return copied;
+      return await pour(source, copy, to);
     } finally {
       await copy.close();
     }
@@ -36,8 +35,10 @@ export async function copyFileDurably(
 export async function writeFileDurably(path: string, content: string | Buffer): Promise<Copied> {
   const file = await open(path, "wx", 0o600);
   try {
-    await file.writeFile(content);
-    await file.sync();
+    await naming(path, async () => {
+      await file.writeFile(content);
+      await file.sync();
+    });
   } finally {
     await file.close();
   }
@@ -67,7 +68,7 @@ export async function severalAtOnce<Item>(items: readonly Item[], work: (item: I
 /** A name is durable when the directory that holds it has been written. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, "r");
-  await handle.sync().finally(() => handle.close());
+  await naming(directory, () => handle.sync()).finally(() => handle.close());
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {
@@ -79,16 +80,19 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-async function pour(source: FileHandle, copy: FileHandle): Promise<Copied> {
+/** `to` is the path of the copy. */
+async function pour(source: FileHandle, copy: FileHandle, to: string): Promise<Copied> {
   const hash = createHash("sha256");
   const piece = Buffer.allocUnsafe(PIECE);
   let size = 0;
   for (;;) {
     const { bytesRead } = await source.read(piece, 0, PIECE, size);
-    if (bytesRead === 0) return { size, sha256: hash.digest("hex") };
+    if (bytesRead === 0) break;
     const read = piece.subarray(0, bytesRead);
     hash.update(read);
-    for (let done = 0; done < bytesRead; ) done += (await copy.write(read, done)).bytesWritten;
+    await naming(to, () => copy.writeFile(read));
     size += bytesRead;
   }
+  await naming(to, () => copy.sync());
+  return { size, sha256: hash.digest("hex") };
 }

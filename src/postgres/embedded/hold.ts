@@ -1,4 +1,5 @@
 /** The hold on a data directory: nobody else uses it until it is released. */
+import { naming } from "../../std/file-error.ts";
 import { takeDataLock } from "./data-lock.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 import { shortPath } from "./short-path.ts";
@@ -12,7 +13,7 @@ export interface Hold {
 export async function takeHold(directory: string): Promise<Hold> {
   const short = shortPath(directory);
   try {
-    const lock = await takeDataLock(short.path);
+    const lock = await naming(directory, () => takeDataLock(short.path));
     if ("release" in lock) {
       const release = () => {
         lock.release();

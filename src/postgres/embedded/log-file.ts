@@ -5,6 +5,7 @@
 import { closeSync, constants, createWriteStream, openSync } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
+import { naming } from "../../std/file-error.ts";
 import { lastLines } from "./program.ts";
 import { EmbeddedRefusal } from "./refusal.ts";
 
@@ -49,9 +50,11 @@ export async function shorten(path: string, sizeLimit = SIZE_LIMIT): Promise<voi
   try {
     // A new file, not what a link of this name leads to.
     await rm(`${path}.1`, { force: true });
-    await pipeline(
-      log.createReadStream({ autoClose: false }),
-      createWriteStream(`${path}.1`, { flags: "wx", mode: 0o600 }),
+    await naming(`${path}.1`, () =>
+      pipeline(
+        log.createReadStream({ autoClose: false }),
+        createWriteStream(`${path}.1`, { flags: "wx", mode: 0o600 }),
+      ),
     );
     await log.truncate();
   } finally {
