@@ -17,6 +17,7 @@ import { addMarketCommands } from "./markets.ts";
 import { addMigrate } from "./migrate.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
+import { refuseRepeatedOptions } from "./single-options.ts";
 import { addStart } from "./start.ts";
 import { HELP_OUTPUT, printError } from "./terminal.ts";
 import { addVerify } from "./verify.ts";
@@ -58,5 +59,6 @@ export function buildProgram(): Command {
   addCheckpoint(program);
   addExport(program);
   addSchema(program);
+  refuseRepeatedOptions(program);
   return program;
 }

@@ -1,0 +1,55 @@
+import type { Command, Option } from "commander";
+import { expect, test, vi } from "vitest";
+import { must } from "../std/assert.ts";
+import { buildProgram, main } from "./parbook.ts";
+
+/** For every kind of option there is one that it takes. */
+const VALUES = ["0190d5a4-0000-7000-8000-000000000001", "1", "0.1", "1h", "2026-11-21T00:00:00Z", "1/1", "*", "::1"];
+
+interface Case {
+  readonly name: string;
+  readonly option: Option;
+  readonly argv: readonly string[];
+}
+
+const cases = (command: Command, path: readonly string[] = []): Case[] => [
+  ...command.options
+    .filter((option) => !option.isBoolean())
+    .map((option) => {
+      const value = must(
+        [...(option.argChoices ?? []), ...VALUES].find((each) => isTaken(option, each)),
+        `${option.flags} takes one of the values of this test`,
+      );
+      const long = must(option.long, "an option has a long name");
+      return { name: `${path.join(" ")} ${long}`, option, argv: [...path, long, value, `${long}=${value}`] };
+    }),
+  ...command.commands.flatMap((below) => cases(below, [...path, below.name()])),
+];
+
+function isTaken(option: Option, value: string): boolean {
+  try {
+    option.parseArg?.(value, undefined);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const CASES = cases(buildProgram());
+
+test("every command with options has them tried", () => {
+  expect(CASES.length).toBeGreaterThan(35);
+});
+
+test.each(CASES)("$name is refused when it is given twice", async ({ option, argv }) => {
+  let said = "";
+  const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
+    said += text;
+    return true;
+  });
+  const exitCode = await main(argv).finally(() => write.mockRestore());
+  expect({ exitCode, said }).toEqual({
+    exitCode: 2,
+    said: `error: option '${option.flags}' is given more than once, and has one value\n(add --help to see how it is used)\n`,
+  });
+});
