@@ -118,6 +118,45 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
   );
 }
 
+for (const [name, proxy] of Object.entries(PROXIES)) {
+  test(`while no node is ready, ${name} answers as a node would`, async (context) => {
+    required(context, existsSync(proxy.program) ? undefined : `${name} is not installed`);
+    const started = await startNotingServers(TRUSTED);
+    servers = started;
+    const front = await startProxy(proxy, started);
+    servers = undefined;
+    await started.close();
+
+    const told = async (url: string) => {
+      const answer = await fetch(url, { method: "POST", body: "{}" });
+      const of = (header: string) => answer.headers.get(header);
+      const headers = [of("content-type"), of("retry-after"), of("cache-control")];
+      return { status: answer.status, headers, id: of("x-request-id"), body: await answer.json() };
+    };
+    const [api, auth] = await Promise.all([told(`${front.api}/v2/profiles`), told(`${front.auth}/oauth2/token`)]);
+    expect(api.id).toMatch(/^[0-9a-f-]{32,36}$/);
+    expect(api).toEqual({
+      status: 503,
+      headers: ["application/problem+json", "5", "no-store"],
+      id: api.id,
+      body: {
+        type: "about:blank",
+        title: "Service Unavailable",
+        status: 503,
+        detail: "no node is ready: if this was a write, look whether it was done before you repeat it",
+        meta: {},
+        request_id: api.id,
+      },
+    });
+    expect(auth).toEqual({
+      status: 503,
+      headers: ["application/json", "5", "no-store"],
+      id: null,
+      body: { error: "temporarily_unavailable", error_description: "no node is ready" },
+    });
+  });
+}
+
 async function startProxy(
   { program, config, args, adapt }: Proxy,
   behind: NotingServers,
