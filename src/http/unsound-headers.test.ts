@@ -143,6 +143,19 @@ test("a request of HTTP/1.1 without a host is 400, and one of HTTP/1.0 needs non
   expect(statusesIn(await sendRaw(toy.url, old))).toEqual([200]);
 });
 
+test("an empty host is 400, and so is a second one, wherever it is asked for", async () => {
+  const empty = problem(400, "Bad Request", "the header host is empty").body;
+  for (const path of ["/v2/toys", "/nowhere", "/marketdata/BTCUSD"]) {
+    const asked = (host: string) => bytes(`GET ${path} HTTP/1.1`, host, ...SOUND.slice(1));
+    expect((await refusal(asked("Host:"))).body, path).toEqual(empty);
+    expect((await refusal(asked("Host: toy\r\nHost: toy"))).body, path).toEqual(
+      problem(400, "Bad Request", "the header host is there more than once").body,
+    );
+  }
+  const old = bytes("GET /v2/toys HTTP/1.0", "Host: ", ...SOUND.slice(1));
+  expect((await refusal(old)).body).toEqual(empty);
+});
+
 test("bytes that are not HTTP are not answered while an answer is due, nor behind the answer of the request that they are in", async () => {
   const garbage = "\0\0\r\n\r\n";
   const post = bytes(POST, ...SOUND, "Content-Type: application/json", "Transfer-Encoding: chunked");
@@ -182,6 +195,26 @@ test("a request that waits to be told to go on is told so, unless others are sti
   // Node closes the connection behind the answer to one that was not told to go on.
   const told = await sendRaw(toy.url, waiting);
   expect(told.match(/HTTP\/1\.1 \d+|\{"query"/g)).toEqual(new Array(2).fill(["HTTP/1.1 200", '{"query"']).flat());
+});
+
+test("a body that is said to be in another charset than UTF-8 is 415, but after its token", async () => {
+  const detail = "the content type names another charset than UTF-8, but a body is JSON in UTF-8";
+  const typed = (rest: string) => ({
+    ...{ method: "POST", json: TOY },
+    headers: { "content-type": `application/json${rest}` },
+  });
+  for (const rest of [
+    ...["; charset=latin1", ";charset=utf-16", '; charset="iso-8859-1"', "; Charset=UTF-16LE", "; charset='utf-8'"],
+    ...["; charset=utf-8; charset=latin1", "; charset=latin1; charset=utf-8", "; charset*=utf-16''x", "; charset="],
+  ]) {
+    expect(await ask(toy, "/v2/toys/default", typed(rest)), rest).toEqual(
+      problem(415, "Unsupported Media Type", detail),
+    );
+  }
+  for (const rest of ["; charset=utf-8", ";charset=UTF8", '; charset="UTF-8"; x=y', "; charset=us-ascii", "; x=y"]) {
+    expect((await ask(toy, "/v2/toys/default", typed(rest))).status, rest).toBe(200);
+  }
+  expect((await ask(toy, "/v2/toys/default", { ...typed("; charset=latin1"), token: null })).status).toBe(401);
 });
 
 test("a body that is said to be coded is 415, whether it is or not, but after its token", async () => {

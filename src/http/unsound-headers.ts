@@ -3,6 +3,7 @@ import type { FastifyRequest } from "fastify";
 import { endConnection } from "../limits/last-request.ts";
 import {
   doubledHeader,
+  hasForeignCharset,
   ignoreExpectations,
   isCoded,
   isTooMany,
@@ -29,6 +30,8 @@ export function refuseUnsoundHeaders(api: Api): void {
 /** Looked at when the body is there, and what comes behind it. */
 export function refuseUnsoundBody({ raw, headers }: FastifyRequest): void {
   if (isTooMany(raw.rawTrailers)) throw new Problem(TOO_MANY_HEADERS.status, TOO_MANY_HEADERS.reason);
-  if (!isCoded(headers)) return;
-  throw new Problem(415, "the body has a Content-Encoding, but a body is application/json as it is");
+  if (isCoded(headers))
+    throw new Problem(415, "the body has a Content-Encoding, but a body is application/json as it is");
+  if (hasForeignCharset(headers))
+    throw new Problem(415, "the content type names another charset than UTF-8, but a body is JSON in UTF-8");
 }

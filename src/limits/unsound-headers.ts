@@ -30,8 +30,10 @@ export function unreadable(request: IncomingMessage): Unreadable | undefined {
     return { status: 400, reason: "a request of HTTP/1.0 has no transfer coding" };
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return { status: 501, reason: "the only transfer coding that is known here is chunked" };
-  // RFC 9112, section 3.2. Node would answer it without our headers.
+  // RFC 9112, section 3.2. Node would answer the first without our headers, and keep the first of two in silence.
   if (headers.host === undefined && httpVersion === "1.1") return { status: 400, reason: "the header host is missing" };
+  if (headers.host === "") return { status: 400, reason: "the header host is empty" };
+  if (isTwiceIn(rawHeaders, "host")) return { status: 400, reason: "the header host is there more than once" };
   return undefined;
 }
 
@@ -41,7 +43,7 @@ export const TOO_MANY_HEADERS = { status: 431, reason: `there are more than ${MO
 export const isTooMany = (raw: readonly string[]): boolean => raw.length > 2 * MOST_HEADERS;
 
 /** Node keeps the first of two and drops the other without a word; a proxy may believe the second. */
-const ONCE = ["authorization", "content-type", "host"] as const;
+const ONCE = ["authorization", "content-type"] as const;
 
 /** The name of a header that is there more than once and could mean two things. */
 export function doubledHeader({ rawHeaders }: IncomingMessage): string | undefined {
@@ -62,6 +64,16 @@ function isTwiceIn(headers: readonly string[], name: string): boolean {
 export function isCoded({ "content-encoding": coding = "identity" }: IncomingHttpHeaders): boolean {
   return coding.toLowerCase() !== "identity";
 }
+
+/**
+ * Whether a body is said to be in another charset than UTF-8, or ASCII, which is the same in UTF-8. Each one that is named
+ * counts: who reads the first and who reads the last must not read two texts.
+ */
+export function hasForeignCharset({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
+  return [...type.matchAll(/;\s*charset\*?\s*=([^;]*)/gi)].some(([, named = ""]) => !UTF_8.test(named.trim()));
+}
+
+const UTF_8 = /^(?:utf-?8|us-ascii|"(?:utf-?8|us-ascii)")$/i;
 
 /** RFC 9110, section 10.1.1: an expectation that is not known may be ignored. Node would answer it without our headers. */
 export function ignoreExpectations(server: Pick<Server, "on" | "emit">): void {

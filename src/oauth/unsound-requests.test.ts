@@ -42,6 +42,8 @@ test.each([
     `${token(...SOUND, "Transfer-Encoding: gzip, chunked")}2\r\n{}\r\n0\r\n\r\n`,
   ],
   [400, "the header host is missing", token(...SOUND.slice(1))],
+  [400, "the header host is empty", token("Host:", ...SOUND.slice(1))],
+  [400, "the header host is there more than once", token("Host: auth.example", ...SOUND)],
   [
     400,
     "a request of HTTP/1.0 has no transfer coding",
@@ -61,6 +63,23 @@ test.each([
   expect(JSON.parse(body)).toEqual({ error: "invalid_request", error_description: description });
   expect(authenticate).not.toHaveBeenCalled();
 });
+
+test.each(["latin1", "utf-16le", "utf-8; charset=latin1", '"iso-8859-1"'])(
+  "a form that is said to be in the charset %s is not read",
+  async (charset) => {
+    const headers = [...SOUND.slice(0, 2), `Content-Type: application/x-www-form-urlencoded; charset=${charset}`];
+    const told = await sendRaw(
+      authUrl,
+      token(...headers, `Content-Length: ${FORM.length}`, "Connection: close") + FORM,
+    );
+    expect(statusesIn(told)).toEqual([400]);
+    expect(JSON.parse(told.split("\r\n\r\n")[1] ?? "")).toEqual({
+      error: "invalid_request",
+      error_description: "the content type names another charset than UTF-8",
+    });
+    expect(authenticate).not.toHaveBeenCalled();
+  },
+);
 
 test("1,100 headers are 431 in our words or in Node's, and nothing behind them is carried out", async () => {
   const told = await sendRaw(authUrl, token(...SOUND, ...many(1_100)) + SOUND_REQUEST, SOUND_REQUEST);

@@ -4,7 +4,14 @@ import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { endConnection } from "../limits/last-request.ts";
 import { part } from "../limits/parting.ts";
-import { doubledHeader, isCoded, isTooMany, TOO_MANY_HEADERS, unreadable } from "../limits/unsound-headers.ts";
+import {
+  doubledHeader,
+  hasForeignCharset,
+  isCoded,
+  isTooMany,
+  TOO_MANY_HEADERS,
+  unreadable,
+} from "../limits/unsound-headers.ts";
 import { NOT_STORED, TokenRefusal } from "./token-refusal.ts";
 
 /** RFC 6749 knows neither too many headers nor transfer codings. The statuses are HTTP's. */
@@ -23,6 +30,8 @@ export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRef
   if (twice !== undefined) return new TokenRefusal("invalid_request", `the header ${twice} is there more than once`);
   if (isCoded(headers))
     return new TokenRefusal("invalid_request", "the body has a Content-Encoding, but a form has none");
+  if (hasForeignCharset(headers))
+    return new TokenRefusal("invalid_request", "the content type names another charset than UTF-8");
   return undefined;
 }
 
