@@ -98,7 +98,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 /**
  * Finds what no field may hold, wherever it stands: strings that PostgreSQL cannot store (NUL) or that are not text
- * (half a surrogate pair), strings longer than any field, names that JavaScript gives a meaning, too deep nesting.
+ * (half a surrogate pair), strings longer than any field, too deep nesting.
  * The values are not shown: they are not fit to be.
  */
 export function unsoundFields(values: readonly unknown[]): FailingField[] {
@@ -119,7 +119,7 @@ function findUnsound(value: unknown, path: string[], found: FailingField[]): voi
     }
     for (const name of Object.keys(value)) {
       path.push(name);
-      if (name === "__proto__" || unsoundTextRule(name) !== undefined) {
+      if (unsoundTextRule(name) !== undefined) {
         found.push({ field: fieldName(path), rule: "is not a name that a field can have" });
       } else {
         findUnsound((value as Record<string, unknown>)[name], path, found);

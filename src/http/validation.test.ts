@@ -126,16 +126,33 @@ test("texts and metadata are bounded in Unicode code points", async () => {
   expect(await detailOf({ metadata: ["a"] })).toBe('metadata "[\\"a\\"]" is not an object');
 });
 
+test("names that JavaScript gives a meaning are names like others in metadata, with the rules of others", async () => {
+  const good = JSON.stringify(TOY).slice(1, -1);
+  const metadata = '{"__proto__":"a","constructor":"b","toString":"c","b":"d"}';
+  const { status, body } = await make(`{${good},"metadata":${metadata}}`);
+  expect([status, JSON.stringify((body as { body: { metadata: object } }).body.metadata)]).toEqual([200, metadata]);
+  const wrong = (value: string) => make(`{${good},"metadata":{"__proto__":${value}}}`);
+  for (const [value, rule] of [
+    ["1", "1 is not a string"],
+    ['{"amount":"2"}', '"{\\"amount\\":\\"2\\"}" is not a string'],
+    [`"${"x".repeat(101)}"`, `"${"x".repeat(100)}..." has more than 100 characters`],
+    ['"\\u0000"', "contains the character NUL"],
+  ] as const) {
+    expect(((await wrong(value)).body as { detail: string }).detail).toBe(`metadata.__proto__ ${rule}`);
+  }
+  expect(({} as Record<string, unknown>).amount).toBe(undefined);
+});
+
 test("what is not text or has a meaning of its own is refused wherever it stands", async () => {
   expect(await detailOf({ ref_id: "a\0" })).toBe("ref_id contains the character NUL");
   expect(await detailOf({ metadata: { a: "\ud83d" } })).toBe(
     "metadata.a contains half of a surrogate pair, which is not text",
   );
   expect(await detailOf({ metadata: { "a\0": "" } })).toBe("metadata.a\0 is not a name that a field can have");
-  const proto = (await make('{"__proto__":{"amount":"1"}}')).body as { detail: string };
-  expect(proto.detail).toBe("__proto__ is not a name that a field can have");
-  const inside = (await make(`{"metadata":{"__proto__":"x"}}`)).body as { detail: string };
-  expect(inside.detail).toBe("metadata.__proto__ is not a name that a field can have");
+  const proto = (await make(`{${JSON.stringify(TOY).slice(1, -1)},"__proto__":{"amount":"1"}}`)).body as {
+    detail: string;
+  };
+  expect(proto.detail).toBe("__proto__ is not a field of this request");
   const deep = (await make(`{"asset":${"[".repeat(300)}${"]".repeat(300)}}`)).body as { detail: string };
   expect(deep.detail).toBe("asset[0][0][0][0][0][0][0] is nested more than 8 levels deep");
   expect(await ask(toy, "/v2/toys?nickname=a%00b")).toEqual(

@@ -98,7 +98,10 @@ function valuesOfSchema(name: string, schema: Schema): fc.Arbitrary<unknown> {
       // Nobody waits ten seconds for an order here.
       return fc.integer({ min: schema.minimum ?? 0, max: name === "await_fill_millis" ? 20 : (schema.maximum ?? 9) });
     case "object":
-      return fc.dictionary(texts(1, 100), texts(0, 100), { maxKeys: schema.maxProperties ?? 6 });
+      return fc.oneof(
+        { weight: 9, arbitrary: fc.dictionary(texts(1, 100), texts(0, 100), { maxKeys: schema.maxProperties ?? 6 }) },
+        { weight: 1, arbitrary: fc.constant(JSON.parse('{"__proto__":"a","constructor":"b"}')) },
+      );
     default:
       return textsOfSchema(schema);
   }

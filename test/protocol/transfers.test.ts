@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
@@ -48,6 +49,29 @@ function debitRecord(type: string, answer: Answer, fields: { from: string; amoun
     group_id: id,
   };
 }
+
+test("metadata under names that JavaScript gives a meaning comes back as it was sent, everywhere", async () => {
+  const from = await service.profile(acme, { USD: "100" });
+  const to = await service.profile(acme);
+  const metadata = '{"__proto__":"a","constructor":"b"}';
+  const text = JSON.stringify({ from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD", ref_id: "proto" });
+  const body = text.replace("}", `,"metadata":${metadata},"recipient_metadata":{"__proto__":"c"}}`);
+  const send = () => service.call("POST", "/v2/transfer/internal", { as: acme.token, body });
+  const { status, body: record } = await send();
+  expect(status).toBe(200);
+  const again = await send();
+  const listed = await service.call("GET", `/v2/transfer/transfers?group_ids=${record.id}`, { as: acme.token });
+  const own = (of: Answer["body"]) => Object.entries(of.metadata).sort();
+  const sent = [
+    ["__proto__", "a"],
+    ["constructor", "b"],
+  ];
+  const shown = [record, (await read(record.id)).body, again.body.meta.existing];
+  expect([again.status, shown.map(own)]).toEqual([409, shown.map(() => sent)]);
+  expect(listed.body.items.map(own).toSorted()).toEqual([sent, [["__proto__", "c"]]]);
+  const { sound } = await verifyAll(service.db.database);
+  expect(sound).toBe(true);
+});
 
 test("a platform transfer answers the sender's record, and GET shows the same", async () => {
   const from = await service.profile(acme, { USD: "100" });
