@@ -4,8 +4,9 @@
  * has started.
  */
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token } = JSON.parse(process.argv[2]);
+const { kind, host, port, connections, seconds, token, tls } = JSON.parse(process.argv[2]);
 const counts = { opened: 0, closed: 0, refused: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
 const TRICKLE_MS = 1_000;
@@ -77,9 +78,10 @@ setTimeout(() => {
 
 function openOne() {
   if (isOver()) return;
-  const socket = connect({ host, port, allowHalfOpen: true });
+  const options = { host, port, allowHalfOpen: true };
+  const socket = tls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
   socket.on("error", () => undefined);
-  socket.once("connect", () => {
+  socket.once(tls ? "secureConnect" : "connect", () => {
     counts.opened += 1;
     open.add(socket);
     start(socket);

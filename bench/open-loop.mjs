@@ -8,6 +8,7 @@
  * A rate of Infinity keeps each connection busy (a closed loop). `#` in a body stands for the number of the request.
  */
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
 /** Answers the latencies in ms and the numbers of what was answered 200, those of 503, and the counts of the rest. */
@@ -25,7 +26,9 @@ const LAST_ANSWERS_MS = 5_000;
 if (!isMainThread && workerData?.openLoop) parentPort.postMessage(await generate(workerData.openLoop));
 
 async function generate({ url, perSecond, seconds, connections, fresh = false, first = 0, requests }) {
-  const { hostname, port } = new URL(url);
+  const { protocol, hostname, port } = new URL(url);
+  const connectTo =
+    protocol === "https:" ? (to, ready) => connectTls({ ...to, rejectUnauthorized: false }, ready) : connect;
   const texts = requests.map(textOf);
   const told = { accepted: [], refused: [], numbers: [], doneAt: [], wrong: [], unsent: 0, broken: 0, offered: 0 };
   const idle = [];
@@ -39,13 +42,15 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
     let text = "";
     let current;
     open += 1;
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => onReady(send));
+    const socket = connectTo({ host: hostname, port: Number(port), noDelay: true }, () => onReady(send));
     socket.setEncoding("latin1");
     socket.on("data", (chunk) => {
       text += chunk;
       const answer = parse(text);
       if (answer === undefined) return;
       text = "";
+      // A connection that was not needed for long is told so (408), and closed.
+      if (current === undefined) return;
       note(current, answer, performance.now());
       current = undefined;
       underWay -= 1;
@@ -55,6 +60,8 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
     socket.on("error", () => undefined);
     socket.on("close", () => {
       open -= 1;
+      const at = idle.indexOf(send);
+      if (at !== -1) idle.splice(at, 1);
       if (current !== undefined) {
         underWay -= 1;
         told.broken += 1;
