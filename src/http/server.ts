@@ -56,7 +56,15 @@ import { type Admit, admitAddress, admitBy } from "./rate-limiting.ts";
 import { readJson } from "./reading.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
-import { createTurnstiles, inTurn, refuseCrowd, refuseUnread, type Turnstiles, unread } from "./taking-turns.ts";
+import {
+  createTurnstiles,
+  inTurn,
+  refuseCrowd,
+  refuseUnread,
+  type Turnstiles,
+  turnstileOfRead,
+  unread,
+} from "./taking-turns.ts";
 import { refuseUnsoundBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
 import { AJV, readByTheSchemas } from "./validation.ts";
 
@@ -220,7 +228,7 @@ function prepareRoute(
   route: RouteOptions,
   { verify, refusesWork, onRefused = () => {} }: ApiOptions,
   admit: Admit,
-  { reads, writes, answers }: Turnstiles & { readonly answers: UnsentAnswers },
+  turns: Turnstiles & { readonly answers: UnsentAnswers },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
@@ -228,9 +236,9 @@ function prepareRoute(
   const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onRefused });
   const hooks = [...(isWrite ? [refuseWork(refusesWork)] : []), entrance];
   if (route.config?.takesTurns !== false) {
-    const turnstile = isWrite ? writes : reads;
-    hooks.push(refuseCrowd(turnstile), refuseUnread(answers));
-    route.handler = inTurn(turnstile, route.handler);
+    const { reads, writes, answers } = turns;
+    hooks.push(refuseCrowd(isWrite ? writes : reads), refuseUnread(answers));
+    route.handler = inTurn((request) => (isWrite ? writes : turnstileOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
   route.preValidation = [readByTheSchemas(route.schema ?? {}), ...[route.preValidation ?? []].flat()];

@@ -1,7 +1,9 @@
+import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { until } from "../../test/support/until.ts";
 import { Turnstile, type TurnstileBounds } from "../limits/turnstile.ts";
+import { Limit } from "./schemas.ts";
 import { createTurnstiles, letOthersGo } from "./taking-turns.ts";
 
 let toy: ToyApi;
@@ -41,6 +43,7 @@ async function start(bounds: Partial<TurnstileBounds> = {}): Promise<Work> {
   const work: Work = { inside: [], waiting: [], finish: () => finish() };
   const turnstiles = {
     reads: new Turnstile({ ...BOUNDS, ...bounds }),
+    longReads: new Turnstile({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
     writes: new Turnstile({ ...BOUNDS, ...bounds }),
   };
   const verify = async (token: string) => ({ ...GRANT, customerId: token as never });
@@ -55,6 +58,11 @@ async function start(bounds: Partial<TurnstileBounds> = {}): Promise<Work> {
       };
       api.post("/work", { config, schema }, handler);
       api.get("/work", { config, schema }, handler);
+      api.get(
+        "/list",
+        { config, schema: { ...schema, querystring: Type.Object({ limit: Limit(100, 1_000) }) } },
+        handler,
+      );
       api.post("/wait", { config, schema }, async (request) => {
         letOthersGo(request);
         work.waiting.push(request.grant.customerId);
@@ -118,6 +126,17 @@ test("reads do not wait for writes, nor writes for reads", async () => {
   await until("both are worked on", () => inside.length === 2);
   finish();
   expect(await statuses(both)).toEqual([200, 200]);
+});
+
+test("one long list of a caller is made at a time, and short ones beside it", async () => {
+  const { inside, finish } = await start();
+  const long = Array.from({ length: 5 }, () => send("/list?limit=101", "a", "GET"));
+  await until("one is worked on", () => inside.length === 1);
+  const others = [send("/list?limit=100", "a", "GET"), send("/list", "a", "GET"), send("/list?limit=1000", "b", "GET")];
+  await until("the short ones and another caller's are worked on", () => inside.length === 4);
+  expect(inside.toSorted()).toEqual(["a", "a", "a", "b"]);
+  finish();
+  expect(await statuses([...long, ...others])).toEqual(new Array(8).fill(200));
 });
 
 /*

@@ -22,6 +22,15 @@ declare module "fastify" {
 /** Together fewer than the pool has connections: what the house itself has to read finds some still. */
 const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortLine: 128, expectedMs: 250, patienceMs: 2_000 };
 
+/** A list of more records than this is long: the thread is busy with it for milliseconds, and does nothing else meanwhile. */
+const SHORT_LIST = 100;
+
+/**
+ * One long list for each caller at a time. More would not come sooner, since one thread makes them all, and everybody else
+ * would wait for as many of them as are ready at the same moment.
+ */
+const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
+
 /**
  * Alone a customer may fill the ledger's batches. Beside others he has a share that makes small ones: three quarters of what
  * he would get, while those who come between wait for no more than such a batch (docs/decisions/0017).
@@ -38,10 +47,22 @@ const WRITES = {
 
 export interface Turnstiles {
   readonly reads: Turnstile;
+  /** For long lists. */
+  readonly longReads: Turnstile;
   readonly writes: Turnstile;
 }
 
-export const createTurnstiles = (): Turnstiles => ({ reads: new Turnstile(READS), writes: new Turnstile(WRITES) });
+export const createTurnstiles = (): Turnstiles => ({
+  reads: new Turnstile(READS),
+  longReads: new Turnstile(LONG_READS),
+  writes: new Turnstile(WRITES),
+});
+
+/** The turnstile of a read whose query has been validated. */
+export function turnstileOfRead({ query }: FastifyRequest, { reads, longReads }: Turnstiles): Turnstile {
+  const { limit = 0 } = (query ?? {}) as { readonly limit?: number };
+  return limit > SHORT_LIST ? longReads : reads;
+}
 
 /** Refuses whose line is full, before the body is read. */
 export function refuseCrowd(turnstile: Turnstile): onRequestHookHandler {
@@ -60,9 +81,13 @@ export function refuseUnread(answers: UnsentAnswers): onRequestHookHandler {
 }
 
 /** The handler, when it is the caller's turn. */
-export function inTurn(turnstile: Turnstile, handler: RouteHandlerMethod): RouteHandlerMethod {
+export function inTurn(
+  turnstileOf: (request: FastifyRequest) => Turnstile,
+  handler: RouteHandlerMethod,
+): RouteHandlerMethod {
   return async function (request, reply) {
     const caller = callerOf(request);
+    const turnstile = turnstileOf(request);
     if (!(await turnstile.enter(caller))) throw crowded();
     request.leave = () => turnstile.leave(caller);
     try {
