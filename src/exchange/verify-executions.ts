@@ -3,7 +3,9 @@
  * price and of opposite sides, each of an order of its profile, at that order's rates; a rebate is never more than the
  * commission that it is paid out of. Both are added in one batch, and counted in their customers' traded days.
  */
-import { type Examination, PAGE } from "../ledger/verify.ts";
+
+import { PAGE } from "../ledger/rows.ts";
+import type { Examination } from "../ledger/verify.ts";
 import type { Database } from "../postgres/database.ts";
 
 const EXECUTIONS = "executions";

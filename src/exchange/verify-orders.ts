@@ -5,7 +5,8 @@
  * second witness beside the engine's own arithmetic.
  */
 
-import { type Examination, PAGE } from "../ledger/verify.ts";
+import { PAGE } from "../ledger/rows.ts";
+import type { Examination } from "../ledger/verify.ts";
 import { holdsExamination } from "../ledger/verify-holds.ts";
 import type { Database } from "../postgres/database.ts";
 

@@ -166,6 +166,14 @@ export function houseOwnerId(house: House, slot: number): Uuid {
   return `00000000-0000-8000-8000-00000000${numbers}` as Uuid;
 }
 
+const HOUSE_OWNER = /^00000000-0000-8000-8000-00000000([0-9a-f]{2})[0-9a-f]{2}$/;
+
+/** Which of the house's owners this is, of whatever slot; undefined for a profile. The reverse of `houseOwnerId`. */
+export function houseOfOwner(ownerId: Uuid): House | undefined {
+  const number = HOUSE_OWNER.exec(ownerId)?.[1];
+  return number === undefined ? undefined : HOUSES[Number.parseInt(number, 16) - 1];
+}
+
 function houseOf(owner: string): House | undefined {
   return HOUSES.find((house) => house === owner);
 }

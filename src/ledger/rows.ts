@@ -8,6 +8,9 @@ import type { Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Caller } from "./caller.ts";
 
+/** Rows that are read at once where a table is walked. */
+export const PAGE = 5_000;
+
 /** A column, its SQL type, and the text that PostgreSQL is sent for it. */
 export interface Column<Row> {
   readonly name: string;

@@ -9,9 +9,10 @@ import { formatAmount, plus, ZERO } from "../money/amount.ts";
 import type { Database } from "../postgres/database.ts";
 import { formatInstant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
-import { type Account, accountTable, HOUSES, type House, PARTS, type Posting, postingTable } from "./accounts.ts";
+import { type Account, accountTable, houseOfOwner, PARTS, type Posting, postingTable } from "./accounts.ts";
 import type { SqlRecord } from "./rows.ts";
-import { type Examination, PAGE, type Tally } from "./verify.ts";
+import { PAGE } from "./rows.ts";
+import type { Examination, Tally } from "./verify.ts";
 
 /** Where the walk has come to in the order of the primary keys. */
 interface Place {
@@ -43,13 +44,6 @@ export const accountsExamination: Examination = {
 };
 
 const name = ({ ownerId, asset }: Pick<Account, "ownerId" | "asset">): string => `${ownerId}/${asset}`;
-const HOUSE_OWNER = /^00000000-0000-8000-8000-00000000([0-9a-f]{2})[0-9a-f]{2}$/;
-
-/** Which of the house's owners this is, of whatever slot; undefined for a profile. The reverse of `houseOwnerId`. */
-export function houseOfOwner(ownerId: Uuid): House | undefined {
-  const number = HOUSE_OWNER.exec(ownerId)?.[1];
-  return number === undefined ? undefined : HOUSES[Number.parseInt(number, 16) - 1];
-}
 
 async function readAccounts(database: Database, after: Place): Promise<Account[]> {
   const rows = await database.rows<SqlRecord>(

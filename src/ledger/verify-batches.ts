@@ -6,8 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
-import type { AnyRecordTable, AnyStateTable, SqlRecord } from "./rows.ts";
-import { PAGE } from "./verify.ts";
+import { type AnyRecordTable, type AnyStateTable, PAGE, type SqlRecord } from "./rows.ts";
 
 /** Every table that lanes write, but for accounts and postings, which the ledger knows itself. */
 export interface LaneTables {

@@ -3,7 +3,8 @@
  * one statement sees both before it or both after it.
  */
 import type { Database } from "../postgres/database.ts";
-import { type Examination, PAGE, type Tally } from "./verify.ts";
+import { PAGE } from "./rows.ts";
+import type { Examination, Tally } from "./verify.ts";
 
 export interface Holds {
   readonly check: string;

@@ -1,8 +1,7 @@
 /** Journals: what a batch posted under one journal id sums to zero per asset. So none is torn over two batches. */
 import { type Amount, formatAmount, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
-import type { Entry, Posting } from "./accounts.ts";
-import { houseOfOwner } from "./verify-accounts.ts";
+import { type Entry, houseOfOwner, type Posting } from "./accounts.ts";
 import { batchName } from "./verify-batches.ts";
 import type { BatchCheck } from "./verify-chain.ts";
 

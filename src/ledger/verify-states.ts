@@ -4,8 +4,8 @@
  */
 import type { Database, Queryable } from "../postgres/database.ts";
 import { parseUuid } from "../std/id.ts";
-import { type AnyStateTable, digestOf, type SqlRecord, type StateRow } from "./rows.ts";
-import { type Examination, PAGE, type Tally } from "./verify.ts";
+import { type AnyStateTable, digestOf, PAGE, type SqlRecord, type StateRow } from "./rows.ts";
+import type { Examination, Tally } from "./verify.ts";
 import type { LaneTables } from "./verify-batches.ts";
 import type { BatchCheck } from "./verify-chain.ts";
 

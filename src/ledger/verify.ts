@@ -5,9 +5,6 @@
  */
 import type { Database } from "../postgres/database.ts";
 
-/** Rows that a check reads at once. */
-export const PAGE = 5_000;
-
 /** A record that is not as it has to be. */
 export interface Finding {
   readonly check: string;

@@ -6,7 +6,7 @@
 import type { Clients } from "../customers/clients.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { isWithin, type Network } from "../std/network.ts";
-import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
+import { TOKEN_LIFE_SECONDS } from "./signing-keys.ts";
 
 /** Tokens of clients that were disabled before this are dead; ten minutes are for clocks that disagree. */
 const LOOK_BACK_MS = TOKEN_LIFE_SECONDS * 1_000 + 10 * 60_000;

@@ -26,7 +26,9 @@ import {
   retireCurrentKey,
   type StoredKey,
 } from "./store.ts";
-import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
+
+/** An access token is valid for 59 minutes and 59 seconds (docs/contract/tokens.md#access-tokens). */
+export const TOKEN_LIFE_SECONDS = 3_599;
 
 export const ALGORITHM = "ES256";
 

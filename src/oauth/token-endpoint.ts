@@ -7,7 +7,7 @@ import type { ComparedClock } from "../std/clock.ts";
 import { type ClientCredentials, readCredentials } from "./client-credentials.ts";
 import { type Form, readForm } from "./form.ts";
 import { heldScopes, isScope, type Scope } from "./scopes.ts";
-import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
+import { TOKEN_LIFE_SECONDS } from "./signing-keys.ts";
 import { TokenRefusal } from "./token-refusal.ts";
 import type { IssuedToken, Tokens } from "./tokens.ts";
 

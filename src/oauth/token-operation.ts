@@ -1,7 +1,7 @@
 /** The token endpoint as the OpenAPI document of the API describes it, whose server has no route here to make it of. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../customers/clients.ts";
 import { TOKEN_PATH } from "./metadata.ts";
-import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
+import { TOKEN_LIFE_SECONDS } from "./signing-keys.ts";
 import { TOKEN_ERRORS, type TokenError } from "./token-refusal.ts";
 
 const TOKEN_REQUEST = {

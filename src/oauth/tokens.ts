@@ -12,9 +12,8 @@ import type { Freshness } from "./freshness.ts";
 import type { Grant, MisplacedToken } from "./grant.ts";
 import type { Scope } from "./scopes.ts";
 import { inOneForm, isInOneForm } from "./signature-form.ts";
-import { ALGORITHM, type SigningKeys } from "./signing-keys.ts";
+import { ALGORITHM, type SigningKeys, TOKEN_LIFE_SECONDS } from "./signing-keys.ts";
 import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
-import { TOKEN_LIFE_SECONDS } from "./token-life.ts";
 
 /** RFC 9068, section 2.1: keeps access tokens apart from every other kind of JWT. */
 const TYPE = "at+jwt";

@@ -2,7 +2,9 @@
  * Awaited: each profile's count of what will pay into it is the number of open orders and CREATED conversions of other
  * profiles that name it. They are changed in one batch with the profile, and compared in one statement.
  */
-import { type Examination, PAGE } from "../ledger/verify.ts";
+
+import { PAGE } from "../ledger/rows.ts";
+import type { Examination } from "../ledger/verify.ts";
 import type { Database } from "../postgres/database.ts";
 
 const AWAITED = "awaited";

@@ -2,7 +2,9 @@
  * Claims: every ref_id has its claim, which leads to the record that has it; and every claim leads to a record. A claim
  * and its record are written in one batch, and compared in one statement.
  */
-import { type Examination, PAGE, type Tally } from "../ledger/verify.ts";
+
+import { PAGE } from "../ledger/rows.ts";
+import type { Examination, Tally } from "../ledger/verify.ts";
 import type { Database } from "../postgres/database.ts";
 
 const CLAIMS = "claims";

@@ -1,6 +1,6 @@
 /** Journals as they are stored: what each moved, and the order in which those of a batch were decided. */
 import type { ProfileId } from "../../src/ledger/accounts.ts";
-import { houseOfOwner } from "../../src/ledger/verify-accounts.ts";
+import { houseOfOwner } from "../../src/ledger/accounts.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { law, units } from "./laws.ts";
 import type { Row } from "./tables.ts";

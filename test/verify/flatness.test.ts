@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { accountKey, entry, journal } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { examine, PAGE } from "../../src/ledger/verify.ts";
+import { PAGE } from "../../src/ledger/rows.ts";
+import { examine } from "../../src/ledger/verify.ts";
 import { accountsExamination } from "../../src/ledger/verify-accounts.ts";
 import { chainExamination } from "../../src/ledger/verify-chain.ts";
 import { journalCheck } from "../../src/ledger/verify-journals.ts";
