@@ -5,19 +5,18 @@
 const RINGS = {
   std: [],
   money: ["std"],
-  limits: ["std"],
-  config: ["std", "limits"],
+  web: ["std"],
+  config: ["std", "web"],
   postgres: ["std"],
   catalogue: ["std", "money", "postgres"],
   ledger: ["std", "money", "postgres"],
   customers: ["std", "money", "postgres", "ledger"],
-  oauth: ["std", "postgres", "customers", "limits", "audit"],
-  audit: ["std", "postgres"],
+  oauth: ["std", "postgres", "customers", "web"],
+  "oauth/access-log": ["std", "postgres"],
   transfers: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   "exchange/book": ["std", "money"],
-  "exchange/feed": ["std", "money", "postgres", "catalogue", "exchange"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
   accounting: ["std", "money", "postgres", "ledger", "exchange"],
   http: [
@@ -28,15 +27,25 @@ const RINGS = {
     "ledger",
     "customers",
     "oauth",
-    "limits",
-    "audit",
+    "web",
     "transfers",
     "conversions",
     "exchange",
   ],
-  maker: ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
-  metrics: ["std", "postgres", "ledger", "limits", "conversions", "exchange", "http", "maker"],
-  traces: ["exchange", "ledger"],
+  "market-maker": ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
+  telemetry: ["std", "postgres", "ledger", "web", "conversions", "exchange", "http", "market-maker"],
+};
+
+/** Inside a folder, which of its parts may import which others. What is not listed may be imported by all of the folder. */
+const PARTS = {
+  "exchange/book": [],
+  "exchange/markets": [],
+  "exchange/fees": [],
+  "exchange/executions": [],
+  "exchange/orders": ["exchange/fees", "exchange/markets"],
+  "exchange/market-data": ["exchange/executions", "exchange/orders"],
+  "exchange/feed": ["exchange/market-data"],
+  "exchange/engine": ["exchange/book", "exchange/feed"],
 };
 
 /**
@@ -45,19 +54,18 @@ const RINGS = {
  */
 const FRONT_DOORS = {
   catalogue: ["catalogue", "market", "fee-tiers"],
-  ledger: ["accounts", "balances", "caller", "decision", "refusals"],
-  customers: ["customers", "customer-id", "profiles", "clients"],
-  oauth: ["oauth", "grant", "scopes"],
-  audit: ["refusal", "refusals"],
+  ledger: ["accounts", "balances", "caller", "decision", "rejections"],
+  customers: ["customers", "customer-id", "profiles/profiles", "clients/clients"],
+  oauth: ["oauth", "scopes", "tokens/grant", "access-log/access-denial"],
   transfers: ["transfers"],
   conversions: ["conversions"],
   exchange: ["exchange"],
 };
 
 /** The composition root: puts the parts together, by hand. */
-const ROOT = "^src/(?:[^/]+\\.ts$|bootstrap/|cli/)";
+const ROOT = "^src/(?:[^/]+\\.ts$|service/|cli/)";
 
-const KNOWN = `^src/(?:[^/]+\\.ts$|bootstrap/|cli/|(?:${Object.keys(RINGS).join("|")})/)`;
+const KNOWN = `^src/(?:[^/]+\\.ts$|service/|cli/|(?:${Object.keys(RINGS).join("|")})/)`;
 
 /** Unit tests may bring in what they need, test/support included. */
 const TESTS = "\\.test\\.ts$";
@@ -70,18 +78,38 @@ const rings = Object.entries(RINGS).map(([folder, mayImport]) => ({
   to: { path: "^src/", pathNot: [folder, ...mayImport].map((name) => `^src/${name}/`) },
 }));
 
+const parts = Object.entries(PARTS).map(([part, mayImport]) => {
+  const [folder] = part.split("/");
+  const others = Object.keys(PARTS).filter((other) => other !== part && other.startsWith(`${folder}/`));
+  return {
+    name: `part-${part.replace("/", "-")}`,
+    comment: `Of ${folder}/, ${part}/ imports the folder's own files and ${mayImport.join(", ") || "no other part"}.`,
+    severity: "error",
+    from: { path: `^src/${part}/`, pathNot: TESTS },
+    to: { path: others.filter((other) => !mayImport.includes(other)).map((other) => `^src/${other}/`) },
+  };
+});
+
 const frontDoors = Object.entries(FRONT_DOORS).map(([folder, files]) => ({
   name: `front-door-${folder}`,
-  comment: `http/ and maker/ come into ${folder}/ by ${files.join(", ")}.`,
+  comment: `http/ and market-maker/ come into ${folder}/ by ${files.join(", ")}.`,
   severity: "error",
-  from: { path: "^src/(?:http|maker)/", pathNot: TESTS },
+  from: { path: "^src/(?:http|market-maker)/", pathNot: TESTS },
   to: { path: `^src/${folder}/`, pathNot: `^src/${folder}/(?:${files.join("|")})\\.ts$` },
 }));
 
 export default {
   forbidden: [
     ...rings,
+    ...parts,
     ...frontDoors,
+    {
+      name: "ledger-does-not-know-its-lane",
+      comment: "What the ledger is made of is pure; the lane is what writes it.",
+      severity: "error",
+      from: { path: "^src/ledger/[^/]+$", pathNot: TESTS },
+      to: { path: "^src/ledger/lane/" },
+    },
     {
       name: "every-folder-has-a-ring",
       comment: "It imports, but the import table does not know where it belongs.",
@@ -99,7 +127,7 @@ export default {
     {
       name: "composition-roots",
       comment:
-        "Only the files of src/ itself, bootstrap/ and cli/ put the parts together; nothing reaches back up to them.",
+        "Only the files of src/ itself, service/ and cli/ put the parts together; nothing reaches back up to them.",
       severity: "error",
       from: { path: "^src/", pathNot: `${ROOT}|${TESTS}` },
       to: { path: ROOT },
@@ -110,7 +138,7 @@ export default {
         "The SQL of a folder is its own: whoever needs its rows asks its front door. Only verify/ reads them all.",
       severity: "error",
       from: { path: "^src/([^/]+)/", pathNot: `^src/verify/|${TESTS}` },
-      to: { path: "/store\\.ts$", pathNot: "^src/$1/" },
+      to: { path: "[/-]store\\.ts$", pathNot: "^src/$1/" },
     },
     {
       name: "book-is-pure",

@@ -6,13 +6,15 @@ export default defineConfig({
     // The tests of laws take their time beside others.
     testTimeout: 120_000,
     include: [
-      "src/{bootstrap,catalogue,config,limits,money,std}/**/*.test.ts",
+      "src/{catalogue,config,money,std}/**/*.test.ts",
       "src/conversions/{rules,settlement}.test.ts",
-      "src/exchange/{book,feed}/**/*.test.ts",
-      "src/exchange/{engine-book,engine-expiries,execution-id,matching,matching-money,order-kinds,place-order,traded-sums}.test.ts",
-      "src/http/{paging,rate-limiting,time-range}.test.ts",
-      "src/ledger/{accounts,crossings,refusals,turns}.test.ts",
+      "src/exchange/**/*.test.ts",
+      "src/http/access/rate-limiting.test.ts",
+      "src/http/requests/{paging,time-range}.test.ts",
+      "src/ledger/{accounts,external-transfers,rejections,lane/fair-queue}.test.ts",
+      "src/service/bootstrap-file.test.ts",
       "src/transfers/{notional-value,rules}.test.ts",
+      "src/web/{connections,limits}/**/*.test.ts",
     ],
   },
 });

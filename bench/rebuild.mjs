@@ -28,9 +28,9 @@ const [orders, rounds] = [values.orders, values.rounds].map(Number);
 
 await prepare({ tools: true });
 const { readConfig } = await import("../dist/config/config.js");
-const { openCore } = await import("../dist/core.js");
-const { Engine } = await import("../dist/exchange/engine.js");
-const { createLogger } = await import("../dist/logger.js");
+const { openCore } = await import("../dist/service/core.js");
+const { Engine } = await import("../dist/exchange/engine/engine.js");
+const { createLogger } = await import("../dist/service/logger.js");
 const { startService } = await import("../dist/main.js");
 const { amountOf } = await import("../dist/money/amount.js");
 

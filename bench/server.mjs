@@ -3,8 +3,8 @@
  * and asked over the channel between the two for what cannot be had over HTTP.
  */
 import { readConfig } from "../dist/config/config.js";
-import { createLogger } from "../dist/logger.js";
 import { startService } from "../dist/main.js";
+import { createLogger } from "../dist/service/logger.js";
 import { verifyAll } from "../dist/verify/verify.js";
 import { fill } from "./fill.mjs";
 import { UsualWay } from "./usual-way.mjs";

@@ -6,7 +6,7 @@
  * heads of all slots, read in one statement, say once and for all what belongs to the export. All later pages are read
  * for themselves, also while money moves, and little is kept in memory whatever the size of the books.
  */
-import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/verify-batches.ts";
+import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
 import { commitBehind } from "../postgres/durability.ts";
 import { beancount } from "./beancount.ts";

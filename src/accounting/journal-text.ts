@@ -1,7 +1,7 @@
 /** What the formats have in common: what a journal is called, and the chart of accounts. */
 import { makerIdOf } from "../exchange/execution-id.ts";
 import { type House, houseOfOwner, PARTS, type Part, type Posting, postingTable } from "../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../ledger/verify-batches.ts";
+import { batchName, type StoredBatch } from "../ledger/batch-log.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { formatInstant } from "../std/clock.ts";

@@ -1,4 +1,4 @@
-import type { ChainHead } from "../ledger/verify-batches.ts";
+import type { ChainHead } from "../ledger/batch-log.ts";
 import { amountOf } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";

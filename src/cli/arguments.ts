@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { type FeeTier, isRate } from "../catalogue/fee-tiers.ts";
-import type { RequestedAmount } from "../ledger/refusals.ts";
+import type { RequestedAmount } from "../ledger/rejections.ts";
 import { type Amount, parseAmount, ZERO } from "../money/amount.ts";
 import { isScope, SCOPES } from "../oauth/scopes.ts";
 import { parseInstant } from "../std/clock.ts";

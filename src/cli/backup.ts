@@ -1,15 +1,15 @@
 /** Backing the embedded database up, beside a running service or without one. */
 import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
-import { readHeads } from "../ledger/verify-batches.ts";
-import { createLogger } from "../logger.ts";
+import { readHeads } from "../ledger/batch-log.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { takeBackup } from "../postgres/embedded/backup.ts";
 import type { NotedBooks } from "../postgres/embedded/backup-manifest.ts";
 import { lastMigration } from "../postgres/migrations.ts";
-import { provideDatabase } from "../provide-database.ts";
+import { createLogger } from "../service/logger.ts";
+import { provideDatabase } from "../service/provide-database.ts";
+import { headRecord } from "./auditing/heads.ts";
 import { type Answer, addCommand, answering, commandConfig, Refused } from "./command.ts";
-import { headRecord } from "./heads.ts";
 import { printError } from "./terminal.ts";
 
 export function addBackup(program: Command): void {

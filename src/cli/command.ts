@@ -5,8 +5,8 @@
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config/config.ts";
 import { environment } from "../config/environment.ts";
-import { type Core, type Foundation, openCore, openFoundation } from "../core.ts";
-import { createLogger } from "../logger.ts";
+import { type Core, type Foundation, openCore, openFoundation } from "../service/core.ts";
+import { createLogger } from "../service/logger.ts";
 import { printJson, printLines } from "./terminal.ts";
 
 export interface Answer {

@@ -1,16 +1,16 @@
 /** What the operator is told when a command comes to nothing, and the exit code: 2 when asked wrongly, otherwise 1. */
 import { CommanderError } from "commander";
-import { BootstrapRefusal } from "../bootstrap/bootstrap-file.ts";
 import { WrongSettings } from "../config/config.ts";
-import { StartRefusal } from "../core.ts";
-import { Problem } from "../http/problems.ts";
+import { Problem } from "../http/problems/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
-import { KeyUnreadable } from "../oauth/key-encryption.ts";
+import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
 import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
 import { SchemaRefusal } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
-import { NoDatabase } from "../provide-database.ts";
+import { BootstrapRefusal } from "../service/bootstrap-file.ts";
+import { StartRefusal } from "../service/core.ts";
+import { NoDatabase } from "../service/provide-database.ts";
 import { fileErrorText } from "../std/file-error.ts";
 import { Failed, Refused, WrongUsage } from "./command.ts";
 

@@ -1,10 +1,10 @@
 /** Migrating the database as the owner of its tables. The service's own role could not, and should not. */
 import type { Command } from "commander";
-import { migrateAs } from "../core.ts";
-import { createLogger } from "../logger.ts";
 import { Database } from "../postgres/database.ts";
 import { pendingMigrations, SchemaRefusal } from "../postgres/migrations.ts";
-import { type Provided, provideDatabase } from "../provide-database.ts";
+import { migrateAs } from "../service/core.ts";
+import { createLogger } from "../service/logger.ts";
+import { type Provided, provideDatabase } from "../service/provide-database.ts";
 import { type Answer, addCommand, answering, commandConfig, Refused, WrongUsage } from "./command.ts";
 
 interface MigrateOptions {

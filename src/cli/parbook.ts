@@ -1,26 +1,25 @@
 /** The command line. Every error is a line on standard error; the exit codes are in `failure.ts`. */
 import { Command } from "commander";
-import { ignoreErrors } from "../logger.ts";
-
-import { addAuditCommands } from "./audit.ts";
+import { ignoreErrors } from "../service/logger.ts";
+import { addClientCommands } from "./administration/clients.ts";
+import { addCustomerCommands } from "./administration/customers.ts";
+import { addCrossingCommands } from "./administration/external-transfers.ts";
+import { addFeeCommands } from "./administration/fees.ts";
+import { addKeyCommands } from "./administration/keys.ts";
+import { addMarketCommands } from "./administration/markets.ts";
+import { addAuditCommands } from "./auditing/audit.ts";
+import { addCheckpoint } from "./auditing/checkpoint.ts";
+import { addExport } from "./auditing/export.ts";
+import { addVerify } from "./auditing/verify.ts";
 import { addBackup } from "./backup.ts";
-import { addCheckpoint } from "./checkpoint.ts";
-import { addClientCommands } from "./clients.ts";
-import { addCrossingCommands } from "./crossings.ts";
-import { addCustomerCommands } from "./customers.ts";
-import { addDemo } from "./demo.ts";
-import { addExport } from "./export.ts";
+import { addDemo } from "./demo/demo.ts";
 import { failureOf } from "./failure.ts";
-import { addFeeCommands } from "./fees.ts";
-import { addKeyCommands } from "./keys.ts";
-import { addMarketCommands } from "./markets.ts";
 import { addMigrate } from "./migrate.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
 import { refuseRepeatedOptions } from "./single-options.ts";
 import { addStart } from "./start.ts";
 import { HELP_OUTPUT, printError } from "./terminal.ts";
-import { addVerify } from "./verify.ts";
 
 /** Runs one command and answers its exit code. */
 export async function main(argv: readonly string[]): Promise<number> {

@@ -1,17 +1,17 @@
 /** Restoring a backup of the embedded database, and proving that what came out of it is sound. */
 import type { Command } from "commander";
-import { openFoundation } from "../core.ts";
-import { readLastTime } from "../ledger/verify-batches.ts";
-import { createLogger } from "../logger.ts";
+import { readLastTime } from "../ledger/batch-log.ts";
 import { type Restored, restoreBackup } from "../postgres/embedded/restore.ts";
+import { openFoundation } from "../service/core.ts";
+import { createLogger } from "../service/logger.ts";
 import { formatInstant } from "../std/clock.ts";
 import { isPlainPath } from "../std/plain-path.ts";
 import { type VerifyReport, verifyAll } from "../verify/verify.ts";
 import { readPath, readTime } from "./arguments.ts";
+import { headOf } from "./auditing/heads.ts";
+import { reportLines, reportRecord } from "./auditing/verify.ts";
 import { refuseExternal, tell } from "./backup.ts";
 import { type Answer, addCommand, answering, commandConfig, WrongUsage } from "./command.ts";
-import { headOf } from "./heads.ts";
-import { reportLines, reportRecord } from "./verify.ts";
 
 interface RestoreCommandOptions {
   readonly into?: string;

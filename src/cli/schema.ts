@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { openFoundation } from "../core.ts";
-import { createLogger } from "../logger.ts";
 import { dumpSchema } from "../postgres/schema-dump.ts";
+import { openFoundation } from "../service/core.ts";
+import { createLogger } from "../service/logger.ts";
 import { type Answer, addCommand, answering, commandConfig } from "./command.ts";
 
 /** Beside `src/` and `dist/` alike. */

@@ -4,12 +4,12 @@ import type { Command } from "commander";
 import type { Logger } from "pino";
 import { type Config, readConfig } from "../config/config.ts";
 import { environment } from "../config/environment.ts";
-import { createLogger } from "../logger.ts";
 import { type Service, startService } from "../main.ts";
+import { createLogger } from "../service/logger.ts";
 import { addCommand } from "./command.ts";
+import { type TourParties, tourParties } from "./demo/tour.ts";
+import { tourText } from "./demo/tour-lines.ts";
 import { printJson, printLines } from "./terminal.ts";
-import { type TourParties, tourParties } from "./tour.ts";
-import { tourText } from "./tour-lines.ts";
 
 /** What is not in order by then will not be. The embedded database is then ended by its watcher. */
 const STOP_LIMIT_MS = 25_000;

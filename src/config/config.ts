@@ -3,9 +3,9 @@
  * wrong is reported at once, before anything is started.
  */
 import { resolve } from "node:path";
-import { DEFAULT_RATES, type Rates } from "../limits/rates.ts";
 import type { Network } from "../std/network.ts";
 import { isPlainPath } from "../std/plain-path.ts";
+import { DEFAULT_RATES, type Rates } from "../web/limits/rates.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
 import { type Setting, Wrong } from "./setting.ts";

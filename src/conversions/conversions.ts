@@ -4,11 +4,11 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { profileKey } from "../customers/profiles.ts";
+import { profileKey } from "../customers/profiles/profiles.ts";
 import { accountKey } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Command, Outcome } from "../ledger/decision.ts";
-import type { Lane } from "../ledger/lane.ts";
+import type { Lane } from "../ledger/lane/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
 import {

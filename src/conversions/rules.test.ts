@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { type Profile, profileTable } from "../customers/profiles.ts";
+import { type Profile, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type Owner } from "../ledger/accounts.ts";
 import type { Decision, Refusal } from "../ledger/decision.ts";
 import { change, keyOf } from "../ledger/rows.ts";

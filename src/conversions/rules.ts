@@ -9,7 +9,7 @@ import {
   type ProfileNotFound,
   profileNotFound,
   profileTable,
-} from "../customers/profiles.ts";
+} from "../customers/profiles/profiles.ts";
 import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
 import { accept, type Decision, type Refusal, refuse, type State } from "../ledger/decision.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type ExceedPrecision,
   type InsufficientFunds,
   type RequestedAmount,
-} from "../ledger/refusals.ts";
+} from "../ledger/rejections.ts";
 import { change, type Key, type StateChange } from "../ledger/rows.ts";
 import { negative } from "../money/amount.ts";
 import { type Asset, type AssetCode, USD } from "../money/asset.ts";

@@ -6,7 +6,7 @@
  * A clock that was set back must not leave conversions behind until it has caught up: what was created here waits by
  * the steady clock, and what the search finds in the future counts as due.
  */
-import type { Lane } from "../ledger/lane.ts";
+import type { Lane } from "../ledger/lane/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
 import { closing } from "./conversions.ts";

@@ -6,7 +6,7 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
-import type { Customer } from "./customers-store.ts";
+import type { Customer } from "./store.ts";
 
 /** In the order in which they were made, the first `limit` of them. */
 export async function listCustomers(database: Queryable, limit: number): Promise<Customer[]> {

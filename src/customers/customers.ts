@@ -1,15 +1,15 @@
 /** Customers: the organisations that own profiles and API clients. */
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import type { Lane } from "../ledger/lane.ts";
+import type { Lane } from "../ledger/lane/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Clock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import type { CustomerId } from "./customer-id.ts";
-import { type Customer, findCustomer, insertCustomer } from "./customers-store.ts";
-import { openProfile } from "./profiles.ts";
+import { openProfile } from "./profiles/profiles.ts";
+import { type Customer, findCustomer, insertCustomer } from "./store.ts";
 
-export type { Customer } from "./customers-store.ts";
+export { type Customer, findCustomer } from "./store.ts";
 
 export interface Customers {
   /**

@@ -5,14 +5,14 @@
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
-import { part } from "../limits/parting.ts";
 import { DatabaseAway, OutcomeUnknown, tookTooLong } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
-import { safeHeaders } from "../std/safe-headers.ts";
-import { shownValue } from "./failing-fields.ts";
-import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems.ts";
+import { part } from "../web/connections/rejection.ts";
+import { safeHeaders } from "../web/safe-headers.ts";
+import { shownValue } from "./problems/failing-fields.ts";
+import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems/problems.ts";
 import { freshRequestId, logOf } from "./request-id.ts";
-import { shapeProblem } from "./validation.ts";
+import { shapeProblem } from "./requests/validation.ts";
 
 export const BODY_LIMIT_BYTES = 65_536;
 

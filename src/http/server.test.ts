@@ -4,8 +4,8 @@ import { afterEach, expect, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
-import { alreadyExists } from "./problems.ts";
-import { problemOf } from "./refusals.ts";
+import { alreadyExists } from "./problems/problems.ts";
+import { problemOf } from "./problems/rejection-problems.ts";
 import type { Api } from "./server.ts";
 
 let toy: ToyApi;

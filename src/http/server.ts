@@ -33,29 +33,19 @@ import {
   type onRequestHookHandler,
   type RouteOptions,
 } from "fastify";
-import type { Refusal } from "../audit/refusal.ts";
-import { endConnection, ignoreWhatFollows } from "../limits/last-request.ts";
-import { TrackedResponse } from "../limits/last-response.ts";
-import type { RateLimiter } from "../limits/rate-limiter.ts";
-import { paceRetries } from "../limits/retry-pace.ts";
-import { sliceTlsWrites } from "../limits/tls-writes.ts";
-import { transport, trustOf } from "../limits/transport.ts";
-import { boundAnswers, UnsentAnswers } from "../limits/unsent-answers.ts";
+import type { Refusal } from "../oauth/access-log/access-denial.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
-import { safeHeaders } from "../std/safe-headers.ts";
-import type { Api } from "./api.ts";
-import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
-import { MaybeHandshake } from "./feeds/upgrade.ts";
-import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./guard.ts";
-import { KnownRoutes } from "./known-routes.ts";
-import { documentRoutes } from "./openapi.ts";
-import { problemPages } from "./problem-pages.ts";
-import { notFound, Problem, unavailable } from "./problems.ts";
-import { type Admit, admitAddress, admitBy } from "./rate-limiting.ts";
-import { readJson } from "./reading.ts";
-import { referencePage } from "./reference-page.ts";
-import { requestIdOf } from "./request-id.ts";
+import { endConnection, ignoreWhatFollows } from "../web/connections/last-request.ts";
+import { TrackedResponse } from "../web/connections/last-response.ts";
+import { sliceTlsWrites } from "../web/connections/tls-writes.ts";
+import { transport, trustOf } from "../web/connections/transport.ts";
+import { boundAnswers, UnsentAnswers } from "../web/connections/unsent-answers.ts";
+import type { RateLimiter } from "../web/limits/rate-limiter.ts";
+import { paceRetries } from "../web/limits/retry-pace.ts";
+import { safeHeaders } from "../web/safe-headers.ts";
+import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
+import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
 import {
   createTurnstiles,
   inTurn,
@@ -64,9 +54,19 @@ import {
   type Turnstiles,
   turnstileOfRead,
   unread,
-} from "./taking-turns.ts";
-import { refuseUnsoundBody, refuseUnsoundHeaders } from "./unsound-headers.ts";
-import { AJV, readByTheSchemas } from "./validation.ts";
+} from "./access/taking-turns.ts";
+import type { Api } from "./api.ts";
+import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
+import { MaybeHandshake } from "./feeds/upgrade.ts";
+import { KnownRoutes } from "./known-routes.ts";
+import { documentRoutes } from "./openapi/openapi.ts";
+import { referencePage } from "./openapi/reference-page.ts";
+import { problemPages } from "./problems/problem-pages.ts";
+import { notFound, Problem, unavailable } from "./problems/problems.ts";
+import { requestIdOf } from "./request-id.ts";
+import { readJson } from "./requests/body-reader.ts";
+import { refuseUnsoundBody, refuseUnsoundHeaders } from "./requests/unsound-headers.ts";
+import { AJV, readByTheSchemas } from "./requests/validation.ts";
 
 export type { Api } from "./api.ts";
 

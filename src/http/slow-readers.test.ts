@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { until } from "../../test/support/until.ts";
-import { UnsentAnswers } from "../limits/unsent-answers.ts";
+import { UnsentAnswers } from "../web/connections/unsent-answers.ts";
 
 let toy: ToyApi;
 let answers: UnsentAnswers;

@@ -1,16 +1,16 @@
 /** From what the schemas have let pass to what the domain folders take, and back. */
 
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { Profiles } from "../customers/profiles.ts";
+import type { Profiles } from "../customers/profiles/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Outcome } from "../ledger/decision.ts";
-import type { RequestedAmount } from "../ledger/refusals.ts";
+import type { RequestedAmount } from "../ledger/rejections.ts";
 import { parseAmount } from "../money/amount.ts";
 import { assert, must } from "../std/assert.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
-import { alreadyExists, type Problem } from "./problems.ts";
-import { type DomainRefusal, problemOf, type Sent } from "./refusals.ts";
-import { uuidOf } from "./schemas.ts";
+import { alreadyExists, type Problem } from "./problems/problems.ts";
+import { type DomainRefusal, problemOf, type Sent } from "./problems/rejection-problems.ts";
+import { uuidOf } from "./requests/schemas.ts";
 
 /** An amount that has passed its schema. One that no asset can hold goes on as such: the asset's name is told with it. */
 export function requestedAmount(checked: string): RequestedAmount {

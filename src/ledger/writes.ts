@@ -4,9 +4,9 @@
  */
 import type { Database, Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
+import { readHeads, type StoredBatch, walkBatches } from "./batch-log.ts";
 import type { Caller } from "./caller.ts";
 import type { AnyRecordTable } from "./rows.ts";
-import { readHeads, type StoredBatch, walkBatches } from "./verify-batches.ts";
 
 /** One row that one caller had written. */
 export interface Write {

@@ -3,7 +3,7 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
-import { Clients, type ShownSecret } from "../customers/clients.ts";
+import { Clients, type ShownSecret } from "../customers/clients/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";

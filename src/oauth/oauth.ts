@@ -4,25 +4,25 @@
  */
 import type { SecureContextOptions } from "node:tls";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
-import type { Refusal } from "../audit/refusal.ts";
-import type { Clients } from "../customers/clients.ts";
-import type { RateLimiter } from "../limits/rate-limiter.ts";
+import type { Clients } from "../customers/clients/clients.ts";
 import type { Database } from "../postgres/database.ts";
 import type { ComparedClock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import type { Network } from "../std/network.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
-import type { ReadinessChecks } from "../std/readiness.ts";
-import { createAuthServer } from "./auth-server.ts";
-import { ClientRestrictions } from "./client-restrictions.ts";
-import { Freshness } from "./freshness.ts";
-import type { Grant, MisplacedToken } from "./grant.ts";
-import { KeyEncryption } from "./key-encryption.ts";
-import { SigningKeys } from "./signing-keys.ts";
-import type { TokenError } from "./token-refusal.ts";
-import { Tokens } from "./tokens.ts";
+import type { RateLimiter } from "../web/limits/rate-limiter.ts";
+import type { ReadinessChecks } from "../web/readiness.ts";
+import type { Refusal } from "./access-log/access-denial.ts";
+import { KeyEncryption } from "./keys/key-encryption.ts";
+import { SigningKeys } from "./keys/signing-keys.ts";
+import { createAuthServer } from "./server/auth-server.ts";
+import type { TokenError } from "./server/token-error.ts";
+import { ClientRestrictions } from "./tokens/client-restrictions.ts";
+import { Freshness } from "./tokens/freshness.ts";
+import type { Grant, MisplacedToken } from "./tokens/grant.ts";
+import { Tokens } from "./tokens/tokens.ts";
 
-export { tokenPath } from "./token-operation.ts";
+export { tokenPath } from "./server/token-operation.ts";
 
 export interface SigningKeySettings {
   readonly encryptionKeys: readonly Uint8Array[];

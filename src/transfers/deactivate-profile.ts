@@ -6,17 +6,17 @@
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import {
+  findDefaultProfile,
   type Profile,
   type ProfileNotFound,
   profileKey,
   profileNotFound,
   profileTable,
-} from "../customers/profiles.ts";
-import { findDefaultProfile } from "../customers/profiles-store.ts";
+} from "../customers/profiles/profiles.ts";
 import { type Account, accountKey, type Journal, type ProfileId, totalOf } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Refusal, refuse } from "../ledger/decision.ts";
-import { accountOf } from "../ledger/refusals.ts";
+import { accountOf } from "../ledger/rejections.ts";
 import { change, type RecordAddition } from "../ledger/rows.ts";
 import { type Amount, unitOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";

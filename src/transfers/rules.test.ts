@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { profileTable } from "../customers/profiles.ts";
+import { profileTable } from "../customers/profiles/profiles.ts";
 import { entry } from "../ledger/accounts.ts";
 import { addition, change } from "../ledger/rows.ts";
 import { amountOf, negative } from "../money/amount.ts";

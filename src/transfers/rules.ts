@@ -1,9 +1,9 @@
 /** Rules of transfers. Refusals in the order in which the caller hears them: who, then what, then how much. */
 import type { CustomerId } from "../customers/customer-id.ts";
-import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles.ts";
+import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
-import { entering, leaving } from "../ledger/crossings.ts";
 import { accept, type Decision, refuse, type State } from "../ledger/decision.ts";
+import { entering, leaving } from "../ledger/external-transfers.ts";
 import {
   type BalanceTooLarge,
   checkFunds,
@@ -13,7 +13,7 @@ import {
   type InsufficientFunds,
   type RequestedAmount,
   type UnknownAsset,
-} from "../ledger/refusals.ts";
+} from "../ledger/rejections.ts";
 import { addition, change } from "../ledger/rows.ts";
 import { type Amount, negative } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";

@@ -4,12 +4,12 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { type Profile, type ProfileNotFound, profileKey } from "../customers/profiles.ts";
+import { type Profile, type ProfileNotFound, profileKey } from "../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import { crossingKeys } from "../ledger/crossings.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
-import type { Lane } from "../ledger/lane.ts";
+import { crossingKeys } from "../ledger/external-transfers.ts";
+import type { Lane } from "../ledger/lane/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { deactivation, type ProfileNotEmpty } from "./deactivate-profile.ts";
@@ -25,7 +25,7 @@ import { findTransfer, listTransfers, type Transfer, type TransferFilter } from 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export { notionalValue } from "./notional-value.ts";
 export type { CrossingRequest, TransferRefusal, TransferRequest } from "./rules.ts";
-export { sandboxCrossing } from "./sandbox-crossing.ts";
+export { sandboxCrossing } from "./sandbox-transfer.ts";
 export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
 export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 

@@ -11,7 +11,7 @@
  * into a form of its own first, and OpenSSL can check it.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import type { ChainHead } from "../ledger/verify-batches.ts";
+import type { ChainHead } from "../ledger/batch-log.ts";
 import { formatInstant, type Instant, parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 

@@ -1,4 +1,4 @@
-import type { CheckResult } from "../ledger/verify.ts";
+import type { CheckResult } from "./check.ts";
 
 /** The results as a table: check, records examined, result. Findings follow, the first one of each check. */
 export function formatReport(checks: readonly CheckResult[]): string[] {

@@ -1,6 +1,6 @@
 /** What a checkpoint notes of the books, and whether they still have what an earlier one noted. */
-import type { ChainHead } from "../ledger/verify-batches.ts";
-import { readHeads } from "../ledger/verify-batches.ts";
+import type { ChainHead } from "../ledger/batch-log.ts";
+import { readHeads } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
 import { commitBehind } from "../postgres/durability.ts";
 import { must } from "../std/assert.ts";

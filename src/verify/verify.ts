@@ -19,30 +19,30 @@
  *   claims       every ref_id leads to its record
  */
 import { conversionTable } from "../conversions/store.ts";
-import { conversionCheck, pendingExamination } from "../conversions/verify-conversions.ts";
-import { profileTable } from "../customers/profiles.ts";
+import { profileTable } from "../customers/profiles/profiles.ts";
+import { tradedDayTable } from "../exchange/customer-volume.ts";
 import { executionTable } from "../exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
-import { tradedDayTable } from "../exchange/traded-day.ts";
-import { executionsExamination } from "../exchange/verify-executions.ts";
-import { matchCheck } from "../exchange/verify-matches.ts";
-import { ordersExamination, tradingExamination } from "../exchange/verify-orders.ts";
-import { tradedDaysExamination } from "../exchange/verify-traded-days.ts";
-import { type CheckResult, type Examination, examine, type Watcher } from "../ledger/verify.ts";
-import { accountsExamination } from "../ledger/verify-accounts.ts";
-import { type ChainHead, type LaneTables, readHeads } from "../ledger/verify-batches.ts";
-import { chainExamination } from "../ledger/verify-chain.ts";
-import { journalCheck } from "../ledger/verify-journals.ts";
-import { recordsExamination } from "../ledger/verify-records.ts";
-import { reserveExamination } from "../ledger/verify-reserve.ts";
-import { goneCheck, statesExamination } from "../ledger/verify-states.ts";
+import { type ChainHead, type LaneTables, readHeads } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
-import { transferCheck } from "../transfers/verify-transfers.ts";
+import { type CheckResult, type Examination, examine, type Watcher } from "./check.ts";
+import { tradedDaysExamination } from "./exchange/customer-volume.ts";
+import { executionsExamination } from "./exchange/executions.ts";
+import { matchCheck } from "./exchange/matches.ts";
+import { ordersExamination, tradingExamination } from "./exchange/orders.ts";
+import { accountsExamination } from "./ledger/accounts.ts";
+import { awaitedExamination } from "./ledger/awaited.ts";
+import { chainExamination } from "./ledger/chain.ts";
+import { claimsExamination } from "./ledger/claims.ts";
+import { journalCheck } from "./ledger/journals.ts";
+import { recordsExamination } from "./ledger/records.ts";
+import { reserveExamination } from "./ledger/reserve.ts";
+import { goneCheck, statesExamination } from "./ledger/states.ts";
+import { conversionCheck, pendingExamination } from "./operations/conversions.ts";
+import { transferCheck } from "./operations/transfers.ts";
 import { noteTimesAhead } from "./times-ahead.ts";
-import { awaitedExamination } from "./verify-awaited.ts";
-import { claimsExamination } from "./verify-claims.ts";
 
 export interface VerifyReport {
   readonly checks: readonly CheckResult[];

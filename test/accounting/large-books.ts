@@ -3,8 +3,8 @@
  * codes a program could take for something else.
  */
 import { accountKey, type Entry, entry, type JournalCause, journal } from "../../src/ledger/accounts.ts";
-import { entering } from "../../src/ledger/crossings.ts";
 import { accept } from "../../src/ledger/decision.ts";
+import { entering } from "../../src/ledger/external-transfers.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { TestDatabase } from "../support/database.ts";

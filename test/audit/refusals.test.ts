@@ -1,7 +1,7 @@
 /** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Refusal } from "../../src/audit/refusal.ts";
-import { listRefusals, Refusals } from "../../src/audit/refusals.ts";
+import type { Refusal } from "../../src/oauth/access-log/access-denial.ts";
+import { listRefusals, Refusals } from "../../src/oauth/access-log/access-log.ts";
 import { OutcomeUnknown } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";

@@ -1,7 +1,7 @@
 /** Who made each write: every way in by which something is written is used once, and asked for afterwards. */
 import { expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { openProfile } from "../../src/customers/profiles.ts";
+import { openProfile } from "../../src/customers/profiles/profiles.ts";
 import { listWrites, type Write, type WritesAsked, type WritesPosition } from "../../src/ledger/writes.ts";
 import { type Instant, systemClock } from "../../src/std/clock.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";

@@ -5,14 +5,14 @@
  */
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
-import { endAgreement } from "../../src/catalogue/fee-schedule.ts";
+import { endAgreement } from "../../src/catalogue/fees/fee-schedule.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
-import { Clients } from "../../src/customers/clients.ts";
+import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { createProfiles } from "../../src/customers/profiles.ts";
-import { askToCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders-store.ts";
+import { createProfiles } from "../../src/customers/profiles/profiles.ts";
+import { askToCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders/store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
-import { deleteKey } from "../../src/oauth/store.ts";
+import { deleteKey } from "../../src/oauth/keys/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";

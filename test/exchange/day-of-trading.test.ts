@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
-import { DayOfTrading } from "../../src/exchange/day-of-trading.ts";
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { DayOfTrading } from "../../src/exchange/market-data/rolling-day.ts";
 import { amountOf, multiplyExact } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

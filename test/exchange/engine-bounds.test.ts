@@ -1,6 +1,6 @@
 /** What one order may set in motion at once: whoever rests a thousand tiny orders must not stop a market. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type CommittedRound, createEngines, type Engines } from "../../src/exchange/engines.ts";
+import { type CommittedRound, createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";

@@ -1,7 +1,7 @@
 /** What becomes of a market whose engine runs where the clock is wrong. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
-import { createEngines } from "../../src/exchange/engines.ts";
+import { createEngines } from "../../src/exchange/engine/engines.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

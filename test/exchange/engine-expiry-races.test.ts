@@ -1,6 +1,6 @@
 /** An order's time against its fill: one of them wins, and the record says which. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngines, type Engines } from "../../src/exchange/engines.ts";
+import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { formatAmount } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";

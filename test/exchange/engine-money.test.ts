@@ -1,6 +1,6 @@
 /** What each rule of docs/contract/orders.md#fees and #holds-and-settlement comes to, to the last decimal. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createEngines, type Engines } from "../../src/exchange/engines.ts";
+import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { formatAmount, minus } from "../../src/money/amount.ts";
 import { systemClock } from "../../src/std/clock.ts";

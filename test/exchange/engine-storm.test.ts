@@ -1,10 +1,10 @@
 /** Seeded runs: many orders and cancels at once, with an engine that loses answers and lanes that meet. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { Engine, type EngineEvent } from "../../src/exchange/engine.ts";
+import { Engine, type EngineEvent } from "../../src/exchange/engine/engine.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import type { Lane } from "../../src/ledger/lane.ts";
+import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startLane } from "../support/movements.ts";

@@ -1,10 +1,10 @@
 /** Two processes and one market, processes that die, and books that are built anew. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { Engine, type EngineEvent } from "../../src/exchange/engine.ts";
-import { createEngines } from "../../src/exchange/engines.ts";
+import { Engine, type EngineEvent } from "../../src/exchange/engine/engine.ts";
+import { createEngines } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import type { Lane } from "../../src/ledger/lane.ts";
+import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startLane } from "../support/movements.ts";

@@ -1,9 +1,14 @@
 /** What the engine does with orders and cancels, beside moving money. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type CommittedRound, createEngines, type EngineEvent, type Engines } from "../../src/exchange/engines.ts";
+import {
+  type CommittedRound,
+  createEngines,
+  type EngineEvent,
+  type Engines,
+} from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import type { Lane } from "../../src/ledger/lane.ts";
+import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { keyName } from "../../src/ledger/rows.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
-import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/market-data-store.ts";
-import { orderBookBody } from "../../src/http/routes/market-data.ts";
+import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/market-data/store.ts";
+import { orderBookBody } from "../../src/http/routes/markets/market-data.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -9,10 +9,10 @@ import { expectBooksBalance } from "../support/books.ts";
 import { digestOfTables } from "../support/effects.ts";
 import { until } from "../support/until.ts";
 import type { HttpRequest } from "./http-request.ts";
-import { DocumentJudge } from "./judge.ts";
 import { mutatedRequests, mutationCount } from "./mutations.ts";
 import { type RawRequest, rawRequests } from "./raw-requests.ts";
 import { calls, requestOf } from "./requests.ts";
+import { DocumentJudge } from "./response-validator.ts";
 import { mutatedTokenRequests, tokenRequests } from "./token-requests.ts";
 import { startWorld, type World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 /** What a batch rests on is checked when it is saved, and a batch that fails takes those behind it with it. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { profileTable } from "../../src/customers/profiles-store.ts";
+import { profileTable } from "../../src/customers/profiles/store.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command, refuse } from "../../src/ledger/decision.ts";
 import { keyOf } from "../../src/ledger/rows.ts";

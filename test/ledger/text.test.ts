@@ -1,10 +1,10 @@
 /** Text goes into the database through array literals of the lane's own making, and into the hash of its batch. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { findProfile, type Profile, profileTable } from "../../src/customers/profiles-store.ts";
+import { findProfile, type Profile, profileTable } from "../../src/customers/profiles/store.ts";
 import { postingTable } from "../../src/ledger/accounts.ts";
-import { addedRows, contentDigest, linkHash } from "../../src/ledger/batch.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
+import { addedRows, contentDigest, linkHash } from "../../src/ledger/lane/batch.ts";
 import { change, digestOf } from "../../src/ledger/rows.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -1,13 +1,13 @@
 /** What a transfer makes PostgreSQL write, counted in records of its log: those do not depend on how busy the machine is. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { activeProfile, profileKey } from "../../src/customers/profiles.ts";
+import { activeProfile, profileKey } from "../../src/customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../src/ledger/accounts.ts";
-import { Batch, linkHash, NO_HASH } from "../../src/ledger/batch.ts";
 import type { State } from "../../src/ledger/decision.ts";
-import { Memory } from "../../src/ledger/memory.ts";
+import { Batch, linkHash, NO_HASH } from "../../src/ledger/lane/batch.ts";
+import { Memory } from "../../src/ledger/lane/memory.ts";
+import { Statements } from "../../src/ledger/lane/statement.ts";
 import { readKeys } from "../../src/ledger/rows.ts";
-import { Statements } from "../../src/ledger/statement.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { type Asset, USD } from "../../src/money/asset.ts";
 import { must } from "../../src/std/assert.ts";

@@ -2,13 +2,13 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readDueConversions } from "../../src/conversions/due-conversions.ts";
-import { readMarketQueues } from "../../src/exchange/market-queues.ts";
-import { readBacking } from "../../src/ledger/backing.ts";
-import { readDatabaseTime } from "../../src/ledger/lane-connection.ts";
-import { addBooks } from "../../src/metrics/books.ts";
-import type { DatabaseWatch, Seen } from "../../src/metrics/database-watch.ts";
-import { lookAt } from "../../src/metrics/look.ts";
+import { readMarketQueues } from "../../src/exchange/markets/market-queues.ts";
+import { readDatabaseTime } from "../../src/ledger/lane/lane-connection.ts";
+import { readBacking } from "../../src/ledger/outstanding-supply.ts";
 import type { Instant } from "../../src/std/clock.ts";
+import { addBooks } from "../../src/telemetry/metrics/books.ts";
+import type { DatabaseWatch, Seen } from "../../src/telemetry/metrics/database-watch.ts";
+import { lookAt } from "../../src/telemetry/metrics/look.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { ledgerClock } from "../support/movements.ts";
 

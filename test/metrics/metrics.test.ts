@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DEFAULT_RATES } from "../../src/limits/rates.ts";
+import { DEFAULT_RATES } from "../../src/web/limits/rates.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";
 import { type Relay, startRelay } from "../support/relay.ts";

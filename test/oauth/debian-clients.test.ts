@@ -4,7 +4,7 @@
  */
 import { execFile, execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { type Asked, type Heard, type Judge, judged } from "./judge.ts";
+import { type Asked, type Heard, type Judge, judged } from "./client-library.ts";
 
 /** Debian's own, which sees Debian's packages whatever else is called python3. */
 const PYTHON = "/usr/bin/python3";

@@ -9,7 +9,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { KeyEncryption } from "../../src/oauth/key-encryption.ts";
+import { KeyEncryption } from "../../src/oauth/keys/key-encryption.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { dataDirectory, parbook, type ServiceProcess, type Settings, startService } from "../cli/parbook.ts";

@@ -2,7 +2,7 @@
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
 import { ClientCredentials } from "simple-oauth2";
-import { type Asked, type Heard, type Judge, judged } from "./judge.ts";
+import { type Asked, type Heard, type Judge, judged } from "./client-library.ts";
 
 const GRANT_TYPE = "client_credentials";
 

@@ -1,7 +1,7 @@
 /** What a page of executions costs, in pages of the database that are touched, on a table of 200,000 rows. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { type ExecutionQuery, readExecutions } from "../../src/exchange/executions.ts";
+import { type ExecutionQuery, readExecutions } from "../../src/exchange/executions/executions.ts";
 import { costOf } from "../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 

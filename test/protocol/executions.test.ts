@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles.ts";
+import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import type { ExecutionId } from "../../src/exchange/exchange.ts";
 import { executedAtOf } from "../../src/exchange/execution-id.ts";
 import { formatInstant } from "../../src/std/clock.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { INCREMENTS } from "../../src/exchange/candles.ts";
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { INCREMENTS } from "../../src/exchange/market-data/candles.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles.ts";
-import { FillWaits } from "../../src/exchange/await-fill.ts";
+import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import type { Order, OrderId } from "../../src/exchange/exchange.ts";
+import { FillWaits } from "../../src/exchange/orders/await-fill.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";

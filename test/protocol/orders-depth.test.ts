@@ -1,7 +1,7 @@
 /** What a page of orders costs, in pages of the database that are touched, on a table of 100,000 orders of one customer. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { listOrders, type OrderFilter } from "../../src/exchange/orders-store.ts";
+import { listOrders, type OrderFilter } from "../../src/exchange/orders/store.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { costOf } from "../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -1,6 +1,6 @@
 /** Orders whose fields do not fit their kind, or bound it: refused, and nothing is left behind. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles.ts";
+import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
 

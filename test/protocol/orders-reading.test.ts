@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles.ts";
+import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import type { Order } from "../../src/exchange/exchange.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles.ts";
+import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
 import { TESTER } from "../support/movements.ts";

@@ -6,9 +6,9 @@ import { prepare } from "../../scripts/prepare.mjs";
 
 await prepare();
 const { readConfig } = await import("../../dist/config/config.js");
-const { openCore } = await import("../../dist/core.js");
-const { createEngines } = await import("../../dist/exchange/engines.js");
-const { createLogger } = await import("../../dist/logger.js");
+const { openCore } = await import("../../dist/service/core.js");
+const { createEngines } = await import("../../dist/exchange/engine/engines.js");
+const { createLogger } = await import("../../dist/service/logger.js");
 
 const [market, leaseMs] = process.argv.slice(2);
 const config = readConfig(process.env);

@@ -11,10 +11,10 @@ import { type Random, seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { BLOWS, type Blow } from "./blows.ts";
 import { Client, type ClientSeed, type Tally } from "./client.ts";
-import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./judges.ts";
 import { expectExecuted, type Shown } from "./laws.ts";
 import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
 import { Site } from "./site.ts";
+import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./storm-checks.ts";
 import { expectTotals, expectTotalsOverHttp, readTotals } from "./totals.ts";
 
 export interface RoundReport extends Tally {

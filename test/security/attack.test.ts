@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { makeNetwork, whyNoNetwork } from "../../bench/network.mjs";
-import { DEFAULT_RATES } from "../../src/limits/rates.ts";
+import { DEFAULT_RATES } from "../../src/web/limits/rates.ts";
 import { required } from "../support/required.ts";
 import { startTestService } from "../support/service.ts";
 

@@ -1,7 +1,7 @@
 /** Writes numbered lines to the log, one every few milliseconds, until asked to stop; then tells how many were dropped. */
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { createLogger, droppedLogLines } from "../../dist/logger.js";
+import { createLogger, droppedLogLines } from "../../dist/service/logger.js";
 
 const [output, report, count, padding] = process.argv.slice(2);
 const log = createLogger({ logLevel: "info" }, Number(output));

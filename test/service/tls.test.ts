@@ -8,9 +8,9 @@ import tls, { connect, type PeerCertificate } from "node:tls";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Config } from "../../src/config/config.ts";
-import { createAuthServer } from "../../src/oauth/auth-server.ts";
+import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
+import { followTls, readTls } from "../../src/service/tls.ts";
 import { IdSource } from "../../src/std/id.ts";
-import { followTls, readTls } from "../../src/tls.ts";
 import { startToyApi } from "../support/toy-api.ts";
 import { until } from "../support/until.ts";
 

@@ -3,10 +3,10 @@
  * once. Who protects an ask with a ref_id asks until he knows; who does not asks once.
  */
 import type { Random } from "../support/random.ts";
-import { type Answer, type Ask, carryOut, type Known, mayAskAgain } from "./asks.ts";
+import type { Weather } from "./faults.ts";
 import { isFault, type SimulatedNode } from "./simulated-node.ts";
 import type { VirtualTime } from "./virtual-time.ts";
-import type { Weather } from "./weather.ts";
+import { type Answer, type Ask, carryOut, type Known, mayAskAgain } from "./workload.ts";
 
 export interface ClientParts {
   readonly time: VirtualTime;

@@ -6,10 +6,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { residents } from "./fixtures.ts";
 import { END, type Script, scripts } from "./scripts.ts";
 import type { Told } from "./simulated-postgres.ts";
 import { simulate } from "./simulation.ts";
-import { residents } from "./town.ts";
 import { type Heard, IMPATIENT, RealServer, type Server, type Speaker, TwinServer } from "./two-servers.ts";
 
 let db: TestDatabase;

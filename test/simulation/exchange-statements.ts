@@ -28,7 +28,7 @@ const ordersOf = ({ tables }: Run, market: unknown, status: string): Row[] =>
   tables.rows("orders").filter((row) => row.market === market && row.status === status);
 
 export const exchangeStatements: Readonly<Record<string, Statement>> = {
-  // exchange/markets.ts, exchange/fees-store.ts, catalogue/fee-store.ts
+  // exchange/markets/markets.ts, exchange/fees/store.ts, catalogue/fees/store.ts
   "select last_price from market_head where market = $1": ({ tables }, [market]) => {
     const row = tables.get("market_head", String(market));
     return row === undefined ? [] : [pick(row, "last_price")];
@@ -46,7 +46,7 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   },
   "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1": () => [],
 
-  // exchange/orders-store.ts
+  // exchange/orders/store.ts
   [`select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders where customer_id = $1 and id = $2`]:
     async (run, [customer, id]) => {
       const found = run.tables.rows("orders").filter((row) => row.customer_id === customer && row.id === id);
@@ -76,7 +76,7 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     return isNew ? [{ status, market, committed_behind: null }] : behind(market);
   },
 
-  // exchange/orders-queue.ts
+  // exchange/engine/order-queue.ts
   [`select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
       from market m
       left join (select ${PENDING_COLUMNS}

@@ -2,7 +2,7 @@
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { houseOfOwner } from "../../src/ledger/accounts.ts";
 import type { Uuid } from "../../src/std/id.ts";
-import { law, units } from "./laws.ts";
+import { law, units } from "./invariants.ts";
 import type { Row } from "./tables.ts";
 
 /** "owner asset part" -> signed amount. */

@@ -3,7 +3,7 @@
  * here that says so, and changes its meaning here too. That they mean the same there and here is proved by
  * `conformance.test.ts`.
  */
-import { LOCKING_SETTINGS } from "../../src/ledger/lane-connection.ts";
+import { LOCKING_SETTINGS } from "../../src/ledger/lane/lane-connection.ts";
 import { COMMITTED_BEHIND_ALONE } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
@@ -50,7 +50,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return [];
   },
 
-  // ledger/slot.ts
+  // ledger/lane/slot.ts
   "select n, hash from batch where slot = $1 order by n desc limit 1": ({ tables }, [slot]) => {
     const batches = tables.rows("batch").filter((row) => row.slot === slot);
     const [last] = batches.sort((a, b) => Number(b.n) - Number(a.n));
@@ -84,7 +84,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return behind(run, row === undefined ? [] : [pick(row, "hash")]);
   },
 
-  // ledger/claims.ts
+  // ledger/lane/claims.ts
   [`select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND_ALONE} as committed_behind
       from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
         on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: async (
@@ -98,7 +98,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return behind(run, found);
   },
 
-  // customers/profiles-store.ts
+  // customers/profiles/store.ts
   [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>
     tables
       .rows("profile")

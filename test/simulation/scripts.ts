@@ -5,18 +5,18 @@
 import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { Batch } from "../../src/ledger/batch.ts";
-import { Memory } from "../../src/ledger/memory.ts";
+import { Batch } from "../../src/ledger/lane/batch.ts";
+import { Memory } from "../../src/ledger/lane/memory.ts";
+import { Slot } from "../../src/ledger/lane/slot.ts";
+import { type BatchTimes, Statements } from "../../src/ledger/lane/statement.ts";
 import { change, readKeys } from "../../src/ledger/rows.ts";
-import { Slot } from "../../src/ledger/slot.ts";
-import { type BatchTimes, Statements } from "../../src/ledger/statement.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { Database, Queryable } from "../../src/postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../src/postgres/leases.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
-import { residents } from "./town.ts";
+import { residents } from "./fixtures.ts";
 import { IMPATIENT } from "./two-servers.ts";
 
 export interface Said {

@@ -8,13 +8,13 @@ import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { must } from "../../src/std/assert.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
-import { type Ask, callerOf } from "./asks.ts";
+import { assets, catalogue } from "./fixtures.ts";
 import { type History, historyOf } from "./history.ts";
+import { law, units } from "./invariants.ts";
 import { inWords, journalsInOrder, type Moves, moveOf, moves } from "./journals.ts";
-import { law, units } from "./laws.ts";
 import type { Commit } from "./simulated-postgres.ts";
 import type { Row } from "./tables.ts";
-import { assets, catalogue } from "./town.ts";
+import { type Ask, callerOf } from "./workload.ts";
 
 const ONE = 10n ** 18n;
 const times = (a: bigint, b: bigint): bigint => (a * b) / ONE;

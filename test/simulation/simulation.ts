@@ -3,17 +3,17 @@
  * After the storm everything has to come to an end, and the books have to be what the answers said.
  */
 import { createHash } from "node:crypto";
-import { openProfile } from "../../src/customers/profiles.ts";
+import { openProfile } from "../../src/customers/profiles/profiles.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { Wishes } from "./asks.ts";
+import { Judge } from "./auditor.ts";
 import { Clients } from "./clients.ts";
-import { Judge } from "./judge.ts";
+import { type Disaster, Weather } from "./faults.ts";
+import { catalogue, markets, residents } from "./fixtures.ts";
 import { SimulatedNode } from "./simulated-node.ts";
 import { SimulatedPostgres, type Told } from "./simulated-postgres.ts";
-import { catalogue, markets, residents } from "./town.ts";
 import { LATE_EVENING, MORNING, VirtualTime } from "./virtual-time.ts";
-import { type Disaster, Weather } from "./weather.ts";
+import { Wishes } from "./workload.ts";
 
 /** A seed at which something was not as it has to be, with the last of what happened. */
 class SimulationFailed extends Error {

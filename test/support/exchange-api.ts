@@ -7,16 +7,22 @@ import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts"
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createCustomers } from "../../src/customers/customers.ts";
-import { createProfiles, type Profile, type Profiles, profileKey, profileTable } from "../../src/customers/profiles.ts";
+import {
+  createProfiles,
+  type Profile,
+  type Profiles,
+  profileKey,
+  profileTable,
+} from "../../src/customers/profiles/profiles.ts";
 import { createExchange, type EngineSignals, type Exchange, type Order } from "../../src/exchange/exchange.ts";
 import { orderKey, orderTable } from "../../src/exchange/order.ts";
 import { executionRoutes } from "../../src/http/routes/executions.ts";
-import { marketRoutes } from "../../src/http/routes/markets.ts";
-import { orderRoutes } from "../../src/http/routes/orders.ts";
+import { marketRoutes } from "../../src/http/routes/markets/markets.ts";
+import { orderRoutes } from "../../src/http/routes/orders/orders.ts";
 import { createApi } from "../../src/http/server.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept } from "../../src/ledger/decision.ts";
-import { Lane } from "../../src/ledger/lane.ts";
+import { Lane } from "../../src/ledger/lane/lane.ts";
 import { change } from "../../src/ledger/rows.ts";
 import { amountOf, negative, ZERO } from "../../src/money/amount.ts";
 import { SCOPES } from "../../src/oauth/scopes.ts";

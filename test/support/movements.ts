@@ -10,8 +10,8 @@ import {
 } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { accept, type Claim, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
-import { Lane } from "../../src/ledger/lane.ts";
-import type { LaneBounds, LaneEvent } from "../../src/ledger/lane-options.ts";
+import { Lane } from "../../src/ledger/lane/lane.ts";
+import type { LaneBounds, LaneEvent } from "../../src/ledger/lane/lane-options.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
 import type { Key } from "../../src/ledger/rows.ts";
 import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";

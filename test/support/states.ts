@@ -1,6 +1,6 @@
 /** The rows that a rule rests on, for tests of rules that need no database. */
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { type Profile, profileTable } from "../../src/customers/profiles.ts";
+import { type Profile, profileTable } from "../../src/customers/profiles/profiles.ts";
 import { type Account, accountKey, accountTable, emptyAccount, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { State } from "../../src/ledger/decision.ts";
 import type { StateRow, StateTable } from "../../src/ledger/rows.ts";

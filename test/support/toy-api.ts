@@ -15,9 +15,9 @@ import {
   RefId,
   Repeatable,
   UuidText,
-} from "../../src/http/schemas.ts";
+} from "../../src/http/requests/schemas.ts";
 import { type Api, type ApiOptions, createApi } from "../../src/http/server.ts";
-import type { Grant } from "../../src/oauth/grant.ts";
+import type { Grant } from "../../src/oauth/tokens/grant.ts";
 
 export const GRANT: Grant = {
   customerId: "0190d5a4-0000-7000-8000-000000000001" as CustomerId,

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Api } from "../../src/http/api.ts";
-import { DEFAULT_RATES, type RateClass } from "../../src/limits/rates.ts";
 import { SCOPES, type Scope } from "../../src/oauth/scopes.ts";
+import { DEFAULT_RATES, type RateClass } from "../../src/web/limits/rates.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { digestOfTables } from "../support/effects.ts";
 import { addressOf, type Operation, readDocument } from "../support/openapi.ts";

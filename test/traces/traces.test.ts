@@ -10,7 +10,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Traces } from "../../src/traces/traces.ts";
+import { Traces } from "../../src/telemetry/traces/traces.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";

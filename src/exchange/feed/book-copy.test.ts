@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { amountOf, formatAmount } from "../../money/amount.ts";
-import type { OrderBook } from "../market-data-store.ts";
+import type { OrderBook } from "../market-data/store.ts";
 import type { LevelChange } from "./book-change.ts";
 import { BookCopy } from "./book-copy.ts";
 

@@ -1,7 +1,7 @@
 /** A copy of a market's book by its levels, which changes keep up to date. Pure. */
 import type { Amount } from "../../money/amount.ts";
 import { assert } from "../../std/assert.ts";
-import type { Level, OrderBook } from "../market-data-store.ts";
+import type { Level, OrderBook } from "../market-data/store.ts";
 import type { OrderSide } from "../order.ts";
 import type { BookChange, LevelChange } from "./book-change.ts";
 

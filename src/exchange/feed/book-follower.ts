@@ -13,7 +13,7 @@
  *   unread -> following -> behind -> following, following and behind -> lost -> following
  */
 import type { Instant } from "../../std/clock.ts";
-import type { OrderBook } from "../market-data-store.ts";
+import type { OrderBook } from "../market-data/store.ts";
 import { Audience } from "./audience.ts";
 import type { LevelChange } from "./book-change.ts";
 import { BookCopy } from "./book-copy.ts";

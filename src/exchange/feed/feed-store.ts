@@ -3,7 +3,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import { amountOf, formatAmount } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { ExecutionId } from "../execution.ts";
-import { type Match, type MatchRow, readMatch } from "../market-data-store.ts";
+import { type Match, type MatchRow, readMatch } from "../market-data/store.ts";
 import type { OrderSide } from "../order.ts";
 import type { BookChange, LevelChange } from "./book-change.ts";
 

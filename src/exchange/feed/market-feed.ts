@@ -10,7 +10,7 @@ import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { Bell } from "../../std/bell.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
-import { type Match, type OrderBook, readBook, readRecentMatches } from "../market-data-store.ts";
+import { type Match, type OrderBook, readBook, readRecentMatches } from "../market-data/store.ts";
 import type { Audience, Listener } from "./audience.ts";
 import { BookFollower, type BookNews } from "./book-follower.ts";
 import { readChanges, readMatches } from "./feed-store.ts";

@@ -4,7 +4,7 @@
  */
 import type { ExecutionId } from "../execution.ts";
 import { NO_EXECUTION } from "../execution-id.ts";
-import type { Match } from "../market-data-store.ts";
+import type { Match } from "../market-data/store.ts";
 import { Audience } from "./audience.ts";
 
 /** The last match of a market, if there was one. */

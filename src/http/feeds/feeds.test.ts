@@ -8,11 +8,11 @@ import { ToyFeed } from "../../../test/support/toy-feed.ts";
 import { until } from "../../../test/support/until.ts";
 import type { BookNews, Match, OrderBook } from "../../exchange/exchange.ts";
 import type { ExecutionId } from "../../exchange/execution.ts";
-import { RateLimiter } from "../../limits/rate-limiter.ts";
-import { DEFAULT_RATES } from "../../limits/rates.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
+import { RateLimiter } from "../../web/limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../web/limits/rates.ts";
 import { type FeedBounds, type FeedEvent, feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;

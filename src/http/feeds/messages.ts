@@ -1,7 +1,7 @@
 /** What a feed says, as it goes over the wire. Made once for all readers. */
 import type { BookNews, Match, OrderBook } from "../../exchange/exchange.ts";
 import { formatAmount } from "../../money/amount.ts";
-import { orderBookBody, recentExecutionBody } from "../routes/market-data.ts";
+import { orderBookBody, recentExecutionBody } from "../routes/markets/market-data.ts";
 
 /** The whole book. `final_snapshot` is always true: a snapshot is one message. */
 export function snapshotMessage(market: string, book: OrderBook): Buffer {

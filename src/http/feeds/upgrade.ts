@@ -2,16 +2,16 @@
  * How a connection becomes a WebSocket. Node hands over a connection in the middle of its own work on it, so only sound
  * handshakes of feeds are taken, and only when nothing else is under way on their connection. Every other request that
  * offers another protocol stays with Node and is answered as if it had not (RFC 9110, section 7.8), and is the last one on
- * its connection (`limits/last-request.ts`).
+ * its connection (`web/connections/last-request.ts`).
  */
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { isIdle } from "../../limits/last-response.ts";
-import { doubledHeader, unreadable } from "../../limits/unsound-headers.ts";
+import { isIdle } from "../../web/connections/last-response.ts";
+import { doubledHeader, unreadable } from "../../web/unsound-headers.ts";
 import type { Api } from "../api.ts";
-import { badRequest, Problem } from "../problems.ts";
+import { badRequest, Problem } from "../problems/problems.ts";
 
 /** Of what a reader sends. It has nothing to say. */
 const LONGEST_HEARD_BYTES = 1_024;

@@ -1,7 +1,7 @@
 /** Balances: what a profile holds, now or at a time. */
 import { type Static, Type } from "typebox";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import type { Profiles } from "../../customers/profiles.ts";
+import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Balance } from "../../ledger/balances.ts";
 import { formatAmount } from "../../money/amount.ts";
@@ -9,11 +9,11 @@ import type { AssetCode as Code } from "../../money/asset.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
-import { errors } from "../problem-responses.ts";
-import { notFound } from "../problems.ts";
-import { problemOf } from "../refusals.ts";
-import { AssetCode, Decimal, ListOf, ProfileIdParam, Repeatable } from "../schemas.ts";
-import { lastUntil } from "../time-range.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { notFound } from "../problems/problems.ts";
+import { problemOf } from "../problems/rejection-problems.ts";
+import { AssetCode, Decimal, ListOf, ProfileIdParam, Repeatable } from "../requests/schemas.ts";
+import { lastUntil } from "../requests/time-range.ts";
 import { ownProfile } from "./path-profile.ts";
 
 const BalanceBody = Type.Object(

@@ -6,13 +6,13 @@ import {
   type ConversionId,
   type Conversions,
 } from "../../conversions/conversions.ts";
-import type { Profiles } from "../../customers/profiles.ts";
+import type { Profiles } from "../../customers/profiles/profiles.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
-import { page, pageRequest } from "../paging.ts";
-import { errors } from "../problem-responses.ts";
-import { problemOf } from "../refusals.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { problemOf } from "../problems/rejection-problems.ts";
+import { page, pageRequest } from "../requests/paging.ts";
 import {
   AccountId,
   Amount,
@@ -28,8 +28,8 @@ import {
   Timestamp,
   UuidText,
   uuidOf,
-} from "../schemas.ts";
-import { idsWithin, interval, readInterval } from "../time-range.ts";
+} from "../requests/schemas.ts";
+import { idsWithin, interval, readInterval } from "../requests/time-range.ts";
 import { doneValue, idPosition, nameTaken, present, profileIdOf, requestedAmount } from "../wire.ts";
 import { filteredProfile } from "./path-profile.ts";
 

@@ -1,15 +1,15 @@
 import type { FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
-import type { Profiles } from "../../customers/profiles.ts";
+import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { Exchange, Execution, ExecutionQuery } from "../../exchange/exchange.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
-import { page, pageRequest } from "../paging.ts";
-import { errors } from "../problem-responses.ts";
-import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../schemas.ts";
-import { interval, readInterval } from "../time-range.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { page, pageRequest } from "../requests/paging.ts";
+import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
+import { interval, readInterval } from "../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` rises with \`executed_at\`.

@@ -1,6 +1,6 @@
 /** Whether the process is alive, and whether it can serve. For whoever runs it, so not in the API's document. */
-import { type ReadinessChecks, watchReadiness } from "../../std/readiness.ts";
-import { unavailable } from "../problems.ts";
+import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
+import { unavailable } from "../problems/problems.ts";
 import type { Api } from "../server.ts";
 
 export function healthRoutes(api: Api, checks: ReadinessChecks): void {

@@ -1,7 +1,7 @@
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { type Profiles, profileNotFound } from "../../customers/profiles.ts";
+import { type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { problemOf } from "../refusals.ts";
+import { problemOf } from "../problems/rejection-problems.ts";
 import { profileIdOf, profileInPath } from "../wire.ts";
 
 /** The profile that the path of a list names. One that the caller does not have is a problem, not an empty list. */

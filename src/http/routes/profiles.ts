@@ -1,15 +1,25 @@
 /** Profiles: who holds balances. */
 import { type Static, Type } from "typebox";
-import { type Profile, type Profiles, profileNotFound } from "../../customers/profiles.ts";
+import { type Profile, type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import { formatInstant, type Instant, parseInstant } from "../../std/clock.ts";
 import { parseUuid, type Uuid } from "../../std/id.ts";
 import type { Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
-import { page, pageRequest } from "../paging.ts";
-import { errors } from "../problem-responses.ts";
-import { problemOf, type Sent } from "../refusals.ts";
-import { Body, ListOf, ListQuery, Order, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../schemas.ts";
-import { comparisons, readComparisons } from "../time-range.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { problemOf, type Sent } from "../problems/rejection-problems.ts";
+import { page, pageRequest } from "../requests/paging.ts";
+import {
+  Body,
+  ListOf,
+  ListQuery,
+  Order,
+  ProfileIdParam,
+  Repeatable,
+  Timestamp,
+  UuidText,
+  uuidOf,
+} from "../requests/schemas.ts";
+import { comparisons, readComparisons } from "../requests/time-range.ts";
 import { doneValue, nameTaken, present, profileInPath } from "../wire.ts";
 
 const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };

@@ -1,14 +1,14 @@
 /** Deposits out of nothing. These routes are added in sandbox mode only: elsewhere there is no such path. */
 import { type Static, Type } from "typebox";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import type { Profiles } from "../../customers/profiles.ts";
+import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
 import { CRYPTO_NETWORKS, sandboxCrossing, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
-import { invalid } from "../failing-fields.ts";
-import { errors } from "../problem-responses.ts";
-import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../schemas.ts";
+import { invalid } from "../problems/failing-fields.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../requests/schemas.ts";
 import { doneValue, requestedAmount } from "../wire.ts";
 import { ownProfile } from "./path-profile.ts";
 

@@ -1,7 +1,7 @@
 /** Transfers: moving assets between profiles, and reading what was moved. */
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import type { Profiles } from "../../customers/profiles.ts";
+import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
 import {
@@ -11,10 +11,10 @@ import {
   type Transfers,
 } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
-import { invalid } from "../failing-fields.ts";
-import { page, pageRequest } from "../paging.ts";
-import { errors } from "../problem-responses.ts";
-import { notFound } from "../problems.ts";
+import { invalid } from "../problems/failing-fields.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { notFound } from "../problems/problems.ts";
+import { page, pageRequest } from "../requests/paging.ts";
 import {
   AccountId,
   Amount,
@@ -29,10 +29,10 @@ import {
   ShortText,
   UuidText,
   uuidOf,
-} from "../schemas.ts";
-import { comparisons, idsWithin, intersection, readComparisons } from "../time-range.ts";
-import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "../transfer-record.ts";
+} from "../requests/schemas.ts";
+import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
 import { doneValue, idPosition, nameTaken, profileIdOf, requestedAmount } from "../wire.ts";
+import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(
   {

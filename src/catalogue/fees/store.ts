@@ -1,0 +1,121 @@
+/** The SQL of tiers and agreements. */
+import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import type { Uuid } from "../../std/id.ts";
+import type { FeeTier, Rates } from "../fee-tiers.ts";
+import { feeTierOf, type MarketCode } from "../market.ts";
+
+interface RatesRow {
+  readonly taker_rate: string;
+  readonly maker_rebate: string;
+}
+
+export interface Agreement extends Rates {
+  readonly customerId: Uuid;
+}
+
+/** The rates that were agreed with a customer, by market. */
+export async function readAgreements(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, Rates>> {
+  const rows = await database.rows<RatesRow & { market: MarketCode }>(
+    "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1",
+    [customerId],
+  );
+  return new Map(rows.map((row) => [row.market, ratesOf(row)]));
+}
+
+/** The agreements on a market, in the order of the customers' ids. */
+export async function listAgreements(database: Queryable, market: MarketCode, most: number): Promise<Agreement[]> {
+  const rows = await database.rows<RatesRow & { customer_id: Uuid }>(
+    `select customer_id, taker_rate, maker_rebate from fee_agreement where market = $1
+      order by customer_id limit $2`,
+    [market, most],
+  );
+  return rows.map((row) => ({ customerId: row.customer_id, ...ratesOf(row) }));
+}
+
+/**
+ * Whoever changes rates of a market locks its schedule first, and so sees what the one before has written. False when
+ * there is no such market.
+ */
+export async function lockSchedule(transaction: Queryable, market: MarketCode): Promise<boolean> {
+  const rows = await transaction.rows("select 1 from fee_schedule where market = $1 for update", [market]);
+  return rows.length === 1;
+}
+
+export async function readTiers(database: Queryable, market: MarketCode): Promise<FeeTier[]> {
+  const rows = await database.rows<Readonly<Record<string, string>>>(
+    "select minimum_gross, taker_rate, maker_rebate from fee_tier where market = $1 order by minimum_gross",
+    [market],
+  );
+  return rows.map(feeTierOf);
+}
+
+/** The lowest commission and the highest rebate that were agreed on with anybody but this customer; none when nothing was. */
+export async function readAgreedBounds(
+  database: Queryable,
+  market: MarketCode,
+  except: Uuid | undefined,
+): Promise<Rates[]> {
+  const rows = await database.rows<RatesRow>(
+    `select min(taker_rate) as taker_rate, max(maker_rebate) as maker_rebate from fee_agreement
+      where market = $1 and customer_id is distinct from $2::uuid having count(*) > 0`,
+    [market, except ?? null],
+  );
+  return rows.map(ratesOf);
+}
+
+/** Moves the ceiling, and with it that of every tier and agreement that is there. */
+export async function writeCeiling(transaction: Queryable, market: MarketCode, ceiling: Amount): Promise<void> {
+  await transaction.rows("update fee_schedule set rebate_ceiling = $2 where market = $1", [
+    market,
+    formatAmount(ceiling),
+  ]);
+}
+
+export async function deleteTiers(transaction: Queryable, market: MarketCode): Promise<void> {
+  await transaction.rows("delete from fee_tier where market = $1", [market]);
+}
+
+export async function insertTiers(
+  transaction: Queryable,
+  market: MarketCode,
+  tiers: readonly FeeTier[],
+): Promise<void> {
+  await transaction.rows(
+    `insert into fee_tier (market, minimum_gross, taker_rate, maker_rebate, rebate_ceiling)
+     select s.market, k.*, s.rebate_ceiling
+       from fee_schedule s cross join unnest($2::numeric[], $3::numeric[], $4::numeric[]) as k
+      where s.market = $1`,
+    [
+      market,
+      ...(["minimumGross", "takerRate", "makerRebate"] as const).map((name) =>
+        tiers.map((tier) => formatAmount(tier[name])),
+      ),
+    ],
+  );
+}
+
+/** False when there was none. */
+export async function deleteAgreement(database: Queryable, market: MarketCode, customerId: Uuid): Promise<boolean> {
+  const rows = await database.rows("delete from fee_agreement where market = $1 and customer_id = $2 returning 1", [
+    market,
+    customerId,
+  ]);
+  return rows.length === 1;
+}
+
+export async function insertAgreement(
+  transaction: Queryable,
+  market: MarketCode,
+  { customerId, takerRate, makerRebate }: Agreement,
+): Promise<void> {
+  await transaction.rows(
+    `insert into fee_agreement (customer_id, market, taker_rate, maker_rebate, rebate_ceiling)
+     select $2, market, $3, $4, rebate_ceiling from fee_schedule where market = $1`,
+    [market, customerId, formatAmount(takerRate), formatAmount(makerRebate)],
+  );
+}
+
+function ratesOf(row: RatesRow): Rates {
+  return { takerRate: amountOf(row.taker_rate), makerRebate: amountOf(row.maker_rebate) };
+}

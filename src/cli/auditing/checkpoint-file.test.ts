@@ -1,0 +1,54 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import { writeWhole } from "../../std/write-whole.ts";
+import { signCheckpoint } from "../../verify/checkpoint.ts";
+import { readPrivateKey, readPublicKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
+
+let folder: string;
+const at = (name: string): string => join(folder, name);
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parbook-checkpoint-"));
+  await writeNewKey(at("own"));
+  await writeNewKey(at("other"));
+  const checkpoint = { booksId: "0190d5a4-0000-7000-8000-000000000002" as Uuid, at: 0 as Instant, heads: [] };
+  await writeWhole(at("signed"), signCheckpoint(checkpoint, await readPrivateKey(at("own"))));
+  const signed = await readFile(at("signed"), "utf8");
+  await writeFile(at("forged"), signed.replace("1970", "2026"));
+  await writeFile(at("unsigned"), signed.slice(0, signed.indexOf("signature")));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("a new key is for its owner alone, and never written over one that is there", async () => {
+  expect((await stat(at("own"))).mode & 0o777).toBe(0o600);
+  await expect(writeNewKey(at("own"))).rejects.toMatchObject({ code: "EEXIST" });
+  // The private key of a pair that was taken away leaves its place free, and still no other is put there.
+  await writeFile(at("gone.pub"), "");
+  await expect(writeNewKey(at("gone"))).rejects.toMatchObject({ code: "EEXIST" });
+  await expect(stat(at("gone"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("what is signed by the key is taken, and without a key what is signed by any", async () => {
+  const own = await readPublicKey(at("own.pub"));
+  expect(await readSigned(at("signed"), own)).toEqual(await readSigned(at("signed"), undefined));
+});
+
+test.each([
+  ["signed", "other.pub", /^\S+ is signed by key [0-9a-f]{16}, not by [0-9a-f]{16}$/],
+  ["forged", "own.pub", /^\S+ was changed after it had been signed: its signature does not fit$/],
+  ["unsigned", "own.pub", /^\S+ is not signed$/],
+  ["own", "own.pub", /^\S+ is not a checkpoint: its first line is not that of one$/],
+  ["signed", "own", /^\S+ is not a public key of parbook checkpoint --new-key$/],
+  ["signed", "signed", /^\S+ is not a public key of parbook checkpoint --new-key$/],
+])("%s is refused with the key %s", async (file, key, sentence) => {
+  const refused = readPublicKey(at(key)).then((publicKey) => readSigned(at(file), publicKey));
+  await expect(refused).rejects.toMatchObject({ name: "Refused", message: expect.stringMatching(sentence) });
+});
+
+test("a public key does not sign", async () => {
+  await expect(readPrivateKey(at("own.pub"))).rejects.toMatchObject({ name: "Refused" });
+});

@@ -1,0 +1,68 @@
+/** Checkpoints and their keys as files. Whatever is not to be relied on is refused in words, before anything is done. */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { naming } from "../../std/file-error.ts";
+import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/checkpoint.ts";
+import { Refused } from "../command.ts";
+
+/** Makes a key pair: the private key in a file for its owner alone, the public one beside it. Neither may be there. */
+export async function writeNewKey(path: string): Promise<{ keyId: string; publicPath: string }> {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const publicPath = `${path}.pub`;
+  await writeNew(path, privateKey.export({ type: "pkcs8", format: "pem" }), 0o600);
+  try {
+    await writeNew(publicPath, publicKey.export({ type: "spki", format: "pem" }), 0o644);
+  } catch (error) {
+    // Beside the public key of another pair it would pass for the private one of that.
+    await rm(path);
+    throw error;
+  }
+  return { keyId: keyIdOf(publicKey), publicPath };
+}
+
+/** What has not become whole is removed: it would be in the way of the next attempt. */
+async function writeNew(path: string, pem: string | Buffer, mode: number): Promise<void> {
+  try {
+    await naming(path, () => writeFile(path, pem, { flag: "wx", mode, flush: true }));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") await rm(path, { force: true });
+    throw error;
+  }
+}
+
+export function readPrivateKey(path: string): Promise<KeyObject> {
+  return readKey(path, "private", createPrivateKey);
+}
+
+/** Who verifies has no business with the private key, so it is not taken in its place. */
+export function readPublicKey(path: string): Promise<KeyObject> {
+  return readKey(path, "public", createPublicKey);
+}
+
+async function readKey(path: string, kind: "private" | "public", read: (pem: string) => KeyObject): Promise<KeyObject> {
+  const pem = await readFile(path, "utf8");
+  const wanted = `-----BEGIN ${kind.toUpperCase()} KEY-----`;
+  const key = pem.startsWith(wanted) ? tryTo(() => read(pem)) : undefined;
+  if (key?.asymmetricKeyType === "ed25519") return key;
+  throw new Refused(`${path} is not a ${kind} key of parbook checkpoint --new-key`);
+}
+
+/** The checkpoint in a file, its signature checked when there is a key. */
+export async function readSigned(path: string, publicKey: KeyObject | undefined): Promise<SignedCheckpoint> {
+  const checkpoint = readCheckpoint(await readFile(path, "utf8"));
+  if (typeof checkpoint === "string") throw new Refused(`${path} ${checkpoint}`);
+  if (publicKey === undefined) return checkpoint;
+  const keyId = keyIdOf(publicKey);
+  if (checkpoint.keyId !== keyId) throw new Refused(`${path} is signed by key ${checkpoint.keyId}, not by ${keyId}`);
+  if (!isSignedBy(checkpoint, publicKey))
+    throw new Refused(`${path} was changed after it had been signed: its signature does not fit`);
+  return checkpoint;
+}
+
+function tryTo<Value>(work: () => Value): Value | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

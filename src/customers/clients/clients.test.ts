@@ -1,0 +1,280 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
+import { until } from "../../../test/support/until.ts";
+import type { Instant } from "../../std/clock.ts";
+import { IdSource } from "../../std/id.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import type { CustomerId } from "../customer-id.ts";
+import { Clients, type ShownSecret } from "./clients.ts";
+
+const MINUTE = 60_000;
+const ADDRESS = "192.0.2.1";
+const ids = new IdSource();
+const customerId = ids.next() as CustomerId;
+let now = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+let testing: TestDatabase;
+let clients: Clients;
+
+beforeAll(async () => {
+  testing = await testDatabase();
+  await testing.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
+  clients = clientsOn(testing);
+});
+
+afterAll(() => testing.close());
+
+function clientsOn({ database }: TestDatabase): Clients {
+  const onUnrecordedUse = (_: string, error: unknown): never => {
+    throw error;
+  };
+  return new Clients({ database, clock: { now: () => now }, ids, onUnrecordedUse });
+}
+
+async function newClient(): Promise<ShownSecret> {
+  const made = await clients.create({ customerId, scopes: ["exchange:read_order", "*"] });
+  if (typeof made === "string") throw new Error(made);
+  return made;
+}
+
+test("a client proves itself by the secret that was shown when it was made", async () => {
+  const { clientId, secret } = await newClient();
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual({
+    clientId,
+    customerId,
+    scopes: ["exchange:read_order", "*"],
+  });
+});
+
+test("client_id and secret may be chosen", async () => {
+  const request = { customerId, scopes: ["*"], clientId: "acme", secret: "correct horse" };
+  expect(await clients.create(request)).toEqual({ clientId: "acme", secret: "correct horse" });
+  expect(await clients.authenticate("acme", "correct horse", ADDRESS)).toMatchObject({ clientId: "acme" });
+  expect(await clients.authenticate("acme", "battery staple", ADDRESS)).toBe("client_authentication_failed");
+});
+
+test("a client_id is given once, also when two ask for it at the same time", async () => {
+  const request = { customerId, scopes: ["*"], clientId: "twice" };
+  const made = await Promise.all([clients.create(request), clients.create(request)]);
+  expect(made.filter((each) => each === "client_already_exists")).toHaveLength(1);
+  const [shown] = made.filter((each) => typeof each !== "string");
+  expect(await clients.authenticate("twice", shown?.secret ?? "", ADDRESS)).toMatchObject({ clientId: "twice" });
+  expect(await secretsOf("twice")).toHaveLength(1);
+});
+
+test.each([
+  ["an empty client_id", { clientId: "" }, "malformed_client_id"],
+  ["a client_id of 101 characters", { clientId: "a".repeat(101) }, "malformed_client_id"],
+  ["a client_id with a line break", { clientId: "a\nb" }, "malformed_client_id"],
+  ["an empty secret", { secret: "" }, "malformed_secret"],
+  ["a secret of 257 characters", { secret: "a".repeat(257) }, "malformed_secret"],
+  ["a secret beyond ASCII", { secret: "naïve" }, "malformed_secret"],
+  ["no scopes", { scopes: [] }, "client_without_scopes"],
+  ["two scopes in one", { scopes: ["a b"] }, "malformed_scope"],
+  ["an empty scope", { scopes: [""] }, "malformed_scope"],
+  ["an unknown customer", { customerId: ids.next() as CustomerId }, "customer_not_found"],
+])("a client with %s is refused", async (_, fields, refusal) => {
+  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toBe(refusal);
+});
+
+test("an unknown client, a disabled one and a wrong secret are the same refusal", async () => {
+  const { clientId, secret } = await newClient();
+  const disabled = await newClient();
+  expect(await clients.disable(disabled.clientId)).toBe("disabled");
+  expect(await clients.authenticate("nobody", secret, ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(disabled.clientId, disabled.secret, ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(clientId, disabled.secret, ADDRESS)).toBe("client_authentication_failed");
+});
+
+test("after a rotation the old secret works until the overlap ends, the new one at once and for good", async () => {
+  const { clientId, secret } = await newClient();
+  const rotated = await clients.rotateSecret(clientId, 10 * MINUTE);
+  if (typeof rotated === "string") throw new Error(rotated);
+  expect(rotated.secret).not.toBe(secret);
+  now = (now + 10 * MINUTE - 1) as Instant;
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ clientId });
+  expect(await clients.authenticate(clientId, rotated.secret, ADDRESS)).toMatchObject({ clientId });
+  now = (now + 1) as Instant;
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(clientId, rotated.secret, ADDRESS)).toMatchObject({ clientId });
+});
+
+test("a rotation without overlap ends the old secret at once and removes what had expired", async () => {
+  const { clientId, secret } = await newClient();
+  const second = await clients.rotateSecret(clientId, 0);
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("client_authentication_failed");
+  const third = await clients.rotateSecret(clientId, MINUTE);
+  expect(await secretsOf(clientId)).toHaveLength(2);
+  expect([typeof second, typeof third]).toEqual(["object", "object"]);
+});
+
+test("a rotation without overlap also ends a secret that an earlier overlap had kept alive", async () => {
+  const { clientId, secret: leaked } = await newClient();
+  const second = (await clients.rotateSecret(clientId, 24 * 60 * MINUTE)) as ShownSecret;
+  expect(await clients.authenticate(clientId, leaked, ADDRESS)).toMatchObject({ clientId });
+  const third = (await clients.rotateSecret(clientId, 0)) as ShownSecret;
+  const answers = [leaked, second.secret, third.secret].map((each) => clients.authenticate(clientId, each, ADDRESS));
+  expect(await Promise.all(answers)).toEqual([
+    "client_authentication_failed",
+    "client_authentication_failed",
+    expect.objectContaining({ clientId }),
+  ]);
+});
+
+test("a disabled client is given no new secret, and keeps those that it had", async () => {
+  const { clientId } = await newClient();
+  await clients.disable(clientId);
+  const before = await secretsOf(clientId);
+  expect(await clients.rotateSecret(clientId, 0)).toBe("client_disabled");
+  expect(await secretsOf(clientId)).toEqual(before);
+});
+
+test("a later rotation does not lengthen the life of a secret that is to end sooner", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.rotateSecret(clientId, MINUTE);
+  await clients.rotateSecret(clientId, 60 * MINUTE);
+  now = (now + MINUTE) as Instant;
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("client_authentication_failed");
+});
+
+test("rotations at the same time leave one secret that does not end", async () => {
+  const { clientId } = await newClient();
+  await Promise.all(Array.from({ length: 4 }, () => clients.rotateSecret(clientId, MINUTE)));
+  expect((await secretsOf(clientId)).filter((each) => each.expires_at === null)).toHaveLength(1);
+});
+
+test("an unknown client is neither rotated nor disabled", async () => {
+  expect(await clients.rotateSecret("nobody", 0)).toBe("client_not_found");
+  expect(await clients.disable("nobody")).toBe("client_not_found");
+});
+
+const restrictionOf = async (clientId: string, since: Instant): Promise<string[] | undefined> => {
+  const restricted = await clients.listRestricted(since);
+  return restricted
+    .find((each) => each.clientId === clientId)
+    ?.networks()
+    .map(({ text }) => text);
+};
+
+test("a disabled client may call from nowhere, and keeps the time at which it was disabled", async () => {
+  const { clientId } = await newClient();
+  expect(await restrictionOf(clientId, 0 as Instant)).toBeUndefined();
+  const disabledAt = now;
+  await clients.disable(clientId);
+  now = (now + MINUTE) as Instant;
+  await clients.disable(clientId);
+  expect(await restrictionOf(clientId, disabledAt)).toEqual([]);
+  expect(await restrictionOf(clientId, (disabledAt + 1) as Instant)).toBeUndefined();
+});
+
+const networks = (...texts: string[]): Network[] => texts.map((text) => parseNetwork(text) as Network);
+
+test("a client with networks proves itself from there only, and a wrong secret is the same refusal from everywhere", async () => {
+  const made = await clients.create({ customerId, scopes: ["*"], networks: networks("192.0.2.0/24", "2001:db8::/32") });
+  if (typeof made === "string") throw new Error(made);
+  const from = (address: string) => clients.authenticate(made.clientId, made.secret, address);
+  for (const address of ["192.0.2.255", "::ffff:192.0.2.1", "2001:db8::7"]) {
+    expect(await from(address)).toMatchObject({ clientId: made.clientId });
+  }
+  for (const address of ["192.0.3.1", "::1", ""]) expect(await from(address)).toBe("address_not_allowed");
+  expect(await clients.authenticate(made.clientId, `${made.secret.slice(1)}A`, "192.0.3.1")).toBe(
+    "client_authentication_failed",
+  );
+});
+
+test("what a client may call from can be changed and taken away, and is listed until then", async () => {
+  const { clientId, secret } = await newClient();
+  expect(await clients.restrict(clientId, networks("198.51.100.7"))).toBe("restricted");
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("address_not_allowed");
+  expect(await restrictionOf(clientId, now)).toEqual(["198.51.100.7/32"]);
+  expect(await clients.restrict(clientId, networks("192.0.2.0/24"))).toBe("restricted");
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ clientId });
+  expect(await clients.restrict(clientId, undefined)).toBe("restricted");
+  expect(await clients.authenticate(clientId, secret, "203.0.113.1")).toMatchObject({ clientId });
+  expect(await restrictionOf(clientId, now)).toBeUndefined();
+});
+
+test("of a client with networks that is disabled nothing is left but that", async () => {
+  const { clientId } = await newClient();
+  await clients.restrict(clientId, networks("192.0.2.0/24"));
+  await clients.disable(clientId);
+  expect(await restrictionOf(clientId, now)).toEqual([]);
+  // Long after, when no token of it can live any more, it is still shut out.
+  expect(await restrictionOf(clientId, (now + 1) as Instant)).toEqual([]);
+});
+
+test("an address from which nobody may call is no use of the secret", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.restrict(clientId, networks("198.51.100.7"));
+  await clients.authenticate(clientId, secret, ADDRESS);
+  expect(await lastUsedAt(clientId)).toBeNull();
+});
+
+test("a hundred networks are the most that a client has, and none would shut everybody out", async () => {
+  const { clientId } = await newClient();
+  const many = (count: number) => networks(...Array.from({ length: count }, (_, i) => `10.0.0.${i}`));
+  expect(await clients.restrict(clientId, many(100))).toBe("restricted");
+  for (const refused of [many(101), []]) {
+    expect(await clients.restrict(clientId, refused)).toBe("wrong_number_of_networks");
+    expect(await clients.create({ customerId, scopes: ["*"], networks: refused })).toBe("wrong_number_of_networks");
+  }
+  expect(await restrictionOf(clientId, now)).toHaveLength(100);
+  expect(await clients.restrict("nobody", undefined)).toBe("client_not_found");
+});
+
+test("the last use of a secret is recorded at most once a minute, and a wrong secret is no use", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.authenticate(clientId, `${secret.slice(1)}A`, ADDRESS);
+  expect(await lastUsedAt(clientId)).toBeNull();
+  const first = now;
+  await Promise.all(Array.from({ length: 5 }, () => clients.authenticate(clientId, secret, ADDRESS)));
+  await untilLastUsed(clientId, first);
+  now = (first + MINUTE - 1) as Instant;
+  await clients.authenticate(clientId, secret, ADDRESS);
+  now = (first + MINUTE) as Instant;
+  await clients.authenticate(clientId, secret, ADDRESS);
+  await untilLastUsed(clientId, first + MINUTE);
+});
+
+test("an authentication costs one statement while the last use need not be recorded", async () => {
+  const { clientId, secret } = await newClient();
+  await clients.authenticate(clientId, secret, ADDRESS);
+  await untilLastUsed(clientId, now);
+  const rows = vi.spyOn(testing.database, "rows");
+  await clients.authenticate(clientId, secret, ADDRESS);
+  expect(rows).toHaveBeenCalledTimes(1);
+  rows.mockRestore();
+});
+
+test("the secret itself is nowhere in the database", async () => {
+  const { clientId, secret } = await newClient();
+  const kept = JSON.stringify(await secretsOf(clientId));
+  for (const encoded of [
+    secret,
+    Buffer.from(secret).toString("hex"),
+    Buffer.from(secret, "base64url").toString("hex"),
+  ]) {
+    expect(kept).not.toContain(encoded);
+  }
+});
+
+interface SecretRow {
+  readonly expires_at: Instant | null;
+  readonly last_used_at: Instant | null;
+}
+
+function secretsOf(clientId: string): Promise<SecretRow[]> {
+  return testing.database.rows(
+    `select id, scheme, encode(salt, 'hex') as salt, encode(digest, 'hex') as digest, expires_at, last_used_at
+       from client_secret where client_id = $1`,
+    [clientId],
+  );
+}
+
+/** The use of a secret is recorded behind the answer. */
+function untilLastUsed(clientId: string, at: number): Promise<void> {
+  return until("the last use is recorded", async () => (await lastUsedAt(clientId)) === at);
+}
+
+async function lastUsedAt(clientId: string): Promise<Instant | null | undefined> {
+  return (await secretsOf(clientId))[0]?.last_used_at;
+}

@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { digestSecret, Gate, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
+
+const NOW = 1_000_000;
+const MINUTE = 60_000;
+
+test("a generated secret has 256 bits, is never the same twice, and is kept as a keyed hash", async () => {
+  const secret = generateSecret();
+  expect(Buffer.from(secret, "base64url")).toHaveLength(32);
+  expect(generateSecret()).not.toBe(secret);
+  const kept = await digestSecret(secret);
+  expect(kept.scheme).toBe("hmac");
+  expect(await new SecretMatcher().match(secret, [kept], NOW)).toBe(kept);
+});
+
+test("a chosen secret is kept under scrypt, and the same one twice under another salt", async () => {
+  const [first, second] = await Promise.all([digestSecret("correct horse"), digestSecret("correct horse")]);
+  expect([first.scheme, second.scheme]).toEqual(["scrypt", "scrypt"]);
+  expect(first.digest.equals(second.digest)).toBe(false);
+  expect(await new SecretMatcher().match("correct horse", [first], NOW)).toBe(first);
+});
+
+test("only 43 characters of base64url count as generated", () => {
+  expect(schemeOf("a".repeat(43))).toBe("hmac");
+  expect(schemeOf("a".repeat(42))).toBe("scrypt");
+  expect(schemeOf("a".repeat(44))).toBe("scrypt");
+  expect(schemeOf(`${"a".repeat(42)}=`)).toBe("scrypt");
+});
+
+test("a wrong secret matches nothing, whatever the scheme and also among several", async () => {
+  const matcher = new SecretMatcher();
+  const generated = [await digestSecret(generateSecret()), await digestSecret(generateSecret())];
+  const chosen = [await digestSecret("correct horse")];
+  expect(await matcher.match(generateSecret(), generated, NOW)).toBeUndefined();
+  expect(await matcher.match("battery staple", chosen, NOW)).toBeUndefined();
+  expect(await matcher.match("", [...generated, ...chosen], NOW)).toBeUndefined();
+});
+
+test("with nothing to compare with, a chosen secret still costs one scrypt", async () => {
+  const matcher = new SecretMatcher();
+  const kept = await digestSecret("correct horse");
+  const timed = async (stored: (typeof kept)[]): Promise<number> => {
+    const start = process.cpuUsage();
+    expect(await matcher.match("battery staple", stored, NOW)).toBeUndefined();
+    const { user, system } = process.cpuUsage(start);
+    return user + system;
+  };
+  const withClient = await timed([kept]);
+  expect(await timed([])).toBeGreaterThan(withClient / 4);
+});
+
+test("a chosen secret that matched is remembered for its very digest, and for five minutes", async () => {
+  const matcher = new SecretMatcher();
+  const kept = await digestSecret("correct horse");
+  expect(await matcher.match("correct horse", [kept], NOW)).toBe(kept);
+  // The salt would be needed to compute it again, so an answer without it comes from memory.
+  const unsalted = { ...kept, salt: Buffer.alloc(16) };
+  expect(await matcher.match("correct horse", [unsalted], NOW + 5 * MINUTE - 1)).toBe(unsalted);
+  expect(await matcher.match("correct horse", [unsalted], NOW + 5 * MINUTE)).toBeUndefined();
+  expect(await matcher.match("battery staple", [kept], NOW)).toBeUndefined();
+  expect(await matcher.match("correct horse", [await digestSecret("another")], NOW)).toBeUndefined();
+});
+
+test("past its bound the matcher turns chosen secrets away and still compares generated ones", async () => {
+  const matcher = new SecretMatcher();
+  const guesses = Array.from({ length: 20 }, (_, i) => matcher.match(`guess ${i}`, [], NOW));
+  const generated = generateSecret();
+  const kept = await digestSecret(generated);
+  expect(await matcher.match(generated, [kept], NOW)).toBe(kept);
+  const answers = await Promise.all(guesses);
+  // On a slow machine some of the others have waited for too long.
+  expect(answers.filter((answer) => answer === "busy").length).toBeGreaterThanOrEqual(3);
+  expect(answers[0]).toBeUndefined();
+});
+
+test("a gate lets in as many as it says, in order, also after one has failed", async () => {
+  const gate = new Gate({ atOnce: 1, waiting: 1, waitsMs: 60_000 });
+  const order: string[] = [];
+  const first = gate.run(async () => {
+    order.push("first");
+    throw new Error("first failed");
+  });
+  const second = gate.run(async () => order.push("second"));
+  expect(await gate.run(async () => order.push("third"))).toBe("full");
+  await expect(first).rejects.toThrow("first failed");
+  await second;
+  await gate.run(async () => order.push("fourth"));
+  expect(order).toEqual(["first", "second", "fourth"]);
+});
+
+test("whoever waits at a gate for too long is turned away, and its place in the queue is free", async () => {
+  const gate = new Gate({ atOnce: 1, waiting: 1, waitsMs: 20 });
+  let leave: () => void = () => undefined;
+  const inside = gate.run(
+    () =>
+      new Promise<void>((resolve) => {
+        leave = resolve;
+      }),
+  );
+  expect(await gate.run(async () => "served")).toBe("full");
+  const next = gate.run(async () => "served");
+  leave();
+  await inside;
+  expect(await next).toBe("served");
+  expect(await gate.run(async () => "served")).toBe("served");
+});

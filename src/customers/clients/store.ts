@@ -1,0 +1,223 @@
+import type { Queryable } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import { formatInstant, type Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import type { CustomerId } from "../customer-id.ts";
+import type { SecretDigest } from "./secrets.ts";
+
+/** A secret as it is kept. Not valid from `expiresAt` on. */
+export interface StoredSecret extends SecretDigest {
+  readonly id: Uuid;
+  readonly expiresAt: Instant | undefined;
+  readonly lastUsedAt: Instant | undefined;
+}
+
+export interface StoredClient {
+  readonly clientId: string;
+  readonly customerId: CustomerId;
+  /** As the operator wrote them; `*` stands for all. */
+  readonly scopes: readonly string[];
+  /** Where it may call from; undefined: from anywhere. */
+  readonly networks: readonly Network[] | undefined;
+  readonly disabledAt: Instant | undefined;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** A client and its first secret, in one statement. False: the client_id is taken, nothing happened. */
+export async function insertClient(
+  database: Queryable,
+  client: Pick<StoredClient, "clientId" | "customerId" | "scopes" | "networks">,
+  secret: SecretDigest & { id: Uuid },
+  now: Instant,
+): Promise<boolean> {
+  const made = await database.rows(
+    `with made as (
+       insert into client (client_id, customer_id, scopes, created_at, networks)
+       values ($1, $2, $3, $4, $9::text[]::cidr[])
+       on conflict (client_id) do nothing
+       returning client_id
+     )
+     insert into client_secret (client_id, id, scheme, salt, digest, created_at)
+     select client_id, $5, $6, $7, $8, $4 from made
+     returning 1`,
+    [
+      client.clientId,
+      client.customerId,
+      client.scopes,
+      formatInstant(now),
+      secret.id,
+      secret.scheme,
+      secret.salt,
+      secret.digest,
+      sqlNetworks(client.networks),
+    ],
+  );
+  return made.length === 1;
+}
+
+/** A client with its secrets, the expired ones included, oldest first. */
+export async function findClient(database: Queryable, clientId: string): Promise<StoredClient | undefined> {
+  const rows = await database.rows<ClientRow>(
+    `select client.client_id, client.customer_id, client.scopes, client.networks::text[], client.disabled_at,
+            secret.id, secret.scheme, secret.salt, secret.digest, secret.expires_at, secret.last_used_at
+       from client
+       left join client_secret secret on secret.client_id = client.client_id
+      where client.client_id = $1
+      order by secret.id`,
+    [clientId],
+  );
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  return {
+    clientId: first.client_id,
+    customerId: first.customer_id,
+    scopes: first.scopes,
+    networks: first.networks?.map(networkOf),
+    disabledAt: first.disabled_at ?? undefined,
+    secrets: rows.filter(hasSecret).map((row) => ({
+      id: row.id,
+      scheme: row.scheme,
+      salt: row.salt,
+      digest: row.digest,
+      expiresAt: row.expires_at ?? undefined,
+      lastUsedAt: row.last_used_at ?? undefined,
+    })),
+  };
+}
+
+/** Locks a client, so that rotations of its secrets follow one another, and disabling it comes before or after. */
+export async function lockClient(
+  transaction: Queryable,
+  clientId: string,
+): Promise<"live" | "client_not_found" | "client_disabled"> {
+  const [found] = await transaction.rows<{ disabled: boolean }>(
+    "select disabled_at is not null as disabled from client where client_id = $1 for update",
+    [clientId],
+  );
+  if (found === undefined) return "client_not_found";
+  return found.disabled ? "client_disabled" : "live";
+}
+
+/** Removes the secrets that have expired, and lets those that live end at `until` at the latest. */
+export async function endSecrets(
+  transaction: Queryable,
+  clientId: string,
+  now: Instant,
+  until: Instant,
+): Promise<void> {
+  await transaction.rows("delete from client_secret where client_id = $1 and expires_at <= $2", [
+    clientId,
+    formatInstant(now),
+  ]);
+  await transaction.rows(
+    `update client_secret set expires_at = $2
+      where client_id = $1 and (expires_at is null or expires_at > $2)`,
+    [clientId, formatInstant(until)],
+  );
+}
+
+export async function insertSecret(
+  transaction: Queryable,
+  clientId: string,
+  secret: SecretDigest & { id: Uuid },
+  now: Instant,
+): Promise<void> {
+  await transaction.rows(
+    `insert into client_secret (client_id, id, scheme, salt, digest, created_at)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [clientId, secret.id, secret.scheme, secret.salt, secret.digest, formatInstant(now)],
+  );
+}
+
+/** A client that is disabled already keeps its time. False: there is no such client. */
+export async function setDisabled(database: Queryable, clientId: string, now: Instant): Promise<boolean> {
+  const found = await database.rows(
+    "update client set disabled_at = coalesce(disabled_at, $2) where client_id = $1 returning 1",
+    [clientId, formatInstant(now)],
+  );
+  return found.length === 1;
+}
+
+/** `undefined`: from anywhere. False: there is no such client. */
+export async function setNetworks(
+  database: Queryable,
+  clientId: string,
+  networks: readonly Network[] | undefined,
+): Promise<boolean> {
+  const found = await database.rows(
+    "update client set networks = $2::text[]::cidr[] where client_id = $1 returning 1",
+    [clientId, sqlNetworks(networks)],
+  );
+  return found.length === 1;
+}
+
+/** A client that may not call from everywhere. */
+export interface RestrictedClient {
+  readonly clientId: string;
+  /** Where it may call from. Read when it is asked for: every node has all of these again every two seconds. */
+  readonly networks: () => readonly Network[];
+}
+
+/** Those that were disabled at this time or later, with no networks, and those that have a list of them. */
+export async function listRestricted(database: Queryable, since: Instant): Promise<RestrictedClient[]> {
+  const rows = await database.rows<{ client_id: string; networks: string }>(
+    `select client_id, case when disabled_at is null then array_to_string(networks, ',') else '' end as networks
+       from client
+      where disabled_at >= $1 or networks is not null`,
+    [formatInstant(since)],
+  );
+  return rows.map((row) => ({ clientId: row.client_id, networks: networksIn(row.networks) }));
+}
+
+/** Nothing happens when a use after `unlessAfter` is recorded: of several nodes that record one, the first does. */
+export async function setLastUsed(
+  database: Queryable,
+  { clientId, id }: { clientId: string; id: Uuid },
+  now: Instant,
+  unlessAfter: Instant,
+): Promise<void> {
+  await database.rows(
+    `update client_secret set last_used_at = $3
+      where client_id = $1 and id = $2 and (last_used_at is null or last_used_at <= $4)`,
+    [clientId, id, formatInstant(now), formatInstant(unlessAfter)],
+  );
+}
+
+interface ClientRow extends Partial<SecretRow> {
+  readonly client_id: string;
+  readonly customer_id: CustomerId;
+  readonly scopes: string[];
+  readonly networks: string[] | null;
+  readonly disabled_at: Instant | null;
+}
+
+interface SecretRow {
+  readonly id: Uuid;
+  readonly scheme: SecretDigest["scheme"];
+  readonly salt: Buffer;
+  readonly digest: Buffer;
+  readonly expires_at: Instant | null;
+  readonly last_used_at: Instant | null;
+}
+
+/** The left join leaves the columns of the secret null where a client has none. */
+function hasSecret(row: ClientRow): row is ClientRow & SecretRow {
+  return (row.id ?? null) !== null;
+}
+
+function sqlNetworks(networks: readonly Network[] | undefined): string[] | null {
+  return networks?.map(({ text }) => text) ?? null;
+}
+
+function networkOf(text: string): Network {
+  return must(parseNetwork(text), "what PostgreSQL takes for a network is one");
+}
+
+function networksIn(text: string): () => readonly Network[] {
+  let networks: readonly Network[] | undefined;
+  return () => {
+    networks ??= text === "" ? [] : text.split(",").map(networkOf);
+    return networks;
+  };
+}

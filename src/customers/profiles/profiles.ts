@@ -1,0 +1,160 @@
+/**
+ * Profiles: who holds balances. Every customer has one DEFAULT profile and any number of NORMAL ones. An inactive
+ * profile is as good as not there, but for a deposit, which reactivates it.
+ */
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { accept, type Command, type Outcome, type Refusal, refuse, type State } from "../../ledger/decision.ts";
+import type { Lane } from "../../ledger/lane/lane.ts";
+import { change, type Key, keyOf } from "../../ledger/rows.ts";
+import type { Database } from "../../postgres/database.ts";
+import { commitBehind } from "../../postgres/durability.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
+import { type IdSource, instantOf } from "../../std/id.ts";
+import type { CustomerId } from "../customer-id.ts";
+import {
+  findDefaultProfile,
+  findProfile,
+  listProfiles,
+  type Profile,
+  type ProfileFilter,
+  profileTable,
+} from "./store.ts";
+
+export type { Profile, ProfileFilter } from "./store.ts";
+export { findDefaultProfile, findProfile, listProfiles, profileTable } from "./store.ts";
+
+/** There is no such profile for the caller, or it is not active. */
+export interface ProfileNotFound extends Refusal {
+  readonly code: "profile_not_found";
+  readonly profileId: string;
+}
+
+export const profileNotFound = (profileId: string): ProfileNotFound => ({ code: "profile_not_found", profileId });
+
+export const profileKey = (id: ProfileId): Key => keyOf(profileTable, id);
+
+/** The profile that a rule rests on, when it is active and this customer's. */
+export function activeProfile(state: State, id: ProfileId, customerId?: CustomerId): Profile | undefined {
+  const profile = state.get(profileTable, id);
+  if (profile?.status !== "ACTIVE") return undefined;
+  return customerId === undefined || profile.customerId === customerId ? profile : undefined;
+}
+
+export interface NewProfile {
+  readonly customerId: CustomerId;
+  readonly nickname: string;
+  readonly description: string | undefined;
+}
+
+export interface Profiles {
+  /** `exists`: the nickname was used before by this customer, by the profile with this id. */
+  create(request: NewProfile, caller: Caller): Promise<Outcome<Profile, never>>;
+  /** The same with an id that the operator chose. Done again it answers `exists`, and the id of the profile. */
+  ensure(request: NewProfile, id: ProfileId, caller: Caller): Promise<Outcome<Profile, never>>;
+  /** Absent fields stay as they are. */
+  update(
+    customerId: CustomerId,
+    id: ProfileId,
+    fields: ProfileFields,
+    caller: Caller,
+  ): Promise<Outcome<Profile, ProfileNotFound>>;
+  find(customerId: CustomerId, id: ProfileId): Promise<Profile | undefined>;
+  getDefault(customerId: CustomerId): Promise<Profile>;
+  list(filter: ProfileFilter): Promise<Profile[]>;
+}
+
+export interface ProfileFields {
+  readonly nickname?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly lane: Lane;
+  readonly ids: IdSource;
+  readonly clock: Clock;
+}
+
+export function createProfiles({ database, lane, ids, clock }: Parts): Profiles {
+  return {
+    create: (request, caller) => {
+      const id = ids.next();
+      return lane.execute(openProfile(id as ProfileId, "NORMAL", instantOf(id), request, caller));
+    },
+    ensure: async (request, id, caller) => {
+      // An id that is there with another nickname was renamed since: it is the profile that is meant.
+      if ((await findProfile(database, request.customerId, id)) !== undefined) {
+        await commitBehind(database);
+        return { kind: "exists", id };
+      }
+      return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));
+    },
+    update: async (customerId, id, fields, caller) => {
+      // The name that a profile has already is not claimed again.
+      const before = await findProfile(database, customerId, id);
+      const { nickname, ...rest } = fields;
+      return lane.execute(updateProfile(customerId, id, before?.nickname === nickname ? rest : fields, caller));
+    },
+    find: (customerId, id) => findProfile(database, customerId, id),
+    getDefault: (customerId) => findDefaultProfile(database, customerId),
+    list: (filter) => listProfiles(database, filter),
+  };
+}
+
+/** A profile's nickname is its customer's for good: one that was used before is refused, also after a change. */
+export function openProfile(
+  id: ProfileId,
+  kind: Profile["kind"],
+  createdAt: Instant,
+  { customerId, nickname, description }: NewProfile,
+  caller: Caller,
+  again?: "again",
+): Command<Profile, never> {
+  return {
+    turn: customerId,
+    caller,
+    rests: [],
+    claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { again: true }) },
+    decide: () => {
+      const profile: Profile = {
+        id,
+        customerId,
+        kind,
+        nickname,
+        description,
+        status: "ACTIVE",
+        awaited: 0,
+        createdAt,
+        updatedAt: createdAt,
+        seq: 0n,
+      };
+      return accept(profile, { states: [change(profileTable, profile)] });
+    },
+  };
+}
+
+function updateProfile(
+  customerId: CustomerId,
+  id: ProfileId,
+  { nickname, description }: ProfileFields,
+  caller: Caller,
+): Command<Profile, ProfileNotFound> {
+  return {
+    turn: customerId,
+    caller,
+    rests: [profileKey(id)],
+    claim: nickname === undefined ? undefined : { customerId, kind: "nickname", refId: nickname, id },
+    decide: (state, now) => {
+      const profile = state.get(profileTable, id);
+      if (profile?.customerId !== customerId) return refuse(profileNotFound(id));
+      const changed: Profile = {
+        ...profile,
+        nickname: nickname ?? profile.nickname,
+        description: description ?? profile.description,
+        updatedAt: Math.max(now, profile.updatedAt) as Instant,
+      };
+      return accept(changed, { states: [change(profileTable, changed)] });
+    },
+  };
+}

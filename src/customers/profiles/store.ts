@@ -1,0 +1,125 @@
+import type { ProfileId } from "../../ledger/accounts.ts";
+import {
+  bigintColumn,
+  type SqlRecord,
+  type StateRow,
+  type StateTable,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+} from "../../ledger/rows.ts";
+import { type Queryable, sqlTime } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { CustomerId } from "../customer-id.ts";
+
+export interface Profile extends StateRow {
+  readonly id: ProfileId;
+  readonly customerId: CustomerId;
+  readonly kind: "DEFAULT" | "NORMAL";
+  readonly nickname: string;
+  readonly description: string | undefined;
+  readonly status: "ACTIVE" | "INACTIVE";
+  /** Open orders and CREATED conversions of other profiles that will pay into this one. */
+  readonly awaited: number;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+}
+
+export const profileTable: StateTable<Profile> = {
+  name: "profile",
+  keys: [uuidColumn("id", (row) => row.id)],
+  fixed: [
+    uuidColumn("customer_id", (row) => row.customerId),
+    textColumn("kind", "profile_kind", (row) => row.kind),
+    timeColumn("created_at", (row) => row.createdAt),
+  ],
+  changing: [
+    textColumn("nickname", "text", (row) => row.nickname),
+    textColumn("description", "text", (row) => row.description),
+    textColumn("status", "profile_status", (row) => row.status),
+    bigintColumn("awaited", (row) => row.awaited),
+    timeColumn("updated_at", (row) => row.updatedAt),
+  ],
+  digested: true,
+  keyOf: (row) => row.id,
+  keyValues: (key) => [key],
+  read: readProfile,
+};
+
+const COLUMNS = "id, customer_id, kind, nickname, description, status, awaited, created_at, updated_at, seq";
+
+function readProfile(record: SqlRecord): Profile {
+  return {
+    id: record.id as ProfileId,
+    customerId: record.customer_id as CustomerId,
+    kind: record.kind as Profile["kind"],
+    nickname: record.nickname as string,
+    description: (record.description as string | null) ?? undefined,
+    status: record.status as Profile["status"],
+    awaited: Number(record.awaited),
+    createdAt: record.created_at as Instant,
+    updatedAt: record.updated_at as Instant,
+    seq: BigInt(record.seq as string),
+  };
+}
+
+export async function findProfile(
+  database: Queryable,
+  customerId: CustomerId,
+  id: ProfileId,
+): Promise<Profile | undefined> {
+  const [row] = await database.rows<SqlRecord>(`select ${COLUMNS} from profile where id = $1 and customer_id = $2`, [
+    id,
+    customerId,
+  ]);
+  return row && readProfile(row);
+}
+
+/** Every customer has one: it is made with the customer. */
+export async function findDefaultProfile(database: Queryable, customerId: CustomerId): Promise<Profile> {
+  const [row] = await database.rows<SqlRecord>(
+    `select ${COLUMNS} from profile where customer_id = $1 and kind = 'DEFAULT'`,
+    [customerId],
+  );
+  return readProfile(must(row, `customer ${customerId} has a default profile`));
+}
+
+export interface ProfileFilter {
+  readonly customerId: CustomerId;
+  readonly ids?: readonly string[] | undefined;
+  readonly nicknamePrefix?: string | undefined;
+  /** Creation time: from, inclusive, and before. */
+  readonly createdFrom?: Instant | undefined;
+  readonly createdBefore?: Instant | undefined;
+  readonly order: "ASC" | "DESC";
+  /** Where the page before ended. */
+  readonly after?: { readonly createdAt: Instant; readonly id: string } | undefined;
+  readonly limit: number;
+}
+
+/** In the order of creation. Ids may have been chosen by the operator, so they alone do not tell it. */
+export async function listProfiles(database: Queryable, filter: ProfileFilter): Promise<Profile[]> {
+  const ascending = filter.order === "ASC";
+  const rows = await database.rows<SqlRecord>(
+    `select ${COLUMNS} from profile
+      where customer_id = $1
+        and ($2::uuid[] is null or id = any($2))
+        and ($3::text is null or starts_with(nickname, $3))
+        and ($4::timestamptz is null or created_at >= $4)
+        and ($5::timestamptz is null or created_at < $5)
+        and ($7::uuid is null or (created_at, id) ${ascending ? ">" : "<"} ($6, $7))
+      order by created_at ${ascending ? "asc, id asc" : "desc, id desc"} limit $8`,
+    [
+      filter.customerId,
+      filter.ids ?? null,
+      filter.nicknamePrefix ?? null,
+      sqlTime(filter.createdFrom),
+      sqlTime(filter.createdBefore),
+      sqlTime(filter.after?.createdAt),
+      filter.after?.id ?? null,
+      filter.limit,
+    ],
+  );
+  return rows.map(readProfile);
+}

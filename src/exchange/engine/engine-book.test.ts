@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import { type Market, marketOf } from "../../catalogue/market.ts";
+import { amountOf } from "../../money/amount.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { MarketHead } from "../market-state.ts";
+import type { Order } from "../order.ts";
+import { EngineBook } from "./engine-book.ts";
+
+const MARKET: Market = marketOf(
+  {
+    code: "ETHUSD",
+    number: 1,
+    base: "ETH",
+    quote: "USD",
+    price_decimals: 2,
+    base_decimals: 4,
+    tick: "0.01",
+    min_base_amount: "0.001",
+    max_base_amount: "1000",
+    min_quote_amount: "1",
+    max_quote_amount: "1000000",
+    max_notional_value: "1000000",
+  },
+  [],
+);
+const HEAD = { market: "ETHUSD", lastPrice: amountOf("100"), lastSequence: 1n, seq: 5n, fence: 1n } as MarketHead;
+const STOP = {
+  id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+  customerId: "ann",
+  side: "SELL",
+  type: "STOP_MARKET",
+  timeInForce: "GTC",
+  baseAmount: amountOf("1"),
+  stopPrice: amountOf("100"),
+  sequence: 1n,
+} as unknown as Order;
+const BID = {
+  ...STOP,
+  id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f02",
+  profileId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04",
+  side: "BUY",
+  type: "LIMIT",
+  price: amountOf("90"),
+  stopPrice: undefined,
+  sequence: undefined,
+  createdAt: 1_000,
+} as unknown as Order;
+const NOW = 1_000 as Instant;
+
+test("stops that a crash has left due go off before anything else, but not while the market is halted", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  book.restoreStop(STOP);
+  expect(book.hasDue(NOW)).toBe(true);
+  expect(book.run({ status: "HALTED", orders: [], cancels: [] }, NOW).round).toBeUndefined();
+  const { round } = book.run({ status: "OPEN", orders: [], cancels: [] }, NOW);
+  expect(round).toMatchObject({
+    status: "OPEN",
+    effects: [
+      { kind: "triggered", order: STOP.id },
+      { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+    ],
+  });
+  expect(book.hasDue(NOW)).toBe(false);
+});
+
+test("a buy stop that a crash has left due goes off as well", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  book.restoreStop({ ...STOP, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("100") });
+  expect(book.hasDue(NOW)).toBe(true);
+  expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
+    { kind: "triggered", order: STOP.id },
+    { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+  ]);
+});
+
+test("on a halted market a stop that is due can still be cancelled", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  book.restoreStop(STOP);
+  const asked = { profileId: STOP.profileId, orderId: STOP.id, requestedAt: NOW, orderStatus: "SUBMITTED" } as const;
+  const cancel = { ...asked, caller: { house: "maker" } } as const;
+  const { round, cancels } = book.run({ status: "HALTED", orders: [], cancels: [cancel] }, NOW);
+  expect(round?.effects).toEqual([{ kind: "closed", order: STOP.id, status: "CANCELLED", reason: "requested" }]);
+  expect(cancels).toEqual([cancel]);
+  expect(round?.askedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
+});
+
+test("a cancel whose order was not read yet is kept until that order was taken", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const asked = { profileId: BID.profileId, orderId: BID.id, requestedAt: NOW, caller: undefined };
+  const cancel = { ...asked, orderStatus: "PENDING_SUBMISSION" } as const;
+  expect(book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toEqual({ round: undefined, cancels: [] });
+  const { round, cancels } = book.run({ status: "OPEN", orders: [BID], cancels: [cancel] }, NOW);
+  expect(round?.effects).toMatchObject([
+    { kind: "rested", order: BID.id },
+    { kind: "closed", order: BID.id, status: "CANCELLED", reason: "requested" },
+  ]);
+  expect(cancels).toEqual([cancel]);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import type { Instant } from "../../std/clock.ts";
+import type { OrderId } from "../book/order.ts";
+import { Expiries } from "./expiries.ts";
+
+const at = (ms: number): Instant => ms as Instant;
+const order = (name: string | number): OrderId => String(name) as OrderId;
+
+function expiring(times: Readonly<Record<string, number>>): Expiries {
+  const expiries = new Expiries();
+  for (const [name, ms] of Object.entries(times)) expiries.add(order(name), at(ms));
+  return expiries;
+}
+
+test("orders are due at their time, the earliest first, and once", () => {
+  const expiries = expiring({ c: 30, a: 10, d: 40, b: 20 });
+  expect(expiries.isDue(at(9))).toBe(false);
+  expect(expiries.isDue(at(10))).toBe(true);
+  expect(expiries.takeDue(at(30), 10)).toEqual(["a", "b", "c"]);
+  expect(expiries.takeDue(at(30), 10)).toEqual([]);
+  expect(expiries.takeDue(at(40), 10)).toEqual(["d"]);
+});
+
+test("no more are taken at once than are asked for", () => {
+  const expiries = expiring({ a: 1, b: 2, c: 3 });
+  expect(expiries.takeDue(at(5), 2)).toEqual(["a", "b"]);
+  expect(expiries.takeDue(at(5), 2)).toEqual(["c"]);
+});
+
+test("an order that has closed does not expire", () => {
+  const expiries = expiring({ a: 1, b: 2 });
+  expiries.strikeOff(order("a"));
+  expect(expiries.takeDue(at(5), 10)).toEqual(["b"]);
+  expect(expiries.isDue(at(5))).toBe(false);
+});
+
+test("however many come and go, those that stay are due in their order", () => {
+  const expiries = new Expiries();
+  const times = Array.from({ length: 1_000 }, (_, i) => (i * 617) % 1_000);
+  for (const ms of times) expiries.add(order(ms), at(ms));
+  for (const ms of times) if (ms % 10 !== 0) expiries.strikeOff(order(ms));
+  const due: OrderId[] = [];
+  for (let now = 0; now <= 1_000; now += 100) due.push(...expiries.takeDue(at(now), 1_000));
+  expect(due).toEqual(Array.from({ length: 100 }, (_, i) => String(i * 10)));
+});

@@ -1,0 +1,97 @@
+/**
+ * When the orders of a book expire: a heap, the earliest first. An order that closes before is only struck off; what
+ * was struck off is cleared away when it has become the greater part, so that orders that come and go leave nothing.
+ */
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { OrderId } from "../book/order.ts";
+
+interface Expiry {
+  readonly order: OrderId;
+  readonly at: Instant;
+}
+
+const SMALL = 64;
+
+export class Expiries {
+  readonly #valid = new Set<OrderId>();
+  #heap: Expiry[] = [];
+
+  add(order: OrderId, at: Instant): void {
+    this.#valid.add(order);
+    this.#heap.push({ order, at });
+    this.#rise(this.#heap.length - 1);
+  }
+
+  strikeOff(order: OrderId): void {
+    this.#valid.delete(order);
+    if (this.#heap.length > SMALL + 2 * this.#valid.size) this.#clearAway();
+  }
+
+  /** Whether an order's time is up. */
+  isDue(now: Instant): boolean {
+    for (let first = this.#heap[0]; first !== undefined && first.at <= now; first = this.#heap[0]) {
+      if (this.#valid.has(first.order)) return true;
+      this.#takeFirst();
+    }
+    return false;
+  }
+
+  /** Takes out the orders whose time is up, at most so many, the earliest first. */
+  takeDue(now: Instant, most: number): OrderId[] {
+    const due: OrderId[] = [];
+    while (due.length < most && this.isDue(now)) {
+      const { order } = this.#takeFirst();
+      this.#valid.delete(order);
+      due.push(order);
+    }
+    return due;
+  }
+
+  #takeFirst(): Expiry {
+    const first = must(this.#heap[0], "there is an expiry to take");
+    const last = must(this.#heap.pop(), "there is an expiry to take");
+    if (this.#heap.length > 0) {
+      this.#heap[0] = last;
+      this.#sink(0);
+    }
+    return first;
+  }
+
+  #clearAway(): void {
+    this.#heap = this.#heap.filter(({ order }) => this.#valid.has(order)).sort((a, b) => a.at - b.at);
+  }
+
+  #rise(from: number): void {
+    let i = from;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (this.#at(parent) <= this.#at(i)) return;
+      this.#swap(i, parent);
+      i = parent;
+    }
+  }
+
+  #sink(from: number): void {
+    let i = from;
+    for (;;) {
+      let earliest = i;
+      for (const child of [2 * i + 1, 2 * i + 2]) {
+        if (child < this.#heap.length && this.#at(child) < this.#at(earliest)) earliest = child;
+      }
+      if (earliest === i) return;
+      this.#swap(i, earliest);
+      i = earliest;
+    }
+  }
+
+  #at(i: number): Instant {
+    return must(this.#heap[i], "the index is within the heap").at;
+  }
+
+  #swap(i: number, j: number): void {
+    const [a, b] = [this.#heap[i], this.#heap[j]];
+    this.#heap[i] = must(b, "the index is within the heap");
+    this.#heap[j] = must(a, "the index is within the heap");
+  }
+}

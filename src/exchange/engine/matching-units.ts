@@ -1,0 +1,93 @@
+/**
+ * Between the ledger's exact amounts and the whole numbers that the book counts in: prices in units of
+ * 10^-priceDecimals, quantities in lots of 10^-baseDecimals. Nothing is ever rounded on the way: intake refuses what a
+ * market's decimals cannot express, so a remainder here is a bug.
+ */
+import type { Market } from "../../catalogue/market.ts";
+import { type Amount, mulDiv, unitOf } from "../../money/amount.ts";
+import { must } from "../../std/assert.ts";
+import type {
+  Order as BookOrder,
+  OrderId as BookOrderId,
+  Lots,
+  Price,
+  QuoteUnits,
+  Sequence,
+  StopOrder,
+  TimeInForce,
+} from "../book/order.ts";
+import type { Order } from "../order.ts";
+
+export const priceUnits = (market: Market, price: Amount): Price =>
+  Number(mulDiv(price, 1n, unitOf(market.priceDecimals), "exact")) as Price;
+
+export const priceOf = (market: Market, price: Price): Amount =>
+  (BigInt(price) * unitOf(market.priceDecimals)) as Amount;
+
+const lotsIn = (market: Market, amount: Amount): Lots =>
+  Number(mulDiv(amount, 1n, unitOf(market.baseDecimals), "exact")) as Lots;
+
+export const amountOfLots = (market: Market, lots: Lots | bigint): Amount =>
+  (BigInt(lots) * unitOf(market.baseDecimals)) as Amount;
+
+const quoteUnits = (market: Market, amount: Amount): QuoteUnits =>
+  mulDiv(amount, 1n, unitOf(market.priceDecimals + market.baseDecimals), "exact") as QuoteUnits;
+
+export const quoteOf = (market: Market, units: QuoteUnits): Amount =>
+  (units * unitOf(market.priceDecimals + market.baseDecimals)) as Amount;
+
+/** What of an order the book is told. */
+type Told = Pick<
+  Order,
+  "id" | "customerId" | "side" | "type" | "timeInForce" | "baseAmount" | "quoteAmount" | "price" | "stopPrice"
+>;
+
+/** An order of which nothing is filled yet, as the book is told of it. */
+export function bookOrder(market: Market, order: Told, sequence: Sequence): BookOrder {
+  const { side, type } = order;
+  const id = order.id as string as BookOrderId;
+  const customer = order.customerId as string;
+  switch (type) {
+    case "LIMIT":
+    case "POST_ONLY_LIMIT": {
+      const { timeInForce } = order;
+      const [price, lots] = [limitOf(market, order), lotsOf(market, order)];
+      return { id, customer, sequence, type, side, timeInForce, price, lots };
+    }
+    case "MARKET": {
+      const timeInForce = "IOC";
+      if (side === "BUY") return { id, customer, sequence, type, side, timeInForce, budget: budgetOf(market, order) };
+      return { id, customer, sequence, type, side, timeInForce, lots: lotsOf(market, order) };
+    }
+    case "STOP_LIMIT": {
+      const timeInForce = stopTimeInForce(order.timeInForce);
+      const [stopPrice, price, lots] = [stopOf(market, order), limitOf(market, order), lotsOf(market, order)];
+      return { id, customer, sequence, type, side, timeInForce, stopPrice, price, lots };
+    }
+    case "STOP_MARKET": {
+      const timeInForce = stopTimeInForce(order.timeInForce);
+      const stopPrice = stopOf(market, order);
+      if (side === "SELL") {
+        return { id, customer, sequence, type, side, timeInForce, stopPrice, lots: lotsOf(market, order) };
+      }
+      return { id, customer, sequence, type, side, timeInForce, stopPrice, budget: budgetOf(market, order) };
+    }
+  }
+}
+
+const lotsOf = (market: Market, { baseAmount }: Told): Lots =>
+  lotsIn(market, must(baseAmount, "an order in lots has a base amount"));
+
+const budgetOf = (market: Market, { quoteAmount }: Told): QuoteUnits =>
+  quoteUnits(market, must(quoteAmount, "a market buy has a quote amount"));
+
+const limitOf = (market: Market, { price }: Told): Price =>
+  priceUnits(market, must(price, "a limit order has a price"));
+
+const stopOf = (market: Market, { stopPrice }: Told): Price =>
+  priceUnits(market, must(stopPrice, "a stop has a stop price"));
+
+function stopTimeInForce(timeInForce: TimeInForce): StopOrder["timeInForce"] {
+  const allowed = timeInForce === "GTC" || timeInForce === "GTT" ? timeInForce : undefined;
+  return must(allowed, "a stop is GTC or GTT");
+}

@@ -1,0 +1,84 @@
+/** What a round leaves of its rows; the money of a match is in matching-money.test.ts and test/exchange/engine-money.test.ts. */
+import { expect, test } from "vitest";
+import { BTCUSD } from "../../../test/support/btcusd.ts";
+import { profileOf } from "../../../test/support/states.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { entry } from "../../ledger/accounts.ts";
+import { amountOf, negative, ZERO } from "../../money/amount.ts";
+import type { Instant } from "../../std/clock.ts";
+import { IdSource, siblingId } from "../../std/id.ts";
+import type { OrderId as BookOrderId, Sequence } from "../book/order.ts";
+import { NO_EXECUTION, nextMatchId } from "../execution-id.ts";
+import type { MarketHead } from "../market-state.ts";
+import type { Order, OrderId } from "../order.ts";
+import { type RoundEffect, settle } from "./matching.ts";
+
+const ids = new IdSource();
+const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+const [payer, recipient] = [profileOf("acme" as CustomerId), profileOf("acme" as CustomerId, { awaited: 2 })];
+const HEAD = { lastExecutionId: NO_EXECUTION, lastSequence: 7n, lastPrice: undefined } as unknown as MarketHead;
+
+const BID = {
+  id: ids.next() as OrderId,
+  profileId: payer.id,
+  recipientProfileId: recipient.id,
+  side: "BUY",
+  type: "LIMIT",
+  price: amountOf("20000"),
+  status: "PENDING_SUBMISSION",
+  filled: ZERO,
+  held: amountOf("20070"),
+  modifiedAt: NOW,
+  closedAt: undefined,
+} as unknown as Order;
+
+function settled(order: Order, effects: readonly object[], { head = HEAD, taken = false, now = NOW } = {}) {
+  const id = order.id as string as BookOrderId;
+  const named = effects.map((effect) => ({ order: id, ...effect })) as RoundEffect[];
+  const round = { taken: new Map(taken ? [[id, 8 as Sequence]] : []), effects: named };
+  const rows = { head, orders: new Map([[id, order]]), recipients: new Map([[recipient.id, recipient]]) };
+  return settle(BTCUSD, round, rows, now);
+}
+
+test("an order that rests has its number and its place, and the market remembers the last number", () => {
+  const { orders, head, journals } = settled(BID, [{ kind: "rested", priority: 3 }], {
+    taken: true,
+    now: (NOW + 5) as Instant,
+  });
+  expect(orders).toEqual([{ ...BID, status: "OPEN", sequence: 8n, priority: 3n, modifiedAt: NOW + 5 }]);
+  expect([head, journals]).toEqual([{ ...HEAD, lastSequence: 8n }, []]);
+});
+
+test("what a closed order still holds goes back to who placed it, and its recipient is awaited by one less", () => {
+  const { orders, journals, recipients } = settled({ ...BID, status: "OPEN" }, [
+    { kind: "closed", status: "CANCELLED", reason: "requested" },
+  ]);
+  const times = { modifiedAt: NOW, closedAt: NOW };
+  expect(orders).toEqual([{ ...BID, ...times, status: "CANCELLED", held: ZERO, rejectReason: undefined }]);
+  const [released] = journals;
+  expect(journals).toEqual([{ id: siblingId(BID.id), cause: "order_released", entries: released?.entries }]);
+  expect(released?.entries).toEqual([
+    entry(payer.id, BTCUSD.quote, negative(BID.held), "trading"),
+    entry(payer.id, BTCUSD.quote, BID.held),
+  ]);
+  expect(recipients).toEqual([{ ...recipient, awaited: 1 }]);
+});
+
+test("a rejected order keeps the reason, and one without a hold has no journal", () => {
+  const { orders, journals } = settled({ ...BID, held: ZERO }, [
+    { kind: "closed", status: "REJECTED", reason: "price_collar" },
+  ]);
+  expect(orders).toMatchObject([{ status: "REJECTED", rejectReason: "price_collar" }]);
+  expect(journals).toEqual([]);
+});
+
+test("by an engine's clock that is behind, nothing happens to an order before it was placed", () => {
+  const [order] = settled(BID, [{ kind: "closed", status: "CANCELLED" }], { now: (NOW - 60_000) as Instant }).orders;
+  expect(order).toMatchObject({ modifiedAt: NOW, closedAt: NOW });
+});
+
+test("in a market that is ahead what is no match is of the present", () => {
+  const lastExecutionId = nextMatchId(NO_EXECUTION, BTCUSD.number, (NOW + 60_000) as Instant);
+  const [order] = settled(BID, [{ kind: "waiting" }], { head: { ...HEAD, lastExecutionId } }).orders;
+  expect(order).toMatchObject({ status: "SUBMITTED", modifiedAt: NOW });
+});

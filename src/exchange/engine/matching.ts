@@ -1,0 +1,227 @@
+/**
+ * What a round of the book comes to: its effects turned into order rows, executions and journals
+ * (docs/contract/orders.md#holds-and-settlement). Pure: the rows as they stand and the time come in, the rows as they
+ * are to be go out.
+ *
+ * Every match has one journal, `order_filled`: both sides of the trade, commission, rebate, and what a limit buy was
+ * spared. Every order that closes with a hold has one more, `order_released`, whose id is the odd one beside its own.
+ * So `held` on an order's row is at all times what it holds of its account's trading part.
+ */
+import type { Market } from "../../catalogue/market.ts";
+import type { Profile } from "../../customers/profiles/profiles.ts";
+import { entry, type Journal, journal, type ProfileId } from "../../ledger/accounts.ts";
+import { type Amount, minus, negative, plus, ZERO } from "../../money/amount.ts";
+import { assert, must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import { siblingId } from "../../std/id.ts";
+import type { Closed, Effect, Filled } from "../book/effect.ts";
+import type { OrderId as BookOrderId, Sequence } from "../book/order.ts";
+import type { Execution, ExecutionId } from "../execution.ts";
+import { executedAtOf, matchJournalId, nextMatchId, takerId } from "../execution-id.ts";
+import type { MarketHead } from "../market-state.ts";
+import type { Order } from "../order.ts";
+import { heldAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
+import { amountOfLots, priceOf, quoteOf } from "./matching-units.ts";
+
+/** An order that never came to the book, because the market is halted. */
+export interface TurnedAway {
+  readonly kind: "closed";
+  readonly order: BookOrderId;
+  readonly status: "REJECTED";
+  readonly reason: "market_halted";
+}
+
+export type RoundEffect = Effect | TurnedAway;
+
+/** What the book did in a round: the orders that were taken, with their numbers, and all that followed, in order. */
+export interface RoundEffects {
+  readonly taken: ReadonlyMap<BookOrderId, Sequence>;
+  readonly effects: readonly RoundEffect[];
+}
+
+/** The rows that a round rests on, as they stand. */
+export interface RoundRows {
+  readonly head: MarketHead;
+  /** Every order of which an effect speaks. */
+  readonly orders: ReadonlyMap<BookOrderId, Order>;
+  /** The profiles that closing orders of other profiles were to pay into. */
+  readonly recipients: ReadonlyMap<ProfileId, Profile>;
+}
+
+/** The rows as the round leaves them, but for their running numbers. */
+export interface Settlement {
+  readonly head: MarketHead;
+  readonly orders: readonly Order[];
+  readonly recipients: readonly Profile[];
+  readonly executions: readonly Execution[];
+  readonly journals: readonly Journal[];
+}
+
+export function settle(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): Settlement {
+  const settling = new Settling(market, rows, now);
+  for (const [order, sequence] of round.taken) settling.take(order, sequence);
+  for (const effect of round.effects) settling.apply(effect);
+  return settling.result();
+}
+
+/** Whether another profile counts the order as one that will pay into it. */
+export function awaitedIn({ profileId, recipientProfileId }: Pick<Order, "profileId" | "recipientProfileId">) {
+  return recipientProfileId === profileId ? undefined : recipientProfileId;
+}
+
+type Mutable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
+
+class Settling {
+  readonly #market: Market;
+  readonly #orders: ReadonlyMap<BookOrderId, Order>;
+  /** Copies of those of the orders that the round changes: each is copied once, however often it changes. */
+  readonly #changed = new Map<BookOrderId, Mutable<Order>>();
+  readonly #recipients: Map<ProfileId, Profile>;
+  readonly #executions: Execution[] = [];
+  readonly #journals: Journal[] = [];
+  readonly #head: Mutable<MarketHead>;
+  /**
+   * The round's time, then that of its last match. Matches never step back, so those of a market that is ahead have its
+   * last one's time; what else becomes of orders is of the present.
+   */
+  #at: Instant;
+
+  constructor(market: Market, { head, orders, recipients }: RoundRows, now: Instant) {
+    this.#market = market;
+    this.#head = { ...head };
+    this.#at = now;
+    this.#orders = orders;
+    this.#recipients = new Map(recipients);
+  }
+
+  take(id: BookOrderId, sequence: Sequence): void {
+    assert(this.#order(id).status === "PENDING_SUBMISSION", "an order is taken once");
+    const order = this.#change(id);
+    order.sequence = BigInt(sequence);
+    this.#head.lastSequence = order.sequence;
+  }
+
+  apply(effect: RoundEffect): void {
+    switch (effect.kind) {
+      case "filled":
+        this.#match(effect);
+        break;
+      case "rested": {
+        const order = this.#change(effect.order);
+        order.status = "OPEN";
+        order.priority = BigInt(effect.priority);
+        break;
+      }
+      case "waiting":
+        this.#change(effect.order).status = "SUBMITTED";
+        break;
+      case "triggered":
+        this.#change(effect.order).isTriggered = true;
+        break;
+      case "closed":
+        this.#close(effect);
+        break;
+    }
+  }
+
+  result(): Settlement {
+    return {
+      head: this.#head,
+      orders: [...this.#changed.values()],
+      recipients: [...this.#recipients.values()],
+      executions: this.#executions,
+      journals: this.#journals,
+    };
+  }
+
+  #match(filled: Filled): void {
+    const taker = this.#order(filled.taker);
+    const maker = this.#order(filled.maker);
+    const amount = amountOfLots(this.#market, filled.lots);
+    const trade = tradeOf(taker, maker, amount, quoteOf(this.#market, filled.cost));
+    const id = nextMatchId(this.#head.lastExecutionId, this.#market.number, this.#at);
+    const price = priceOf(this.#market, filled.price);
+    this.#at = executedAtOf(id);
+    this.#head.lastPrice = price;
+    this.#head.lastExecutionId = takerId(id);
+    this.#journals.push(journal(matchJournalId(id), "order_filled", tradeEntries(this.#market, taker, maker, trade)));
+    this.#executions.push(
+      this.#execution(id, maker, price, amount, { commission: ZERO, rebate: trade.rebate }),
+      this.#execution(takerId(id), taker, price, amount, { commission: trade.commission, rebate: ZERO }),
+    );
+    this.#fill(filled.maker, shareOfHold(maker, "maker", trade), trade);
+    this.#fill(filled.taker, shareOfHold(taker, "taker", trade), trade);
+  }
+
+  #fill(id: BookOrderId, share: Amount, { amount, gross }: Trade): void {
+    const order = this.#change(id);
+    order.filled = plus(order.filled, amount);
+    order.filledGross = plus(order.filledGross, gross);
+    order.held = minus(order.held, share);
+  }
+
+  #execution(
+    id: ExecutionId,
+    { profileId, customerId, id: orderId, market, side, identityAccountId: accountId }: Order,
+    price: Amount,
+    amount: Amount,
+    { commission, rebate }: Pick<Execution, "commission" | "rebate">,
+  ): Execution {
+    const executedAt = this.#at;
+    return {
+      id,
+      profileId,
+      customerId,
+      orderId,
+      market,
+      side,
+      accountId,
+      price,
+      amount,
+      commission,
+      rebate,
+      executedAt,
+    };
+  }
+
+  /** What is still held goes back to the profile that placed the order, whoever the recipient is. */
+  #close({ order: id, status, reason }: Closed | TurnedAway): void {
+    const order = this.#change(id);
+    const { held, profileId } = order;
+    const isLimit = order.price !== undefined;
+    assert(status !== "FILLED" || order.side === "BUY" || held === 0n, "a sell that is filled holds nothing");
+    assert(status !== "FILLED" || !isLimit || held === 0n, "a limit order that is filled holds nothing");
+    if (held > 0n) {
+      const asset = heldAsset(this.#market, order);
+      const entries = [entry(profileId, asset, negative(held), "trading"), entry(profileId, asset, held)];
+      this.#journals.push(journal(siblingId(order.id), "order_released", entries));
+    }
+    order.status = status;
+    // Why an order was cancelled is nobody's business but the book's.
+    order.rejectReason = status === "REJECTED" ? reason : undefined;
+    order.held = ZERO;
+    order.closedAt = order.modifiedAt;
+    this.#stopAwaiting(order);
+  }
+
+  #stopAwaiting(order: Order): void {
+    const id = awaitedIn(order);
+    if (id === undefined) return;
+    const profile = must(this.#recipients.get(id), `profile ${id}, which an order was to pay into, is there`);
+    this.#recipients.set(id, { ...profile, awaited: profile.awaited - 1 });
+  }
+
+  /** The copy of an order that is to be changed, with the time of that on it. */
+  #change(id: BookOrderId): Mutable<Order> {
+    const order = this.#changed.get(id) ?? { ...this.#order(id) };
+    assert(order.closedAt === undefined, "a closed order never changes again");
+    order.modifiedAt = Math.max(this.#at, order.modifiedAt) as Instant;
+    this.#changed.set(id, order);
+    return order;
+  }
+
+  /** As the round has left it so far. */
+  #order(id: BookOrderId): Order {
+    return must(this.#changed.get(id) ?? this.#orders.get(id), () => `order ${id} is among the rows of its round`);
+  }
+}

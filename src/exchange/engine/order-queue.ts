@@ -1,0 +1,208 @@
+/**
+ * What waits for a market's engine, and what its book is built of: by status and never behind a cursor, because
+ * neither ids nor times are the order of commits.
+ */
+import type { Market, MarketCode } from "../../catalogue/market.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { optionalsOf, type SqlRecord } from "../../ledger/rows.ts";
+import { amountOf } from "../../money/amount.ts";
+import type { Database, Queryable } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Lots, Price } from "../book/order.ts";
+import type { MarketState } from "../market-state.ts";
+import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "../order.ts";
+
+/** An order that no engine has taken yet, as far as a book has to know it. */
+export type PendingOrder = Pick<
+  Order,
+  | "id"
+  | "profileId"
+  | "customerId"
+  | "side"
+  | "type"
+  | "timeInForce"
+  | "baseAmount"
+  | "quoteAmount"
+  | "price"
+  | "stopPrice"
+  | "expirationDate"
+  | "recipientProfileId"
+  | "createdAt"
+  | "seq"
+>;
+
+/** What waits for a market's engine. */
+export interface Waiting {
+  readonly status: MarketState["status"];
+  /** The oldest of those that no engine has taken yet, in the order of their times. */
+  readonly orders: readonly PendingOrder[];
+  readonly hasCancels: boolean;
+}
+
+/** A cancel that was asked for, and what has become of its order by now. */
+export interface CancelRequest {
+  readonly profileId: ProfileId;
+  readonly orderId: OrderId;
+  readonly requestedAt: Instant;
+  readonly orderStatus: OrderStatus | undefined;
+  /** Undefined: it was asked for before this was kept. */
+  readonly caller: Caller | undefined;
+}
+
+/** An order as it rests on the book, counted as the book counts. */
+export interface OpenOrder
+  extends Pick<Order, "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "seq"> {
+  readonly price: Price;
+  /** What is left of it. */
+  readonly lots: Lots;
+  readonly priority: number;
+}
+
+/** Rows fetched at once while a book is rebuilt. */
+const PAGE = 5_000;
+
+/** There is a row even where nothing waits. Most rounds cancel nothing: these are spared a look for what is to be. */
+export async function readWaiting(database: Queryable, market: MarketCode, limit: number): Promise<Waiting> {
+  const rows = await database.rows<SqlRecord>(
+    `select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
+       from market m
+       left join (select id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price,
+                         stop_price, expiration_date, recipient_profile_id, created_at, seq
+                    from orders where market = $1 and status = 'PENDING_SUBMISSION'
+                   order by created_at, id limit $2) o on true
+      where m.code = $1
+      order by o.created_at, o.id`,
+    [market, limit],
+  );
+  const first = must(rows[0], "a market with an engine has its row");
+  return {
+    status: first.status as MarketState["status"],
+    orders: first.id === null ? [] : rows.map(readPendingOrder),
+    hasCancels: first.has_cancels as boolean,
+  };
+}
+
+export async function readCancels(database: Queryable, market: MarketCode, limit: number): Promise<CancelRequest[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select c.profile_id, c.order_id, c.requested_at, c.caller, o.status
+       from order_cancel c left join orders o on o.profile_id = c.profile_id and o.id = c.order_id
+      where c.market = $1
+      order by c.requested_at, c.order_id limit $2`,
+    [market, limit],
+  );
+  return rows.map((row) => ({
+    profileId: row.profile_id as ProfileId,
+    orderId: row.order_id as OrderId,
+    requestedAt: row.requested_at as Instant,
+    orderStatus: (row.status as OrderStatus | null) ?? undefined,
+    caller: (row.caller as Caller | null) ?? undefined,
+  }));
+}
+
+/** Strikes out cancels that were dealt with. One that is left by a crash finds its order closed the next time. */
+export async function strikeOut(database: Queryable, cancels: readonly CancelRequest[]): Promise<void> {
+  await database.rows(
+    `delete from order_cancel c using unnest($1::uuid[], $2::uuid[]) as k(profile_id, order_id)
+      where c.profile_id = k.profile_id and c.order_id = k.order_id`,
+    [cancels.map((cancel) => cancel.profileId), cancels.map((cancel) => cancel.orderId)],
+  );
+}
+
+/** For each of these markets that has orders or cancels waiting, since when. */
+export async function findOldestWork(
+  database: Queryable,
+  markets: readonly MarketCode[],
+): Promise<Map<MarketCode, Instant>> {
+  const rows = await database.rows<{ market: MarketCode; since: Instant }>(
+    `select k.market, least(o.created_at, c.requested_at) as since
+       from unnest($1::text[]) as k(market)
+       left join lateral (select created_at from orders
+                           where market = k.market and status = 'PENDING_SUBMISSION'
+                           order by created_at, id limit 1) o on true
+       left join lateral (select requested_at from order_cancel
+                           where market = k.market order by requested_at limit 1) c on true
+      where o.created_at is not null or c.requested_at is not null`,
+    [markets],
+  );
+  return new Map(rows.map((row) => [row.market, row.since]));
+}
+
+/**
+ * Reads the orders that rest on a market's book; those of a price level come in rising priority. Only what the book
+ * needs is read, and in the units that it counts in, so that a long one is back within seconds. Nothing is rounded: a
+ * fraction of a unit would be one here too, and the book refuses it.
+ */
+export function eachOpenOrder(
+  database: Database,
+  { code, priceDecimals, baseDecimals }: Market,
+  tell: (order: OpenOrder) => void,
+): Promise<void> {
+  const query = `
+    select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
+           trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
+           recipient_profile_id, expiration_date, seq
+      from orders where market = $1 and status = 'OPEN' order by priority`;
+  return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => tell(readOpenOrder(row)));
+}
+
+/** Reads the stops that wait for their trigger. */
+export function eachWaitingStop(database: Database, market: MarketCode, tell: (stop: Order) => void): Promise<void> {
+  const query = `select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`;
+  return eachRow(database, query, [market], (row) => tell(readOrder(row)));
+}
+
+/** In one snapshot, and in pages: however many rows there are, few of them are in memory at a time. */
+async function eachRow(
+  database: Database,
+  query: string,
+  values: readonly unknown[],
+  tell: (row: SqlRecord) => void,
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    // The orders of a long book are sorted in the server's memory.
+    await transaction.rows("set local work_mem = '64MB'");
+    await transaction.rows(`declare pages no scroll cursor for ${query}`, values);
+    for (;;) {
+      const rows = await transaction.rows<SqlRecord>(`fetch ${PAGE} from pages`);
+      for (const row of rows) tell(row);
+      if (rows.length < PAGE) return;
+    }
+  });
+}
+
+function readPendingOrder(row: SqlRecord): PendingOrder {
+  const maybe = optionalsOf(row);
+  return {
+    id: row.id as OrderId,
+    profileId: row.profile_id as ProfileId,
+    customerId: row.customer_id as Order["customerId"],
+    side: row.side as OrderSide,
+    type: row.type as Order["type"],
+    timeInForce: row.time_in_force as Order["timeInForce"],
+    baseAmount: maybe("base_amount", amountOf),
+    quoteAmount: maybe("quote_amount", amountOf),
+    price: maybe("price", amountOf),
+    stopPrice: maybe("stop_price", amountOf),
+    expirationDate: maybe("expiration_date"),
+    recipientProfileId: maybe("recipient_profile_id"),
+    createdAt: row.created_at as Instant,
+    seq: BigInt(row.seq as string),
+  };
+}
+
+function readOpenOrder(row: SqlRecord): OpenOrder {
+  return {
+    id: row.id as OrderId,
+    profileId: row.profile_id as ProfileId,
+    customerId: row.customer_id as Order["customerId"],
+    side: row.side as OrderSide,
+    price: Number(row.price) as Price,
+    lots: Number(row.lots) as Lots,
+    priority: Number(row.priority),
+    recipientProfileId: (row.recipient_profile_id as ProfileId | null) ?? undefined,
+    expirationDate: (row.expiration_date as Instant | null) ?? undefined,
+    seq: BigInt(row.seq as string),
+  };
+}

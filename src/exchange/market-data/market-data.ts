@@ -1,0 +1,131 @@
+/**
+ * Market data: the book, prices and what was traded, as anybody may know them. All of it is read from the committed
+ * orders and executions, so every node answers the same, whether it runs the market's engine or not.
+ */
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { MarketCode } from "../../catalogue/market.ts";
+import { type Amount, ZERO } from "../../money/amount.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
+import { lowestId } from "../executions/executions.ts";
+import { averagePrice } from "../orders/orders.ts";
+import { type Candle, type CandleQuery, listCandles } from "./candles.ts";
+import { DayOfTrading, type TradedDay } from "./rolling-day.ts";
+import { SharedReads } from "./shared-reads.ts";
+import {
+  type Level,
+  type MarketPrice,
+  type Match,
+  type Quotes,
+  readHeadNumber,
+  readPrices,
+  readQuotes,
+  readRecentMatches,
+  type WrittenBook,
+  writeBook,
+} from "./store.ts";
+import type { Sums } from "./traded-sums.ts";
+import { VersionedReads } from "./versioned-reads.ts";
+
+/** What was traded from some time to now. */
+export interface Statistics {
+  readonly begin: Instant;
+  readonly end: Instant;
+  /** In the base asset. */
+  readonly volume: Amount;
+  /** Undefined when nothing was traded. */
+  readonly prices:
+    | { readonly open: Amount; readonly high: Amount; readonly low: Amount; readonly average: Amount }
+    | undefined;
+}
+
+export interface Ticker {
+  readonly at: Instant;
+  readonly bestBid: Level | undefined;
+  readonly bestAsk: Level | undefined;
+  readonly lastMatch: Level | undefined;
+  /** The 24 hours up to now. */
+  readonly lastDay: Statistics;
+  /** Since midnight UTC. */
+  readonly today: Statistics;
+}
+
+export interface MarketData {
+  /** With at most `MOST_LEVELS` levels on each side, the best ones. The same object while it is the same book. */
+  orderBook(market: MarketCode): Promise<WrittenBook>;
+  ticker(market: MarketCode): Promise<Ticker>;
+  /** The last `MOST_MATCHES`, newest first. The same object while they are the same. */
+  recentMatches(market: MarketCode): Promise<readonly Match[]>;
+  /** Of all markets, in the order of their codes. */
+  prices(): Promise<readonly MarketPrice[]>;
+  /** Newest first. */
+  candles(market: MarketCode, query: CandleQuery): Promise<readonly Candle[]>;
+}
+
+export const MOST_LEVELS = 10_000;
+export const MOST_MATCHES = 2_000;
+
+export interface MarketDataParts {
+  readonly database: Queryable;
+  readonly catalogue: Catalogue;
+  readonly clock: Clock;
+}
+
+export function createMarketData({ database, catalogue, clock }: MarketDataParts): MarketData {
+  const days = new Map<MarketCode, DayOfTrading>();
+  const dayOf = (market: MarketCode): DayOfTrading => {
+    const day = days.get(market) ?? new DayOfTrading(database, market);
+    days.set(market, day);
+    return day;
+  };
+  const readTicker = async (market: MarketCode): Promise<Ticker> => {
+    const day = await dayOf(market).read(clock.now());
+    // Read after the sums, so that what they count has an opening price, and with the last match that they count.
+    const begins = [lowestId(day.begins.lastDay), lowestId(day.begins.today)];
+    const quotes = await readQuotes(database, market, day.last, begins);
+    return tickerOf(day, quotes, catalogue.findMarket(market)?.priceDecimals ?? 0);
+  };
+  const books = new VersionedReads<MarketCode, WrittenBook>({
+    newest: (market) => readHeadNumber(database, market),
+    read: (market) => writeBook(database, market, MOST_LEVELS),
+    versionOf: ({ number }) => number,
+  });
+  const tickers = new SharedReads(readTicker);
+  const matches = new VersionedReads<MarketCode, readonly Match[]>({
+    newest: async (market) => newestOf(await readRecentMatches(database, market, 1)),
+    read: (market) => readRecentMatches(database, market, MOST_MATCHES),
+    versionOf: newestOf,
+  });
+  const prices = new SharedReads<"all", readonly MarketPrice[]>(() => readPrices(database, clock.now()));
+  return {
+    orderBook: (market) => books.get(market),
+    ticker: (market) => tickers.get(market),
+    recentMatches: (market) => matches.get(market),
+    prices: () => prices.get("all"),
+    candles: (market, query) => listCandles(database, market, query),
+  };
+}
+
+const newestOf = ([newest]: readonly Match[]): bigint => newest?.id ?? 0n;
+
+function tickerOf(day: TradedDay, { opens, ...quotes }: Quotes, priceDecimals: number): Ticker {
+  const { at, begins } = day;
+  const statistics = (begin: Instant, sums: Sums | undefined, open: Amount | undefined): Statistics => {
+    if (sums === undefined) return { begin, end: at, volume: ZERO, prices: undefined };
+    const { high, low, volume, gross } = sums;
+    const average = averagePrice({ filled: volume, filledGross: gross }, priceDecimals);
+    return {
+      begin,
+      end: at,
+      volume,
+      prices: { open: must(open, "what was traded began with a match"), high, low, average },
+    };
+  };
+  return {
+    at,
+    ...quotes,
+    lastDay: statistics(begins.lastDay, day.lastDay, opens[0]),
+    today: statistics(begins.today, day.today, opens[1]),
+  };
+}

@@ -1,0 +1,275 @@
+/** Market data's SQL. A match is read by its taker's execution, whose id is odd; ids are times. */
+import type { MarketCode } from "../../catalogue/market.ts";
+import { type Amount, amountOf } from "../../money/amount.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { ExecutionId } from "../execution.ts";
+import { executedAtOf } from "../execution-id.ts";
+import { lowestId } from "../executions/executions.ts";
+import type { OrderSide } from "../order.ts";
+import type { Minute, Sums } from "./traded-sums.ts";
+
+/** A price and what there is at it, or was. */
+export interface Level {
+  readonly price: Amount;
+  /** In the base asset. */
+  readonly amount: Amount;
+}
+
+/** The best level of each side comes first. */
+export interface OrderBook {
+  /** The market's number as of which this is the book; 0 before an engine has opened the market. */
+  readonly number: bigint;
+  readonly bids: readonly Level[];
+  readonly asks: readonly Level[];
+}
+
+/** A match as anybody may know it: without its parties. */
+export interface Match extends Level {
+  /** The taker's execution id; the maker's is the one before it. */
+  readonly id: ExecutionId;
+  /** The taker's side. */
+  readonly side: OrderSide;
+  readonly executedAt: Instant;
+}
+
+export interface MarketPrice {
+  readonly market: MarketCode;
+  readonly at: Instant;
+  /** Of the last match, and of the last one that was 24 hours ago or earlier. */
+  readonly current: Amount | undefined;
+  readonly yesterday: Amount | undefined;
+}
+
+const DAY = 24 * 60 * 60_000;
+
+interface LevelRow {
+  /** The market's number, in every row. The rest is null in the one row of an empty book. */
+  readonly number: string;
+  readonly side: OrderSide | null;
+  readonly price: string;
+  readonly amount: string;
+}
+
+/**
+ * Both sides and the market's number are read by one statement, and so at one moment: a book is never seen crossed.
+ * `most` levels of each side, the best ones, or all.
+ */
+export async function readBook(database: Queryable, market: MarketCode, most: number | "all"): Promise<OrderBook> {
+  const rows = await database.rows<LevelRow>(
+    `select head.number, side, price, amount
+       from (select coalesce((select seq from market_head where market = $1), 0) as number) head
+       left join (
+         (select side, price, sum(base_amount - filled) as amount from orders
+           where market = $1 and status = 'OPEN' and side = 'BUY' group by side, price order by price desc limit $2)
+         union all
+         (select side, price, sum(base_amount - filled) as amount from orders
+           where market = $1 and status = 'OPEN' and side = 'SELL' group by side, price order by price limit $2)
+       ) level on true
+      order by case side when 'BUY' then -price else price end`,
+    [market, most === "all" ? null : most],
+  );
+  const levels = (side: OrderSide): Level[] => rows.filter((row) => row.side === side).map(readLevel);
+  const [first] = rows;
+  const number = BigInt(must(first, "an empty book is one row").number);
+  return { number, bids: levels("BUY"), asks: levels("SELL") };
+}
+
+/**
+ * A book as it is shown. The database writes the levels: ten thousand on each side as rows would take the process some
+ * fifty milliseconds to read and to write again, in which it answers nobody.
+ */
+export interface WrittenBook {
+  readonly number: bigint;
+  /** JSON: the levels between the brackets of a list, best first. */
+  readonly bids: string;
+  readonly asks: string;
+}
+
+/** The same book as `readBook` reads, at one moment as well. */
+export async function writeBook(database: Queryable, market: MarketCode, most: number): Promise<WrittenBook> {
+  const [row] = await database.rows<{ number: string; bids: string; asks: string }>(
+    `select coalesce((select seq from market_head where market = $1), 0) as number,
+            (select coalesce(string_agg('{"price":"' || trim_scale(price) || '","amount":"' || trim_scale(amount) || '"}', ',' order by price desc), '')
+               from (select price, sum(base_amount - filled) as amount from orders
+                      where market = $1 and status = 'OPEN' and side = 'BUY'
+                      group by price order by price desc limit $2) level) as bids,
+            (select coalesce(string_agg('{"price":"' || trim_scale(price) || '","amount":"' || trim_scale(amount) || '"}', ',' order by price), '')
+               from (select price, sum(base_amount - filled) as amount from orders
+                      where market = $1 and status = 'OPEN' and side = 'SELL'
+                      group by price order by price limit $2) level) as asks`,
+    [market, most],
+  );
+  const { number, bids, asks } = must(row, "a query without a table answers one row");
+  return { number: BigInt(number), bids, asks };
+}
+
+/** The number of the market's head: as long as it is the same, so is the book. */
+export async function readHeadNumber(database: Queryable, market: MarketCode): Promise<bigint> {
+  const [row] = await database.rows<{ seq: string }>("select seq from market_head where market = $1", [market]);
+  return BigInt(row?.seq ?? 0);
+}
+
+export async function readRecentMatches(database: Queryable, market: MarketCode, most: number): Promise<Match[]> {
+  const rows = await database.rows<MatchRow>(
+    `select id, side, price, amount from execution
+      where market = $1 and (id & 1) = 1 order by id desc limit $2`,
+    [market, most],
+  );
+  return rows.map(readMatch);
+}
+
+export interface MatchRow {
+  readonly id: string;
+  readonly side: OrderSide;
+  readonly price: string;
+  readonly amount: string;
+}
+
+export function readMatch(row: MatchRow): Match {
+  const id = BigInt(row.id) as ExecutionId;
+  return { id, side: row.side, executedAt: executedAtOf(id), ...readLevel(row) };
+}
+
+/** Of all markets, in the order of their codes. */
+export async function readPrices(database: Queryable, now: Instant): Promise<MarketPrice[]> {
+  const rows = await database.rows<{ market: MarketCode; current: string | null; yesterday: string | null }>(
+    `select m.code as market, h.last_price as current, y.price as yesterday
+       from market m
+       left join market_head h on h.market = m.code
+       left join lateral (
+         select price from execution
+          where market = m.code and (id & 1) = 1 and id < $1 order by id desc limit 1) y on true
+      order by m.code`,
+    [lowestId((now - DAY + 1) as Instant)],
+  );
+  return rows.map(({ market, current, yesterday }) => ({
+    market,
+    at: now,
+    current: readAmount(current),
+    yesterday: readAmount(yesterday),
+  }));
+}
+
+/** The best prices, and the prices that some ids lead to. */
+export interface Quotes {
+  readonly bestBid: Level | undefined;
+  readonly bestAsk: Level | undefined;
+  /** The last match up to the id asked for. */
+  readonly lastMatch: Level | undefined;
+  /** The price of the first match from each of the ids asked for. */
+  readonly opens: readonly (Amount | undefined)[];
+}
+
+interface QuoteRow {
+  readonly bid_price: string | null;
+  readonly bid_amount: string | null;
+  readonly ask_price: string | null;
+  readonly ask_amount: string | null;
+  readonly last_price: string | null;
+  readonly last_amount: string | null;
+  readonly opens: readonly (string | null)[];
+}
+
+export async function readQuotes(
+  database: Queryable,
+  market: MarketCode,
+  last: ExecutionId,
+  begins: readonly bigint[],
+): Promise<Quotes> {
+  const [row] = await database.rows<QuoteRow>(
+    `select bid.price as bid_price, bid.amount as bid_amount, ask.price as ask_price, ask.amount as ask_amount,
+            last.price as last_price, last.amount as last_amount,
+            array(select (select price from execution
+                           where market = $1 and (id & 1) = 1 and id >= b.id order by id limit 1)::text
+                    from unnest($3::bigint[]) with ordinality as b (id, n) order by b.n) as opens
+       from (values (1)) as one
+       left join (
+         select price, sum(base_amount - filled) as amount from orders
+          where market = $1 and status = 'OPEN' and side = 'BUY' group by price order by price desc limit 1) bid on true
+       left join (
+         select price, sum(base_amount - filled) as amount from orders
+          where market = $1 and status = 'OPEN' and side = 'SELL' group by price order by price limit 1) ask on true
+       left join (
+         select price, amount from execution
+          where market = $1 and (id & 1) = 1 and id <= $2 order by id desc limit 1) last on true`,
+    [market, last, begins],
+  );
+  const quotes = must(row, "one row is joined with what there is");
+  return {
+    bestBid: findLevel(quotes.bid_price, quotes.bid_amount),
+    bestAsk: findLevel(quotes.ask_price, quotes.ask_amount),
+    lastMatch: findLevel(quotes.last_price, quotes.last_amount),
+    opens: quotes.opens.map(readAmount),
+  };
+}
+
+/** What was traded in a minute, as far as it was read. */
+export interface ReadMinute {
+  readonly minute: Minute;
+  readonly sums: Sums;
+  readonly matches: number;
+  readonly last: ExecutionId;
+}
+
+interface SumsRow {
+  readonly high: string | null;
+  readonly low: string | null;
+  readonly volume: string | null;
+  readonly gross: string | null;
+}
+
+/** Sums up the first so many matches behind an id, by minutes, which are `span` of ids long. In the order of time. */
+export async function readMinutes(
+  database: Queryable,
+  market: MarketCode,
+  after: ExecutionId,
+  span: bigint,
+  most: number,
+): Promise<ReadMinute[]> {
+  const rows = await database.rows<SumsRow & { minute: string; matches: string; last: string }>(
+    `select id / $3::bigint as minute, max(price) as high, min(price) as low, sum(amount) as volume,
+            sum(amount * price) as gross, count(*) as matches, max(id) as last
+       from (select id, price, amount from execution
+              where market = $1 and (id & 1) = 1 and id > $2 order by id limit $4) match
+      group by 1 order by 1`,
+    [market, after, span, most],
+  );
+  return rows.map((row) => ({
+    minute: Number(row.minute) as Minute,
+    sums: must(findSums(row), "a minute that is there has matches"),
+    matches: Number(row.matches),
+    last: BigInt(row.last) as ExecutionId,
+  }));
+}
+
+/** Sums up the matches from one id and before another; undefined when there are none. */
+export async function readSums(
+  database: Queryable,
+  market: MarketCode,
+  from: bigint,
+  before: bigint,
+): Promise<Sums | undefined> {
+  const [row] = await database.rows<SumsRow>(
+    `select max(price) as high, min(price) as low, sum(amount) as volume, sum(amount * price) as gross
+       from execution where market = $1 and (id & 1) = 1 and id >= $2 and id < $3`,
+    [market, from, before],
+  );
+  return row && findSums(row);
+}
+
+function findSums({ high, low, volume, gross }: SumsRow): Sums | undefined {
+  if (high === null || low === null || volume === null || gross === null) return undefined;
+  return { high: amountOf(high), low: amountOf(low), volume: amountOf(volume), gross: amountOf(gross) };
+}
+
+const readAmount = (text: string | null): Amount | undefined => (text === null ? undefined : amountOf(text));
+
+function readLevel({ price, amount }: { readonly price: string; readonly amount: string }): Level {
+  return { price: amountOf(price), amount: amountOf(amount) };
+}
+
+function findLevel(price: string | null, amount: string | null): Level | undefined {
+  return price === null || amount === null ? undefined : readLevel({ price, amount });
+}

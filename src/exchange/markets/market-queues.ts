@@ -1,0 +1,47 @@
+import type { MarketCode } from "../../catalogue/market.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import { LEASE_MS, LEASE_SLACK_MS } from "../../postgres/leases.ts";
+import type { MarketState } from "../market-state.ts";
+
+/** How a market is served, whichever process it is that does. */
+export interface MarketQueue {
+  readonly market: MarketCode;
+  readonly status: MarketState["status"];
+  /** Who has the lease of its engine; undefined: nobody. */
+  readonly holder: string | undefined;
+  /** For how long its oldest order and its oldest cancel have been waiting for an engine; 0 when none is. */
+  readonly orderLagMs: number;
+  readonly cancelLagMs: number;
+}
+
+interface Row extends Pick<MarketQueue, "market" | "status"> {
+  readonly holder: string | null;
+  readonly order_lag: number | null;
+  readonly cancel_lag: number | null;
+}
+
+/** Of all markets of the catalogue; three looks into an index for each. */
+export async function readMarketQueues(database: Queryable): Promise<MarketQueue[]> {
+  const rows = await database.rows<Row>(
+    `select m.code as market, m.status, l.holder,
+            (extract(epoch from clock_timestamp() - o.created_at) * 1000)::float8 as order_lag,
+            (extract(epoch from clock_timestamp() - c.requested_at) * 1000)::float8 as cancel_lag
+       from market m
+       left join lease l on l.name = 'market/' || m.code and l.expires_at > clock_timestamp()
+            and l.expires_at <= clock_timestamp() + $1 * interval '1 millisecond'
+       left join lateral (select created_at from orders
+                           where market = m.code and status = 'PENDING_SUBMISSION'
+                           order by created_at, id limit 1) o on true
+       left join lateral (select requested_at from order_cancel
+                           where market = m.code order by requested_at limit 1) c on true
+      order by m.code`,
+    [LEASE_MS + LEASE_SLACK_MS],
+  );
+  return rows.map(({ market, status, holder, order_lag, cancel_lag }) => ({
+    market,
+    status,
+    holder: holder ?? undefined,
+    orderLagMs: Math.max(0, order_lag ?? 0),
+    cancelLagMs: Math.max(0, cancel_lag ?? 0),
+  }));
+}

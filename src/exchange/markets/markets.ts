@@ -1,0 +1,32 @@
+/** Markets as they stand: what the catalogue says of them, and what is going on there. */
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { Market, MarketCode } from "../../catalogue/market.ts";
+import { type Amount, amountOf } from "../../money/amount.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import type { MarketState } from "../market-state.ts";
+
+export interface MarketListing {
+  readonly market: Market;
+  readonly status: MarketState["status"];
+}
+
+/** In the order of the codes. The status is the database's own, never remembered. */
+export async function listMarkets(database: Queryable, catalogue: Catalogue): Promise<MarketListing[]> {
+  const rows = await database.rows<{ code: MarketCode; status: MarketState["status"] }>(
+    "select code, status from market order by code",
+  );
+  return rows.flatMap(({ code, status }) => {
+    const market = catalogue.findMarket(code);
+    // A market that the operator has just added is listed as soon as this process knows it.
+    return market === undefined ? [] : [{ market, status }];
+  });
+}
+
+/** The price of the market's last execution; undefined before the first. */
+export async function findLastPrice(database: Queryable, market: MarketCode): Promise<Amount | undefined> {
+  const [row] = await database.rows<{ last_price: string | null }>(
+    "select last_price from market_head where market = $1",
+    [market],
+  );
+  return row === undefined || row.last_price === null ? undefined : amountOf(row.last_price);
+}

@@ -1,0 +1,116 @@
+/** Orders as their owners deal with them: placed, asked to be cancelled, read. What becomes of them is the engine's. */
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { MarketCode } from "../../catalogue/market.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { profileKey } from "../../customers/profiles/profiles.ts";
+import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import type { Claim, Outcome, Refusal } from "../../ledger/decision.ts";
+import type { Lane } from "../../ledger/lane/lane.ts";
+import { type Amount, mulDiv, unitOf, ZERO } from "../../money/amount.ts";
+import type { Database } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import type { Clock } from "../../std/clock.ts";
+import type { IdSource } from "../../std/id.ts";
+import type { Fees } from "../fees/fees.ts";
+import { marketKey } from "../market-state.ts";
+import { findLastPrice } from "../markets/markets.ts";
+import type { Order, OrderId, OrderStatus } from "../order.ts";
+import { decideOrder, type OrderRefusal, type OrderRequest, type Venue } from "./place-order.ts";
+import { askToCancel, findOrderOfCustomer } from "./store.ts";
+
+export interface OrderNotFound extends Refusal {
+  readonly code: "order_not_found";
+  readonly orderId: OrderId;
+}
+
+export interface OrderNotCancellable extends Refusal {
+  readonly code: "order_not_cancellable";
+  readonly status: OrderStatus;
+}
+
+interface Parts {
+  readonly database: Database;
+  readonly lane: Lane;
+  readonly catalogue: Catalogue;
+  readonly ids: IdSource;
+  readonly clock: Clock;
+  readonly fees: Pick<Fees, "ratesOf">;
+}
+
+/** How long the ref_id of a closed order stays taken (docs/contract/requests.md#replay-protection, rule 3). */
+const REF_ID_KEPT_MS = 24 * 60 * 60 * 1_000;
+/** Decimals of an average price, unless the market's prices have more (docs/contract/orders.md#order-records). */
+const AVERAGE_DECIMALS = 8;
+
+/** Holds the funds and stores the order; what is answered is durable. */
+export async function place(
+  parts: Parts,
+  request: OrderRequest,
+  caller: Caller,
+): Promise<Outcome<Order, OrderRefusal>> {
+  const { customerId, profileId, recipientProfileId = profileId } = request;
+  const venue = await venueOf(parts, request);
+  // Made at the lane's door, as the others are: an id of a moment before could be of a clock that has turned out wrong.
+  const id = parts.ids.next() as OrderId;
+  const rests = [profileKey(profileId)];
+  if (recipientProfileId !== profileId) rests.push(profileKey(recipientProfileId));
+  if (venue !== undefined) rests.push(marketKey(venue.market.code), heldFrom(request, venue));
+  return parts.lane.execute({
+    turn: customerId,
+    caller,
+    rests,
+    claim: claimOf(parts, request, id),
+    decide: (state, now) => decideOrder(request, id, venue, state, now),
+  });
+}
+
+/** The account that the order will hold its funds of. */
+function heldFrom({ side, profileId }: OrderRequest, { market }: Venue) {
+  return accountKey(profileId, side === "BUY" ? market.quote : market.base);
+}
+
+async function venueOf({ database, catalogue, fees }: Parts, request: OrderRequest): Promise<Venue | undefined> {
+  const market = catalogue.findMarket(request.market);
+  if (market === undefined) return undefined;
+  const quote = must(catalogue.findAsset(market.quote), "the assets of a market are in the catalogue");
+  // Only what sells at any price is worth what the last one paid. It is a bound on mistakes, so it is not guarded.
+  const isSellAtAnyPrice = request.side === "SELL" && request.price === undefined;
+  const lastPrice = isSellAtAnyPrice ? await findLastPrice(database, market.code) : undefined;
+  return { market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice };
+}
+
+function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest, id: OrderId): Claim | undefined {
+  if (refId === undefined) return undefined;
+  const released = async (holder: string): Promise<boolean> => {
+    const order = await findOrderOfCustomer(database, customerId, holder as OrderId);
+    return order?.closedAt !== undefined && clock.now() > order.closedAt + REF_ID_KEPT_MS;
+  };
+  return { customerId, kind: "order", refId, id, released };
+}
+
+/** Done means asked for, durably: the value is the market whose engine has to know. A fill may still win. */
+export async function cancel(
+  { database, clock }: Pick<Parts, "database" | "clock">,
+  customerId: CustomerId,
+  profileId: ProfileId,
+  id: OrderId,
+  caller: Caller,
+): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>> {
+  const asked = await askToCancel(database, { customerId, profileId, id, caller, now: clock.now() });
+  if (asked === undefined) return { kind: "refused", refusal: { code: "order_not_found", orderId: id } };
+  const { market, status } = asked;
+  if (market === undefined) return { kind: "refused", refusal: { code: "order_not_cancellable", status } };
+  return { kind: "done", value: market };
+}
+
+/** What a unit of the base asset came to on average: zero before the first fill, else half up from exact totals. */
+export function averagePrice(
+  { filled, filledGross }: Pick<Order, "filled" | "filledGross">,
+  priceDecimals: number,
+): Amount {
+  if (filled === ZERO) return ZERO;
+  const decimals = Math.max(AVERAGE_DECIMALS, priceDecimals);
+  const units = mulDiv(filledGross, 10n ** BigInt(decimals), filled, "half_up");
+  return (units * unitOf(decimals)) as Amount;
+}

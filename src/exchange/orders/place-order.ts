@@ -1,0 +1,332 @@
+/**
+ * Rules of placing an order. Refusals in the order in which the caller hears them: who, then the market, the price and
+ * the amounts that it takes, whether it is open, how much that is worth, the two reasons for which an order is stored as
+ * REJECTED, and funds (docs/contract/requests.md#order-of-checks, rule 3).
+ */
+import type { Rates } from "../../catalogue/fee-tiers.ts";
+import type { Market, MarketCode } from "../../catalogue/market.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import {
+  activeProfile,
+  type Profile,
+  type ProfileNotFound,
+  profileNotFound,
+  profileTable,
+} from "../../customers/profiles/profiles.ts";
+import { entry, journal, type ProfileId } from "../../ledger/accounts.ts";
+import { accept, type Decision, type Refusal, refuse, type State } from "../../ledger/decision.ts";
+import {
+  checkFunds,
+  type ExceedPrecision,
+  type InsufficientFunds,
+  type RequestedAmount,
+} from "../../ledger/rejections.ts";
+import { change } from "../../ledger/rows.ts";
+import { type Amount, fitsPrecision, minus, multiplyExact, negative, plus, unitOf, ZERO } from "../../money/amount.ts";
+import type { Asset, AssetCode } from "../../money/asset.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import { instantOf } from "../../std/id.ts";
+import { marketTable } from "../market-state.ts";
+import {
+  type Order,
+  type OrderId,
+  type OrderRejectReason,
+  type OrderSide,
+  type OrderTimeInForce,
+  type OrderType,
+  orderTable,
+} from "../order.ts";
+
+export interface UnknownMarket extends Refusal {
+  readonly code: "unknown_market";
+  readonly market: string;
+}
+
+/** The price is not a multiple of the market's tick. `below` is undefined when no price is below it. */
+export interface OffTick extends Refusal {
+  readonly code: "off_tick";
+  readonly field: "price" | "stopPrice";
+  readonly market: MarketCode;
+  readonly tick: Amount;
+  readonly below: Amount | undefined;
+  readonly above: Amount;
+}
+
+/** The price is above what the book can count in. */
+export interface PriceTooLarge extends Refusal {
+  readonly code: "price_too_large";
+  readonly field: "price" | "stopPrice";
+  readonly market: MarketCode;
+  readonly maximum: Amount;
+}
+
+export interface AmountOutOfBounds extends Refusal {
+  readonly code: "amount_too_small" | "amount_too_large";
+  readonly field: "baseAmount" | "quoteAmount";
+  readonly market: MarketCode;
+  readonly asset: AssetCode;
+  readonly bound: Amount;
+}
+
+export interface MarketUnavailable extends Refusal {
+  readonly code: "market_unavailable";
+  readonly market: MarketCode;
+}
+
+export interface NotionalValueTooLarge extends Refusal {
+  readonly code: "notional_value_too_large";
+  readonly market: MarketCode;
+  readonly orderType: OrderType;
+  readonly notionalValue: Amount;
+  readonly maximum: Amount;
+  readonly asset: AssetCode;
+}
+
+/** Why the terms of an order are not those of its market. */
+type TermsRefusal = OffTick | PriceTooLarge | AmountOutOfBounds | ExceedPrecision;
+
+export type OrderRefusal =
+  | ProfileNotFound
+  | UnknownMarket
+  | TermsRefusal
+  | MarketUnavailable
+  | NotionalValueTooLarge
+  | InsufficientFunds;
+
+/** A price as it was asked for. One with more decimals than the ledger holds is cut off, and then never on a tick. */
+export interface RequestedPrice {
+  readonly amount: Amount;
+  readonly isExact: boolean;
+}
+
+/** An order as it was asked for. It has the shape of its kind (`misfitsOf`). */
+export interface OrderRequest {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+  readonly market: string;
+  readonly side: OrderSide;
+  readonly type: OrderType;
+  readonly timeInForce: OrderTimeInForce;
+  readonly baseAmount?: RequestedAmount | undefined;
+  readonly quoteAmount?: RequestedAmount | undefined;
+  readonly price?: RequestedPrice | undefined;
+  readonly stopPrice?: RequestedPrice | undefined;
+  readonly expirationDate?: Instant | undefined;
+  readonly refId?: string | undefined;
+  readonly identityId?: string | undefined;
+  readonly identityAccountId?: string | undefined;
+  readonly recipientProfileId?: ProfileId | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Where the order is to be placed. */
+export interface Venue {
+  readonly market: Market;
+  readonly quote: Asset;
+  /** The customer's own, of a few seconds ago. The order keeps them for its life. */
+  readonly rates: Rates;
+  /** The price of the last execution, as it was when the request came in; undefined when there was none. */
+  readonly lastPrice: Amount | undefined;
+}
+
+/** What an order trades and for how much, once it is known that its market takes that. */
+type Terms = Pick<Order, "baseAmount" | "quoteAmount" | "price" | "stopPrice">;
+
+/** A GTT order that does not expire later than this is REJECTED (docs/contract/orders.md#stored-rejections, rule 2). */
+const SHORTEST_LIFE_MS = 10_000;
+
+export function decideOrder(
+  request: OrderRequest,
+  id: OrderId,
+  venue: Venue | undefined,
+  state: State,
+  now: Instant,
+): Decision<Order, OrderRefusal> {
+  const { customerId, profileId } = request;
+  if (activeProfile(state, profileId, customerId) === undefined) return refuse(profileNotFound(profileId));
+  const recipientId = request.recipientProfileId ?? profileId;
+  const recipient = activeProfile(state, recipientId, customerId);
+  if (recipient === undefined) return refuse(profileNotFound(recipientId));
+  if (venue === undefined) return refuse({ code: "unknown_market", market: request.market });
+  const { market } = venue;
+  const terms = termsOf(request, venue);
+  if ("code" in terms) return refuse(terms);
+  const { status } = must(state.get(marketTable, market.code), "a market of the catalogue has its row");
+  if (status === "HALTED") return refuse({ code: "market_unavailable", market: market.code });
+  const tooLarge = checkNotional(request, terms, venue);
+  if (tooLarge !== undefined) return refuse(tooLarge);
+  const rejectReason = whyRejected(request, now);
+  if (rejectReason !== undefined) {
+    const rejected = openOrder(request, id, terms, venue, { held: ZERO, rejectReason });
+    return accept(rejected, { states: [change(orderTable, rejected)] });
+  }
+  const hold = holdOf(request, terms, venue);
+  const short = checkFunds(state, profileId, hold.asset, hold.amount);
+  if (short !== undefined) return refuse(short);
+
+  // From here the order must be placed.
+  const order = openOrder(request, id, terms, venue, { held: hold.amount });
+  return accept(order, {
+    states: [change(orderTable, order), ...awaitedBy(recipient, profileId)],
+    journals: [
+      journal(id, "order_held", [
+        entry(profileId, hold.asset, negative(hold.amount), "available"),
+        entry(profileId, hold.asset, hold.amount, "trading"),
+      ]),
+    ],
+  });
+}
+
+function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | TermsRefusal {
+  const price = request.price && checkPrice("price", request.price, market);
+  if (typeof price === "object") return price;
+  const stopPrice = request.stopPrice && checkPrice("stopPrice", request.stopPrice, market);
+  if (typeof stopPrice === "object") return stopPrice;
+  const baseAmount =
+    request.baseAmount &&
+    checkAmount("baseAmount", request.baseAmount, market, {
+      asset: market.base,
+      decimals: market.baseDecimals,
+      minimum: market.minBaseAmount,
+      maximum: market.maxBaseAmount,
+    });
+  if (typeof baseAmount === "object") return baseAmount;
+  const quoteAmount =
+    request.quoteAmount &&
+    checkAmount("quoteAmount", request.quoteAmount, market, {
+      asset: quote.code,
+      decimals: quote.precision,
+      minimum: market.minQuoteAmount,
+      maximum: market.maxQuoteAmount,
+    });
+  if (typeof quoteAmount === "object") return quoteAmount;
+  return { price, stopPrice, baseAmount, quoteAmount };
+}
+
+function checkPrice(
+  field: "price" | "stopPrice",
+  { amount, isExact }: RequestedPrice,
+  { code: market, tick, priceDecimals }: Market,
+): Amount | OffTick | PriceTooLarge {
+  const below = minus(amount, (amount % tick) as Amount);
+  if (!isExact || below !== amount) {
+    const above = plus(below, tick);
+    return { code: "off_tick", field, market, tick, below: below === ZERO ? undefined : below, above };
+  }
+  // The book counts prices in safe integers of the market's smallest unit.
+  const most = BigInt(Number.MAX_SAFE_INTEGER) * unitOf(priceDecimals);
+  const maximum = (most - (most % tick)) as Amount;
+  return amount <= maximum ? amount : { code: "price_too_large", field, market, maximum };
+}
+
+interface AmountBounds {
+  readonly asset: AssetCode;
+  readonly decimals: number;
+  readonly minimum: Amount;
+  readonly maximum: Amount;
+}
+
+function checkAmount(
+  field: "baseAmount" | "quoteAmount",
+  amount: RequestedAmount,
+  { code: market }: Market,
+  { asset, decimals, minimum, maximum }: AmountBounds,
+): Amount | AmountOutOfBounds | ExceedPrecision {
+  // What no asset can hold has no value to compare with the bounds.
+  if (amount === "too_precise") return { code: "exceed_precision", asset, precision: decimals };
+  if (amount < minimum) return { code: "amount_too_small", field, market, asset, bound: minimum };
+  if (amount > maximum) return { code: "amount_too_large", field, market, asset, bound: maximum };
+  if (!fitsPrecision(amount, decimals)) return { code: "exceed_precision", asset, precision: decimals };
+  return amount;
+}
+
+function checkNotional(
+  { type }: OrderRequest,
+  { baseAmount, quoteAmount, price }: Terms,
+  { market, lastPrice }: Venue,
+): NotionalValueTooLarge | undefined {
+  const assumedPrice = price ?? lastPrice;
+  const product = baseAmount && assumedPrice && multiplyExact(baseAmount, assumedPrice);
+  const notionalValue = quoteAmount ?? product;
+  const maximum = market.maxNotionalValue;
+  if (notionalValue === undefined || notionalValue <= maximum) return undefined;
+  const what = { market: market.code, orderType: type, asset: market.quote };
+  return { code: "notional_value_too_large", ...what, notionalValue, maximum };
+}
+
+/** What makes an order that is stored and closed at once: known without the book, and without its funds. */
+function whyRejected(
+  { identityId, identityAccountId, expirationDate }: OrderRequest,
+  now: Instant,
+): OrderRejectReason | undefined {
+  if ((identityId === undefined) !== (identityAccountId === undefined)) return "identity_pair";
+  if (expirationDate !== undefined && expirationDate <= now + SHORTEST_LIFE_MS) return "gtt_too_soon";
+  return undefined;
+}
+
+/** What the order may cost at most: a sell its base, a buy what it may spend with the commission on top. */
+function holdOf(
+  { side }: OrderRequest,
+  { baseAmount, quoteAmount, price }: Terms,
+  { market, rates }: Venue,
+): { asset: AssetCode; amount: Amount } {
+  if (side === "SELL") return { asset: market.base, amount: must(baseAmount, "a sell names its base amount") };
+  const gross =
+    quoteAmount ??
+    multiplyExact(
+      must(baseAmount, "a buy without a quote amount names its base"),
+      must(price, "a limit buy has a price"),
+    );
+  return { asset: market.quote, amount: plus(gross, multiplyExact(gross, rates.takerRate)) };
+}
+
+/** A profile that another one's order will pay into counts it, so that it cannot be taken out of use before. */
+function awaitedBy(recipient: Profile, profileId: ProfileId) {
+  return recipient.id === profileId ? [] : [change(profileTable, { ...recipient, awaited: recipient.awaited + 1 })];
+}
+
+/** The order as it is stored first: waiting for its engine, or closed already when there is a reason to reject it. */
+function openOrder(
+  request: OrderRequest,
+  id: OrderId,
+  terms: Terms,
+  { market, rates }: Venue,
+  { held, rejectReason }: { readonly held: Amount; readonly rejectReason?: OrderRejectReason },
+): Order {
+  const createdAt = instantOf(id);
+  // Field by field: spread into so large an object, the terms would make each order one of a shape of its own.
+  return {
+    baseAmount: terms.baseAmount,
+    quoteAmount: terms.quoteAmount,
+    price: terms.price,
+    stopPrice: terms.stopPrice,
+    id,
+    profileId: request.profileId,
+    customerId: request.customerId,
+    market: market.code,
+    side: request.side,
+    type: request.type,
+    timeInForce: request.timeInForce,
+    expirationDate: request.expirationDate,
+    takerRate: rates.takerRate,
+    makerRebate: rates.makerRebate,
+    recipientProfileId: request.recipientProfileId,
+    refId: request.refId,
+    identityId: request.identityId,
+    identityAccountId: request.identityAccountId,
+    metadata: request.metadata,
+    createdAt,
+    status: rejectReason === undefined ? "PENDING_SUBMISSION" : "REJECTED",
+    sequence: undefined,
+    priority: undefined,
+    filled: ZERO,
+    filledGross: ZERO,
+    held,
+    isTriggered: false,
+    rejectReason,
+    modifiedAt: createdAt,
+    closedAt: rejectReason === undefined ? undefined : createdAt,
+    seq: 0n,
+  };
+}

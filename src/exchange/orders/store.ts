@@ -1,0 +1,137 @@
+import type { MarketCode } from "../../catalogue/market.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import type { SqlRecord } from "../../ledger/rows.ts";
+import { type Queryable, sqlTime } from "../../postgres/database.ts";
+import { COMMITTED_BEHIND } from "../../postgres/durability.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import { ORDER_COLUMNS, type Order, type OrderId, type OrderStatus, readOrder } from "../order.ts";
+
+export async function findOrder(
+  database: Queryable,
+  customerId: CustomerId,
+  profileId: ProfileId,
+  id: OrderId,
+): Promise<Order | undefined> {
+  const [row] = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS} from orders where profile_id = $1 and id = $2 and customer_id = $3`,
+    [profileId, id, customerId],
+  );
+  return row && readOrder(row);
+}
+
+/** For who knows an order by its ref_id, and so not its profile, or placed it: as it is durably. */
+export async function findOrderOfCustomer(
+  database: Queryable,
+  customerId: CustomerId,
+  id: OrderId,
+): Promise<Order | undefined> {
+  const [row] = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders where customer_id = $1 and id = $2`,
+    [customerId, id],
+  );
+  return row && readOrder(row);
+}
+
+/** Those of these orders that are closed, durably, as they are. */
+export async function listClosed(
+  database: Queryable,
+  orders: readonly Pick<Order, "profileId" | "id">[],
+): Promise<Order[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders
+      where (profile_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) and closed_at is not null`,
+    [orders.map((order) => order.profileId), orders.map((order) => order.id)],
+  );
+  return rows.map(readOrder);
+}
+
+/** Filters combine with AND; what is undefined does not filter. */
+export interface OrderFilter {
+  readonly customerId: CustomerId;
+  readonly profileId?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
+  readonly accountId?: string | undefined;
+  readonly market?: string | undefined;
+  readonly status?: OrderStatus | undefined;
+  readonly refIds?: readonly string[] | undefined;
+  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
+  readonly from?: Uuid | undefined;
+  readonly before?: Uuid | undefined;
+  /** The last one of the page before: the next page begins behind it. */
+  readonly after?: Uuid | undefined;
+  readonly limit: number;
+}
+
+/** Newest first: in the order of the ids, which is that of creation. */
+export async function listOrders(database: Queryable, filter: OrderFilter): Promise<Order[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select ${ORDER_COLUMNS} from orders
+      where customer_id = $1
+        and ($2::uuid is null or profile_id = $2)
+        and ($3::uuid[] is null or id = any($3))
+        and ($4::text is null or identity_account_id = $4)
+        and ($5::text is null or market = $5)
+        and ($6::order_status is null or status = $6)
+        and ($7::text[] is null or ref_id = any($7))
+        and ($8::uuid is null or id >= $8)
+        and ($9::uuid is null or id < $9)
+        and ($10::uuid is null or id < $10)
+      order by id desc limit $11`,
+    [
+      filter.customerId,
+      filter.profileId ?? null,
+      filter.ids ?? null,
+      filter.accountId ?? null,
+      filter.market ?? null,
+      filter.status ?? null,
+      filter.refIds ?? null,
+      filter.from ?? null,
+      filter.before ?? null,
+      filter.after ?? null,
+      filter.limit,
+    ],
+  );
+  return rows.map(readOrder);
+}
+
+interface CancelAsking {
+  readonly customerId: CustomerId;
+  readonly profileId: ProfileId;
+  readonly id: OrderId;
+  readonly caller: Caller;
+  readonly now: Instant;
+}
+
+/** What became of asking for a cancel. `market` is there when the request was stored: its engine is to be woken. */
+export interface CancelAsked {
+  readonly status: OrderStatus;
+  readonly market: MarketCode | undefined;
+}
+
+/**
+ * Stores the request to cancel an order that is not closed; undefined when there is no such order. Whether the order
+ * is open and the request are one statement. A fill that commits meanwhile wins: the engine finds the order closed. That it
+ * was asked for before, or that the order is closed, is answered as durably as a new request.
+ */
+export async function askToCancel(
+  database: Queryable,
+  { customerId, profileId, id, caller, now }: CancelAsking,
+): Promise<CancelAsked | undefined> {
+  const [row] = await database.rows<{ status: OrderStatus; market: MarketCode | null }>(
+    `with found as (
+       select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),
+     asked as (
+       insert into order_cancel (profile_id, order_id, market, requested_at, caller)
+       select $1, $2, market, $4, $5 from found where closed_at is null
+           on conflict do nothing
+       returning 1)
+     select status, case when closed_at is null then market end as market,
+            case when not exists (select from asked) then ${COMMITTED_BEHIND} end as committed_behind
+       from found`,
+    [profileId, id, customerId, sqlTime(now), JSON.stringify(caller)],
+  );
+  return row && { status: row.status, market: row.market ?? undefined };
+}

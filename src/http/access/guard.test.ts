@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import type { Refusal } from "../../oauth/access-log/access-denial.ts";
+
+let toy: ToyApi;
+const verified: string[] = [];
+const refused: Refusal[] = [];
+beforeAll(async () => {
+  const verify = async (token: string) => {
+    verified.push(token);
+    if (token === "misplaced") return { misplaced: GRANT };
+    return token === "good" ? GRANT : undefined;
+  };
+  toy = await startToyApi(
+    (api) => {
+      api.get("/asks-who-calls", { config: { scope: "public" }, schema: { hide: true } }, async (request) => ({
+        clientId: request.grant.clientId,
+      }));
+    },
+    { verify, onRefused: (refusal) => refused.push(refusal) },
+  );
+});
+afterAll(() => toy.close());
+
+test("without a token the challenge names no error (RFC 6750, section 3.1)", async () => {
+  const expected = problem(
+    401,
+    "Unauthorized",
+    "no access token was sent: the header is Authorization: Bearer <token>",
+    {
+      headers: { "www-authenticate": 'Bearer realm="parbook"' },
+    },
+  );
+  expect(await ask(toy, "/v2/toys", { token: null })).toEqual(expected);
+  expect(await ask(toy, "/v2/toys", { token: null, headers: { authorization: "Basic YTpi" } })).toEqual(expected);
+  expect(await ask(toy, "/v2/toys", { token: null, headers: { authorization: "Bearer" } })).toEqual(expected);
+});
+
+test("a token that is not valid is an invalid_token", async () => {
+  const detail = "the access token is malformed, expired, revoked or not for use from here";
+  const expected = problem(401, "Unauthorized", detail, {
+    headers: { "www-authenticate": `Bearer realm="parbook", error="invalid_token", error_description="${detail}"` },
+  });
+  expect(await ask(toy, "/v2/toys", { token: "bad" })).toEqual(expected);
+  expect(await ask(toy, "/v2/toys", { token: "x".repeat(8_193) })).toEqual(expected);
+});
+
+test("a good token in the wrong place is told as a bad one, and named in the trail and in the log", async () => {
+  const bad = await ask(toy, "/v2/toys", { token: "bad" });
+  refused.length = 0;
+  expect(await ask(toy, "/v2/toys", { token: "misplaced" })).toEqual(bad);
+  const { clientId, tokenId } = GRANT;
+  const address = "127.0.0.1";
+  expect(refused).toEqual([{ kind: "invalid_token", operation: "GET /v2/toys", address, clientId, tokenId }]);
+  expect(toy.logged.at(-1)).toMatchObject({
+    level: 30,
+    client_id: clientId,
+    token_id: tokenId,
+    address,
+    msg: "token refused: its client is disabled, or may not call from this address",
+    request_id: "r-1",
+  });
+});
+
+test("the name of the scheme may be written in any case", async () => {
+  expect((await ask(toy, "/v2/toys", { token: null, headers: { authorization: "bEARER good" } })).status).toBe(200);
+});
+
+test("a token without the scope is told what it has and what is asked for", async () => {
+  const granted = ["transfer:read_transfer", "transfer:write_internal_transfer"];
+  const detail = `insufficient scopes: found '${granted.join(" ")}', required one of '[funding:write_profile]'`;
+  expect(await ask(toy, "/v2/toys", { method: "PUT" })).toEqual(
+    problem(403, "Forbidden", detail, {
+      meta: { required: ["funding:write_profile"], granted },
+      headers: {
+        "www-authenticate":
+          'Bearer realm="parbook", error="insufficient_scope", error_description="the access token does not grant the scope", scope="funding:write_profile"',
+      },
+    }),
+  );
+});
+
+test("one of several scopes is enough", async () => {
+  expect((await ask(toy, "/v2/toys")).status).toBe(200);
+});
+
+test("the token is looked at once, for GET and for HEAD, and before the body and the shape", async () => {
+  verified.length = 0;
+  await ask(toy, "/v2/toys");
+  await ask(toy, "/v2/toys", { method: "HEAD" });
+  expect(verified).toEqual(["good", "good"]);
+  const refused = { method: "POST", token: "bad", headers: { "content-type": "text/plain" } };
+  expect((await ask(toy, "/v2/toys/not-a-uuid", refused)).status).toBe(401);
+  expect((await ask(toy, "/v2/toys", { method: "PUT", json: "{" })).status).toBe(403);
+});
+
+test("asking who calls on a public route is a bug", async () => {
+  expect((await ask(toy, "/asks-who-calls")).status).toBe(500);
+});

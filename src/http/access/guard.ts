@@ -1,0 +1,127 @@
+/**
+ * Who may call. Every route says in its `config` which scope it asks for, or that it is public; a route that says
+ * neither does not start. The token is looked at before anything else of the request is read
+ * (docs/contract/requests.md#order-of-checks).
+ */
+import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
+import type { ClientCaller } from "../../ledger/caller.ts";
+import type { Refusal } from "../../oauth/access-log/access-denial.ts";
+import type { Scope } from "../../oauth/scopes.ts";
+import type { Grant, MisplacedToken } from "../../oauth/tokens/grant.ts";
+import { must } from "../../std/assert.ts";
+import { neighbourhood } from "../../web/limits/address.ts";
+import { Problem } from "../problems/problems.ts";
+import { logOf } from "../request-id.ts";
+import type { Admit } from "./rate-limiting.ts";
+
+/** What a route asks for: nothing, one scope, or one of several. */
+export type Access = "public" | Scope | readonly Scope[];
+
+/** Answers what a token grants from an address; undefined when it is malformed, expired or revoked. */
+export type Verify = (token: string, address: string) => Promise<Grant | MisplacedToken | undefined>;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    scope: Access;
+  }
+  interface FastifyRequest {
+    /** Who calls. On a public route nobody is known, and asking is a bug. */
+    readonly grant: Grant;
+    /** The same for what is kept of a write: which client, by which token, from where, by which operation. */
+    readonly caller: ClientCaller;
+    /** What the guard has found; null until then, and on a public route. */
+    known: Grant | null;
+  }
+}
+
+export function grantOf({ known }: FastifyRequest): Grant {
+  return must(known ?? undefined, "a route that asks who calls is not public");
+}
+
+/** Whose request it is: a customer's, or, where nobody has to be known, an address's. */
+export function callerOf(request: FastifyRequest): string {
+  return request.known?.customerId ?? neighbourhood(request.ip);
+}
+
+export function clientCallerOf(request: FastifyRequest): ClientCaller {
+  const { clientId, tokenId } = grantOf(request);
+  return { client: clientId, token: tokenId, address: request.ip, operation: operationOf(request) };
+}
+
+/** The method and the path's pattern, such as "GET /v2/profiles/:id". */
+const operationOf = ({ method, routeOptions }: FastifyRequest): string => `${method} ${routeOptions.url ?? ""}`;
+
+export interface Guarding {
+  readonly verify: Verify;
+  readonly admit: Admit;
+  /** Told of every refusal of authority. Nobody waits for it. */
+  readonly onRefused: (refusal: Refusal) => void;
+}
+
+/**
+ * The hook of a route that is not public: lets the request through when its token holds one of the scopes. Whoever
+ * shows no good token is limited as a stranger, so that trying tokens out is no cheaper than using them.
+ */
+export function guard(required: readonly Scope[], { verify, admit, onRefused }: Guarding): onRequestAsyncHookHandler {
+  return async (request, reply) => {
+    const token = bearerToken(request.headers.authorization);
+    const known = token === undefined ? undefined : await verify(token, request.ip);
+    const grant = isGrant(known) ? known : undefined;
+    admit(request, reply, grant?.clientId);
+    if (token === undefined) {
+      onRefused(refusalOf(request, "no_token"));
+      throw unauthorized("no access token was sent: the header is Authorization: Bearer <token>");
+    }
+    if (grant === undefined) {
+      const whose = isMisplaced(known) ? ofMisplaced(request, known) : {};
+      onRefused({ ...refusalOf(request, "invalid_token"), ...whose });
+      throw unauthorized("the access token is malformed, expired, revoked or not for use from here", "invalid_token");
+    }
+    if (!required.some((scope) => grant.scopes.has(scope))) {
+      const { clientId, tokenId } = grant;
+      onRefused({ ...refusalOf(request, "insufficient_scope"), clientId, tokenId });
+      throw insufficientScopes(required, [...grant.scopes]);
+    }
+    request.known = grant;
+  };
+}
+
+const isMisplaced = (known: Grant | MisplacedToken | undefined): known is MisplacedToken =>
+  known !== undefined && "misplaced" in known;
+const isGrant = (known: Grant | MisplacedToken | undefined): known is Grant =>
+  known !== undefined && !isMisplaced(known);
+
+/** Whoever has found a token somewhere must not hear that it is a good one. The operator may want to know. */
+function ofMisplaced(request: FastifyRequest, { misplaced }: MisplacedToken) {
+  const { clientId, tokenId } = misplaced;
+  logOf(request).info(
+    { client_id: clientId, token_id: tokenId, address: request.ip },
+    "token refused: its client is disabled, or may not call from this address",
+  );
+  return { clientId, tokenId };
+}
+
+function refusalOf(request: FastifyRequest, kind: Refusal["kind"]): Refusal {
+  return { kind, address: request.ip, operation: operationOf(request) };
+}
+
+/** RFC 6750, section 2.1; the name of a scheme is case-insensitive (RFC 9110, section 11.1). */
+function bearerToken(header: string | undefined): string | undefined {
+  return /^bearer +(.+)$/i.exec(header ?? "")?.[1]?.trimEnd();
+}
+
+/** RFC 6750, section 3.1: a request without a token hears no error code. */
+function unauthorized(detail: string, error?: string): Problem {
+  const why = error === undefined ? "" : `, error="${error}", error_description="${detail}"`;
+  return new Problem(401, detail, { headers: { "www-authenticate": `Bearer realm="parbook"${why}` } });
+}
+
+function insufficientScopes(required: readonly Scope[], granted: readonly string[]): Problem {
+  const scope = required.join(" ");
+  return new Problem(403, `insufficient scopes: found '${granted.join(" ")}', required one of '[${scope}]'`, {
+    meta: { required, granted },
+    headers: {
+      "www-authenticate": `Bearer realm="parbook", error="insufficient_scope", error_description="the access token does not grant the scope", scope="${scope}"`,
+    },
+  });
+}

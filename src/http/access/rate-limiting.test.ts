@@ -1,0 +1,134 @@
+import { afterEach, expect, test } from "vitest";
+import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import { RateLimiter } from "../../web/limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../web/limits/rates.ts";
+
+let toy: ToyApi;
+afterEach(() => toy.close());
+
+/** Six requests at once, then one in fifty seconds. */
+const SLOW = { ...DEFAULT_RATES, rest: 0.02, order_book: 0.01 };
+
+async function start(trustedProxies: readonly string[] = []): Promise<{ pass: (seconds: number) => void }> {
+  let now = 1_000_000;
+  toy = await startToyApi(
+    (api) => {
+      const open = { schema: { hide: true } };
+      api.get("/book", { ...open, config: { scope: "public", rate: "order_book" } }, async () => ({}));
+      api.get("/open", { ...open, config: { scope: "public" } }, async () => ({}));
+      api.get("/watched", { ...open, config: { scope: "public", rate: "none" } }, async () => ({}));
+    },
+    {
+      limiter: new RateLimiter(SLOW, { now: () => now }),
+      trustedProxies: trustedProxies.map((text) => parseNetwork(text) as Network),
+      verify: async (token) => {
+        if (token.startsWith("good")) return { ...GRANT, clientId: token };
+        return token === "misplaced good 1" ? { misplaced: { ...GRANT, clientId: "good 1" } } : undefined;
+      },
+    },
+  );
+  return { pass: (seconds) => (now += seconds * 1_000) };
+}
+
+const GRANT = {
+  customerId: "0190d5a4-0000-7000-8000-000000000001" as never,
+  scopes: new Set(["transfer:read_transfer"]),
+  tokenId: "0190d5a4-0000-7000-8000-000000000002",
+};
+
+const statusOf = async (path: string, token: string | null, headers = {}): Promise<number> =>
+  (await ask(toy, path, { token, headers })).status;
+
+async function statuses(times: number, path: string, token: string | null, headers = {}): Promise<number[]> {
+  const told: number[] = [];
+  for (let i = 0; i < times; i += 1) told.push(await statusOf(path, token, headers));
+  return told;
+}
+
+const SIX = [200, 200, 200, 200, 200, 200];
+
+test("every answer says what is left; past it 429 says when to come back, and then it is so", async () => {
+  const { pass } = await start();
+  expect((await ask(toy, "/v2/toys", { token: "good 1" })).headers).toMatchObject({
+    "ratelimit-limit": "6",
+    "ratelimit-remaining": "5",
+    "ratelimit-reset": "50",
+  });
+  expect(await statuses(5, "/v2/toys", "good 1")).toEqual(SIX.slice(1));
+  expect(await ask(toy, "/v2/toys", { token: "good 1" })).toEqual(
+    problem(429, "Too Many Requests", "too many requests: try again in 50 seconds", {
+      headers: {
+        "ratelimit-limit": "6",
+        "ratelimit-remaining": "0",
+        "ratelimit-reset": "300",
+        "retry-after": "50",
+      },
+    }),
+  );
+  pass(49);
+  expect((await ask(toy, "/v2/toys", { token: "good 1" })).body).toMatchObject({
+    detail: "too many requests: try again in 1 second",
+  });
+  pass(1);
+  expect(await statuses(2, "/v2/toys", "good 1")).toEqual([200, 429]);
+});
+
+test("one client's requests are not another's, and an error counts as a request", async () => {
+  await start();
+  expect(await statuses(7, "/v2/toys?limit=0", "good 1")).toEqual([400, 400, 400, 400, 400, 400, 429]);
+  expect(await statuses(6, "/v2/toys", "good 2")).toEqual(SIX);
+});
+
+test("a refused client is told so before its body is read, and scopes that it lacks count too", async () => {
+  await start();
+  const write = () => ask(toy, "/v2/toys/default", { method: "POST", token: "good 1", json: "{" });
+  for (let i = 0; i < 6; i += 1) expect((await write()).status).toBe(403);
+  expect((await write()).status).toBe(429);
+});
+
+test("whoever has no good token is limited by address, and takes nothing from clients at that address", async () => {
+  await start();
+  expect(await statuses(4, "/v2/toys", "bad")).toEqual([401, 401, 401, 401]);
+  expect(await statuses(3, "/v2/toys", null)).toEqual([401, 401, 429]);
+  expect(await statuses(1, "/open", null)).toEqual([429]);
+  expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
+});
+
+test("a token that was found and is sent from elsewhere takes nothing from its client", async () => {
+  await start();
+  expect(await statuses(7, "/v2/toys", "misplaced good 1")).toEqual([401, 401, 401, 401, 401, 401, 429]);
+  expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
+});
+
+test("paths and methods that are not there count for the address, whoever asks for them", async () => {
+  await start();
+  expect(await statuses(4, "/nowhere", "good 1")).toEqual([404, 404, 404, 404]);
+  const noMethod = () => ask(toy, "/open", { method: "DELETE", token: null });
+  expect([(await noMethod()).status, (await noMethod()).status, (await noMethod()).status]).toEqual([405, 405, 429]);
+  expect(await statuses(2, "/nowhere", "good 1")).toEqual([429, 429]);
+  expect(await statuses(1, "/v2/toys", "good 1")).toEqual([200]);
+});
+
+test("a rate of its own has a bucket of its own, and who watches over the service is not limited", async () => {
+  await start();
+  expect(await statuses(4, "/book", null)).toEqual([200, 200, 200, 429]);
+  expect(await statuses(7, "/open", null)).toEqual([...SIX, 429]);
+  const watched = await ask(toy, "/watched", { token: null });
+  expect(watched.status).toBe(200);
+  expect(Object.keys(watched.headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
+});
+
+test("X-Forwarded-For is believed when a trusted proxy sent it, and only what that proxy itself has seen", async () => {
+  await start(["127.0.0.0/8"]);
+  expect(await statuses(7, "/open", null, { "x-forwarded-for": "203.0.113.9" })).toEqual([...SIX, 429]);
+  expect(await statusOf("/open", null, { "x-forwarded-for": "203.0.113.10" })).toBe(200);
+  expect(await statusOf("/open", null, { "x-forwarded-for": "198.51.100.1, 203.0.113.9" })).toBe(429);
+});
+
+test("without trusted proxies nobody can choose an address", async () => {
+  await start();
+  const told: number[] = [];
+  for (let i = 1; i <= 7; i += 1) told.push(await statusOf("/open", null, { "x-forwarded-for": `203.0.113.${i}` }));
+  expect(told).toEqual([...SIX, 429]);
+});

@@ -1,0 +1,215 @@
+import { Type } from "typebox";
+import { afterEach, expect, test } from "vitest";
+import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { until } from "../../../test/support/until.ts";
+import { Turnstile, type TurnstileBounds } from "../../web/limits/admission.ts";
+import { Limit } from "../requests/schemas.ts";
+import { createTurnstiles, letOthersGo } from "./taking-turns.ts";
+
+let toy: ToyApi;
+let end: () => void;
+afterEach(() => {
+  end();
+  return toy.close();
+});
+
+const BOUNDS: TurnstileBounds = {
+  most: 100,
+  atOnce: 100,
+  alone: 100,
+  share: 3,
+  shortLine: 0,
+  expectedMs: 10_000,
+  patienceMs: 60_000,
+};
+const CROWDED = problem(503, "Service Unavailable", "there is more work waiting than can be taken on", {
+  headers: { "retry-after": "1" },
+});
+
+interface Work {
+  /** Whose requests are being worked on, and whose only wait for something. */
+  readonly inside: string[];
+  readonly waiting: string[];
+  /** Ends all that is being worked on, and what comes after. */
+  readonly finish: () => void;
+}
+
+/** A toy that works on whatever is sent to /work, in anybody's name: a token is its customer's id. */
+async function start(bounds: Partial<TurnstileBounds> = {}): Promise<Work> {
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const work: Work = { inside: [], waiting: [], finish: () => finish() };
+  const turnstiles = {
+    reads: new Turnstile({ ...BOUNDS, ...bounds }),
+    longReads: new Turnstile({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
+    writes: new Turnstile({ ...BOUNDS, ...bounds }),
+  };
+  const verify = async (token: string) => ({ ...GRANT, customerId: token as never });
+  toy = await startToyApi(
+    (api) => {
+      const config = { scope: "transfer:read_transfer" } as const;
+      const schema = { hide: true };
+      const handler = async ({ grant }: { grant: { customerId: string } }) => {
+        work.inside.push(grant.customerId);
+        await finished;
+        return {};
+      };
+      api.post("/work", { config, schema }, handler);
+      api.get("/work", { config, schema }, handler);
+      api.get(
+        "/list",
+        { config, schema: { ...schema, querystring: Type.Object({ limit: Limit(100, 1_000) }) } },
+        handler,
+      );
+      api.post("/wait", { config, schema }, async (request) => {
+        letOthersGo(request);
+        work.waiting.push(request.grant.customerId);
+        await finished;
+        return {};
+      });
+      api.post("/fail", { config, schema }, async () => {
+        throw new Error("a bug");
+      });
+      api.get("/alive", { config: { scope: "public", takesTurns: false }, schema }, async () => ({}));
+    },
+    { turnstiles, verify },
+  );
+  end = work.finish;
+  return work;
+}
+
+const send = (path: string, token: string, method = "POST"): Promise<Answer> => ask(toy, path, { method, token });
+const sendMany = (count: number, path: string, token: string): Promise<Answer>[] =>
+  Array.from({ length: count }, () => send(path, token));
+const statuses = async (answers: readonly Promise<Answer>[]): Promise<number[]> =>
+  (await Promise.all(answers)).map(({ status }) => status);
+
+/*
+ * Taken out to see it fail: `inTurn`. All ten were worked on at once.
+ */
+test("who sends many requests at once is worked for in shares while another is there", async () => {
+  const { inside, finish } = await start();
+  const quiet = send("/work", "quiet");
+  await until("the quiet one is worked for", () => inside.length === 1);
+  const flood = sendMany(10, "/work", "flood");
+  await until("the flood has its share", () => inside.length === 4);
+  const another = send("/work", "quiet");
+  await until("the quiet one is worked for again", () => inside.length === 5);
+  expect(inside).toEqual(["quiet", "flood", "flood", "flood", "quiet"]);
+  finish();
+  expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));
+});
+
+test("who is alone is worked for as often as he asks", async () => {
+  const { inside, finish } = await start();
+  const flood = sendMany(10, "/work", "flood");
+  await until("all of it is worked on", () => inside.length === 10);
+  finish();
+  expect(await statuses(flood)).toEqual(new Array(10).fill(200));
+});
+
+test("who only waits for something to happen keeps nobody from his turn", async () => {
+  const { inside, waiting, finish } = await start({ atOnce: 1 });
+  const waits = sendMany(5, "/wait", "patient");
+  await until("all wait", () => waiting.length === 5);
+  const works = send("/work", "patient");
+  await until("one is worked on", () => inside.length === 1);
+  finish();
+  expect(await statuses([works, ...waits])).toEqual(new Array(6).fill(200));
+});
+
+test("reads do not wait for writes, nor writes for reads", async () => {
+  const { inside, finish } = await start({ atOnce: 1 });
+  const both = [send("/work", "a"), send("/work", "a", "GET")];
+  await until("both are worked on", () => inside.length === 2);
+  finish();
+  expect(await statuses(both)).toEqual([200, 200]);
+});
+
+test("one long list of a caller is made at a time, and short ones beside it", async () => {
+  const { inside, finish } = await start();
+  const long = Array.from({ length: 5 }, () => send("/list?limit=101", "a", "GET"));
+  await until("one is worked on", () => inside.length === 1);
+  const others = [send("/list?limit=100", "a", "GET"), send("/list", "a", "GET"), send("/list?limit=1000", "b", "GET")];
+  await until("the short ones and another caller's are worked on", () => inside.length === 4);
+  expect(inside.toSorted()).toEqual(["a", "a", "a", "b"]);
+  finish();
+  expect(await statuses([...long, ...others])).toEqual(new Array(8).fill(200));
+});
+
+/*
+ * Taken out to see it fail: `refuseCrowd`. The body was read first, and found to be no JSON.
+ */
+test("past the room there is, the answer is 503 before the body is read, and those who watch are answered", async () => {
+  const { inside, finish } = await start({ most: 2, atOnce: 1 });
+  const first = send("/work", "a");
+  await until("it is worked on", () => inside.length === 1);
+  expect(await ask(toy, "/work", { method: "POST", token: "a", json: "{" })).toEqual(CROWDED);
+  expect((await send("/alive", "a", "GET")).status).toBe(200);
+  finish();
+  expect((await first).status).toBe(200);
+  expect((await send("/work", "a")).status).toBe(200);
+});
+
+test("who waits longer than a while is told that there is too much", async () => {
+  const { inside, finish } = await start({ atOnce: 1, patienceMs: 200 });
+  const first = send("/work", "a");
+  await until("it is worked on", () => inside.length === 1);
+  expect(await send("/work", "a")).toEqual(CROWDED);
+  finish();
+  await first;
+  expect(inside).toEqual(["a"]);
+});
+
+/*
+ * Taken out to see it fail: `reply.raw.destroyed`. The work was done for nobody.
+ */
+test("who hangs up while he waits is not worked for, and nobody waits behind him", async () => {
+  const { inside, finish } = await start({ atOnce: 1 });
+  const first = send("/work", "a");
+  await until("it is worked on", () => inside.length === 1);
+  const hangUp = new AbortController();
+  let isThere = false;
+  toy.api.server.once("request", (request) => {
+    isThere = true;
+    request.once("close", () => {
+      isThere = false;
+    });
+  });
+  const given = fetch(`${toy.url}/work`, {
+    method: "POST",
+    headers: { authorization: "Bearer gone" },
+    signal: hangUp.signal,
+  }).catch(() => "hung up");
+  await until("the second is there", () => isThere);
+  hangUp.abort();
+  expect(await given).toBe("hung up");
+  await until("it is gone", () => !isThere);
+  const third = send("/work", "b");
+  finish();
+  expect(await statuses([first, third])).toEqual([200, 200]);
+  expect(inside).toEqual(["a", "b"]);
+});
+
+test("a failure gives the turn back, and a HEAD takes one", async () => {
+  const { inside, finish } = await start({ atOnce: 1 });
+  finish();
+  expect(await statuses(sendMany(3, "/fail", "a"))).toEqual([500, 500, 500]);
+  expect((await send("/work", "a", "HEAD")).status).toBe(200);
+  expect(inside).toEqual(["a"]);
+});
+
+test("as it is set, one caller leaves room for others, and all of them together have a bound", async () => {
+  end = () => undefined;
+  toy = await startToyApi();
+  const sizes = (turnstile: Turnstile, callers: number): number => {
+    for (let i = 0; i < 5_000; i += 1) void turnstile.enter(`caller ${i % callers}`);
+    return turnstile.size;
+  };
+  const [one, all] = [createTurnstiles(), createTurnstiles()];
+  // In hand, and what waits behind them for 250 ms at a turn in each millisecond; of writes the half of all that there is room for.
+  expect([sizes(one.reads, 1), sizes(one.writes, 1)]).toEqual([12 + 251, 500]);
+  expect([sizes(all.reads, 2_000), sizes(all.writes, 2_000)]).toEqual([1_000, 1_000]);
+});

@@ -1,0 +1,225 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Type } from "typebox";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { PROBLEM_PAGES } from "../problems/problem-texts.ts";
+import { Amount, Body, ListOf, ListQuery, Metadata, RefId, Timestamp, UuidText } from "../requests/schemas.ts";
+import type { Api } from "../server.ts";
+
+const Toy = Type.Object(
+  { id: UuidText, amount: Amount, created_at: Timestamp },
+  {
+    title: "Toy",
+    description: "A toy.",
+    examples: [{ id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00", amount: "1", created_at: "2026-11-21T09:30:00.000Z" }],
+  },
+);
+
+function documentedRoutes(api: Api): void {
+  api.post(
+    "/v2/documented",
+    {
+      config: { scope: "transfer:write_internal_transfer" },
+      schema: {
+        operationId: "makeToy",
+        tags: ["Transfers"],
+        summary: "Make a toy",
+        body: Body(
+          { amount: Amount, ref_id: Type.Optional(RefId), metadata: Type.Optional(Metadata) },
+          { title: "NewToy", examples: [{ amount: "1" }] },
+        ),
+        response: {
+          200: Toy,
+          ...errors(400, "exceed-precision", 401, 403, "insufficient-funds", "already-exists", 503),
+        },
+      },
+    },
+    async () => ({ id: "a", amount: "1", created_at: "b", secret: "never in the schema" }),
+  );
+  api.get(
+    "/v2/documented",
+    {
+      config: { scope: ["transfer:read_transfer", "funding:read_profile"] },
+      schema: {
+        operationId: "listToys",
+        tags: ["Transfers"],
+        summary: "List toys",
+        querystring: ListQuery({}, { standard: 100, maximum: 1000 }),
+        response: { 200: ListOf(Toy), ...errors(400, 401, 403, 503) },
+      },
+    },
+    async () => ({ items: [], next_page_cursor: "" }),
+  );
+  api.get(
+    "/v2/documented/:id",
+    {
+      config: { scope: "public" },
+      schema: {
+        operationId: "getToy",
+        tags: ["Markets"],
+        summary: "Read a toy",
+        params: Type.Object({ id: UuidText }),
+        response: { 200: Toy, ...errors(400, 404) },
+      },
+    },
+    async () => ({ id: "a", amount: "1", created_at: "b" }),
+  );
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is read by its paths, which is what is tested
+let document: any;
+let toy: ToyApi;
+beforeAll(async () => {
+  toy = await startToyApi(documentedRoutes);
+  document = (await ask(toy, "/openapi.json", { token: null })).body;
+});
+afterAll(() => toy.close());
+
+test("the document passes the linter's recommended rules without a warning", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "openapi-"));
+  try {
+    await writeFile(join(folder, "openapi.json"), JSON.stringify(document));
+    await writeFile(join(folder, "redocly.yaml"), 'extends: [recommended]\ntelemetry: "off"\n');
+    const program = join(import.meta.dirname, "../../../node_modules/.bin/redocly");
+    const { stdout } = await promisify(execFile)(program, ["lint", "--format=json", "openapi.json"], {
+      cwd: folder,
+      env: { ...process.env, REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("an operation says which scopes it takes, a public one none", () => {
+  expect(document.paths["/v2/documented"].get.security).toEqual([
+    { oauth2: ["transfer:read_transfer"] },
+    { oauth2: ["funding:read_profile"] },
+  ]);
+  expect(document.paths["/v2/documented/{id}"].get.security).toEqual([]);
+  const flow = document.components.securitySchemes.oauth2.flows.clientCredentials;
+  expect(flow.tokenUrl).toBe("http://auth.toy.test/oauth2/token");
+  expect(flow.scopes["transfer:read_transfer"]).toBe("Read transfers.");
+  expect(document.servers).toEqual([{ url: "http://toy.test", description: "This service." }]);
+});
+
+test("a schema with a title is said once", () => {
+  expect(Object.keys(document.components.schemas)).toEqual([
+    "NewToy",
+    "Problem",
+    "Token",
+    "TokenError",
+    "TokenRequest",
+    "Toy",
+  ]);
+  const { get, post } = document.paths["/v2/documented"];
+  expect(post.responses[200].content["application/json"].schema).toEqual({ $ref: "#/components/schemas/Toy" });
+  expect(get.responses[200].content["application/json"].schema.properties.items.items).toEqual({
+    $ref: "#/components/schemas/Toy",
+  });
+  expect(post.requestBody.content["application/json"]).toEqual({
+    schema: { $ref: "#/components/schemas/NewToy" },
+    example: { amount: "1" },
+  });
+});
+
+test("the token endpoint is there under its own address, open to all, with a form of two encodings", () => {
+  const { servers, security, operationId, tags, requestBody, responses } = document.paths["/oauth2/token"].post;
+  expect({ servers, security, operationId, tags }).toEqual({
+    servers: [{ url: "http://auth.toy.test", description: "The token endpoint has an address of its own." }],
+    security: [],
+    operationId: "issueToken",
+    tags: ["Tokens"],
+  });
+  const { content } = requestBody;
+  expect(Object.keys(content)).toEqual(["multipart/form-data", "application/x-www-form-urlencoded"]);
+  const [multipart, urlencoded] = Object.values(content);
+  expect(multipart).toEqual({
+    schema: { $ref: "#/components/schemas/TokenRequest" },
+    example: {
+      grant_type: "client_credentials",
+      client_id: "acme",
+      client_secret: "correct horse battery staple",
+      scope: "transfer:read_transfer transfer:write_platform_transfer",
+    },
+  });
+  expect(urlencoded).toEqual(multipart);
+  const form = document.components.schemas.TokenRequest;
+  expect(Object.keys(form.properties)).toEqual(["grant_type", "client_id", "client_secret", "scope"]);
+  expect(form.properties.client_secret).toMatchObject({ type: "string", format: "password", writeOnly: true });
+  const schemas = Object.entries<{ content: object }>(responses).map(([status, { content }]) => [status, content]);
+  const error = { schema: { $ref: "#/components/schemas/TokenError" }, example: expect.any(Object) };
+  expect(Object.fromEntries(schemas)).toEqual({
+    200: { "application/json": { ...error, schema: { $ref: "#/components/schemas/Token" } } },
+    400: { "application/json": error },
+    401: { "application/json": error },
+    429: { "application/json": error },
+    500: { "application/json": error },
+    503: { "application/json": error },
+  });
+  expect(Object.keys(responses[401].headers)).toEqual(["X-Request-Id", "WWW-Authenticate"]);
+  expect(Object.keys(responses[503].headers)).toEqual(["X-Request-Id", "Retry-After"]);
+});
+
+test("problems of one status stand together, each with its example", () => {
+  const { responses } = document.paths["/v2/documented"].post;
+  expect(Object.keys(responses)).toEqual(["200", "400", "401", "403", "409", "503"]);
+  expect(responses[403].description).toBe("Forbidden or Insufficient Funds.");
+  const { schema, examples } = responses[403].content["application/problem+json"];
+  expect(schema).toEqual({ $ref: "#/components/schemas/Problem" });
+  expect(Object.keys(examples)).toEqual(["forbidden", "insufficient-funds"]);
+  expect(examples["insufficient-funds"].value).toMatchObject({ status: 403, meta: { asset: "USDG", available: "10" } });
+  expect(Object.keys(responses[503].headers)).toEqual(["X-Request-Id", "Retry-After"]);
+});
+
+test("a parameter with a default need not be sent", () => {
+  const [limit] = document.paths["/v2/documented"].get.parameters;
+  expect(limit).toMatchObject({ name: "limit", in: "query", required: false, schema: { default: 100, maximum: 1000 } });
+});
+
+test("an answer holds what its schema says and nothing else", async () => {
+  const { body } = await ask(toy, "/v2/documented", { method: "POST", json: { amount: "1" } });
+  expect(body).toEqual({ id: "a", amount: "1", created_at: "b" });
+});
+
+test("the routes that run the service are not in the document", () => {
+  expect(Object.keys(document.paths)).toEqual(["/oauth2/token", "/v2/documented", "/v2/documented/{id}"]);
+});
+
+test("the reference page and all that it loads come from here, and it may load nothing else", async () => {
+  const page = await ask(toy, "/docs", { token: null });
+  expect(page.status).toBe(200);
+  expect(page.headers).toEqual({
+    "cache-control": "no-cache",
+    "content-security-policy":
+      "default-src 'self'; connect-src 'self' http://auth.toy.test; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "content-type": "text/html; charset=utf-8",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-request-id": "r-1",
+  });
+  const loaded = [...String(page.body).matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path]) => String(path));
+  expect(loaded).toEqual([
+    "/docs/favicon-32x32.png",
+    "/docs/swagger-ui.css",
+    "/docs/swagger-ui-bundle.js",
+    "/docs/initializer.js",
+  ]);
+  for (const path of loaded) expect((await ask(toy, path, { token: null })).status).toBe(200);
+  expect(String(page.body)).not.toMatch(/<script>|<style|style=/);
+});
+
+test("every problem with an address has a page there", async () => {
+  for (const slug of Object.keys(PROBLEM_PAGES)) {
+    const page = await ask(toy, `/problems/${slug}`, { token: null });
+    expect(page.status).toBe(200);
+    expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
+    expect(String(page.body)).toContain(`http://toy.test/problems/${slug}`);
+  }
+  expect((await ask(toy, "/problems/toString", { token: null })).status).toBe(404);
+});

@@ -1,0 +1,160 @@
+/**
+ * The failing fields of a request, and the sentences about them: which field, which value, which rule. The validator
+ * speaks JSON Schema to programmers; this says it to whoever sent the request.
+ */
+import { assert } from "../../std/assert.ts";
+import { CHECKS, isCheckName } from "./field-formats.ts";
+import { badRequest, type Problem } from "./problems.ts";
+
+/** A field of a request that breaks a rule. In `meta.errors` as it is. */
+export interface FailingField {
+  /** Its path, e.g. `amount`, `metadata.note`, `ids[3]`. */
+  readonly field: string;
+  /** As it was sent, shortened. Left out when there is none, or when it may be a secret. */
+  readonly value?: string | number | boolean | null;
+  /** A sentence without its subject, e.g. `is required`. */
+  readonly rule: string;
+}
+
+/** What ajv says about a failure with `verbose` on, as far as it is used here. */
+export interface ShapeError {
+  readonly keyword: string;
+  /** A JSON pointer to the value that failed. */
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** The value of the keyword in the schema, and the schema that it stands in. */
+  readonly schema?: unknown;
+  readonly parentSchema?: { readonly writeOnly?: boolean };
+  readonly data?: unknown;
+  /** The name that is judged, when it is a name: an error within `propertyNames`. */
+  readonly propertyName?: string;
+  readonly message?: string;
+}
+
+const SHOWN_CHARACTERS = 100;
+
+/** The problem of a request with these failing fields. Its detail is about the first; `meta.errors` lists all. */
+export function invalid(failing: readonly FailingField[]): Problem {
+  const [first] = failing;
+  assert(first !== undefined, "a request is refused for a field that fails");
+  return badRequest(sentenceOf(first), { errors: failing });
+}
+
+/** The sentence of one field, e.g. `amount "1e3" is not a decimal number: ...`. */
+function sentenceOf({ field, value, rule }: FailingField): string {
+  return value === undefined ? `${field} ${rule}` : `${field} ${JSON.stringify(value)} ${rule}`;
+}
+
+/** A value as it is shown to its sender: enough to recognise it, whatever was sent. */
+export function shownValue(value: unknown): string | number | boolean | null {
+  if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
+  return shortened(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+}
+
+function shortened(text: string): string {
+  if (text.length <= SHOWN_CHARACTERS) return text;
+  // Cut between code points: half of one is not text.
+  const start = Array.from(text.slice(0, 2 * SHOWN_CHARACTERS)).slice(0, SHOWN_CHARACTERS);
+  return `${start.join("")}...`;
+}
+
+/** The errors of one part of a request as failing fields, each field once, in the order in which the schema has them. */
+export function failingFields(errors: readonly ShapeError[], fieldOrder: readonly string[]): FailingField[] {
+  const first = new Map<string, FailingField>();
+  for (const error of errors.toSorted(byWorth)) {
+    const failing = failingField(error);
+    if (failing !== undefined && !first.has(failing.field)) first.set(failing.field, failing);
+  }
+  const place = (failing: FailingField): number => {
+    const at = fieldOrder.indexOf(/^[^.[]*/.exec(failing.field)?.[0] ?? "");
+    return at === -1 ? fieldOrder.length : at;
+  };
+  return [...first.values()].toSorted((a, b) => place(a) - place(b));
+}
+
+/** A named check knows the rule in words, so it is heard before the pattern or the length that it stands beside. */
+function byWorth(a: ShapeError, b: ShapeError): number {
+  return Number(b.keyword === "x-check") - Number(a.keyword === "x-check");
+}
+
+function failingField(error: ShapeError): FailingField | undefined {
+  // What is wrong with a name is told by the `propertyNames` error that follows.
+  if (error.propertyName !== undefined) return undefined;
+  const path = error.instancePath.split("/").slice(1).map(unescapedPointer);
+  if (error.keyword === "required") {
+    return { field: fieldName([...path, String(error.params.missingProperty)]), rule: "is required" };
+  }
+  if (error.keyword === "additionalProperties") {
+    // Its value is not shown: a secret in a misspelt field would end up in somebody's log.
+    return { field: fieldName([...path, String(error.params.additionalProperty)]), rule: UNKNOWN_FIELD };
+  }
+  const field = fieldName(path);
+  const rule = ruleOf(error);
+  return error.parentSchema?.writeOnly === true ? { field, rule } : { field, value: shownValue(error.data), rule };
+}
+
+const UNKNOWN_FIELD = "is not a field of this request";
+
+function unescapedPointer(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+/** `metadata.note`, `ids[3]`; the whole body is `the body`. */
+export function fieldName(path: readonly string[]): string {
+  if (path.length === 0) return "the body";
+  return path
+    .map((step, at) => (/^[0-9]+$/.test(step) && at > 0 ? `[${step}]` : `${at > 0 ? "." : ""}${shortened(step)}`))
+    .join("");
+}
+
+function ruleOf(error: ShapeError): string {
+  const limit = error.schema;
+  switch (error.keyword) {
+    case "x-check":
+      return (isCheckName(limit) ? CHECKS[limit](String(error.data)) : undefined) ?? "breaks a rule";
+    case "type":
+      return TYPE_RULES[String(limit)] ?? `is not of type ${String(limit)}`;
+    case "enum":
+      return `is not one of ${(limit as readonly unknown[]).join(", ")}`;
+    case "const":
+      return `is not ${JSON.stringify(limit)}`;
+    case "pattern":
+      return `does not match ${String(limit)}`;
+    case "propertyNames":
+      return `has a name that is not allowed: ${JSON.stringify(shortened(String(error.params.propertyName)))}`;
+    default:
+      return limitRule(error.keyword, Number(limit)) ?? `breaks a rule: ${error.message ?? error.keyword}`;
+  }
+}
+
+const TYPE_RULES: Readonly<Record<string, string>> = {
+  array: "is not a list",
+  boolean: "is not true or false",
+  integer: "is not a whole number",
+  number: "is not a number",
+  object: "is not an object",
+  string: "is not a string",
+};
+
+function limitRule(keyword: string, limit: number): string | undefined {
+  switch (keyword) {
+    case "minLength":
+      return limit === 1 ? "is empty" : `has fewer than ${limit} characters`;
+    case "maxLength":
+      return `has more than ${limit} characters`;
+    case "minimum":
+      return `is below ${limit}`;
+    case "maximum":
+      return `is above ${limit}`;
+    case "minItems":
+      return `has fewer than ${limit} entries`;
+    case "maxItems":
+      return `has more than ${limit} entries`;
+    case "minProperties":
+      return `has fewer than ${limit} pairs`;
+    case "maxProperties":
+      return `has more than ${limit} pairs`;
+    default:
+      return undefined;
+  }
+}

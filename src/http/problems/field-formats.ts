@@ -1,0 +1,55 @@
+/**
+ * Named checks of strings: what a schema says with `x-check` where JSON Schema has no word for the rule, or no word
+ * that a reader would understand. Each answers the rule that the text breaks, as a sentence without its subject.
+ */
+import { AMOUNT_LIMIT, amountOf, parseAmount } from "../../money/amount.ts";
+import { parseInstant } from "../../std/clock.ts";
+import { parseUuid } from "../../std/id.ts";
+
+type Check = (text: string) => string | undefined;
+
+export const CHECKS = {
+  amount: brokenAmountRule,
+  date_time: (text) =>
+    parseInstant(text, "down") === undefined
+      ? 'is not an RFC 3339 date-time with at most 9 decimals of a second, like "2026-11-21T09:30:00.000Z"'
+      : undefined,
+  digits: (text) => (/^[0-9]{1,20}$/.test(text) ? undefined : "is not a number of 1 to 20 decimal digits"),
+  profile_id: (text) =>
+    text === "default" || parseUuid(text) !== undefined ? undefined : `${NOT_A_UUID}, and not "default"`,
+  uuid: (text) => (parseUuid(text) === undefined ? NOT_A_UUID : undefined),
+} as const satisfies Record<string, Check>;
+
+export type CheckName = keyof typeof CHECKS;
+
+const NOT_A_UUID = "is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+
+export function isCheckName(text: unknown): text is CheckName {
+  return typeof text === "string" && Object.hasOwn(CHECKS, text);
+}
+
+/**
+ * The shape of an amount: the pattern, its length, above zero and below 10^18. How many decimals it may have is the
+ * asset's to say, so digits beyond the 18th decimal pass here and are refused by whoever knows the asset.
+ */
+function brokenAmountRule(text: string): string | undefined {
+  const amount = parseAmount(text);
+  switch (amount) {
+    case "not_a_decimal":
+      return 'is not a decimal number: up to 60 characters, digits with at most one point, like "10.5"';
+    case "zero":
+      return "is not above zero";
+    case "too_large":
+      return TOO_LARGE;
+    case "too_precise":
+      return wholePart(text) < AMOUNT_LIMIT ? undefined : TOO_LARGE;
+    default:
+      return undefined;
+  }
+}
+
+const TOO_LARGE = "is not below 10^18";
+
+function wholePart(text: string): bigint {
+  return amountOf(text.slice(0, text.indexOf(".")) || "0");
+}

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import type { ConversionId } from "../../conversions/conversions.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import { amountOf } from "../../money/amount.ts";
+import type { AssetCode } from "../../money/asset.ts";
+import { problemBody } from "./problems.ts";
+import { type DomainRefusal, problemOf, type Sent } from "./rejection-problems.ts";
+
+const USD = "USD" as AssetCode;
+const USDG = "USDG" as AssetCode;
+const profileId = "0190d5a4-1111-7000-8000-000000000004" as ProfileId;
+
+function told(refusal: DomainRefusal, sent?: Sent): unknown {
+  return problemBody(problemOf(refusal, sent), { baseUrl: "http://toy.test", requestId: "r-1" });
+}
+
+function body(status: number, title: string, detail: string, { slug = "", meta = {} } = {}): unknown {
+  const type = slug === "" ? "about:blank" : `http://toy.test/problems/${slug}`;
+  return { type, title, status, detail, meta, request_id: "r-1" };
+}
+
+test("insufficient funds tell whose, of what, what there is and what it takes", () => {
+  const refusal = { profileId, asset: USDG, available: amountOf("10"), needed: amountOf("25.50") };
+  expect(told({ code: "insufficient_funds", ...refusal })).toEqual(
+    body(403, "Insufficient Funds", `profile ${profileId} has 10 USDG available, but 25.5 is needed`, {
+      slug: "insufficient-funds",
+      meta: { profile_id: profileId, asset: "USDG", available: "10", needed: "25.5" },
+    }),
+  );
+});
+
+test.each([
+  [{ amount: "1.001" }, 'amount "1.001"'],
+  [{}, "the amount"],
+])("too many decimals in %j tell the amount as it was sent, the asset and what it allows", (sent, words) => {
+  expect(told({ code: "exceed_precision", asset: USD, precision: 2 }, sent)).toEqual(
+    body(400, "Exceeds Maximum Precision Allowed", `${words} has more decimals than USD allows: 2`, {
+      slug: "exceed-precision",
+      meta: { asset: "USD", precision: 2 },
+    }),
+  );
+});
+
+test("a balance that would get too large tells whose", () => {
+  const rule = `would lift the USD balance of profile ${profileId} to 10^29 or above`;
+  expect(told({ code: "balance_too_large", profileId, asset: USD }, { amount: "7" })).toEqual(
+    body(400, "Bad Request", `amount "7" ${rule}`, { meta: { errors: [{ field: "amount", value: "7", rule }] } }),
+  );
+  expect(told({ code: "balance_too_large", profileId, asset: USD })).toEqual(
+    body(400, "Bad Request", `amount ${rule}`, { meta: { errors: [{ field: "amount", rule }] } }),
+  );
+});
+
+test("an unknown asset tells the field", () => {
+  const rule = "is not the code of an asset of this service";
+  expect(told({ code: "unknown_asset", field: "asset", asset: "usd" })).toEqual(
+    body(400, "Bad Request", `asset "usd" ${rule}`, { meta: { errors: [{ field: "asset", value: "usd", rule }] } }),
+  );
+});
+
+test.each([
+  ["BTC", "USD", "source_asset", "BTC", "does not convert to USD"],
+  ["USD", "USD", "target_asset", "USD", "is not what USD converts to"],
+  ["USDG", "EUR", "target_asset", "EUR", "is not what USDG converts to"],
+])(
+  "that %s and %s are no pair is told by the field, with all that there are",
+  (source, target, field, value, words) => {
+    const stablecoins = [USDG, "USDP" as AssetCode];
+    const rule = `${words}: the pairs are USD-USDG, USD-USDP, USDG-USD, USDG-USDP, USDP-USD, USDP-USDG`;
+    expect(told({ code: "unknown_pair", sourceAsset: source, targetAsset: target, stablecoins })).toEqual(
+      body(400, "Bad Request", `${field} "${value}" ${rule}`, { meta: { errors: [{ field, value, rule }] } }),
+    );
+  },
+);
+
+test("a conversion that is not there, or no longer open, is told by its id or its status", () => {
+  const conversionId = "0190d5a4-2222-7000-8000-000000000004" as ConversionId;
+  expect(told({ code: "conversion_not_found", conversionId })).toEqual(
+    body(404, "Not Found", `conversion not found: ${conversionId}`),
+  );
+  expect(told({ code: "conversion_not_cancellable", status: "SETTLED" })).toEqual(
+    body(403, "Forbidden", "conversion is not in cancellable state", {
+      slug: "not-cancellable",
+      meta: { status: "SETTLED" },
+    }),
+  );
+});
+
+test("a profile that cannot be deactivated tells why", () => {
+  const refusal = { code: "profile_not_empty", profileId } as const;
+  const notEmpty = (detail: string, meta = {}) => body(403, "Forbidden", detail, { slug: "profile-not-empty", meta });
+  expect(told({ ...refusal, because: "holds_money", asset: USDG, amount: amountOf("10.50") })).toEqual(
+    notEmpty("the profile holds 10.5 USDG", { asset: "USDG", amount: "10.5" }),
+  );
+  expect(told({ ...refusal, because: "is_awaited" })).toEqual(
+    notEmpty("an open order or a CREATED conversion is to be paid into the profile"),
+  );
+  expect(told({ ...refusal, because: "is_default" })).toEqual(
+    notEmpty("the DEFAULT profile stays in use as long as its customer"),
+  );
+});

@@ -1,0 +1,37 @@
+/** What can mean two things is refused, rather than carried out as we happen to take it. */
+import type { FastifyRequest } from "fastify";
+import { endConnection } from "../../web/connections/last-request.ts";
+import {
+  doubledHeader,
+  hasForeignCharset,
+  ignoreExpectations,
+  isCoded,
+  isTooMany,
+  TOO_MANY_HEADERS,
+  unreadable,
+} from "../../web/unsound-headers.ts";
+import type { Api } from "../api.ts";
+import { badRequest, Problem } from "../problems/problems.ts";
+
+export function refuseUnsoundHeaders(api: Api): void {
+  api.addHook("onRequest", (request, reply, done) => {
+    const why = unreadable(request.raw);
+    if (why !== undefined) {
+      endConnection(request, reply);
+      return done(new Problem(why.status, why.reason));
+    }
+    const twice = doubledHeader(request.raw);
+    if (twice === undefined) done();
+    else done(badRequest(`the header ${twice} is there more than once`));
+  });
+  ignoreExpectations(api.server);
+}
+
+/** Looked at when the body is there, and what comes behind it. */
+export function refuseUnsoundBody({ raw, headers }: FastifyRequest): void {
+  if (isTooMany(raw.rawTrailers)) throw new Problem(TOO_MANY_HEADERS.status, TOO_MANY_HEADERS.reason);
+  if (isCoded(headers))
+    throw new Problem(415, "the body has a Content-Encoding, but a body is application/json as it is");
+  if (hasForeignCharset(headers))
+    throw new Problem(415, "the content type names another charset than UTF-8, but a body is JSON in UTF-8");
+}

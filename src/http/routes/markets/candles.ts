@@ -1,0 +1,133 @@
+import type { FastifyRequest } from "fastify";
+import { type Static, Type } from "typebox";
+import { type Candle, type Exchange, INCREMENTS, type Increment, incrementFor } from "../../../exchange/exchange.ts";
+import { formatAmount } from "../../../money/amount.ts";
+import { formatInstant, type Instant, systemClock } from "../../../std/clock.ts";
+import type { Api } from "../../api.ts";
+import { invalid } from "../../problems/failing-fields.ts";
+import { errors } from "../../problems/problem-responses.ts";
+import { page, pageRequest } from "../../requests/paging.ts";
+import { Decimal, ListQuery, Timestamp } from "../../requests/schemas.ts";
+import { interval, readInterval } from "../../requests/time-range.ts";
+import { MarketParam, marketInPath } from "./market-in-path.ts";
+
+const DESCRIPTION = `Newest first. Candles are laid out from midnight UTC of a Monday; one in which nothing was traded is left out, and the last one grows for as long as its time runs.
+
+Of \`increment\` and \`max_data_points\` exactly one is given. The range is of the times at which candles begin; each candle is whole, also where the range ends within it. Without \`range.end\` it ends now, without \`range.begin\` it begins 26 weeks before its end.`;
+
+const CandleBody = Type.Object(
+  {
+    timestamp: { ...Timestamp, description: "When it begins.", examples: ["2026-11-21T09:30:00.000Z"] },
+    open: { ...Decimal, description: "The first price in it." },
+    high: Decimal,
+    low: Decimal,
+    close: { ...Decimal, description: "The last price in it." },
+    volume: { ...Decimal, description: "In the base asset." },
+  },
+  { title: "Candle", description: "What was traded in one increment of time." },
+);
+
+const Query = ListQuery(
+  {
+    increment: Type.Optional(Type.Enum(INCREMENTS, { description: "How long a candle is." })),
+    max_data_points: Type.Optional(
+      Type.Integer({
+        description: "Takes the shortest increment of which no more candles than this begin in the range.",
+        minimum: 1,
+        maximum: 1_000_000,
+      }),
+    ),
+    ...interval("range"),
+  },
+  { standard: 100, maximum: 1_000 },
+);
+
+const HALF_A_YEAR = 26 * 7 * 24 * 60 * 60_000;
+
+export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | "marketData">): void {
+  api.get(
+    "/v2/markets/:market/historical-candles",
+    {
+      config: { scope: "exchange:historical_prices" },
+      schema: {
+        operationId: "listHistoricalCandles",
+        tags: ["Market data"],
+        summary: "List the candles of a market, newest first",
+        description: DESCRIPTION,
+        params: Type.Object({ market: MarketParam }),
+        querystring: Query,
+        response: {
+          200: Type.Object({
+            market: Type.String({ examples: ["BTCUSD"] }),
+            increment: Type.Enum(INCREMENTS),
+            items: Type.Array(CandleBody),
+            next_page_cursor: Type.String({
+              description: "To be passed as page_cursor for the next page; empty on the last.",
+            }),
+          }),
+          ...errors(400, 401, 403, 404, 429, 500, 503),
+        },
+      },
+    },
+    async (request) => {
+      const { series, wanted } = asked(request, request.query, systemClock.now());
+      const market = marketInPath(exchange, request.params.market);
+      const candles = await exchange.marketData.candles(market, { ...series, limit: wanted.limit + 1 });
+      const made = page(candles, wanted, ({ at }) => positionText({ ...series, before: at }), candleBody);
+      return { market, increment: series.increment, ...made };
+    },
+  );
+}
+
+/**
+ * Candles of one length that begin in a range. A cursor carries all of it: bounds that are counted from now, and an
+ * increment that is found from them, must not move from page to page.
+ */
+interface Series {
+  readonly increment: Increment;
+  readonly from: Instant;
+  readonly before: Instant;
+}
+
+function asked(request: FastifyRequest, query: Static<typeof Query>, now: Instant) {
+  const { increment, max_data_points: most } = query;
+  if ((increment === undefined) === (most === undefined)) {
+    const rule = increment === undefined ? "is required, or max_data_points" : "cannot be given with max_data_points";
+    throw invalid([{ field: "increment", ...(increment === undefined ? {} : { value: increment }), rule }]);
+  }
+  const wanted = pageRequest(request, query, positionIn);
+  return { wanted, series: wanted.after ?? firstSeries(query, now) };
+}
+
+function firstSeries(query: Static<typeof Query>, now: Instant): Series {
+  const { increment, max_data_points: most = 1 } = query;
+  const range = readInterval(query, "range");
+  const before = range.before ?? ((now + 1) as Instant);
+  const from = range.from ?? (Math.max(0, before - HALF_A_YEAR) as Instant);
+  const found = increment ?? incrementFor(from, before, most);
+  if (found === undefined) {
+    const rule = `is less than what there is of ${INCREMENTS.at(-1)}, the longest increment, in the range`;
+    throw invalid([{ field: "max_data_points", value: most, rule }]);
+  }
+  return { increment: found, from, before };
+}
+
+const positionText = ({ increment, from, before }: Series): string[] => [increment, `${from}`, `${before}`];
+
+function positionIn([name, from, before]: readonly string[]): Series | undefined {
+  const increment = INCREMENTS.find((one) => one === name);
+  const [begin, end] = [from, before].map((text) => (/^[0-9]{1,15}$/.test(text ?? "") ? Number(text) : undefined));
+  if (increment === undefined || begin === undefined || end === undefined) return undefined;
+  return { increment, from: begin as Instant, before: end as Instant };
+}
+
+function candleBody(candle: Candle): Static<typeof CandleBody> {
+  return {
+    timestamp: formatInstant(candle.at),
+    open: formatAmount(candle.open),
+    high: formatAmount(candle.high),
+    low: formatAmount(candle.low),
+    close: formatAmount(candle.close),
+    volume: formatAmount(candle.volume),
+  };
+}

@@ -1,0 +1,325 @@
+/** Orders on the wire: what is sent to place one, and what one looks like (docs/contract/orders.md). */
+import { type Static, Type } from "typebox";
+import type { CustomerId } from "../../../customers/customer-id.ts";
+import {
+  type Exchange,
+  type Misfit,
+  misfitsOf,
+  ORDER_STATUSES,
+  ORDER_TYPES,
+  type Order,
+  type OrderRequest,
+  type RequestedPrice,
+  TIMES_IN_FORCE,
+  timeInForceOf,
+} from "../../../exchange/exchange.ts";
+import type { ProfileId } from "../../../ledger/accounts.ts";
+import { amountOf, formatAmount, SCALE } from "../../../money/amount.ts";
+import { assert } from "../../../std/assert.ts";
+import { formatInstant, type Instant, parseInstant } from "../../../std/clock.ts";
+import { type FailingField, invalid, shownValue } from "../../problems/failing-fields.ts";
+import {
+  AccountId,
+  Amount,
+  Body,
+  Decimal,
+  IdentityId,
+  Metadata,
+  RefId,
+  Timestamp,
+  UuidText,
+} from "../../requests/schemas.ts";
+import { present, profileIdOf, requestedAmount } from "../../wire.ts";
+
+const TIMES = ["GTC", "FOK", "IOC", "GTT"] as const;
+const SIDES = ["BUY", "SELL"] as const;
+const REJECT_REASONS = [
+  "identity_pair",
+  "gtt_too_soon",
+  "post_only_would_cross",
+  "no_liquidity",
+  "below_one_lot",
+  "price_collar",
+  "market_halted",
+] as const;
+
+export const MarketText = Type.String({
+  description: "The code of a market, as GET /v2/markets lists it.",
+  minLength: 1,
+  maxLength: 100,
+  examples: ["BTCUSD"],
+});
+
+const Side = Type.Enum(SIDES, { description: "Whether the base asset is bought or sold." });
+
+export const OrderStatus = Type.Enum(ORDER_STATUSES, {
+  description:
+    "PENDING_SUBMISSION is stored, with its funds held. SUBMITTED has reached the market, OPEN rests on its book, partly filled or not. FILLED, CANCELLED and REJECTED are closed and never change again. CANCELLED is also a GTT order whose expiration_date has come, and an IOC or FOK order that was not filled to its end. EXPIRED is kept for smart order routing: no order has it.",
+});
+
+const EXAMPLE_REQUEST = {
+  side: "BUY",
+  market: "BTCUSD",
+  type: "LIMIT",
+  base_amount: "0.01",
+  price: "25000",
+  time_in_force: "GTC",
+  ref_id: "order-2026-11-21-0019",
+};
+
+const NEW_ORDER_FIELDS = {
+  side: Side,
+  market: MarketText,
+  type: Type.Enum(ORDER_TYPES, {
+    description:
+      "LIMIT trades up to its price. MARKET trades at any price, at once. POST_ONLY_LIMIT rests and never takes. A stop waits for the last execution price, a sell until that is at its stop_price or below, a buy until it is there or above: then STOP_MARKET is a market order and STOP_LIMIT a limit order.",
+  }),
+  ref_id: Type.Optional({
+    ...RefId,
+    description:
+      "The caller's own name for this order. Used again, the answer is 409 with the first order; free again once that has been closed for more than 24 hours.",
+  }),
+  base_amount: Type.Optional({
+    ...Amount,
+    description: "How much of the base asset to trade. For everything but MARKET and STOP_MARKET buys.",
+  }),
+  quote_amount: Type.Optional({
+    ...Amount,
+    description:
+      "For MARKET and STOP_MARKET buys: how much of the quote asset to spend. The commission comes on top of it.",
+  }),
+  price: Type.Optional({
+    ...Amount,
+    description: "For limit orders: a multiple of the market's tick.",
+    examples: ["25000"],
+  }),
+  stop_price: Type.Optional({ ...Amount, description: "For stop orders: a multiple of the market's tick." }),
+  time_in_force: Type.Optional(
+    Type.Enum(TIMES, {
+      description:
+        "MARKET takes IOC only, stops GTC and GTT, LIMIT and POST_ONLY_LIMIT all of them. When it is left out: IOC for MARKET, else GTC. What GTT leaves unfilled at its expiration_date, and IOC or FOK at once, is CANCELLED.",
+    }),
+  ),
+  expiration_date: Type.Optional(
+    Type.String({
+      description:
+        "For GTT: RFC 3339, or milliseconds since 1970 as a string. Answered as RFC 3339. When it comes, an order that is still open becomes CANCELLED. Not more than 10 seconds ahead it gives a REJECTED order.",
+      minLength: 1,
+      maxLength: 100,
+      examples: ["2026-11-21T09:30:00.000Z"],
+    }),
+  ),
+  identity_id: Type.Optional({
+    ...IdentityId,
+    description: "The end user who trades. With identity_account_id or not at all: alone it gives a REJECTED order.",
+  }),
+  identity_account_id: Type.Optional({
+    ...AccountId,
+    description: "The account that is traded for. With identity_id or not at all: alone it gives a REJECTED order.",
+  }),
+  recipient_profile_id: Type.Optional({
+    ...UuidText,
+    description:
+      "The profile of the caller's that receives what is bought, or what the sold is paid with. Unless said, that of the path.",
+  }),
+  metadata: Type.Optional(Metadata),
+  await_fill_millis: Type.Optional(
+    Type.Integer({
+      description: "How long to wait for the order to close before it is answered as it is.",
+      default: 0,
+      minimum: 0,
+      maximum: 10_000,
+    }),
+  ),
+  self_match_prevention_id: Type.Optional(Type.Unknown({ description: "Not supported.", deprecated: true })),
+};
+
+export const NewOrderBody = Body(NEW_ORDER_FIELDS, { title: "NewOrder", examples: [EXAMPLE_REQUEST] });
+export type NewOrderBody = Static<typeof NewOrderBody>;
+
+export const OrderBody = Type.Object(
+  {
+    id: UuidText,
+    profile_id: { ...UuidText, description: "Who placed it, and whose funds it holds." },
+    ref_id: Type.Optional(Type.String({ description: "The caller's own name for it." })),
+    status: OrderStatus,
+    side: Side,
+    market: Type.String({ description: "The code of its market.", examples: ["BTCUSD"] }),
+    type: Type.Enum(ORDER_TYPES),
+    base_amount: Type.Optional({ ...Decimal, description: "How much of the base asset to trade." }),
+    price: Type.Optional({
+      ...Decimal,
+      description: "The limit: what a unit of the base asset may cost or has to pay.",
+    }),
+    quote_amount: Type.String({ description: "What a market buy may spend; empty for every other order." }),
+    stop_price: Type.Optional({ ...Decimal, description: "The last price at which a stop order is triggered." }),
+    time_in_force: Type.Enum(TIMES, {
+      description:
+        "GTC is active until it is filled or cancelled, GTT until its expiration_date at the latest. IOC trades what it can at once, FOK all or nothing. What is left of GTT, IOC and FOK then is cancelled: the status is CANCELLED.",
+    }),
+    expiration_date: Type.Optional({
+      ...Timestamp,
+      description: "When a GTT order becomes CANCELLED, if it is still open.",
+    }),
+    identity_id: Type.Optional(Type.String({ description: "The end user who trades." })),
+    identity_account_id: Type.Optional(Type.String({ description: "The account that is traded for." })),
+    recipient_profile_id: Type.Optional({
+      ...UuidText,
+      description: "Who receives what is bought, or what the sold is paid with.",
+    }),
+    metadata: Type.Optional(Metadata),
+    amount_filled: { ...Decimal, description: "How much of the base asset was traded." },
+    volume_weighted_average_price: { ...Decimal, description: 'Half up at 8 decimals; "0" before the first fill.' },
+    is_triggered: Type.Boolean({ description: "Whether a stop order has been triggered." }),
+    reject_reason: Type.Optional(Type.Enum(REJECT_REASONS, { description: "Why the order is REJECTED." })),
+    created_at: Timestamp,
+    modified_at: Timestamp,
+  },
+  {
+    title: "Order",
+    description: "An order as it is now. What it does not use is left out, but for quote_amount, which is then empty.",
+    examples: [
+      {
+        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+        profile_id: "0190d5a4-1111-7000-8000-000000000004",
+        status: "OPEN",
+        ...EXAMPLE_REQUEST,
+        quote_amount: "",
+        amount_filled: "0.004",
+        volume_weighted_average_price: "25000",
+        is_triggered: false,
+        created_at: "2026-11-21T09:30:00.000Z",
+        modified_at: "2026-11-21T09:30:05.250Z",
+      },
+    ],
+  },
+);
+
+export function orderBody(order: Order, exchange: Pick<Exchange, "averagePrice">): Static<typeof OrderBody> {
+  return present({
+    id: order.id,
+    profile_id: order.profileId,
+    ref_id: order.refId,
+    status: order.status,
+    side: order.side,
+    market: order.market,
+    type: order.type,
+    base_amount: maybe(order.baseAmount, formatAmount),
+    price: maybe(order.price, formatAmount),
+    quote_amount: maybe(order.quoteAmount, formatAmount) ?? "",
+    stop_price: maybe(order.stopPrice, formatAmount),
+    time_in_force: order.timeInForce,
+    expiration_date: maybe(order.expirationDate, formatInstant),
+    identity_id: order.identityId,
+    identity_account_id: order.identityAccountId,
+    recipient_profile_id: order.recipientProfileId,
+    metadata: order.metadata,
+    amount_filled: formatAmount(order.filled),
+    volume_weighted_average_price: formatAmount(exchange.averagePrice(order)),
+    is_triggered: order.isTriggered,
+    reject_reason: order.rejectReason,
+    created_at: formatInstant(order.createdAt),
+    modified_at: formatInstant(order.modifiedAt),
+  });
+}
+
+function maybe<From, To>(value: From | undefined, format: (value: From) => To): To | undefined {
+  return value === undefined ? undefined : format(value);
+}
+
+/** The request to place this order. Throws the problem of a body whose fields do not fit together. */
+export function orderRequest(body: NewOrderBody, customerId: CustomerId, profileId: ProfileId): OrderRequest {
+  const expirationDate = maybe(body.expiration_date, expirationOf);
+  const draft = {
+    side: body.side,
+    type: body.type,
+    timeInForce: body.time_in_force,
+    baseAmount: maybe(body.base_amount, requestedAmount),
+    quoteAmount: maybe(body.quote_amount, requestedAmount),
+    price: maybe(body.price, requestedPrice),
+    stopPrice: maybe(body.stop_price, requestedPrice),
+    expirationDate,
+  };
+  const failing = misfitsOf(draft).map((misfit) => failingMisfit(misfit, body));
+  const isTold = failing.some(({ field }) => field === "expiration_date");
+  if (expirationDate === "unreadable" && !isTold)
+    failing.push({ ...sent("expiration_date", body), rule: UNREADABLE_EXPIRATION });
+  if (body.self_match_prevention_id !== undefined) {
+    failing.push({ ...sent("self_match_prevention_id", body), rule: "is not supported" });
+  }
+  if (failing.length > 0) throw invalid(failing);
+  assert(expirationDate !== "unreadable", "an unreadable time was refused");
+  const { side, type, baseAmount, quoteAmount, price, stopPrice } = draft;
+  // Field by field: to spread one object into another costs as much as the rest of it.
+  return {
+    customerId,
+    profileId,
+    market: body.market,
+    side,
+    type,
+    timeInForce: timeInForceOf(draft),
+    baseAmount,
+    quoteAmount,
+    price,
+    stopPrice,
+    expirationDate,
+    refId: body.ref_id,
+    identityId: body.identity_id,
+    identityAccountId: body.identity_account_id,
+    recipientProfileId: maybe(body.recipient_profile_id, profileIdOf),
+    metadata: body.metadata,
+  };
+}
+
+const WIRE_FIELDS = {
+  timeInForce: "time_in_force",
+  baseAmount: "base_amount",
+  quoteAmount: "quote_amount",
+  price: "price",
+  stopPrice: "stop_price",
+  expirationDate: "expiration_date",
+} as const satisfies Record<Misfit["field"], keyof NewOrderBody>;
+
+function failingMisfit({ field, why }: Misfit, body: NewOrderBody): FailingField {
+  const kind = `${body.type} ${body.side}`;
+  const name = WIRE_FIELDS[field];
+  switch (why) {
+    case "missing":
+      return {
+        field: name,
+        rule: field === "expirationDate" ? "is required for GTT" : `is required for a ${kind} order`,
+      };
+    case "out_of_place":
+      return {
+        ...sent(name, body),
+        rule: field === "expirationDate" ? "belongs to GTT only" : `does not belong to a ${kind} order`,
+      };
+    case "invalid_for_the_type":
+      return {
+        ...sent(name, body),
+        rule: `is not valid for a ${body.type} order, which takes ${TIMES_IN_FORCE[body.type].join(", ")}`,
+      };
+  }
+}
+
+function sent(field: keyof NewOrderBody, body: NewOrderBody): Pick<FailingField, "field" | "value"> {
+  return { field, value: shownValue(body[field]) };
+}
+
+const UNREADABLE_EXPIRATION =
+  'is neither an RFC 3339 date-time, like "2026-11-21T09:30:00.000Z", nor milliseconds, within the years 1970 to 9999';
+const LAST_MILLISECOND = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** What is finer than a millisecond rounds up: an order never expires before the time that it was given. */
+function expirationOf(text: string): Instant | "unreadable" {
+  const instant = /^[0-9]{1,15}$/.test(text) ? (Number(text) as Instant) : parseInstant(text, "up");
+  return instant === undefined || instant < 0 || instant > LAST_MILLISECOND ? "unreadable" : instant;
+}
+
+/** Cut off behind the decimals that the ledger holds: a price that has more is between two of the market's anyway. */
+function requestedPrice(text: string): RequestedPrice {
+  const amount = requestedAmount(text);
+  if (amount !== "too_precise") return { amount, isExact: true };
+  const end = text.indexOf(".") + 1 + SCALE;
+  return { amount: amountOf(text.slice(0, end)), isExact: false };
+}

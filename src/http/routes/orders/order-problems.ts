@@ -1,0 +1,75 @@
+/** What the caller hears about an order that is not placed. Exhaustive by type over the refusals of placing one. */
+import type { MarketCode } from "../../../catalogue/market.ts";
+import type { OrderRefusal } from "../../../exchange/exchange.ts";
+import { formatAmount } from "../../../money/amount.ts";
+import { invalid, shownValue } from "../../problems/failing-fields.ts";
+import { Problem } from "../../problems/problems.ts";
+import { problemOf } from "../../problems/rejection-problems.ts";
+import type { NewOrderBody } from "./order-body.ts";
+
+const WIRE_FIELDS = {
+  price: "price",
+  stopPrice: "stop_price",
+  baseAmount: "base_amount",
+  quoteAmount: "quote_amount",
+} as const satisfies Record<string, keyof NewOrderBody>;
+
+export function orderProblem(refusal: OrderRefusal, body: NewOrderBody, markets: readonly MarketCode[]): Problem {
+  switch (refusal.code) {
+    case "profile_not_found":
+    case "insufficient_funds":
+      return problemOf(refusal);
+    case "unknown_market":
+      return unknownMarket(refusal.market, markets);
+    case "off_tick": {
+      const { market, tick, below, above } = refusal;
+      const nearest =
+        below === undefined ? `is ${formatAmount(above)}` : `are ${formatAmount(below)} and ${formatAmount(above)}`;
+      return refusedField(
+        refusal.field,
+        body,
+        `is not a multiple of ${market}'s tick ${formatAmount(tick)}: the nearest ${nearest}`,
+      );
+    }
+    case "price_too_large":
+      return refusedField(
+        refusal.field,
+        body,
+        `is above ${formatAmount(refusal.maximum)}, the highest price on ${refusal.market}`,
+      );
+    case "amount_too_small":
+    case "amount_too_large": {
+      const { market, asset, bound } = refusal;
+      const side = refusal.code === "amount_too_small" ? "below the minimum" : "above the maximum";
+      return refusedField(refusal.field, body, `is ${side} of ${market}: ${formatAmount(bound)} ${asset}`);
+    }
+    case "exceed_precision": {
+      const { asset, precision } = refusal;
+      // An order has exactly one of the two.
+      const field = body.quote_amount === undefined ? "base_amount" : "quote_amount";
+      const detail = `${field} ${JSON.stringify(body[field])} has more decimals than ${body.market} takes of ${asset}: ${precision}`;
+      return new Problem("exceed-precision", detail, { meta: { asset, precision } });
+    }
+    case "market_unavailable":
+      return new Problem("unavailable-market", `market ${refusal.market} is halted: it takes no new orders`, {
+        meta: { market: refusal.market },
+      });
+    case "notional_value_too_large": {
+      const { market, asset, orderType } = refusal;
+      const [value, maximum] = [formatAmount(refusal.notionalValue), formatAmount(refusal.maximum)];
+      const meta = { market, order_type: orderType, order_notional_value: value, max_notional_value: maximum };
+      const detail = `the order is worth ${value} ${asset}, but an order on ${market} may be worth ${maximum} at most`;
+      return new Problem("notional-value-too-large", detail, { meta });
+    }
+  }
+}
+
+/** `field` is where the market was named. */
+export function unknownMarket(market: string, markets: readonly MarketCode[], field = "market"): Problem {
+  return invalid([{ field, value: shownValue(market), rule: `is not one of ${markets.join(", ")}` }]);
+}
+
+function refusedField(field: keyof typeof WIRE_FIELDS, body: NewOrderBody, rule: string): Problem {
+  const name = WIRE_FIELDS[field];
+  return invalid([{ field: name, value: shownValue(body[name]), rule }]);
+}

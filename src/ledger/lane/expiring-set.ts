@@ -1,0 +1,30 @@
+import type { Clock, Instant } from "../../std/clock.ts";
+
+/** Names that are remembered for a while. Bounded by how often something can be noted in that time. */
+export class Noted {
+  readonly #clock: Clock;
+  readonly #forMs: number;
+  readonly #until = new Map<string, Instant>();
+
+  constructor(clock: Clock, forMs: number) {
+    this.#clock = clock;
+    this.#forMs = forMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#until.size === 0;
+  }
+
+  note(name: string): void {
+    this.#until.set(name, (this.#clock.now() + this.#forMs) as Instant);
+  }
+
+  has(name: string): boolean {
+    return this.#until.has(name);
+  }
+
+  forgetOld(): void {
+    const now = this.#clock.now();
+    for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name);
+  }
+}

@@ -1,0 +1,124 @@
+/** The lane's own connection: pipelined, and with settings under which its statements cannot go astray. */
+import type pg from "pg";
+import { breakOff, type Database, type Queryable, serverError } from "../../postgres/database.ts";
+import type { SessionSettings } from "../../postgres/session.ts";
+import { must } from "../../std/assert.ts";
+import type { LedgerClock } from "../ledger-clock.ts";
+import type { Flight } from "./in-flight-batch.ts";
+import { type Statement, Statements } from "./statement.ts";
+
+/**
+ * A batch's statement joins a few hundred keys to tables by their primary keys, and is planned once for good. Left
+ * alone, the planner makes that one plan while the tables are small and reads them whole for ever after; so every other
+ * way than the index is closed to it. Locks and statements that take too long give up: the batch then fails as a whole
+ * and is decided again.
+ */
+const SETTINGS: SessionSettings = {
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_bitmapscan: "off",
+  jit: "off",
+  lock_timeout: "3s",
+  statement_timeout: "8s",
+  idle_in_transaction_session_timeout: "5s",
+};
+
+/** For a transaction of the pool that writes a batch: as impatient as the lane's own connection. */
+export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true)`;
+
+export class LaneConnection {
+  readonly #database: Database;
+  readonly #clock: LedgerClock;
+  readonly #onLost: (warning?: string) => void;
+  readonly #statements = new Statements();
+  #client: pg.Client | undefined;
+
+  /**
+   * `onLost` is told when an open connection broke, not when it was dropped or closed. It is broken off at any warning:
+   * after that no batch that is under way on it counts as answered.
+   */
+  constructor(database: Database, clock: LedgerClock, onLost: (warning?: string) => void) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#onLost = onLost;
+  }
+
+  get isOpen(): boolean {
+    return this.#client !== undefined;
+  }
+
+  async open(): Promise<void> {
+    const client = await this.#database.connect({ pipeline: true, application_name: "parbook lane" }, SETTINGS);
+    client.on("error", () => this.#lost(client));
+    client.on("end", () => this.#lost(client));
+    // PostgreSQL warns, before it answers, of a commit that was not waited for until the standby had it.
+    client.on("notice", ({ message }) => this.#lost(client, message));
+    this.#client = client;
+    try {
+      await this.#clock.measure(() => timeOf(client), true);
+    } catch (error) {
+      this.drop();
+      throw error;
+    }
+  }
+
+  /** Sends a batch behind those that were sent. Answers when it has committed. */
+  async send(flight: Flight): Promise<void> {
+    await must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
+  }
+
+  /** What saves a batch, here or in a transaction. Its bounds in time are ours, and judged by the database's clock. */
+  statementOf({ content, link, decidedAt, deadline }: Flight): Statement {
+    const times = { notBefore: this.#clock.notBefore(decidedAt), deadline: this.#clock.databaseTime(deadline) };
+    return this.#statements.batch(content, link, times);
+  }
+
+  /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
+  drop(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    if (client !== undefined) breakOff(client);
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  #lost(client: pg.Client, warning?: string): void {
+    if (this.#client !== client) return;
+    this.drop();
+    this.#onLost(warning);
+  }
+}
+
+/** A network that swallows everything sends no error, and nobody else would end this wait. */
+const TIME_ANSWERED_MS = 5_000;
+
+async function timeOf(client: pg.Client): Promise<number> {
+  const question = { text: DATABASE_TIME, query_timeout: TIME_ANSWERED_MS };
+  const { rows } = await client.query<{ now: string }>(question);
+  return Number(rows[0]?.now);
+}
+
+/** The database's time of day, in milliseconds. */
+export async function readDatabaseTime(database: Queryable): Promise<number> {
+  const [row] = await database.rows<{ now: string }>(DATABASE_TIME);
+  return Number(row?.now);
+}
+
+const DATABASE_TIME = "select extract(epoch from clock_timestamp()) * 1000 as now";
+
+const OVERTAKEN = ["states_moved", "claim_pkey", "refs_taken", "chain_broken", "clock_ahead", "too_late", "batch_pkey"];
+
+/** Whether a batch failed because others were there too, so that it may well succeed later. */
+export function isContention(error: Error): boolean {
+  const sent = serverError(error);
+  if (sent === undefined) return false;
+  if (sent.constraint !== undefined && OVERTAKEN.includes(sent.constraint)) return true;
+  // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
+  return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);
+}

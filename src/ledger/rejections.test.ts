@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { accountRow, profileOf, stateOf } from "../../test/support/states.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { amountOf } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
+import { checkFunds, checkPrecision, checkRoom } from "./rejections.ts";
+
+const USD = "USD" as AssetCode;
+const profile = profileOf("acme" as CustomerId);
+const ALMOST_FULL = "99999999999999999999999999990";
+
+test("funds are what is available: to the last unit, and no part that is held", () => {
+  const state = stateOf(accountRow(profile, "USD", { available: "10", trading: "5", pending: "5" }));
+  const needed = amountOf("10.000000000000000001");
+  expect(checkFunds(state, profile.id, USD, amountOf("10"))).toBeUndefined();
+  expect(checkFunds(state, profile.id, USD, needed)).toEqual({
+    code: "insufficient_funds",
+    profileId: profile.id,
+    asset: "USD",
+    available: amountOf("10"),
+    needed,
+  });
+});
+
+test("without an account nothing is available, and there is room below the limit", () => {
+  const [state, one] = [stateOf(), amountOf("1")];
+  expect(checkFunds(state, profile.id, USD, one)).toMatchObject({ available: 0n, needed: one });
+  expect(checkRoom(state, profile.id, USD, amountOf("99999999999999999999999999999"))).toBeUndefined();
+  expect(checkRoom(state, profile.id, USD, amountOf("100000000000000000000000000000"))).toEqual({
+    code: "balance_too_large",
+    profileId: profile.id,
+    asset: "USD",
+  });
+});
+
+test.each(["available", "trading", "pending"] as const)(
+  "what is in %s takes room from a credit, so that its release never overflows",
+  (part) => {
+    const state = stateOf(accountRow(profile, "USD", { [part]: ALMOST_FULL }));
+    expect(checkRoom(state, profile.id, USD, amountOf("9.999999999999999999"))).toBeUndefined();
+    expect(checkRoom(state, profile.id, USD, amountOf("10"))).toMatchObject({ code: "balance_too_large" });
+  },
+);
+
+test("an amount with more decimals than the asset has is refused, naming the asset and its precision", () => {
+  const usd: Asset = { code: USD, kind: "fiat", precision: 2 };
+  expect(checkPrecision(amountOf("1.01"), usd)).toBe(amountOf("1.01"));
+  const refusal = { code: "exceed_precision", asset: "USD", precision: 2 };
+  expect(checkPrecision(amountOf("1.001"), usd)).toEqual(refusal);
+  expect(checkPrecision("too_precise", { ...usd, precision: 18 })).toEqual({ ...refusal, precision: 18 });
+});

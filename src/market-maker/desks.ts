@@ -1,0 +1,222 @@
+/**
+ * All markets of the maker together: reads what has become of its orders, and has the changes made that each desk wants.
+ * A pass that fails may leave orders of which nobody knows whether they were placed: so what is open is searched for by
+ * market after a failure, and once a minute, and what nobody wants is withdrawn.
+ */
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import { tierFor } from "../catalogue/fee-tiers.ts";
+import type { Market } from "../catalogue/market.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Customers } from "../customers/customers.ts";
+import type { Profiles } from "../customers/profiles/profiles.ts";
+import type { Exchange, Order, OrderId, OrderRefusal } from "../exchange/exchange.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import { readBalances } from "../ledger/balances.ts";
+import type { Caller } from "../ledger/caller.ts";
+import type { Outcome } from "../ledger/decision.ts";
+import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
+import type { AssetCode } from "../money/asset.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
+import { Desk } from "./desk.ts";
+import { DEPOSITS, MADE_MARKETS } from "./made-markets.ts";
+import type { Changes, Quote } from "./quotes.ts";
+
+/** What an operator may want to know. */
+export type MakerEvent =
+  | { readonly kind: "order_refused"; readonly market: string; readonly reason: string }
+  | { readonly kind: "deposit_refused"; readonly asset: string; readonly reason: string }
+  | { readonly kind: "pass_failed"; readonly error: Error };
+
+export interface DesksParts {
+  readonly database: Queryable;
+  readonly catalogue: Catalogue;
+  readonly customers: Customers;
+  readonly profiles: Profiles;
+  readonly transfers: Pick<Transfers, "cross">;
+  readonly exchange: Pick<Exchange, "place" | "cancel" | "listOrders">;
+  /** Of the walks of all prices. */
+  readonly seed: string;
+  readonly log: (event: MakerEvent) => void;
+}
+
+export const MAKER = "0a5e11e2-0000-8000-8000-000000000001" as CustomerId;
+const NAME = "Sandbox market maker";
+const CALLER: Caller = { house: "maker" };
+const SEARCH_MS = 60_000;
+/** Orders of one state on one market that are taken over at a time. */
+const FOUND_AT_MOST = 1_000;
+
+/** The changes that a desk wants, on its market as the catalogue has it. */
+interface Plan extends Changes {
+  readonly desk: Desk;
+  readonly market: Market;
+}
+
+/** The maker's desks. The customer whose they are is made when it is not there yet. */
+export async function openDesks(parts: DesksParts): Promise<Desks> {
+  await parts.customers.ensure(MAKER, NAME, CALLER);
+  return new Desks(parts, (await parts.profiles.getDefault(MAKER)).id);
+}
+
+export class Desks {
+  readonly #parts: DesksParts;
+  readonly #profileId: ProfileId;
+  readonly #desks = new Map<string, Desk>();
+  /** By the clock that never steps, as all pauses here. */
+  #searchAt = 0;
+
+  constructor(parts: DesksParts, profileId: ProfileId) {
+    this.#parts = parts;
+    this.#profileId = profileId;
+  }
+
+  /** Does what is to be done now. Settled: there was nothing, and nothing is under way. */
+  async pass(): Promise<"at_work" | "settled"> {
+    try {
+      await this.#observe();
+      await this.#search();
+      const plans = this.#plans();
+      await this.#topUp(plans);
+      await allOf(plans.map((plan) => this.#carryOut(plan)));
+      const isSettled = plans.every(
+        ({ desk, place, withdraw }) => place.length + withdraw.length === 0 && desk.isAtRest,
+      );
+      return isSettled ? "settled" : "at_work";
+    } catch (error) {
+      this.#searchAt = 0;
+      throw error;
+    }
+  }
+
+  /** Asks for every order to be cancelled. */
+  async withdraw(): Promise<void> {
+    await this.#search();
+    await allOf(this.#orders().map((order) => this.#cancel(order.id)));
+  }
+
+  #orders(): Order[] {
+    return [...this.#desks.values()].flatMap((desk) => desk.orders);
+  }
+
+  async #observe(): Promise<void> {
+    const known = this.#orders().map(({ id }) => id);
+    if (known.length === 0) return;
+    const filter = { customerId: MAKER, profileId: this.#profileId, ids: known, limit: known.length };
+    const orders = await this.#parts.exchange.listOrders(filter);
+    const now = performance.now();
+    for (const [market, desk] of this.#desks) {
+      desk.observe(
+        orders.filter((order) => order.market === market),
+        now,
+      );
+    }
+  }
+
+  /** Takes over what is open, whoever has placed it: this process, an earlier one, or one that has lost the lease. */
+  async #search(): Promise<void> {
+    const { catalogue, seed } = this.#parts;
+    const now = performance.now();
+    if (now < this.#searchAt) return;
+    for (const terms of MADE_MARKETS) {
+      if (catalogue.findMarket(terms.market) === undefined) continue;
+      let desk = this.#desks.get(terms.market);
+      if (desk === undefined) {
+        const [newest] = await this.#list({ market: terms.market, limit: 1 });
+        desk = new Desk(terms, seed, newest);
+        this.#desks.set(terms.market, desk);
+      }
+      // In the order in which an order goes through them: it cannot slip through between two reads.
+      for (const status of ["PENDING_SUBMISSION", "SUBMITTED", "OPEN"] as const) {
+        for (const order of await this.#list({ market: terms.market, status, limit: FOUND_AT_MOST })) desk.add(order);
+      }
+    }
+    this.#searchAt = now + SEARCH_MS;
+  }
+
+  #list(filter: { market: string; status?: Order["status"]; limit: number }): Promise<Order[]> {
+    return this.#parts.exchange.listOrders({ customerId: MAKER, ...filter });
+  }
+
+  #plans(): Plan[] {
+    const { catalogue } = this.#parts;
+    const now = performance.now();
+    return [...this.#desks].flatMap(([code, desk]) => {
+      const market = catalogue.findMarket(code);
+      return market === undefined ? [] : [{ desk, market, ...desk.changes(market, now) }];
+    });
+  }
+
+  /** Pays in what is scarce: what is to be placed may need no more than half of what is there. */
+  async #topUp(plans: readonly Plan[]): Promise<void> {
+    const needs = needsOf(plans);
+    if (needs.size === 0) return;
+    const balances = await readBalances(this.#parts.database, this.#profileId, [...needs.keys()]);
+    for (const { asset, available } of balances) {
+      if (available < 2n * (needs.get(asset) ?? ZERO)) await this.#deposit(asset);
+    }
+  }
+
+  async #deposit(asset: AssetCode): Promise<void> {
+    const { transfers, catalogue, log } = this.#parts;
+    const amount = DEPOSITS.get(asset);
+    if (amount === undefined) return;
+    const profileId = this.#profileId;
+    const cameBy = sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount });
+    const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...cameBy };
+    const outcome = await transfers.cross(deposit, CALLER);
+    if (outcome.kind === "refused") log({ kind: "deposit_refused", asset, reason: outcome.refusal.code });
+  }
+
+  async #carryOut({ desk, market, withdraw, place }: Plan): Promise<void> {
+    const placing = allOf(place.map((quote) => this.#place(desk, market, quote)));
+    const withdrawing = allOf(withdraw.map((id) => this.#cancel(id).then(() => desk.leaves(id))));
+    await allOf<unknown>([placing, withdrawing]);
+    const placed = await placing;
+    for (const outcome of placed) if (outcome.kind === "done") desk.add(outcome.value);
+    const refused = placed.find((outcome) => outcome.kind === "refused");
+    if (refused === undefined) return;
+    desk.refused(performance.now());
+    this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.refusal.code });
+  }
+
+  #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRefusal>> {
+    const order = {
+      customerId: MAKER,
+      profileId: this.#profileId,
+      market: market.code,
+      side,
+      type: "LIMIT",
+      timeInForce: "GTC",
+      baseAmount: amount,
+      price: { amount: price, isExact: true },
+      metadata: desk.metadata,
+    } as const;
+    return this.#parts.exchange.place(order, CALLER);
+  }
+
+  /** One that has closed meanwhile is refused, and the next pass finds it closed. */
+  async #cancel(id: OrderId): Promise<void> {
+    await this.#parts.exchange.cancel(MAKER, this.#profileId, id, CALLER);
+  }
+}
+
+/** What the orders will hold at most, by asset: for much volume commissions are lower than for none. */
+function needsOf(plans: readonly Plan[]): Map<AssetCode, Amount> {
+  const needs = new Map<AssetCode, Amount>();
+  const add = (asset: AssetCode, amount: Amount) => needs.set(asset, plus(needs.get(asset) ?? ZERO, amount));
+  for (const { market, place } of plans) {
+    for (const { side, price, amount } of place) {
+      const gross = multiplyExact(amount, price);
+      if (side === "SELL") add(market.base, amount);
+      else add(market.quote, plus(gross, multiplyExact(gross, tierFor(market.feeTiers, ZERO).takerRate)));
+    }
+  }
+  return needs;
+}
+
+/** Waits for all of it, also when some fails: nothing is under way any more when this answers or throws. */
+async function allOf<Value>(work: readonly Promise<Value>[]): Promise<Value[]> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}

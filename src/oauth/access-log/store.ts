@@ -1,0 +1,73 @@
+import type { Queryable } from "../../postgres/database.ts";
+import { formatInstant, type Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import type { CountedRefusal, Refusal } from "./access-denial.ts";
+
+/**
+ * Who was refused as a client has proved nothing, and who mixes up two fields presents his secret as his name: so a
+ * name is kept only when there is such a client. Rows that are there are left: they were written by an attempt before.
+ */
+export async function insertRefusals(
+  database: Queryable,
+  rows: readonly (CountedRefusal & { readonly id: Uuid })[],
+): Promise<void> {
+  await database.rows(
+    `insert into refusal (id, kind, client_id, token_id, address, operation, first_at, last_at, count)
+     select k.id, k.kind, c.client_id, k.token_id, k.address, k.operation, k.first_at, k.last_at, k.count
+       from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::timestamptz[],
+                   $8::timestamptz[], $9::bigint[])
+              as k(id, kind, client_id, token_id, address, operation, first_at, last_at, count)
+       left join client c on c.client_id = k.client_id
+         on conflict do nothing`,
+    [
+      rows.map(({ id }) => id),
+      rows.map(({ kind }) => kind),
+      rows.map(({ clientId }) => clientId ?? null),
+      rows.map(({ tokenId }) => tokenId ?? null),
+      rows.map(({ address }) => address ?? null),
+      rows.map(({ operation }) => operation ?? null),
+      rows.map(({ firstAt }) => formatInstant(firstAt)),
+      rows.map(({ lastAt }) => formatInstant(lastAt)),
+      rows.map(({ count }) => count),
+    ],
+  );
+}
+
+/** At most so many at a time: whoever comes next removes more. */
+export async function removeRefusals(database: Queryable, below: Uuid, limit: number): Promise<void> {
+  await database.rows("delete from refusal where id in (select id from refusal where id < $1 order by id limit $2)", [
+    below,
+    limit,
+  ]);
+}
+
+/** Those that were written from this id on, the latest first; of one client when it is said. */
+export async function listRefusals(
+  database: Queryable,
+  { from, clientId, limit }: { readonly from: Uuid; readonly clientId: string | undefined; readonly limit: number },
+): Promise<CountedRefusal[]> {
+  const rows = await database.rows<{
+    kind: Refusal["kind"];
+    client_id: string | null;
+    token_id: Uuid | null;
+    address: string | null;
+    operation: string | null;
+    first_at: Instant;
+    last_at: Instant;
+    count: string;
+  }>(
+    `select kind, client_id, token_id, address, operation, first_at, last_at, count from refusal
+      where id >= $1 and ($2::text is null or client_id = $2) order by id desc limit $3`,
+    [from, clientId ?? null, limit],
+  );
+  return rows.map((row) => ({
+    kind: row.kind,
+    clientId: row.client_id ?? undefined,
+    tokenId: row.token_id ?? undefined,
+    address: row.address ?? undefined,
+    operation: row.operation ?? undefined,
+    firstAt: row.first_at,
+    lastAt: row.last_at,
+    count: Number(row.count),
+  }));
+}

@@ -1,0 +1,94 @@
+/** How a client says who it is: RFC 6749, section 2.3.1, in the body or by HTTP Basic. */
+import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
+import type { Form } from "./form.ts";
+import { TokenRefusal } from "./token-error.ts";
+
+export interface ClientCredentials {
+  /** What the client may have meant, the likelier first: one, but for Basic with escapes in it. */
+  readonly readings: readonly Reading[];
+  readonly sentBy: "body" | "basic";
+}
+
+export interface Reading {
+  readonly clientId: string;
+  readonly secret: string;
+}
+
+/** RFC 6749, section 2.3: one way of authentication in each request. */
+export function readCredentials(authorization: string | undefined, form: Form): ClientCredentials | TokenRefusal {
+  if (authorization === undefined) return readBody(form);
+  if (form.has("client_secret")) {
+    return new TokenRefusal("invalid_request", "the client authenticates in the header and in the body");
+  }
+  const credentials = readBasic(authorization);
+  if (credentials instanceof TokenRefusal || !form.has("client_id")) return credentials;
+  // RFC 6749, section 3.2.1: a client may name itself in the body as well, but then as the same one.
+  const readings = credentials.readings.filter(({ clientId }) => clientId === form.get("client_id"));
+  if (readings.length > 0) return { ...credentials, readings };
+  return new TokenRefusal("invalid_request", "the client_id in the body is not that of the header");
+}
+
+function readBody(form: Form): ClientCredentials | TokenRefusal {
+  const clientId = form.get("client_id");
+  const secret = form.get("client_secret");
+  if (clientId === undefined) return new TokenRefusal("invalid_client", "client_id is missing");
+  if (secret === undefined) return new TokenRefusal("invalid_client", "client_secret is missing");
+  return { readings: [{ clientId, secret }], sentBy: "body" };
+}
+
+/** RFC 7617, section 2: the name of the scheme in any case, then base64 of what stands before and after the colon. */
+function readBasic(authorization: string): ClientCredentials | TokenRefusal {
+  const [, scheme = "", encoded = ""] = /^([^ ]*) *(.*)$/.exec(authorization) ?? [];
+  if (scheme.toLowerCase() !== "basic") {
+    return new TokenRefusal("invalid_client", "the client authenticates by neither Basic nor the body");
+  }
+  const pair = decodeBase64(encoded.trimEnd()) ?? "";
+  const colon = pair.indexOf(":");
+  const [id, password] = [pair.slice(0, Math.max(colon, 0)), pair.slice(colon + 1)];
+  const readings = distinct([reading(decodeFormUrl(id), decodeFormUrl(password)), reading(id, password)]);
+  const [likely] = readings;
+  if (likely === undefined) {
+    return new TokenRefusal("invalid_client", "the Authorization header cannot be read", { challenge: true });
+  }
+  return refuseTooLong(likely) ?? { readings, sentBy: "basic" };
+}
+
+/**
+ * RFC 6749, section 2.3.1 and appendix B: the id and the secret are form-url-encoded before they are put into the
+ * header. Half of the clients that there are do so; the others (RFC 7617 knows nothing of it) put them in as they are.
+ * The two differ in secrets that somebody chose with a percent or a plus sign, and both are what the client may mean.
+ */
+function distinct(readings: readonly (Reading | undefined)[]): Reading[] {
+  const [decoded, asSent] = readings;
+  const same = decoded?.clientId === asSent?.clientId && decoded?.secret === asSent?.secret;
+  return (same ? [decoded] : [decoded, asSent]).filter((each) => each !== undefined);
+}
+
+/** RFC 6749, appendix A: printable ASCII. */
+function reading(clientId: string | undefined, secret: string | undefined): Reading | undefined {
+  const isVisible = (text: string | undefined): text is string => /^[\x20-\x7e]+$/.test(text ?? "");
+  return isVisible(clientId) && isVisible(secret) ? { clientId, secret } : undefined;
+}
+
+/** The bounds of the form. */
+function refuseTooLong({ clientId, secret }: Reading): TokenRefusal | undefined {
+  const [name, most] =
+    clientId.length > CLIENT_ID_MAX_LENGTH
+      ? ["client_id", CLIENT_ID_MAX_LENGTH]
+      : ["client_secret", secret.length > SECRET_MAX_LENGTH ? SECRET_MAX_LENGTH : undefined];
+  return most === undefined
+    ? undefined
+    : new TokenRefusal("invalid_request", `${name} is longer than ${most} characters`);
+}
+
+function decodeBase64(text: string): string | undefined {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64").toString("latin1") : undefined;
+}
+
+function decodeFormUrl(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,33 @@
+import { ALGORITHM } from "../keys/signing-keys.ts";
+import { SCOPES } from "../scopes.ts";
+
+export const TOKEN_PATH = "/oauth2/token";
+export const KEYS_PATH = "/.well-known/jwks.json";
+export const METADATA_PATH = "/.well-known/oauth-authorization-server";
+export const OPENID_PATH = "/.well-known/openid-configuration";
+
+/** RFC 8414, section 2: what this server offers, for clients that find it by its address alone. */
+export function serverMetadata(authUrl: string) {
+  return {
+    issuer: authUrl,
+    token_endpoint: `${authUrl}${TOKEN_PATH}`,
+    jwks_uri: `${authUrl}${KEYS_PATH}`,
+    scopes_supported: Object.keys(SCOPES),
+    // There is no authorization endpoint, so there are no types of answers from it; the member is required all the same.
+    response_types_supported: [],
+    grant_types_supported: ["client_credentials"],
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+  };
+}
+
+/**
+ * OpenID Connect Discovery 1.0, section 3. There are no users here to identify; the document is for clients that look
+ * nowhere else, with the members that they insist on.
+ */
+export function openidConfiguration(authUrl: string) {
+  return {
+    ...serverMetadata(authUrl),
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: [ALGORITHM],
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * The token endpoint for the client credentials grant (RFC 6749, section 4.4): from a request to an answer. Each
+ * rule of the wire is a function of its own; this is the order in which they apply.
+ */
+import type { AuthenticatedClient, Clients } from "../../customers/clients/clients.ts";
+import type { ComparedClock } from "../../std/clock.ts";
+import { TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
+import { heldScopes, isScope, type Scope } from "../scopes.ts";
+import type { IssuedToken, Tokens } from "../tokens/tokens.ts";
+import { type ClientCredentials, readCredentials } from "./client-credentials.ts";
+import { type Form, readForm } from "./form.ts";
+import { TokenRefusal } from "./token-error.ts";
+
+export interface TokenRequest {
+  readonly query: URLSearchParams;
+  readonly contentType: string | undefined;
+  readonly authorization: string | undefined;
+  readonly body: Buffer;
+  /** Where it comes from. */
+  readonly address: string;
+}
+
+/** RFC 6749, section 5.1. */
+export interface TokenBody {
+  readonly access_token: string;
+  readonly expires_in: number;
+  readonly scope: string;
+  readonly token_type: "bearer";
+}
+
+export interface TokenGranted {
+  readonly clientId: string;
+  readonly tokenId: string;
+  readonly body: TokenBody;
+}
+
+export interface TokenEndpointOptions {
+  /** Left out: one that is always right. */
+  readonly clock?: Pick<ComparedClock, "fault">;
+  readonly clients: Pick<Clients, "authenticate">;
+  readonly tokens: Pick<Tokens, "issue">;
+}
+
+export async function answerTokenRequest(
+  { query, contentType, authorization, body, address }: TokenRequest,
+  { clients, tokens, clock }: TokenEndpointOptions,
+): Promise<TokenGranted | TokenRefusal> {
+  const form = refuseCredentialsInAddress(query) ?? (await readForm(contentType, body));
+  if (form instanceof TokenRefusal) return form;
+  const refused = refuseOtherGrants(form);
+  if (refused !== undefined) return refused;
+  const credentials = readCredentials(authorization, form);
+  if (credentials instanceof TokenRefusal) return credentials;
+  // Which secrets live is a matter of the time, too.
+  if (clock?.fault !== undefined) return new TokenRefusal("temporarily_unavailable", clock.fault);
+  const client = await authenticate(credentials, address, clients);
+  if (client instanceof TokenRefusal) return client;
+  const scopes = grantScopes(form.get("scope"), client.scopes);
+  if (scopes instanceof TokenRefusal) return scopes;
+
+  // From here the token is issued.
+  return granted(client, scopes, await tokens.issue(client, scopes));
+}
+
+/** RFC 6749, section 2.3.1: credentials must not be in the address, which ends up in the logs of everybody on the way. */
+function refuseCredentialsInAddress(query: URLSearchParams): TokenRefusal | undefined {
+  if (!query.has("client_secret") && !query.has("client_id")) return undefined;
+  return new TokenRefusal("invalid_request", "the client authenticates in the address, not in the header or the body");
+}
+
+/** RFC 6749, section 4.4.2. */
+function refuseOtherGrants(form: Form): TokenRefusal | undefined {
+  const grantType = form.get("grant_type");
+  if (grantType === undefined) return new TokenRefusal("invalid_request", "grant_type is missing");
+  if (grantType === "client_credentials") return undefined;
+  return new TokenRefusal("unsupported_grant_type", "grant_type must be client_credentials");
+}
+
+/** RFC 6749, section 5.2: `invalid_client`, and in answer to Basic also a challenge. It never says what was wrong. */
+async function authenticate(
+  { readings, sentBy }: ClientCredentials,
+  address: string,
+  clients: TokenEndpointOptions["clients"],
+): Promise<AuthenticatedClient | TokenRefusal> {
+  let reason = "client authentication failed";
+  for (const { clientId, secret } of readings) {
+    const client = await clients.authenticate(clientId, secret, address);
+    if (client === "too_many_authentications") {
+      return new TokenRefusal("temporarily_unavailable", "too many clients are being authenticated");
+    }
+    if (typeof client !== "string") return client;
+    // Whoever has found a secret somewhere must not hear that it is a good one. The operator may want to know.
+    if (client === "address_not_allowed") reason = `the client ${clientId} may not call from this address`;
+  }
+  const [first] = readings;
+  return new TokenRefusal("invalid_client", "client authentication failed", {
+    challenge: sentBy === "basic",
+    reason,
+    clientId: first?.clientId,
+  });
+}
+
+/**
+ * RFC 6749, section 3.3. Without a scope the client is granted all that it holds; with one that it does not hold, it
+ * is granted nothing.
+ */
+function grantScopes(asked: string | undefined, listed: readonly string[]): readonly Scope[] | TokenRefusal {
+  const held = heldScopes(listed);
+  const names = new Set((asked ?? "").split(" ").filter((name) => name !== ""));
+  const scopes: Scope[] = [];
+  for (const name of names) {
+    const scope = held.find((each) => each === name);
+    if (scope === undefined) return refuseScope(name);
+    scopes.push(scope);
+  }
+  if (names.size > 0) return scopes;
+  return held.length > 0 ? held : new TokenRefusal("invalid_scope", "the client holds no scope");
+}
+
+/**
+ * RFC 6749, section 5.2: a description has neither quotes nor backslashes, which no scope token has either. Our log names
+ * known scopes only: in the place of any other there may be a secret.
+ */
+function refuseScope(name: string): TokenRefusal {
+  const isToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(name);
+  const description = isToken ? `the client does not hold the scope ${name}` : "a scope is malformed";
+  return new TokenRefusal("invalid_scope", description, {
+    reason: isScope(name) ? description : "the client asks for a scope that nobody knows",
+  });
+}
+
+function granted({ clientId }: AuthenticatedClient, scopes: readonly Scope[], issued: IssuedToken): TokenGranted {
+  return {
+    clientId,
+    tokenId: issued.tokenId,
+    body: {
+      access_token: issued.accessToken,
+      expires_in: TOKEN_LIFE_SECONDS,
+      scope: scopes.join(" "),
+      token_type: "bearer",
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** Requests for tokens that are worked on at once, by address: who the client is has yet to be found out. */
+import { neighbourhood } from "../../web/limits/address.ts";
+import { Turnstile } from "../../web/limits/admission.ts";
+import { TokenRefusal } from "./token-error.ts";
+
+/**
+ * Not many more than the pool has connections: what the house itself has to read waits behind few of them. One address may
+ * have more in hand than there can be slow comparisons of secrets, or these would keep all its clients out.
+ */
+const TURNS = { most: 500, atOnce: 32, alone: 32, share: 24, shortLine: 64, expectedMs: 250, patienceMs: 2_000 };
+
+export class TokenTurns {
+  readonly #turnstile = new Turnstile(TURNS);
+
+  /** Looked at before the body is read. */
+  refusal(address: string): TokenRefusal | undefined {
+    return this.#turnstile.hasRoomFor(neighbourhood(address)) ? undefined : crowded();
+  }
+
+  async take<Value>(address: string, work: () => Promise<Value>): Promise<Value | TokenRefusal> {
+    const caller = neighbourhood(address);
+    if (!(await this.#turnstile.enter(caller))) return crowded();
+    try {
+      return await work();
+    } finally {
+      this.#turnstile.leave(caller);
+    }
+  }
+}
+
+const crowded = (): TokenRefusal =>
+  new TokenRefusal("temporarily_unavailable", "there is more work waiting than can be taken on");

@@ -1,0 +1,108 @@
+/** Requests on auth_url that cannot be read, as bytes: none of them hides a request for a token. */
+import { pino } from "pino";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import type { Clients } from "../../customers/clients/clients.ts";
+import { IdSource } from "../../std/id.ts";
+import { createAuthServer } from "./auth-server.ts";
+
+const authenticate = vi.fn<Clients["authenticate"]>(async () => "client_authentication_failed");
+let authUrl = "";
+const server = createAuthServer({
+  authUrl: () => authUrl,
+  keys: { published: () => [] },
+  clients: { authenticate },
+  tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+  ids: new IdSource(),
+  log: pino({ level: "silent" }),
+});
+beforeAll(async () => {
+  authUrl = await server.listen({ host: "127.0.0.1", port: 0 });
+});
+beforeEach(() => authenticate.mockClear());
+afterAll(() => server.close());
+
+const FORM = "grant_type=client_credentials&client_id=acme&client_secret=something";
+const SOUND = ["Host: auth.example", "X-Request-Id: r-1", "Content-Type: application/x-www-form-urlencoded"];
+const bytes = (...lines: string[]): string => [...lines, "", ""].join("\r\n");
+const token = (...headers: string[]): string => bytes("POST /oauth2/token HTTP/1.1", ...headers);
+const many = (count: number): string[] => new Array<string>(count).fill("M: b");
+const SOUND_REQUEST = token(...SOUND, `Content-Length: ${FORM.length}`, "Connection: close") + FORM;
+
+test("a request that can be read asks for a token", async () => {
+  expect(statusesIn(await sendRaw(authUrl, SOUND_REQUEST))).toEqual([401]);
+  expect(authenticate).toHaveBeenCalledOnce();
+});
+
+test.each([
+  [431, "there are more than 100 headers", token(...SOUND, ...many(98))],
+  [
+    501,
+    "the only transfer coding that is known here is chunked",
+    `${token(...SOUND, "Transfer-Encoding: gzip, chunked")}2\r\n{}\r\n0\r\n\r\n`,
+  ],
+  [400, "the header host is missing", token(...SOUND.slice(1))],
+  [400, "the header host is empty", token("Host:", ...SOUND.slice(1))],
+  [400, "the header host is there more than once", token("Host: auth.example", ...SOUND)],
+  [
+    400,
+    "a request of HTTP/1.0 has no transfer coding",
+    `${token(...SOUND, "Connection: keep-alive", "Transfer-Encoding: chunked").replace("1.1", "1.0")}0\r\n\r\n`,
+  ],
+  [
+    400,
+    "the versions of HTTP that are known here are 1.0 and 1.1",
+    token(...SOUND, "Connection: keep-alive").replace("HTTP/1.1", "HTTP/2.0"),
+  ],
+])("what cannot be read is %i, and nothing behind it is carried out", async (status, description, unreadable) => {
+  const told = await sendRaw(authUrl, unreadable + SOUND_REQUEST, SOUND_REQUEST);
+  expect(statusesIn(told)).toEqual([status]);
+  const [head = "", body = ""] = told.split("\r\n\r\n");
+  expect(head).toContain("\r\nx-request-id: r-1\r\n");
+  expect(head).toContain("\r\nconnection: close\r\n");
+  expect(JSON.parse(body)).toEqual({ error: "invalid_request", error_description: description });
+  expect(authenticate).not.toHaveBeenCalled();
+});
+
+test.each(["latin1", "utf-16le", "utf-8; charset=latin1", '"iso-8859-1"'])(
+  "a form that is said to be in the charset %s is not read",
+  async (charset) => {
+    const headers = [...SOUND.slice(0, 2), `Content-Type: application/x-www-form-urlencoded; charset=${charset}`];
+    const told = await sendRaw(
+      authUrl,
+      token(...headers, `Content-Length: ${FORM.length}`, "Connection: close") + FORM,
+    );
+    expect(statusesIn(told)).toEqual([400]);
+    expect(JSON.parse(told.split("\r\n\r\n")[1] ?? "")).toEqual({
+      error: "invalid_request",
+      error_description: "the content type names another charset than UTF-8",
+    });
+    expect(authenticate).not.toHaveBeenCalled();
+  },
+);
+
+test("1,100 headers are 431 in our words or in Node's, and nothing behind them is carried out", async () => {
+  const told = await sendRaw(authUrl, token(...SOUND, ...many(1_100)) + SOUND_REQUEST, SOUND_REQUEST);
+  expect(statusesIn(told)).toEqual([431]);
+  const [head = "", body = ""] = told.split("\r\n\r\n");
+  expect(head.toLowerCase()).toContain("\r\nconnection: close");
+  // From Node 22 on it counts for itself, and refuses past a thousand before there is a request.
+  const byNode = "the headers are too many, or too long together with the request line";
+  expect(JSON.parse(body)).toEqual({
+    error: "invalid_request",
+    error_description: expect.toBeOneOf(["there are more than 100 headers", byNode]),
+  });
+  expect(authenticate).not.toHaveBeenCalled();
+});
+
+test("what comes behind an offer of another protocol is not carried out, however it is cut into packets", async () => {
+  const health = ["GET /healthz HTTP/1.1", "Host: a"];
+  const offer = bytes(...health, "Connection: Upgrade", "Upgrade: h2c");
+  const carrier = bytes(...health, `Content-Length: ${SOUND_REQUEST.length}`);
+  const told = await Promise.all([
+    sendRaw(authUrl, offer + SOUND_REQUEST),
+    sendRaw(authUrl, offer + carrier, SOUND_REQUEST),
+  ]);
+  expect(told.map(statusesIn)).toEqual([[200], [200]]);
+  expect(authenticate).not.toHaveBeenCalled();
+});

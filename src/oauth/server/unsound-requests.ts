@@ -1,0 +1,50 @@
+/** Token requests that could mean two things, and bytes that are none at all: refused in the form of RFC 6749, section 5.2. */
+import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { endConnection } from "../../web/connections/last-request.ts";
+import { part } from "../../web/connections/rejection.ts";
+import {
+  doubledHeader,
+  hasForeignCharset,
+  isCoded,
+  isTooMany,
+  TOO_MANY_HEADERS,
+  unreadable,
+} from "../../web/unsound-headers.ts";
+import { NOT_STORED, TokenRefusal } from "./token-error.ts";
+
+/** RFC 6749 knows neither too many headers nor transfer codings. The statuses are HTTP's. */
+export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): boolean {
+  const why = unreadable(request.raw);
+  if (why === undefined) return false;
+  endConnection(request, reply);
+  const body = { error: "invalid_request", error_description: why.reason };
+  void reply.code(why.status).headers(NOT_STORED).send(body);
+  return true;
+}
+
+export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRefusal | undefined {
+  if (isTooMany(raw.rawTrailers)) return new TokenRefusal("invalid_request", TOO_MANY_HEADERS.reason);
+  const twice = doubledHeader(raw);
+  if (twice !== undefined) return new TokenRefusal("invalid_request", `the header ${twice} is there more than once`);
+  if (isCoded(headers))
+    return new TokenRefusal("invalid_request", "the body has a Content-Encoding, but a form has none");
+  if (hasForeignCharset(headers))
+    return new TokenRefusal("invalid_request", "the content type names another charset than UTF-8");
+  return undefined;
+}
+
+/** What Node itself refuses before there is a request. */
+export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
+  part(error, socket, ({ status, reason }) => ({
+    status,
+    headers: {
+      "Content-Type": "application/json; charset=utf-8",
+      "X-Request-Id": randomUUID(),
+      "X-Content-Type-Options": "nosniff",
+      ...NOT_STORED,
+    },
+    body: JSON.stringify({ error: "invalid_request", error_description: reason }),
+  }));
+}

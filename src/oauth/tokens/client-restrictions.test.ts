@@ -1,0 +1,32 @@
+import { expect, test, vi } from "vitest";
+import type { Clients } from "../../customers/clients/clients.ts";
+import type { Instant } from "../../std/clock.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import { ClientRestrictions } from "./client-restrictions.ts";
+
+const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+
+test("it asks for those who were disabled while a token of theirs may still live, on any clock", async () => {
+  const listRestricted = vi.fn<Clients["listRestricted"]>(async () => []);
+  await new ClientRestrictions({ clients: { listRestricted }, clock: { now: () => NOW } }).read();
+  expect(listRestricted).toHaveBeenCalledExactlyOnceWith(Date.parse("2026-11-21T08:20:01.000Z"));
+});
+
+test("a client is admitted from its networks, a disabled one from nowhere, any other from everywhere", async () => {
+  const networks = [parseNetwork("192.0.2.0/24") as Network];
+  let listed = [
+    { clientId: "leaver", networks: (): Network[] => [] },
+    { clientId: "office", networks: () => networks },
+  ];
+  const clients = { listRestricted: async () => listed };
+  const restrictions = new ClientRestrictions({ clients, clock: { now: () => NOW } });
+  await restrictions.read();
+  const admitted = (address: string) =>
+    ["leaver", "office", "anybody"].filter((clientId) => restrictions.admits(clientId, address));
+  expect(admitted("192.0.2.1")).toEqual(["office", "anybody"]);
+  expect(admitted("::ffff:192.0.2.1")).toEqual(["office", "anybody"]);
+  expect(admitted("198.51.100.1")).toEqual(["anybody"]);
+  listed = [];
+  await restrictions.read();
+  expect(admitted("198.51.100.1")).toEqual(["leaver", "office", "anybody"]);
+});

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { Instant } from "../../std/clock.ts";
+import { IdSource } from "../../std/id.ts";
+import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
+
+const customerId = new IdSource().next() as CustomerId;
+
+function verified(clientId: string): VerifiedToken {
+  const grant = { customerId, clientId, scopes: new Set<string>(), tokenId: "" };
+  return { grant, kid: "k", issuedAt: 0 as Instant, expiresAt: 0 as Instant };
+}
+
+test("past its capacity the cache forgets the token that came first", () => {
+  const cache = new TokenCache(2);
+  for (const each of ["a", "b", "c"]) cache.add(each, verified(each));
+  expect(["a", "b", "c"].map((each) => cache.get(each)?.grant.clientId)).toEqual([undefined, "b", "c"]);
+});
+
+test("a token that comes again takes no second place", () => {
+  const cache = new TokenCache(2);
+  for (const each of ["a", "b", "b"]) cache.add(each, verified(each));
+  expect(cache.get("a")).toBeDefined();
+});
+
+test("a fingerprint is the SHA-256 of the token", () => {
+  expect(fingerprint("abc")).toBe("ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+});

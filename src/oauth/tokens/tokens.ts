@@ -1,0 +1,172 @@
+/**
+ * Access tokens: JWTs after RFC 9068. They are issued at the token endpoint and verified with every call of the API,
+ * on any node, without asking the database for a token that was seen before.
+ */
+import { type CryptoKey, errors, type JWTPayload, type JWTVerifyResult, jwtVerify, SignJWT } from "jose";
+import type { AuthenticatedClient } from "../../customers/clients/clients.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { ClockFault, type ComparedClock, type Instant } from "../../std/clock.ts";
+import { type IdSource, parseUuid } from "../../std/id.ts";
+import { ALGORITHM, type SigningKeys, TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
+import type { Scope } from "../scopes.ts";
+import type { ClientRestrictions } from "./client-restrictions.ts";
+import type { Freshness } from "./freshness.ts";
+import type { Grant, MisplacedToken } from "./grant.ts";
+import { inOneForm, isInOneForm } from "./signature-form.ts";
+import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
+
+/** RFC 9068, section 2.1: keeps access tokens apart from every other kind of JWT. */
+const TYPE = "at+jwt";
+
+/** Longer than any token that we issue, so longer ones need not be looked at. */
+const LONGEST_TOKEN = 4_096;
+const CACHED_TOKENS = 10_000;
+
+/** Of a clock that does not say what it may be off by. */
+const TOLERANCE_MS = 2_000;
+
+export interface TokensOptions {
+  readonly keys: SigningKeys;
+  readonly restrictions: ClientRestrictions;
+  /** Of the keys and the restrictions. */
+  readonly freshness: Freshness;
+  readonly clock: ComparedClock;
+  readonly ids: IdSource;
+  /** Who issues: the public address of the token endpoint's host. */
+  readonly authUrl: () => string;
+  /** Whom tokens are for: the public address of the API. */
+  readonly baseUrl: () => string;
+}
+
+export interface IssuedToken {
+  readonly accessToken: string;
+  readonly tokenId: string;
+}
+
+export class Tokens {
+  readonly #options: TokensOptions;
+  readonly #cache = new TokenCache(CACHED_TOKENS);
+
+  constructor(options: TokensOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `ClockFault` while the time is not known: its times would be believed when the clock is right again. */
+  async issue({ clientId, customerId }: AuthenticatedClient, scopes: readonly Scope[]): Promise<IssuedToken> {
+    const { keys, clock, ids, authUrl, baseUrl } = this.#options;
+    if (clock.fault !== undefined) throw new ClockFault(clock.fault);
+    const { kid, signs } = keys.signing();
+    const tokenId = ids.next();
+    const issuedAt = Math.floor(clock.now() / 1_000);
+    const signed = await new SignJWT({ client_id: clientId, customer_id: customerId, scope: scopes.join(" ") })
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
+      .setIssuer(authUrl())
+      // RFC 9068, section 2.2: where no resource owner is involved, the subject is the client.
+      .setSubject(clientId)
+      .setAudience(baseUrl())
+      .setJti(tokenId)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
+      .sign(signs);
+    return { accessToken: inOneForm(signed), tokenId };
+  }
+
+  /**
+   * What a token grants to whoever sends it from this address; undefined when it is not ours or expired, misplaced when
+   * its client is disabled or may not call from there. Throws `DatabaseAway` when that cannot be known,
+   * and `ClockFault` when it hangs on a time that is not known. A token that was seen before costs one hash and a look-up, without waiting for anything.
+   */
+  verify(token: string, address: string): Promise<Grant | MisplacedToken | undefined> {
+    if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
+    const key = fingerprint(token);
+    const known = this.#cache.get(key);
+    if (known === undefined || !this.#options.freshness.isFresh())
+      return this.#verifyAfresh(token, key, known, address);
+    try {
+      return Promise.resolve(this.#grantOf(known, address));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #verifyAfresh(
+    token: string,
+    key: string,
+    known: VerifiedToken | undefined,
+    address: string,
+  ): Promise<Grant | MisplacedToken | undefined> {
+    const verified = known ?? (await this.#checkSignature(token));
+    if (verified === undefined) return undefined;
+    await this.#options.freshness.freshen();
+    this.#cache.add(key, verified);
+    return this.#grantOf(verified, address);
+  }
+
+  /** What can change while a token lives: the time, the key, the client and where it calls from. */
+  #grantOf({ grant, kid, issuedAt, expiresAt }: VerifiedToken, address: string): Grant | MisplacedToken | undefined {
+    const { clock, keys, restrictions } = this.#options;
+    if (!keys.has(kid)) return undefined;
+    const now = clock.now();
+    // The node that has issued it may be as far ahead as this one is behind.
+    const isOfTheFuture = issuedAt > now + 2 * (clock.toleranceMs ?? TOLERANCE_MS);
+    if (now >= expiresAt || isOfTheFuture) return this.#outOfTime();
+    return restrictions.admits(grant.clientId, address) ? grant : { misplaced: grant };
+  }
+
+  /** A token that is good but for the time grants nothing, when that is the time. */
+  #outOfTime(): undefined {
+    const { fault } = this.#options.clock;
+    if (fault !== undefined) throw new ClockFault(fault);
+  }
+
+  /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and each claim as we would have written it. */
+  async #checkSignature(token: string): Promise<VerifiedToken | undefined> {
+    const { clock, authUrl, baseUrl } = this.#options;
+    if (!isInOneForm(token)) return undefined;
+    try {
+      const result = await jwtVerify(token, ({ kid }) => this.#verifyingKey(kid), {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer: authUrl(),
+        audience: baseUrl(),
+        requiredClaims: ["exp", "iat"],
+        clockTolerance: 0,
+        currentDate: new Date(clock.now()),
+      });
+      return readToken(result);
+    } catch (error) {
+      // Found last, when all else was found good.
+      if (error instanceof errors.JWTExpired) return this.#outOfTime();
+      if (error instanceof errors.JOSEError) return undefined;
+      throw error;
+    }
+  }
+
+  async #verifyingKey(kid: string | undefined): Promise<CryptoKey> {
+    const key = typeof kid === "string" ? await this.#options.keys.find(kid) : undefined;
+    if (key === undefined) throw new errors.JWKSNoMatchingKey();
+    return key.verifies;
+  }
+}
+
+function readToken({ payload, protectedHeader }: JWTVerifyResult): VerifiedToken | undefined {
+  const customerId = parseUuid(textOf(payload, "customer_id") ?? "");
+  const clientId = textOf(payload, "client_id");
+  const scope = textOf(payload, "scope");
+  const { jti: tokenId, iat, exp } = payload;
+  const { kid } = protectedHeader;
+  if (customerId === undefined || clientId === undefined || scope === undefined) return undefined;
+  if (tokenId === undefined || iat === undefined || exp === undefined || kid === undefined) return undefined;
+  const grant: Grant = {
+    customerId: customerId as CustomerId,
+    clientId,
+    scopes: new Set(scope.split(" ")),
+    tokenId,
+  };
+  return { grant, kid, issuedAt: (iat * 1_000) as Instant, expiresAt: (exp * 1_000) as Instant };
+}
+
+function textOf(payload: JWTPayload, claim: string): string | undefined {
+  const value = payload[claim];
+  return typeof value === "string" ? value : undefined;
+}

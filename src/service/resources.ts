@@ -1,0 +1,58 @@
+/** The resources of the API, each with what it needs of the domain. */
+import type { MarketCode } from "../catalogue/market.ts";
+import type { Config } from "../config/config.ts";
+import type { Conversions } from "../conversions/conversions.ts";
+import type { Exchange } from "../exchange/exchange.ts";
+import type { Api } from "../http/api.ts";
+import { type FeedEvent, feedRoutes } from "../http/feeds/feeds.ts";
+import { balanceRoutes } from "../http/routes/balances.ts";
+import { conversionRoutes } from "../http/routes/conversions.ts";
+import { executionRoutes } from "../http/routes/executions.ts";
+import { feeRoutes } from "../http/routes/markets/fees.ts";
+import { marketDataRoutes } from "../http/routes/markets/market-data.ts";
+import { marketRoutes } from "../http/routes/markets/markets.ts";
+import { orderRoutes } from "../http/routes/orders/orders.ts";
+import { profileRoutes } from "../http/routes/profiles.ts";
+import { sandboxRoutes } from "../http/routes/sandbox.ts";
+import { transferRoutes } from "../http/routes/transfers.ts";
+import { readBalances } from "../ledger/balances.ts";
+import { type AssetCode, USD } from "../money/asset.ts";
+import type { Transfers } from "../transfers/transfers.ts";
+import type { Core } from "./core.ts";
+
+export interface Domain {
+  readonly transfers: Transfers;
+  readonly conversions: Conversions;
+  readonly exchange: Exchange;
+}
+
+export function addResources(
+  api: Api,
+  config: Config,
+  core: Core,
+  { transfers, conversions, exchange }: Domain,
+  onFeed?: (event: FeedEvent) => void,
+): void {
+  const { database, profiles, catalogue, clock } = core;
+  profileRoutes(api, profiles, transfers);
+  balanceRoutes(api, {
+    profiles,
+    catalogue,
+    // From now on nothing is different yet, also for an account whose last posting is of a time that has not come.
+    readBalances: (profileId, assets, at) =>
+      readBalances(database, profileId, assets, at !== undefined && at < clock.now() ? at : undefined),
+  });
+  transferRoutes(api, transfers, profiles);
+  conversionRoutes(api, conversions, profiles);
+  if (config.mode === "sandbox") {
+    const lastPrice = (asset: AssetCode) => exchange.lastPrice(`${asset}${USD}` as MarketCode);
+    sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
+  }
+  orderRoutes(api, exchange, profiles);
+  executionRoutes(api, exchange, profiles);
+  marketRoutes(api, exchange);
+  feeRoutes(api, exchange);
+  marketDataRoutes(api, exchange);
+  // The other half is for those who ask and go.
+  feedRoutes(api, exchange, { mostReaders: Math.ceil(config.maxConnections / 2) }, onFeed);
+}

@@ -1,0 +1,85 @@
+/**
+ * TLS for those without a proxy in front: certificate and key from two files, for both servers. The files are read again
+ * every minute, because certificates are renewed while the service runs; what cannot be used is told, and what is in use
+ * goes on.
+ */
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Server } from "node:net";
+import { createSecureContext, Server as TlsServer } from "node:tls";
+import type { Logger } from "pino";
+import { type Config, WrongSettings } from "../config/config.ts";
+import { startPoll } from "../std/poll.ts";
+import { StartRefusal } from "./core.ts";
+
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+  /** RFC 9325, section 3.1.1: nothing older. */
+  readonly minVersion: "TLSv1.2";
+}
+
+type TlsFiles = Pick<Config, "tlsCert" | "tlsKey">;
+
+const READ_EVERY_MS = 60_000;
+
+/** Undefined when the operator has not set any. */
+export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | undefined> {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  const tls: Tls = {
+    cert: await readSetting("PARBOOK_TLS_CERT", tlsCert),
+    key: await readSetting("PARBOOK_TLS_KEY", tlsKey),
+    minVersion: "TLSv1.2",
+  };
+  try {
+    createSecureContext(tls);
+    // An empty file counts as none with the above.
+    new X509Certificate(tls.cert);
+  } catch (error) {
+    throw new StartRefusal(
+      `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are no certificate with its key in PEM: ${(error as Error).message}`,
+    );
+  }
+  return tls;
+}
+
+async function readSetting(name: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new StartRefusal(`${name} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/** Has the servers use what the files say from now on, and tells `changed` of it. Answers how to stop. */
+export function followTls(
+  files: TlsFiles,
+  inUse: Tls,
+  servers: readonly Server[],
+  log: Logger,
+  { everyMs = READ_EVERY_MS, changed = (_tls: Tls): void => undefined } = {},
+) {
+  let current = inUse;
+  const follow = async (): Promise<void> => {
+    const tls = (await readTls(files)) ?? current;
+    if (tls.cert === current.cert && tls.key === current.key) return;
+    for (const server of servers) if (server instanceof TlsServer) server.setSecureContext(tls);
+    current = tls;
+    changed(tls);
+    log.info("the certificate was changed");
+  };
+  const poll = startPoll(everyMs, follow, (error) => log.error({ error }, "the certificate is not changed"));
+  return () => poll.stop();
+}
+
+/** Production hands out addresses that are safe to send a secret to. */
+export function refusePlainHttp(config: Config): void {
+  if (config.mode === "sandbox" || config.withoutTls.has("http")) return;
+  const lines = (["baseUrl", "authUrl"] as const)
+    .filter((name) => !(config[name]?.startsWith("https:") ?? config.tlsCert !== undefined))
+    .map((name) => {
+      const setting = name === "baseUrl" ? "PARBOOK_BASE_URL" : "PARBOOK_AUTH_URL";
+      return `${setting} has to begin with https:// in production: set it, set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY where no proxy in front speaks TLS, or set PARBOOK_WITHOUT_TLS=http where plain HTTP is meant`;
+    });
+  if (lines.length > 0) throw new WrongSettings(lines);
+}

@@ -1,0 +1,19 @@
+import { readDueConversions } from "../../conversions/due-conversions.ts";
+import { readMarketQueues } from "../../exchange/markets/market-queues.ts";
+import type { LedgerClock } from "../../ledger/ledger-clock.ts";
+import { readBacking } from "../../ledger/outstanding-supply.ts";
+import { readArchiveFailing } from "../../postgres/archive-failing.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import type { Seen } from "./database-watch.ts";
+
+/** One statement after the other: watching takes one connection, and cheap ones. */
+export async function lookAt(
+  database: Queryable,
+  clock: Pick<LedgerClock, "aheadMs">,
+  settlementDelayMs: number,
+): Promise<Seen> {
+  const backing = await readBacking(database);
+  const due = await readDueConversions(database, settlementDelayMs);
+  const markets = await readMarketQueues(database);
+  return { backing, due, markets, clockSkewMs: -clock.aheadMs, archiveFailing: await readArchiveFailing(database) };
+}

@@ -1,0 +1,35 @@
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import { createMetricsServer } from "./metrics-server.ts";
+
+const server = createMetricsServer(
+  async () => "parbook_up 1\n",
+  () => undefined,
+);
+let url = "";
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const get = (...headers: string[]): string => ["GET /metrics HTTP/1.1", "Host: a", ...headers, "", ""].join("\r\n");
+
+test("headers that cannot be read are refused, offers of another protocol passed over, and the connection closed", async () => {
+  const told = await Promise.all([
+    sendRaw(url, get("Connection: close")),
+    sendRaw(url, get(...new Array<string>(101).fill("M: b"))),
+    sendRaw(url, `${get("Transfer-Encoding: gzip, chunked")}0\r\n\r\n`),
+    sendRaw(url, get("Connection: Upgrade", "Upgrade: websocket")),
+    sendRaw(url, get().replace("Host: a\r\n", "")),
+    sendRaw(url, get("A: a".repeat(3_000))),
+    // From Node 22 on this one is refused by Node, in words of its own.
+    sendRaw(url, get(...new Array<string>(1_100).fill("M: b")) + get()),
+  ]);
+  expect(told.map(statusesIn)).toEqual([[200], [431], [501], [200], [400], [431], [431]]);
+  expect(told[1]).toContain("there are more than 100 headers\n");
+});

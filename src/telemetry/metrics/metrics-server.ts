@@ -1,0 +1,52 @@
+/**
+ * Serves the metrics on an address of their own: they tell how much business there is and who does what on which
+ * machine, so they are not the public API's to show. There is no token: whoever reaches the address may read it.
+ */
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { unreadable } from "../../web/unsound-headers.ts";
+
+const PATH = "/metrics";
+/** The text format of Prometheus, version 0.0.4. */
+const TEXT = "text/plain; version=0.0.4; charset=utf-8";
+const MOST_CONNECTIONS = 16;
+
+/** Not listening yet. `onFailure` is told when the text could not be made. */
+export function createMetricsServer(text: () => Promise<string>, onFailure: (error: unknown) => void): Server {
+  const server = createServer(
+    {
+      headersTimeout: 5_000,
+      requestTimeout: 5_000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 8_192,
+      requireHostHeader: false,
+    },
+    (request, response) => {
+      const { method, url, headers } = request;
+      const why = unreadable(request);
+      // Behind an offer of another protocol that it passes over Node reads on in the middle of things.
+      response.shouldKeepAlive &&= why === undefined && headers.upgrade === undefined;
+      if (why !== undefined) return answer(response, why.status, `${why.reason}\n`);
+      if (url !== PATH) return answer(response, 404, "there is nothing at this path: the metrics are at /metrics\n");
+      if (method !== "GET" && method !== "HEAD")
+        return answer(response, 405, "the methods of this path are GET, HEAD\n");
+      text().then(
+        (body) => answer(response, 200, body, TEXT),
+        (error: unknown) => {
+          onFailure(error);
+          answer(response, 500, "the log has what went wrong\n");
+        },
+      );
+    },
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  return server;
+}
+
+function answer(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
+  response.writeHead(status, {
+    "content-type": type,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  response.end(body);
+}

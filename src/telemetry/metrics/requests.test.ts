@@ -1,0 +1,71 @@
+import { fastify } from "fastify";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import { RequestMetrics } from "./requests.ts";
+
+/** Every text that a caller is sent away with, and the reason that it is counted under (docs/runbook.md). */
+test.each([
+  ["the service is shutting down", "closing"],
+  ["shutting down", "closing"],
+  ["more answers are waiting to be read than can be kept", "unread"],
+  ["the database cannot be reached", "database"],
+  ["the database took too long", "database"],
+  ["the database is away: the ref_id tells what was done", "database"],
+  ["there is more work waiting than can be taken on", "full"],
+  ["too much is waiting", "full"],
+  ["as many read the feeds as can", "full"],
+  ["not in time", "late"],
+  ["its ref_id is changing hands", "other"],
+])("a 503 that says %j is counted as %s, and as a problem", async (message, reason) => {
+  const registry = new Registry();
+  const metrics = new RequestMetrics(registry);
+  metrics.problem({ kind: 503, message });
+  metrics.problem({ kind: "insufficient-funds", message });
+  const lines = (await registry.metrics())
+    .split("\n")
+    .filter((line) => /^parbook_http_(unavail|prob).* [^0]/.test(line));
+  expect(lines).toEqual([
+    `parbook_http_unavailable_total{reason="${reason}"} 1`,
+    'parbook_http_problems_total{problem="503"} 1',
+    'parbook_http_problems_total{problem="insufficient-funds"} 1',
+  ]);
+});
+
+test("a caller who was gone before the answer is counted under status 0, and others under theirs", async () => {
+  const registry = new Registry();
+  const server = fastify();
+  new RequestMetrics(registry).watch("api", server);
+  let answer = (): void => undefined;
+  const hold = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  let held = 0;
+  server.get("/held", async () => {
+    held += 1;
+    await hold;
+    return {};
+  });
+  server.get("/quick", async () => ({}));
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  try {
+    await (await fetch(`${url}/quick`)).text();
+    const gone = new AbortController();
+    const asked = fetch(`${url}/held`, { signal: gone.signal });
+    await until("it is being worked on", () => held === 1);
+    gone.abort();
+    await expect(asked).rejects.toThrow("aborted");
+    const counted = async (): Promise<string[]> =>
+      (await registry.metrics())
+        .split("\n")
+        .filter((line) => /^parbook_http_request_duration_seconds_count/.test(line));
+    const line = (route: string, status: number) =>
+      `parbook_http_request_duration_seconds_count{server="api",route="${route}",method="GET",status="${status}"} 1`;
+    await until("both are counted", async () => (await counted()).length === 2);
+    expect(await counted()).toEqual([line("/quick", 200), line("/held", 0)]);
+    expect(await registry.metrics()).toContain('parbook_http_requests_under_way{server="api"} 0');
+  } finally {
+    answer();
+    await server.close();
+  }
+});

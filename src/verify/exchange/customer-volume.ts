@@ -1,0 +1,80 @@
+/**
+ * Traded days, by which customers are given their fees: each is the sum of the executions of its customer, day and
+ * market. A day and its executions change in one batch, so a statement sees them as they belong together. That no
+ * execution is left out is asked of the executions (`verify-executions.ts`).
+ */
+
+import { lowestId } from "../../exchange/executions/executions.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Examination } from "../check.ts";
+
+const TRADED = "traded days";
+/** Few at once: a busy customer has very many executions in each. */
+const PAGE = 20;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** A day of a customer, on all markets. */
+interface Name {
+  readonly customer_id: string;
+  readonly day: string;
+}
+
+interface StoredDay extends Name {
+  readonly market: string;
+  readonly gross: string;
+  readonly executed: string;
+}
+
+export const tradedDaysExamination: Examination = {
+  checks: [TRADED],
+  run: async (database, tally) => {
+    let names: Name[] = [];
+    do {
+      names = await readNames(database, names.at(-1));
+      const days = await readDays(database, names);
+      tally(TRADED).examined(days.length);
+      for (const { customer_id, day, market, gross, executed } of days) {
+        const record = `traded day ${customer_id}/${day}/${market}`;
+        if (gross !== executed) tally(TRADED).broken(record, `is ${gross}, but its executions come to ${executed}`);
+      }
+    } while (names.length === PAGE);
+  },
+};
+
+function readNames(database: Database, after: Name | undefined): Promise<Name[]> {
+  return database.rows<Name>(
+    `select distinct customer_id, day from traded_day where (customer_id, day) > ($1, $2)
+      order by customer_id, day limit $3`,
+    [after?.customer_id ?? "00000000-0000-0000-0000-000000000000", after?.day ?? "-infinity", PAGE],
+  );
+}
+
+/** Ids of executions are times: those of a day are a range, which is read once, however many there are. */
+function readDays(database: Database, names: readonly Name[]): Promise<StoredDay[]> {
+  const begins = names.map(({ day }) => Date.parse(day) as Instant);
+  return database.transaction(
+    (transaction) =>
+      transaction.rows<StoredDay>(
+        `with executed as materialized (
+           select k.customer_id, k.day, e.market, e.gross
+             from unnest($1::uuid[], $2::date[], $3::bigint[], $4::bigint[]) as k(customer_id, day, first, next)
+            cross join lateral (
+                    select x.market, sum(x.amount * x.price) as gross from execution x
+                     where x.customer_id = k.customer_id and x.id >= k.first and x.id < k.next group by x.market) e)
+         select d.customer_id, d.day, d.market, trim_scale(d.gross)::text as gross,
+                trim_scale(coalesce(e.gross, 0))::text as executed
+           from unnest($1::uuid[], $2::date[]) as k(customer_id, day)
+           join traded_day d on d.customer_id = k.customer_id and d.day = k.day
+           left join executed e on e.customer_id = d.customer_id and e.day = d.day and e.market = d.market
+          order by d.customer_id, d.day, d.market`,
+        [
+          names.map((name) => name.customer_id),
+          names.map((name) => name.day),
+          begins.map((begin) => lowestId(begin)),
+          begins.map((begin) => lowestId((begin + DAY_MS) as Instant)),
+        ],
+      ),
+    "any time",
+  );
+}

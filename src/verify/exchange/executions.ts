@@ -1,0 +1,81 @@
+/**
+ * Executions: each is there twice, the maker's with the even id and the taker's beside it, of one market, amount and
+ * price and of opposite sides, each of an order of its profile, at that order's rates; a rebate is never more than the
+ * commission that it is paid out of. Both are added in one batch, and counted in their customers' traded days.
+ */
+
+import { PAGE } from "../../ledger/rows.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Examination } from "../check.ts";
+
+const EXECUTIONS = "executions";
+
+export const executionsExamination: Examination = {
+  checks: [EXECUTIONS],
+  run: async (database, tally) => {
+    let after: StoredExecution | undefined;
+    do {
+      const executions: StoredExecution[] = await readExecutions(database, after);
+      tally(EXECUTIONS).examined(executions.length);
+      for (const execution of executions) {
+        const record = `execution ${execution.profile_id}/${execution.id}`;
+        for (const fault of faultsOf(execution)) tally(EXECUTIONS).broken(record, fault);
+      }
+      after = executions.length < PAGE ? undefined : executions.at(-1);
+    } while (after !== undefined);
+  },
+};
+
+interface StoredExecution {
+  readonly profile_id: string;
+  readonly id: string;
+  readonly counterparts: number;
+  /** Whether the counterpart is of the same amount, price, time and batch, and of the other side. */
+  readonly fits: boolean | null;
+  readonly order_fits: boolean | null;
+  readonly commission: string;
+  readonly rebate: string;
+  readonly commission_due: string | null;
+  readonly rebate_due: string | null;
+  /** Whether its customer has a traded day in which it can be counted. */
+  readonly counted: boolean;
+}
+
+/** By primary key. The counterpart is found by market and id, whose profile it is not known. */
+function readExecutions(database: Database, after: StoredExecution | undefined): Promise<StoredExecution[]> {
+  return database.rows<StoredExecution>(
+    `with page as materialized (
+       select profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate, executed_at, slot, batch
+         from execution where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)
+     select e.profile_id, e.id, other.counterparts, other.fits,
+            o.market = e.market and o.side = e.side as order_fits,
+            trim_scale(e.commission)::text as commission, trim_scale(e.rebate)::text as rebate,
+            trim_scale(case when e.id % 2 = 1 then e.amount * e.price * o.taker_rate else 0 end)::text as commission_due,
+            trim_scale(case when e.id % 2 = 1 then 0
+                            else least(e.amount * e.price * o.maker_rebate, other.commission) end)::text as rebate_due,
+            exists (select from traded_day t
+                     where t.customer_id = e.customer_id and t.market = e.market
+                       and t.day = (e.executed_at at time zone 'UTC')::date) as counted
+       from page e
+       left join orders o on o.profile_id = e.profile_id and o.id = e.order_id
+      cross join lateral (
+              select count(*)::integer as counterparts, min(x.commission) as commission,
+                     bool_and(x.amount = e.amount and x.price = e.price and x.side <> e.side and
+                              x.executed_at = e.executed_at and x.slot = e.slot and x.batch = e.batch) as fits
+                from execution x where x.market = e.market and x.id = e.id # 1) as other
+      order by e.profile_id, e.id`,
+    [after?.profile_id ?? "00000000-0000-0000-0000-000000000000", after?.id ?? "0", PAGE],
+  );
+}
+
+function* faultsOf(execution: StoredExecution): Iterable<string> {
+  const { counterparts, fits, order_fits, commission, commission_due, rebate, rebate_due, counted } = execution;
+  if (counterparts === 0) yield "has no counterpart";
+  else if (counterparts > 1) yield `has ${counterparts} counterparts`;
+  else if (fits !== true) yield "does not fit its counterpart";
+  if (!counted) yield "is in no traded day of its customer";
+  if (order_fits === null) return yield "is of no order";
+  if (!order_fits) yield "is not of its order's market and side";
+  if (commission !== commission_due) yield `has a commission of ${commission}, but ${commission_due} is due`;
+  if (rebate !== rebate_due) yield `has a rebate of ${rebate}, but ${rebate_due} is due`;
+}

@@ -1,0 +1,81 @@
+/**
+ * Orders: what each holds is what is left of it, to the last 10^-18; what it filled is what its executions say; and
+ * what accounts keep as trading is what the open ones hold. An order, its executions and its account change in one
+ * batch, so that each statement sees them as they belong together. All is computed in SQL, which is exact, and a
+ * second witness beside the engine's own arithmetic.
+ */
+
+import { PAGE } from "../../ledger/rows.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Examination } from "../check.ts";
+import { holdsExamination } from "../ledger/holds.ts";
+
+const ORDERS = "orders";
+
+export const ordersExamination: Examination = {
+  checks: [ORDERS],
+  run: async (database, tally) => {
+    let after: OrderSums | undefined;
+    do {
+      const orders: OrderSums[] = await readOrders(database, after);
+      tally(ORDERS).examined(orders.length);
+      for (const order of orders) {
+        const record = `order ${order.profile_id}/${order.id}`;
+        for (const fault of faultsOf(order)) tally(ORDERS).broken(record, fault);
+      }
+      after = orders.length < PAGE ? undefined : orders.at(-1);
+    } while (after !== undefined);
+  },
+};
+
+export const tradingExamination = holdsExamination({
+  check: "trading",
+  part: "trading",
+  query: `select o.profile_id as owner_id, case o.side when 'BUY' then m.quote else m.base end as asset, o.held as amount
+            from orders o join market m on m.code = o.market
+           where o.status in ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN') and o.held > 0`,
+});
+
+interface OrderSums {
+  readonly profile_id: string;
+  readonly id: string;
+  readonly status: string;
+  readonly held: string;
+  readonly needed: string;
+  readonly filled: string;
+  readonly executed: string;
+  readonly filled_gross: string;
+  readonly executed_gross: string;
+}
+
+/** A hold: a sell's is its remaining base; a buy's is what the rest can cost with the commission that its rate asks. */
+function readOrders(database: Database, after: OrderSums | undefined): Promise<OrderSums[]> {
+  return database.rows<OrderSums>(
+    `with page as materialized (
+       select profile_id, id, status, side, base_amount, quote_amount, price, taker_rate, held, filled, filled_gross
+         from orders where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)
+     select profile_id, id, status, trim_scale(held)::text as held, trim_scale(filled)::text as filled,
+            trim_scale(filled_gross)::text as filled_gross,
+            trim_scale(case
+              when status in ('FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED') then 0
+              when side = 'SELL' then base_amount - filled
+              when quote_amount is not null then (quote_amount - filled_gross) * (1 + taker_rate)
+              else (base_amount - filled) * price * (1 + taker_rate)
+            end)::text as needed,
+            trim_scale(done.amount)::text as executed, trim_scale(done.gross)::text as executed_gross
+       from page cross join lateral (
+              select coalesce(sum(e.amount), 0) as amount, coalesce(sum(e.amount * e.price), 0) as gross
+                from execution e where e.order_id = page.id and e.profile_id = page.profile_id) as done
+      order by profile_id, id`,
+    [after?.profile_id ?? NO_ID, after?.id ?? NO_ID, PAGE],
+  );
+}
+
+const NO_ID = "00000000-0000-0000-0000-000000000000";
+
+function* faultsOf(order: OrderSums): Iterable<string> {
+  const { status, held, needed, filled, executed, filled_gross, executed_gross } = order;
+  if (held !== needed) yield `is ${status} and holds ${held}, but needs ${needed}`;
+  if (filled !== executed) yield `filled ${filled}, but its executions ${executed}`;
+  if (filled_gross !== executed_gross) yield `filled ${filled_gross} gross, but its executions ${executed_gross}`;
+}

@@ -1,0 +1,163 @@
+/**
+ * Accounts: the postings of each are numbered from 1 without gaps, each carries on from the one before it, their times
+ * never step back, and the last is what the account row says.
+ *
+ * The rows of some accounts are read first and then their postings, up to the numbers that the rows had: those never
+ * change, whatever is posted meanwhile.
+ */
+
+import { type Account, accountTable, houseOfOwner, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
+import type { SqlRecord } from "../../ledger/rows.ts";
+import { PAGE } from "../../ledger/rows.ts";
+import { formatAmount, plus, ZERO } from "../../money/amount.ts";
+import type { Database } from "../../postgres/database.ts";
+import { formatInstant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import type { Examination, Tally } from "../check.ts";
+
+/** Where the walk has come to in the order of the primary keys. */
+interface Place {
+  readonly ownerId: string;
+  readonly asset: string;
+  readonly seq: bigint;
+}
+
+/** Before all accounts, and behind all postings of an account. */
+const START: Place = { ownerId: "00000000-0000-0000-0000-000000000000", asset: "", seq: 0n };
+const END: Place = { ownerId: "ffffffff-ffff-ffff-ffff-ffffffffffff", asset: "~", seq: 0n };
+const LAST_SEQ = 2n ** 63n - 1n;
+
+const ACCOUNTS = "accounts";
+
+export const accountsExamination: Examination = {
+  checks: [ACCOUNTS],
+  run: async (database, tally) => {
+    let from = START;
+    for (;;) {
+      const accounts = await readAccounts(database, from);
+      const last = accounts.at(-1);
+      const to = last === undefined ? END : { ownerId: last.ownerId, asset: last.asset, seq: LAST_SEQ };
+      await walkPostings(database, accounts, from, to, tally(ACCOUNTS));
+      if (last === undefined) return;
+      from = to;
+    }
+  },
+};
+
+const name = ({ ownerId, asset }: Pick<Account, "ownerId" | "asset">): string => `${ownerId}/${asset}`;
+
+async function readAccounts(database: Database, after: Place): Promise<Account[]> {
+  const rows = await database.rows<SqlRecord>(
+    `select owner_id, asset, house, available, trading, pending, at, seq from account
+      where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3`,
+    [after.ownerId, after.asset, PAGE],
+  );
+  return rows.map(accountTable.read);
+}
+
+/** Follows the postings of these accounts; `from` and `to` are the bounds between which there are no others. */
+async function walkPostings(
+  database: Database,
+  accounts: readonly Account[],
+  from: Place,
+  to: Place,
+  tally: Tally,
+): Promise<void> {
+  const histories = new Map(accounts.map((account) => [name(account), new History(account, tally)]));
+  const strangers = new Map<string, Posting>();
+  let place: Place | undefined = from;
+  while (place !== undefined) {
+    const postings = await readPostings(database, place, to);
+    for (const posting of postings) {
+      const history = histories.get(name(posting));
+      if (history === undefined) strangers.set(name(posting), posting);
+      else history.follow(posting);
+    }
+    const last: Posting | undefined = postings.length < PAGE ? undefined : postings.at(-1);
+    // The account that is being posted to at full speed is left behind at the number that it had.
+    place = last && (histories.get(name(last))?.isOver === false ? last : { ...last, seq: LAST_SEQ });
+  }
+  for (const history of histories.values()) history.end();
+  tally.examined(accounts.length);
+  await tellStrangers(database, [...strangers.values()], tally);
+}
+
+async function readPostings(database: Database, after: Place, to: Place): Promise<Posting[]> {
+  const columns = postingTable.columns.map((column) => column.name).join(", ");
+  const rows = await database.rows<SqlRecord>(
+    `select ${columns} from posting
+      where (owner_id, asset, seq) > ($1, $2, $3) and (owner_id, asset, seq) <= ($4, $5, $6)
+      order by owner_id, asset, seq limit $7`,
+    [after.ownerId, after.asset, after.seq, to.ownerId, to.asset, to.seq, PAGE],
+  );
+  return rows.map(postingTable.read);
+}
+
+/** An account that was not there when the rows were read may have been opened meanwhile. */
+async function tellStrangers(database: Database, postings: readonly Posting[], tally: Tally): Promise<void> {
+  if (postings.length === 0) return;
+  const missing = await database.rows<{ owner_id: Uuid; asset: string }>(
+    `select k.owner_id, k.asset from unnest($1::uuid[], $2::text[]) as k(owner_id, asset)
+      where not exists (select 1 from account a where a.owner_id = k.owner_id and a.asset = k.asset)`,
+    [postings.map((posting) => posting.ownerId), postings.map((posting) => posting.asset)],
+  );
+  for (const row of missing) tally.broken(`account ${row.owner_id}/${row.asset}`, "is missing, but it has postings");
+}
+
+/** One account's postings, as far as they were followed. */
+class History {
+  readonly #account: Account;
+  readonly #tally: Tally;
+  #last: Posting | undefined;
+
+  constructor(account: Account, tally: Tally) {
+    this.#account = account;
+    this.#tally = tally;
+  }
+
+  /** Whether all postings that the account row knows of were followed. */
+  get isOver(): boolean {
+    return (this.#last?.seq ?? 0n) >= this.#account.seq;
+  }
+
+  follow(posting: Posting): void {
+    // What was posted after the row was read is not in it.
+    if (posting.seq > this.#account.seq && this.isOver) return;
+    for (const fault of faultsBetween(this.#last, posting))
+      this.#tally.broken(`posting ${name(posting)}/${posting.seq}`, fault);
+    this.#last = posting;
+  }
+
+  end(): void {
+    for (const fault of faultsOf(this.#account, this.#last))
+      this.#tally.broken(`account ${name(this.#account)}`, fault);
+  }
+}
+
+/** What is wrong with a posting, given the one before it in the account. */
+function* faultsBetween(before: Posting | undefined, posting: Posting): Iterable<string> {
+  const expected = (before?.seq ?? 0n) + 1n;
+  if (posting.seq !== expected) return yield `stands where ${expected} is missing`;
+  for (const part of PARTS) {
+    const [was, is] = [before?.[part] ?? ZERO, posting[part]];
+    const moved = posting.part === part ? posting.amount : ZERO;
+    if (is === plus(was, moved)) continue;
+    yield `leaves ${part} at ${formatAmount(is)}, but it was ${formatAmount(was)} and is changed by ${formatAmount(moved)}`;
+  }
+  if (before !== undefined && posting.at < before.at) yield "is earlier than the posting before it";
+}
+
+/** What is wrong with an account's row, given its last posting. */
+function* faultsOf(account: Account, last: Posting | undefined): Iterable<string> {
+  const house = houseOfOwner(account.ownerId);
+  if (house !== account.house)
+    yield `is marked as ${account.house ?? "a profile"}'s, but its owner is ${house ?? "a profile"}`;
+  if (last === undefined) return yield "has no postings";
+  if (last.seq !== account.seq) return yield `has the number ${account.seq}, but its last posting has ${last.seq}`;
+  for (const part of PARTS) {
+    if (last[part] === account[part]) continue;
+    yield `has ${formatAmount(account[part])} ${part}, but its last posting leaves ${formatAmount(last[part])}`;
+  }
+  if (last.at !== account.at)
+    yield `has the time ${formatInstant(account.at)}, but its last posting ${formatInstant(last.at)}`;
+}

@@ -1,0 +1,106 @@
+/**
+ * Claims: every ref_id has its claim, which leads to the record that has it; and every claim leads to a record. A claim
+ * and its record are written in one batch, and compared in one statement.
+ */
+
+import { PAGE } from "../../ledger/rows.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Examination, Tally } from "../check.ts";
+
+const CLAIMS = "claims";
+
+/** A kind of record that has a ref_id. */
+interface Claiming {
+  readonly kind: "transfer" | "conversion" | "order";
+  readonly table: string;
+  /** Whether another record `c` may have the claim of this record `r`. */
+  readonly letGo: string;
+}
+
+const CLAIMING: readonly Claiming[] = [
+  { kind: "transfer", table: "transfer", letGo: "false" },
+  { kind: "conversion", table: "conversion", letGo: "false" },
+  // A closed order's ref_id is free again after a while, and then a later order's: ids rise with time.
+  { kind: "order", table: "orders", letGo: "r.closed_at is not null and c.id > r.id" },
+];
+
+export const claimsExamination: Examination = {
+  checks: [CLAIMS],
+  run: async (database, tally) => {
+    for (const claiming of CLAIMING) await walkRecords(database, claiming, tally(CLAIMS));
+    await walkClaims(database, tally(CLAIMS));
+  },
+};
+
+const NO_ID = "00000000-0000-0000-0000-000000000000";
+
+interface ClaimingRecord {
+  readonly profile_id: string;
+  readonly id: string;
+  readonly ref_id: string | null;
+  readonly claimed: boolean | null;
+}
+
+async function walkRecords(database: Database, { kind, table, letGo }: Claiming, tally: Tally): Promise<void> {
+  let after: Pick<ClaimingRecord, "profile_id" | "id"> | undefined = { profile_id: NO_ID, id: NO_ID };
+  while (after !== undefined) {
+    const records: ClaimingRecord[] = await database.rows<ClaimingRecord>(
+      `select r.profile_id, r.id, r.ref_id, c.id = r.id or (${letGo}) as claimed
+         from ${table} r left join claim c on c.customer_id = r.customer_id and c.kind = $4 and c.ref_id = r.ref_id
+        where (r.profile_id, r.id) > ($1, $2) order by r.profile_id, r.id limit $3`,
+      [after.profile_id, after.id, PAGE, kind],
+    );
+    const claiming = records.filter(({ ref_id }) => ref_id !== null);
+    tally.examined(claiming.length);
+    for (const { profile_id, id, ref_id, claimed } of claiming) {
+      if (claimed === true) continue;
+      const wrong = claimed === null ? "which nobody claimed" : "which another record has";
+      tally.broken(`${kind} ${profile_id}/${id}`, `has the ref_id ${JSON.stringify(ref_id)}, ${wrong}`);
+    }
+    after = records.length < PAGE ? undefined : records.at(-1);
+  }
+}
+
+interface StoredClaim {
+  readonly customer_id: string;
+  readonly kind: string;
+  readonly ref_id: string;
+  readonly found: boolean;
+}
+
+async function walkClaims(database: Database, tally: Tally): Promise<void> {
+  let after: Pick<StoredClaim, "customer_id" | "kind" | "ref_id"> | undefined;
+  do {
+    const claims: StoredClaim[] = await readClaims(database, after);
+    for (const { customer_id, kind, ref_id, found } of claims) {
+      if (!found)
+        tally.broken(`claim ${customer_id}/${kind}/${JSON.stringify(ref_id)}`, "leads to a record that is missing");
+    }
+    after = claims.length < PAGE ? undefined : claims.at(-1);
+  } while (after !== undefined);
+}
+
+function readClaims(
+  database: Database,
+  after: Pick<StoredClaim, "customer_id" | "kind" | "ref_id"> | undefined,
+): Promise<StoredClaim[]> {
+  return database.rows<StoredClaim>(
+    `with c as materialized (
+       select customer_id, kind, ref_id, id from claim
+        where $1::uuid is null or (customer_id, kind, ref_id) > ($1, $2::claim_kind, $3)
+        order by customer_id, kind, ref_id limit $4)
+     select customer_id, kind, ref_id,
+            case kind
+              when 'transfer' then exists (
+                select 1 from transfer t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
+              when 'conversion' then exists (
+                select 1 from conversion t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
+              when 'order' then exists (
+                select 1 from orders t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
+              when 'nickname' then exists (select 1 from profile t where t.customer_id = c.customer_id and t.id = c.id)
+              when 'opening' then exists (select 1 from transfer t where t.customer_id = c.customer_id and t.id = c.id)
+            end as found
+       from c order by customer_id, kind, ref_id`,
+    [after?.customer_id ?? null, after?.kind ?? null, after?.ref_id ?? null, PAGE],
+  );
+}

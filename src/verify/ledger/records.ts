@@ -1,0 +1,49 @@
+/**
+ * Every row of an append-only table belongs to a batch that is there. The chain finds what was taken from a batch or
+ * changed in it; this finds what was added beside all batches. A row and its batch become visible together, so one
+ * statement sees both or neither.
+ */
+
+import { postingTable } from "../../ledger/accounts.ts";
+import type { AnyRecordTable } from "../../ledger/rows.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Examination, Tally } from "../check.ts";
+
+/** Blocks of a table that are read at once: 4 MB. */
+const BLOCKS = 512;
+
+const RECORDS = "records";
+
+export function recordsExamination(records: readonly AnyRecordTable[]): Examination {
+  return {
+    checks: [RECORDS],
+    run: async (database, tally) => {
+      for (const table of [postingTable, ...records]) await walkTable(database, table, tally(RECORDS));
+    },
+  };
+}
+
+/** In the order in which the rows lie in the table, which needs no index: rows that never change do not move. */
+async function walkTable(database: Database, table: AnyRecordTable, tally: Tally): Promise<void> {
+  const [size] = await database.rows<{ blocks: number }>(
+    "select (pg_relation_size($1::regclass) / current_setting('block_size')::integer)::integer as blocks",
+    [table.name],
+  );
+  for (let block = 0; block < (size?.blocks ?? 0); block += BLOCKS) {
+    const groups = await database.rows<{ slot: number; batch: string; rows: number; found: "batch" | "void" | null }>(
+      `with named as materialized (
+         select slot, batch, count(*)::integer as rows from ${table.name}
+          where ctid >= $1::text::tid and ctid < $2::text::tid group by slot, batch)
+       select named.slot, named.batch, named.rows, case when b.void then 'void' when not b.void then 'batch' end as found
+         from named left join batch b on b.slot = named.slot and b.n = named.batch
+        order by named.slot, named.batch`,
+      [`(${block},0)`, `(${block + BLOCKS},0)`],
+    );
+    for (const { slot, batch, rows, found } of groups) {
+      tally.examined(rows);
+      if (found === "batch") continue;
+      const named = `batch ${slot}/${batch}, which is ${found === "void" ? "void" : "not there"}`;
+      tally.broken(table.name, `has ${rows} ${rows === 1 ? "row" : "rows"} of ${named}`);
+    }
+  }
+}

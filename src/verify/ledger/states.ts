@@ -1,0 +1,130 @@
+/**
+ * Rows that change: each names the batch that wrote it last, and that batch has its digest. And each row that a batch
+ * wrote is still there, in that or a later state.
+ */
+
+import type { LaneTables } from "../../ledger/batch-log.ts";
+import { type AnyStateTable, digestOf, PAGE, type SqlRecord, type StateRow } from "../../ledger/rows.ts";
+import type { Database, Queryable } from "../../postgres/database.ts";
+import { parseUuid } from "../../std/id.ts";
+import type { Examination, Tally } from "../check.ts";
+import type { BatchCheck } from "./chain.ts";
+
+const STATES = "states";
+
+export function statesExamination(tables: LaneTables): Examination {
+  return {
+    checks: [STATES],
+    run: async (database, tally) => {
+      for (const table of tables.states)
+        await walkStates(database, table, tables.opened.includes(table), tally(STATES));
+    },
+  };
+}
+
+async function walkStates(database: Database, table: AnyStateTable, opened: boolean, tally: Tally): Promise<void> {
+  let after: SqlRecord | undefined;
+  do {
+    const records = await readPage(database, table, after);
+    tally.examined(records.length);
+    await comparePage(database, table, opened, records, tally);
+    after = records.length < PAGE ? undefined : records.at(-1);
+  } while (after !== undefined);
+}
+
+function readPage(database: Queryable, table: AnyStateTable, after: SqlRecord | undefined): Promise<SqlRecord[]> {
+  const keys = table.keys.map((column) => column.name);
+  const columns = [...table.keys, ...table.fixed, ...table.changing].map((column) => column.name);
+  const values = table.keys.map((column, i) => `$${i + 2}::${column.type}`);
+  return database.rows<SqlRecord>(
+    `select ${columns.join(", ")}, seq, slot, batch from ${table.name}
+      ${after === undefined ? "" : `where (${keys.join(", ")}) > (${values.join(", ")})`}
+      order by ${keys.join(", ")} limit $1`,
+    [PAGE, ...(after === undefined ? [] : keys.map((key) => after[key]))],
+  );
+}
+
+/** A row that names a batch was read after that batch had been committed, and batches never change. */
+async function comparePage(
+  database: Queryable,
+  table: AnyStateTable,
+  opened: boolean,
+  records: readonly SqlRecord[],
+  tally: Tally,
+): Promise<void> {
+  const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
+  // What the catalogue or a migration opened has number 1 and no batch until a command changes it.
+  const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.seq === 1n));
+  const noted = await database.rows<{ entry: string | null }>(
+    `select b.changes #>> array[$1, k.key] as entry
+       from unnest($2::text[], $3::smallint[], $4::bigint[]) with ordinality as k(key, slot, batch, place)
+       left join batch b on b.slot = k.slot and b.n = k.batch
+      order by k.place`,
+    [
+      table.name,
+      written.map(({ row }) => table.keyOf(row)),
+      written.map(({ record }) => record.slot),
+      written.map(({ record }) => record.batch),
+    ],
+  );
+  for (const [i, { record, row }] of written.entries()) {
+    // Behind the digest stand the numbers of the callers.
+    const [seq, digest] = noted[i]?.entry?.split(" ") ?? [];
+    if (seq === row.seq.toString() && digest === digestOf(table, row)) continue;
+    const batch = `batch ${record.slot}/${record.batch}`;
+    const wrong = record.batch === null ? "names no batch" : `is not as ${batch} left it, which it names`;
+    tally.broken(`${table.name} ${table.keyOf(row)}`, wrong);
+  }
+}
+
+/** Asked of each batch: are the rows that it wrote still there? A batch can be seen later than what it wrote, never earlier. */
+export function goneCheck(tables: LaneTables): BatchCheck {
+  return {
+    check: STATES,
+    look: async (batches, database, tally) => {
+      for (const table of tables.states) {
+        const written = new Map(batches.flatMap((batch) => [...(batch.written.get(table.name) ?? [])]));
+        await tellGone(database, table, written, tally);
+      }
+    },
+  };
+}
+
+async function tellGone(
+  database: Queryable,
+  table: AnyStateTable,
+  written: ReadonlyMap<string, bigint>,
+  tally: Tally,
+): Promise<void> {
+  const keys = [...written.keys()].filter((key) => isKey(table, key));
+  if (keys.length === 0) return;
+  const values = keys.map((key) => table.keyValues(key, 0));
+  const names = table.keys.map((column) => column.name);
+  const arrays = table.keys.map((column, i) => `$${i + 2}::${column.type}[]`);
+  const same = names.map((name) => `t.${name} = k.${name}`);
+  const gone = await database.rows<{ place: string; seq: string | null }>(
+    `select k.place, t.seq
+       from unnest($1::bigint[], ${arrays.join(", ")}) with ordinality as k(seq, ${names.join(", ")}, place)
+       left join ${table.name} t on ${same.join(" and ")}
+      where t.seq is null or t.seq < k.seq order by k.place`,
+    [keys.map((key) => written.get(key)), ...table.keys.map((_, i) => values.map((value) => value[i]))],
+  );
+  for (const { place, seq } of gone) {
+    const key = keys[Number(place) - 1] as string;
+    const wrong = seq === null ? "is missing, but a batch wrote it" : `has gone back to the number ${seq}`;
+    tally.broken(`${table.name} ${key}`, wrong);
+  }
+}
+
+/** Whether a text can be a key at all: in a batch that was tampered with it need not be. */
+function isKey(table: AnyStateTable, key: string): boolean {
+  const values = table.keyValues(key, 0);
+  return table.keys.every(({ type }, i) => canBe(type, values[i] ?? ""));
+}
+
+function canBe(type: string, text: string): boolean {
+  if (type === "uuid") return parseUuid(text) !== undefined;
+  if (type !== "date") return true;
+  const midnight = new Date(text);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text) && text.length === 10;
+}

@@ -1,0 +1,117 @@
+/**
+ * Conversions: each one's journals are in the batches that created and closed it and moved its amount, and what
+ * accounts hold as pending is what the CREATED ones need.
+ */
+
+import { type Conversion, conversionTable } from "../../conversions/store.ts";
+import { type Entry, entry, type JournalCause } from "../../ledger/accounts.ts";
+import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
+import type { SqlRecord } from "../../ledger/rows.ts";
+import { negative } from "../../money/amount.ts";
+import type { Database } from "../../postgres/database.ts";
+import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
+import type { Tally } from "../check.ts";
+import type { BatchCheck } from "../ledger/chain.ts";
+import { holdsExamination } from "../ledger/holds.ts";
+import { effectOn, profileEntries } from "../ledger/journals.ts";
+
+const CAUSES = ["conversion_created", "conversion_settled", "conversion_cancelled"] as const satisfies JournalCause[];
+type Cause = (typeof CAUSES)[number];
+
+/** What of a conversion never changes, or not once it is closed, can be read later than the batch that wrote it. */
+export const conversionCheck: BatchCheck = {
+  check: "conversions",
+  look: async (batches, database, tally) => {
+    const byId = await readConversions(database, batches.flatMap(conversionIds));
+    for (const batch of batches) {
+      for (const conversion of writtenIn(batch, byId)) lookAtJournals(conversion, batch, tally);
+      lookForStrays(batch, byId, tally);
+    }
+  },
+};
+
+function writtenIn(batch: StoredBatch, byId: ReadonlyMap<Uuid, Conversion>): Conversion[] {
+  const keys = [...(batch.written.get(conversionTable.name)?.keys() ?? [])];
+  return keys.flatMap((key) => byId.get(key.split("/")[1] as Uuid) ?? []);
+}
+
+/** A batch that wrote a conversion created it, closed it, or both. */
+function lookAtJournals(conversion: Conversion, batch: StoredBatch, tally: Tally): void {
+  tally.examined(1);
+  const { id, profileId, status } = conversion;
+  const tell = (message: string): void => tally.broken(`conversion ${profileId}/${id}`, message);
+  const seq = batch.written.get(conversionTable.name)?.get(`${profileId}/${id}`) ?? 0n;
+  const created = batch.journals.get(id);
+  const closed = batch.journals.get(siblingId(id));
+  if (seq === 1n && created === undefined) tell(`was created in ${batchName(batch)}, which has no journal for it`);
+  if (seq === 2n && closed === undefined) tell(`was closed in ${batchName(batch)}, which has no journal for it`);
+  for (const postings of [created, closed]) {
+    const cause = postings?.[0]?.cause;
+    if (postings === undefined || !isCause(cause)) continue;
+    const asked = effectOn(entriesOf(conversion, cause));
+    const done = effectOn(profileEntries(postings));
+    if (cause !== "conversion_created" && cause !== `conversion_${status.toLowerCase()}`)
+      tell(`is ${status}, but its journal is ${cause}`);
+    else if (asked !== done) tell(`asks for ${asked}, but its journal posts ${done}`);
+  }
+}
+
+function lookForStrays(batch: StoredBatch, byId: ReadonlyMap<Uuid, Conversion>, tally: Tally): void {
+  const written = batch.written.get(conversionTable.name);
+  for (const [id, [posting]] of batch.journals) {
+    if (!isCause(posting?.cause)) continue;
+    const conversion = byId.get(posting.cause === "conversion_created" ? id : siblingId(id));
+    if (conversion !== undefined && written?.has(conversionTable.keyOf(conversion))) continue;
+    tally.broken(`journal ${id}`, `of ${batchName(batch)} is of a conversion that the batch did not write`);
+  }
+}
+
+/** What each step does to profiles: the source waits in `pending` until it goes, or comes back. */
+function entriesOf(conversion: Conversion, cause: Cause): Entry[] {
+  const { profileId, recipientProfileId, sourceAsset, targetAsset, amount } = conversion;
+  switch (cause) {
+    case "conversion_created":
+      return [entry(profileId, sourceAsset, negative(amount)), entry(profileId, sourceAsset, amount, "pending")];
+    case "conversion_cancelled":
+      return [entry(profileId, sourceAsset, negative(amount), "pending"), entry(profileId, sourceAsset, amount)];
+    case "conversion_settled":
+      return [
+        entry(profileId, sourceAsset, negative(amount), "pending"),
+        entry(recipientProfileId ?? profileId, targetAsset, amount),
+      ];
+  }
+}
+
+function isCause(cause: string | undefined): cause is Cause {
+  return (CAUSES as readonly (string | undefined)[]).includes(cause);
+}
+
+/** The key of every conversion that the batch wrote or that its journals are of: profile and id. */
+function conversionIds(batch: StoredBatch): { profileId: Uuid; id: Uuid }[] {
+  const written = [...(batch.written.get(conversionTable.name)?.keys() ?? [])].map((key) => key.split("/"));
+  return written.flatMap(([profile = "", conversion = ""]) => {
+    const [profileId, id] = [parseUuid(profile), parseUuid(conversion)];
+    return profileId === undefined || id === undefined ? [] : [{ profileId, id }];
+  });
+}
+
+async function readConversions(
+  database: Database,
+  keys: readonly { readonly profileId: Uuid; readonly id: Uuid }[],
+): Promise<Map<Uuid, Conversion>> {
+  if (keys.length === 0) return new Map();
+  const columns = [...conversionTable.keys, ...conversionTable.fixed, ...conversionTable.changing];
+  const rows = await database.rows<SqlRecord>(
+    `select ${columns.map((column) => `t.${column.name}`).join(", ")}, t.seq
+       from conversion t join (select distinct * from unnest($1::uuid[], $2::uuid[])) as k(profile_id, id)
+         on t.profile_id = k.profile_id and t.id = k.id`,
+    [keys.map((key) => key.profileId), keys.map((key) => key.id)],
+  );
+  return new Map(rows.map(conversionTable.read).map((conversion) => [conversion.id, conversion]));
+}
+
+export const pendingExamination = holdsExamination({
+  check: "pending",
+  part: "pending",
+  query: "select profile_id as owner_id, source_asset as asset, amount from conversion where status = 'CREATED'",
+});

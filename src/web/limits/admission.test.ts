@@ -1,0 +1,214 @@
+import { expect, test } from "vitest";
+import { Turnstile, type TurnstileBounds } from "./admission.ts";
+
+const BOUNDS: TurnstileBounds = {
+  most: 100,
+  atOnce: 100,
+  alone: 100,
+  share: 2,
+  shortLine: 0,
+  expectedMs: 250,
+  patienceMs: 2_000,
+};
+
+/** A turnstile looks ten times a second. A busy machine takes its time for that. */
+const SOON = { timeout: 10_000 };
+
+/** A turnstile with a clock of its own, and a list of who came in or was sent away, in that order. */
+function start(bounds: Partial<TurnstileBounds> = {}) {
+  const clock = { now: 1_000_000 };
+  const turnstile = new Turnstile({ ...BOUNDS, ...bounds }, () => clock.now);
+  const told: string[] = [];
+  /** One letter for each request: the caller. */
+  const come = async (callers: string): Promise<void> => {
+    for (const caller of callers) {
+      void turnstile.enter(caller).then((isIn) => told.push(isIn ? caller : `no ${caller}`));
+    }
+    await settled();
+  };
+  const leave = async (callers: string): Promise<void> => {
+    for (const caller of callers) turnstile.leave(caller);
+    await settled();
+  };
+  /** What was told since this was asked last. */
+  const news = (): string => told.splice(0).join(" ");
+  return { turnstile, clock, come, leave, news };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("who is alone may have all that there is", async () => {
+  const { come, news } = start({ alone: 5 });
+  await come("aaaaaaa");
+  expect(news()).toBe("a a a a a");
+});
+
+test("beside others a caller has his share, and the rest of his requests wait behind one another", async () => {
+  const { come, leave, news } = start();
+  await come("b");
+  await come("aaaaa");
+  expect(news()).toBe("b a a");
+  await come("b");
+  expect(news()).toBe("b");
+  await leave("a");
+  expect(news()).toBe("a");
+});
+
+test("who had all when another comes gives up what is past his share, as he is answered", async () => {
+  const { come, leave, news } = start();
+  await come("aaaab");
+  await come("aaa");
+  expect(news()).toBe("a a a a b");
+  await leave("aa");
+  expect(news()).toBe("");
+  await leave("a");
+  expect(news()).toBe("a");
+});
+
+test("who asks one thing after the other counts as there between two of them, and for a second after the last", async () => {
+  const { clock, come, leave, news } = start();
+  await come("b");
+  await come("aaaaa");
+  await leave("b");
+  clock.now += 999;
+  await leave("a");
+  expect(news()).toBe("b a a a");
+  clock.now += 101;
+  await leave("a");
+  expect(news()).toBe("a a");
+});
+
+test("what is bounded in all is given out in turns", async () => {
+  const { come, leave, news } = start({ atOnce: 2, share: 2, alone: 2 });
+  await come("aaaaabbbc");
+  expect(news()).toBe("a a");
+  await leave("a");
+  await leave("a");
+  await leave("b");
+  await leave("c");
+  expect(news()).toBe("a b c a");
+});
+
+test("a line is as long as the room that is left, and whoever comes next finds some", async () => {
+  const { turnstile, come, news } = start({ most: 12, alone: 2 });
+  await come("aaaaaaaaaaaa");
+  expect(news()).toBe("a a no a no a no a no a no a no a");
+  await come("bbbbbb");
+  expect(news()).toBe("b b no b no b no b");
+  expect([turnstile.size, turnstile.isFull, turnstile.hasRoomFor("a"), turnstile.hasRoomFor("c")]).toEqual([
+    9,
+    false,
+    false,
+    true,
+  ]);
+});
+
+test("however many come, there are never more than the bound", async () => {
+  const { turnstile, come } = start({ most: 10 });
+  for (const caller of "abcdefghijklmnop") await come(caller.repeat(10));
+  expect([turnstile.size, turnstile.isFull]).toEqual([10, true]);
+});
+
+test("nobody is let into a line in which he would wait long, at the pace at which it moves", async () => {
+  const { clock, turnstile, come, leave, news } = start({ alone: 1, share: 1 });
+  await come("a".repeat(30));
+  expect(turnstile.size).toBe(30);
+  for (let turn = 0; turn < 12; turn += 1) {
+    clock.now += 50;
+    await leave("a");
+  }
+  news();
+  expect([turnstile.hasRoomFor("a"), turnstile.hasRoomFor("b")]).toEqual([false, true]);
+  const sizes: number[] = [];
+  while (!turnstile.hasRoomFor("a")) {
+    clock.now += 50;
+    await leave("a");
+    sizes.push(turnstile.size);
+  }
+  // A turn takes 50 ms, and the pace goes from 1 ms towards that by one part in 32 at each turn.
+  const pace = (turns: number): number => 50 - 49 * (31 / 32) ** turns;
+  const expected: number[] = [];
+  for (let turns = 13, size = 17; ; turns += 1, size -= 1) {
+    expected.push(size);
+    if ((size - 1) * pace(turns) <= 250) break;
+  }
+  expect(sizes).toEqual(expected);
+});
+
+test("a short line is open, however slowly it moves", async () => {
+  const { clock, turnstile, come, leave } = start({ alone: 1, share: 1, shortLine: 20 });
+  await come("a".repeat(30));
+  const pass = async (turns: number): Promise<void> => {
+    for (let turn = 0; turn < turns; turn += 1) {
+      clock.now += 150;
+      await leave("a");
+    }
+  };
+  await pass(8);
+  expect([turnstile.size, turnstile.hasRoomFor("a")]).toEqual([22, false]);
+  await pass(2);
+  expect([turnstile.size, turnstile.hasRoomFor("a")]).toEqual([20, true]);
+});
+
+test("nobody waits longer than a while, also when nobody leaves", async () => {
+  const { clock, come, news } = start({ alone: 1 });
+  await come("aa");
+  clock.now += 1_999;
+  await come("a");
+  expect(news()).toBe("a");
+  clock.now += 101;
+  await expect.poll(news, SOON).toBe("no a");
+  clock.now += 1_900;
+  await expect.poll(news, SOON).toBe("no a");
+});
+
+test("a pause before anybody waits does not slow the pace of the line", async () => {
+  const { clock, turnstile, come, leave } = start({ alone: 1, share: 1 });
+  await come("a");
+  clock.now += 60_000;
+  await come("a".repeat(20));
+  clock.now += 1;
+  await leave("a");
+  expect(turnstile.hasRoomFor("a")).toBe(true);
+});
+
+test("those who waited too long take no room any more", async () => {
+  const { clock, turnstile, come, leave, news } = start({ alone: 1, most: 7 });
+  await come("aaa");
+  expect([turnstile.size, turnstile.hasRoomFor("b")]).toEqual([3, true]);
+  clock.now += 2_000;
+  await leave("a");
+  expect([news(), turnstile.size]).toEqual(["a no a no a", 0]);
+});
+
+test("when the others have gone, one who waits has all at once that is his alone", async () => {
+  const { clock, come, leave, news } = start({ alone: 6 });
+  await come("b");
+  await come("aaaaaaaa");
+  await leave("b");
+  expect(news()).toBe("b a a");
+  clock.now += 1_000;
+  await leave("a");
+  expect(news()).toBe("a a a a a");
+});
+
+test("to leave without having come in is a bug", async () => {
+  const { turnstile, come, leave } = start();
+  const leaving = "who leaves is inside";
+  expect(() => turnstile.leave("a")).toThrow(leaving);
+  await come("a");
+  await leave("a");
+  expect(() => turnstile.leave("a")).toThrow(leaving);
+});
+
+test("whoever was not here lately is forgotten", async () => {
+  const { clock, come, leave, news } = start();
+  for (const caller of "bcdefgh") {
+    await come(caller);
+    await leave(caller);
+  }
+  news();
+  clock.now += 1_000;
+  await come("aaa");
+  expect(news()).toBe("a a a");
+});

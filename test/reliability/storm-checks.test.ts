@@ -1,0 +1,124 @@
+/** The storm can fail: whatever its judges look for is done to a service on purpose, and each of them notices. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { seeded } from "../support/random.ts";
+import { until } from "../support/until.ts";
+import { Client } from "./client.ts";
+import { Storm } from "./storm.ts";
+import { expectBooks, expectIndexesWhole, expectOneEffect, expectSound } from "./storm-checks.ts";
+
+// A busy machine takes its time for all of these.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
+
+let storm: Storm;
+beforeAll(async () => {
+  storm = await Storm.open(1, "any disk");
+  await storm.round([]);
+});
+afterAll(() => storm.close());
+
+/** Does it, has it judged, and takes it back. */
+async function wrong(sql: string, undo: string, judge: () => Promise<unknown>, finding: RegExp): Promise<void> {
+  await run(sql);
+  try {
+    await expect(judge()).rejects.toThrow(finding);
+  } finally {
+    await run(undo);
+  }
+  await judge();
+}
+
+async function run(sql: string): Promise<void> {
+  for (const statement of sql.split(";")) if (statement.trim() !== "") await storm.site.database.rows(statement);
+}
+
+const MOVED = "(select id from transfer where ref_id is not null order by id limit 1)";
+
+test("an answer that is not as it was, or is not there any more, is noticed", async () => {
+  const kept = () => storm.expectKept();
+  const metadata = (value: string) => `update transfer set metadata = ${value} where id = ${MOVED}`;
+  await wrong(metadata(`'{"a":"b"}'`), metadata("null"), kept, /a closed transfer never changes again/);
+  const order = "select id from orders where status = 'FILLED' and ref_id is not null order by id limit 1";
+  const price = (sign: string) => `update orders set filled_gross = filled_gross ${sign} 1 where id = (${order})`;
+  await wrong(price("+"), price("-"), kept, /a closed order never changes again/);
+  await wrong(
+    `create table gone as select * from transfer where id = ${MOVED}; delete from transfer using gone where transfer.id = gone.id`,
+    "insert into transfer select * from gone; drop table gone",
+    kept,
+    /transfer .*, which was answered, is there/,
+  );
+});
+
+test("a second effect of one ref_id is noticed", async () => {
+  // A claim that was lost: what is sent again is then done again.
+  const [first] = await storm.site.database.rows<{ record: string }>(
+    `select jsonb_set(to_jsonb(t), '{id}', to_jsonb(gen_random_uuid()))::text as record from transfer t where id = ${MOVED}`,
+  );
+  await wrong(
+    `create table twice as select * from jsonb_populate_record(null::transfer, '${first?.record}'); insert into transfer select * from twice`,
+    "delete from transfer using twice where transfer.id = twice.id; drop table twice",
+    () => expectOneEffect(storm.site.database),
+    /a ref_id has one effect: .*"kind":"transfer"/,
+  );
+});
+
+test("a total that is off is noticed by whoever sums up, over HTTP too, and by the books", async () => {
+  const account = "owner_id = (select profile_id from transfer where ref_id is not null order by id limit 1)";
+  const add = (asset: string, cents: number) =>
+    `update account set available = available + ${cents / 100} where ${account} and asset = '${asset}'`;
+  await wrong(add("USD", 1), add("USD", -1), () => storm.expectTotals(), /everything in USD comes to 0.01, not to 0/);
+  await wrong(add("ETH", 1), add("ETH", -1), () => storm.expectTotalsOverHttp(), /at undefined/);
+  await wrong(add("USDG", -1), add("USDG", 1), () => storm.expectTotalsOverHttp(), /dollars over HTTP/);
+  await wrong(add("USD", 1), add("USD", -1), () => expectBooks(storm.site.database), /the books balance/);
+});
+
+test("a link of the chain that was changed is noticed", async () => {
+  // Not the last one: the service may add another to it meanwhile, as when the time of an order is up.
+  const early = "(slot, n) = (select slot, n from batch where not void order by slot, n limit 1)";
+  await wrong(
+    `create table link as select slot, n, hash from batch where ${early}; update batch set hash = sha256(hash) where ${early}`,
+    "update batch b set hash = link.hash from link where (b.slot, b.n) = (link.slot, link.n); drop table link",
+    () => expectSound(storm.site),
+    /does not hash to its hash/,
+  );
+});
+
+test("an index that lacks a row of its table is noticed", async () => {
+  const whole = () => expectIndexesWhole(storm.site.database);
+  // While it is not ready, no row is added to it.
+  await wrong(
+    `update pg_index set indisready = false where indexrelid = 'execution_order'::regclass;
+     create table added as select profile_id, id from execution limit 1;
+     update execution e set order_id = gen_random_uuid() from added where (e.profile_id, e.id) = (added.profile_id, added.id);
+     update pg_index set indisready = true where indexrelid = 'execution_order'::regclass`,
+    "drop table added; reindex index execution_order",
+    whole,
+    /lacks matching index tuple/,
+  );
+});
+
+test("a 500 is noticed, a 503 that does not say when to ask again, and an answer to another request than was asked", async () => {
+  let answer: { status: number; body: object } = { status: 500, body: { title: "Internal Server Error" } };
+  const server = createServer((request, response) => {
+    const isToken = request.url === "/oauth2/token";
+    response.writeHead(isToken ? 200 : answer.status, { "content-type": "application/json" });
+    response.end(JSON.stringify(isToken ? { access_token: "token" } : answer.body));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const seed = { id: "1", name: "ann", profileIds: ["2", "3"], secret: "s" };
+  const client = new Client(seed, [seed], { baseUrl: url, authUrl: url }, seeded(1));
+  const trading = () => client.trade({ isOver: false, moved: () => undefined });
+  await expect(trading()).rejects.toThrow(/no answer is a 5xx but 503/);
+  answer = { status: 503, body: { title: "Service Unavailable" } };
+  await expect(trading()).rejects.toThrow(/503 says when to ask again/);
+  answer = { status: 200, body: { id: "4", ref_id: "another" } };
+  await expect(trading()).rejects.toThrow(/the answer is about ann-3/);
+  answer = { status: 418, body: {} };
+  await expect(trading()).rejects.toThrow(/was answered with 418/);
+  server.close();
+  server.closeAllConnections();
+  await until("the toy is closed", () => !server.listening);
+});
