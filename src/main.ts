@@ -12,13 +12,13 @@ import { createExchange } from "./exchange/exchange.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { type Api, createApi } from "./http/server.ts";
 import { Maker, type MakerEvent } from "./market-maker/maker.ts";
-import type { Refusal } from "./oauth/access-log/access-denial.ts";
-import { Refusals } from "./oauth/access-log/access-log.ts";
+import type { AccessDenial } from "./oauth/access-log/access-denial.ts";
+import { AccessLog } from "./oauth/access-log/access-log.ts";
 import { createOauth, type Oauth } from "./oauth/oauth.ts";
 import { pendingMigrations } from "./postgres/migrations.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
-import { type Core, closeAll, openCore, StartRefusal } from "./service/core.ts";
+import { type Core, closeAll, openCore, StartupError } from "./service/core.ts";
 import { announce, makeDataDirectory, readyFile } from "./service/data-directory.ts";
 import { ensureDemoFile } from "./service/demo-file.ts";
 import { close, gate, listen, ownAddress, placeOf } from "./service/listening.ts";
@@ -122,7 +122,7 @@ async function start(
   }
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
   const keep = keepRefusals(core, closing);
-  const onRefused = (refusal: Refusal): void => {
+  const onRefused = (refusal: AccessDenial): void => {
     keep(refusal);
     metrics?.access.refused(refusal);
   };
@@ -170,7 +170,7 @@ async function untilClockIsRight({ lane }: Core, stopping: AbortSignal | undefin
   for (;;) {
     const fault = lane.report().clockFault;
     if (fault === undefined) return;
-    if (stopping?.aborted) throw new StartRefusal(`${fault}: stopped before it was right`);
+    if (stopping?.aborted) throw new StartupError(`${fault}: stopped before it was right`);
     await pause(200);
   }
 }
@@ -220,8 +220,11 @@ function createDomain(core: Core, config: Config, { settlement, engines, metrics
 }
 
 /** The trail of refusals is written once a minute, and to its end after the last request. */
-function keepRefusals({ log, ...core }: Core, closing: (() => Promise<void> | void)[]): (refusal: Refusal) => void {
-  const refusals = new Refusals({
+function keepRefusals(
+  { log, ...core }: Core,
+  closing: (() => Promise<void> | void)[],
+): (refusal: AccessDenial) => void {
+  const refusals = new AccessLog({
     ...core,
     onFailure: (error) => log.warn({ error }, "the trail of refusals was not written"),
   });
@@ -272,7 +275,10 @@ async function buildApi(
   domain: Domain,
   oauth: Oauth,
   addresses: Addresses,
-  { observers, ...doors }: Doors & { readonly onRefused: (refusal: Refusal) => void; readonly observers: Observers },
+  {
+    observers,
+    ...doors
+  }: Doors & { readonly onRefused: (refusal: AccessDenial) => void; readonly observers: Observers },
 ): Promise<Api> {
   const api = await createApi({
     ...doors,

@@ -6,25 +6,25 @@ import { type Amount, fitsPrecision, ZERO } from "../money/amount.ts";
 import { must } from "../std/assert.ts";
 
 /** Of gross: what the taker pays, and what the maker is paid. At most 4 decimals, so that both are exact. */
-export interface Rates {
+export interface FeeRates {
   readonly takerRate: Amount;
   readonly makerRebate: Amount;
 }
 
 /** Holds for who has traded so much, in the market's quote asset, or more. */
-export interface FeeTier extends Rates {
+export interface FeeTier extends FeeRates {
   readonly minimumGross: Amount;
 }
 
 /** Why rates cannot be those of a market. */
-export type FeeRefusal =
+export type FeeRejection =
   | { readonly code: "not_a_rate"; readonly rate: Amount }
   | { readonly code: "tier_below_zero"; readonly minimumGross: Amount }
   | { readonly code: "no_tier_from_zero" }
   | { readonly code: "tier_given_twice"; readonly minimumGross: Amount }
   | { readonly code: "too_many_tiers"; readonly most: number }
   /** The highest rebate of the market would be above its lowest commission. */
-  | ({ readonly code: "rebate_above_commission" } & Rates);
+  | ({ readonly code: "rebate_above_commission" } & FeeRates);
 
 const RATE_DECIMALS = 4;
 const ONE = 10n ** 18n;
@@ -44,7 +44,7 @@ export function tierFor(tiers: readonly FeeTier[], gross: Amount): FeeTier {
 }
 
 /** Whether these can be the tiers of one market; undefined when they can. */
-export function whyNotTiers(tiers: readonly FeeTier[]): FeeRefusal | undefined {
+export function whyNotTiers(tiers: readonly FeeTier[]): FeeRejection | undefined {
   const minimums = tiers.map(({ minimumGross }) => minimumGross);
   if (tiers.length > MOST_TIERS) return { code: "too_many_tiers", most: MOST_TIERS };
   const below = minimums.find((minimum) => minimum < ZERO);
@@ -56,7 +56,7 @@ export function whyNotTiers(tiers: readonly FeeTier[]): FeeRefusal | undefined {
 }
 
 /** Whether these rates can all hold on one market at the same time; undefined when they can. */
-export function whyNotRates(all: readonly Rates[]): FeeRefusal | undefined {
+export function whyNotRates(all: readonly FeeRates[]): FeeRejection | undefined {
   const rate = all.flatMap(({ takerRate, makerRebate }) => [takerRate, makerRebate]).find((one) => !isRate(one));
   if (rate !== undefined) return { code: "not_a_rate", rate };
   const takerRate = lowestTakerRate(all);
@@ -65,11 +65,11 @@ export function whyNotRates(all: readonly Rates[]): FeeRefusal | undefined {
   return undefined;
 }
 
-export function highestRebate(all: readonly Rates[]): Amount {
+export function highestRebate(all: readonly FeeRates[]): Amount {
   return must(sorted(all.map(({ makerRebate }) => makerRebate)).at(-1), "a market has rates");
 }
 
-function lowestTakerRate(all: readonly Rates[]): Amount {
+function lowestTakerRate(all: readonly FeeRates[]): Amount {
   return must(sorted(all.map(({ takerRate }) => takerRate))[0], "a market has rates");
 }
 

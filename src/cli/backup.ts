@@ -9,7 +9,7 @@ import { lastMigration } from "../postgres/migrations.ts";
 import { createLogger } from "../service/logger.ts";
 import { provideDatabase } from "../service/provide-database.ts";
 import { headRecord } from "./auditing/heads.ts";
-import { type Answer, addCommand, answering, commandConfig, Refused } from "./command.ts";
+import { type Answer, addCommand, answering, CommandRejected, commandConfig } from "./command.ts";
 import { printError } from "./terminal.ts";
 
 export function addBackup(program: Command): void {
@@ -26,7 +26,7 @@ export const tell = (line: string): void => printError([line]);
 /** These two commands copy files, which an external database keeps to itself. */
 export function refuseExternal({ databaseUrl }: Config, command: "backup" | "restore"): void {
   if (databaseUrl === undefined) return;
-  throw new Refused(
+  throw new CommandRejected(
     `parbook ${command} is for the embedded database, and PARBOOK_DATABASE_URL names one of your own: use pg_basebackup or pgBackRest, see docs/backup.md`,
   );
 }
@@ -38,7 +38,7 @@ async function backUp(directory: string): Promise<Answer> {
   const provided = await provideDatabase(config, "command", (line) => log.info(line));
   try {
     const { superuser } = provided;
-    if (superuser === undefined) throw new Refused("there is no embedded database to back up");
+    if (superuser === undefined) throw new CommandRejected("there is no embedded database to back up");
     const backup = await takeBackup({ superuser, dataDir: config.dataDir, target: directory, note: noteBooks, tell });
     const completeTo = backup.completeTo.toISOString();
     const { path, files, bytes } = backup;
@@ -55,6 +55,6 @@ async function backUp(directory: string): Promise<Answer> {
 
 async function noteBooks(session: Queryable): Promise<NotedBooks> {
   const migration = await lastMigration(session);
-  if (migration === undefined) throw new Refused("the database has no books yet: start the service first");
+  if (migration === undefined) throw new CommandRejected("the database has no books yet: start the service first");
   return { migration, heads: (await readHeads(session)).map(headRecord) };
 }

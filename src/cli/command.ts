@@ -18,7 +18,7 @@ export interface Answer {
 }
 
 /** One line: why the command did nothing. */
-export class Refused extends Error {
+export class CommandRejected extends Error {
   override readonly name = "Refused";
 }
 
@@ -60,7 +60,7 @@ export function answering<Given extends unknown[]>(command: Command, work: (...g
     const { json, prose, failed } = await work(...(given.slice(0, -1) as Given));
     const printed = command.opts().json === true ? printJson(json) : printLines(prose);
     await printed.catch(({ code }: NodeJS.ErrnoException) => {
-      throw new Refused(`the command is done, but its answer cannot be written (${code})`);
+      throw new CommandRejected(`the command is done, but its answer cannot be written (${code})`);
     });
     if (failed === true) throw new Failed();
   });

@@ -8,12 +8,12 @@ import { WrongSettings } from "../config/config.ts";
 import { notFound } from "../http/problems/problems.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { copyFileDurably, writeFileDurably } from "../postgres/embedded/copy-file.ts";
-import { BootstrapRefusal } from "../service/bootstrap-file.ts";
-import { StartRefusal } from "../service/core.ts";
+import { BootstrapError } from "../service/bootstrap-file.ts";
+import { StartupError } from "../service/core.ts";
 import { announce } from "../service/data-directory.ts";
 import { writeWhole } from "../std/write-whole.ts";
 import { writeNewKey } from "./auditing/checkpoint-file.ts";
-import { Refused, WrongUsage } from "./command.ts";
+import { CommandRejected, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 
 test("what was asked wrongly ends with 2, what was refused with 1", () => {
@@ -22,7 +22,10 @@ test("what was asked wrongly ends with 2, what was refused with 1", () => {
     exitCode: 2,
   });
   expect(failureOf(new WrongUsage("set both"))).toEqual({ lines: ["set both"], exitCode: 2 });
-  expect(failureOf(new Refused("profile not found: 1"))).toEqual({ lines: ["profile not found: 1"], exitCode: 1 });
+  expect(failureOf(new CommandRejected("profile not found: 1"))).toEqual({
+    lines: ["profile not found: 1"],
+    exitCode: 1,
+  });
   expect(failureOf(notFound("profile not found: 1"))).toEqual({ lines: ["profile not found: 1"], exitCode: 1 });
 });
 
@@ -73,9 +76,9 @@ test("a full disk is named by the file that has no room on it, and what was begu
 
 test("a line break in a value stays within its line", () => {
   const forged = "x\nthe books are sound";
-  expect(failureOf(new Refused(`key not found: ${forged}`)).lines).toEqual([`key not found: ${forged}`]);
-  expect(failureOf(new StartRefusal(`one ${forged}`, "two")).lines).toEqual([`one ${forged}`, "two"]);
-  expect(failureOf(new BootstrapRefusal("it is wrong:", `  ${forged}`)).lines).toEqual(["it is wrong:", `  ${forged}`]);
+  expect(failureOf(new CommandRejected(`key not found: ${forged}`)).lines).toEqual([`key not found: ${forged}`]);
+  expect(failureOf(new StartupError(`one ${forged}`, "two")).lines).toEqual([`one ${forged}`, "two"]);
+  expect(failureOf(new BootstrapError("it is wrong:", `  ${forged}`)).lines).toEqual(["it is wrong:", `  ${forged}`]);
   expect(failureOf(new WrongSettings([`PARBOOK_X ${forged}`])).lines[1]).toBe(`PARBOOK_X ${forged}`);
   expect(failureOf(new Error(forged)).lines[0]).toBe(`Error: ${forged}`);
 });

@@ -5,14 +5,14 @@ import { Problem } from "../http/problems/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
-import { EmbeddedRefusal } from "../postgres/embedded/refusal.ts";
-import { SchemaRefusal } from "../postgres/migrations.ts";
+import { EmbeddedError } from "../postgres/embedded/refusal.ts";
+import { SchemaError } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
-import { BootstrapRefusal } from "../service/bootstrap-file.ts";
-import { StartRefusal } from "../service/core.ts";
+import { BootstrapError } from "../service/bootstrap-file.ts";
+import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";
 import { fileErrorText } from "../std/file-error.ts";
-import { Failed, Refused, WrongUsage } from "./command.ts";
+import { CommandRejected, Failed, WrongUsage } from "./command.ts";
 
 export interface Failure {
   /** None when it has been said already. A line break within one came with a value, and is no line break of ours. */
@@ -21,7 +21,7 @@ export interface Failure {
 }
 
 /** Whose message is a sentence for the operator. */
-const REFUSALS = [Refused, NoDatabase, EmbeddedRefusal, SchemaRefusal, Problem, Unavailable, KeyUnreadable];
+const REFUSALS = [CommandRejected, NoDatabase, EmbeddedError, SchemaError, Problem, Unavailable, KeyUnreadable];
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };
@@ -35,7 +35,7 @@ export function failureOf(error: unknown): Failure {
 const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
 function linesOf(error: unknown): readonly string[] {
-  if (error instanceof StartRefusal || error instanceof BootstrapRefusal) return error.lines;
+  if (error instanceof StartupError || error instanceof BootstrapError) return error.lines;
   if (REFUSALS.some((refusal) => error instanceof refusal)) return [(error as Error).message];
   if (error instanceof DatabaseAway) return [awayOf(error)];
   if (serverError(error) !== undefined) return [`the database refuses: ${(error as Error).message}`];

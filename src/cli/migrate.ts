@@ -1,11 +1,11 @@
 /** Migrating the database as the owner of its tables. The service's own role could not, and should not. */
 import type { Command } from "commander";
 import { Database } from "../postgres/database.ts";
-import { pendingMigrations, SchemaRefusal } from "../postgres/migrations.ts";
+import { pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { migrateAs } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { type Provided, provideDatabase } from "../service/provide-database.ts";
-import { type Answer, addCommand, answering, commandConfig, Refused, WrongUsage } from "./command.ts";
+import { type Answer, addCommand, answering, CommandRejected, commandConfig, WrongUsage } from "./command.ts";
 
 interface MigrateOptions {
   readonly serviceRole?: string;
@@ -47,7 +47,7 @@ async function none({ service }: Provided): Promise<string[]> {
   try {
     const pending = await pendingMigrations(database);
     if (pending.length === 0) return [];
-    throw new SchemaRefusal(`the service that is running lacks ${pending.join(", ")}: stop it, and start this version`);
+    throw new SchemaError(`the service that is running lacks ${pending.join(", ")}: stop it, and start this version`);
   } finally {
     await database.close();
   }
@@ -62,7 +62,7 @@ async function migrateFor(
   try {
     const [found] = await database.rows("select 1 from pg_roles where rolname = $1", [role]);
     if (found === undefined) {
-      throw new Refused(
+      throw new CommandRejected(
         `the role ${JSON.stringify(role)} does not exist: make it first (create role ... login password ...)`,
       );
     }

@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { ignoreErrors } from "../service/logger.ts";
 import { addClientCommands } from "./administration/clients.ts";
 import { addCustomerCommands } from "./administration/customers.ts";
-import { addCrossingCommands } from "./administration/external-transfers.ts";
+import { addExternalTransferCommands } from "./administration/external-transfers.ts";
 import { addFeeCommands } from "./administration/fees.ts";
 import { addKeyCommands } from "./administration/keys.ts";
 import { addMarketCommands } from "./administration/markets.ts";
@@ -48,7 +48,7 @@ export function buildProgram(): Command {
   addCustomerCommands(program);
   addClientCommands(program);
   addKeyCommands(program);
-  addCrossingCommands(program);
+  addExternalTransferCommands(program);
   addMarketCommands(program);
   addFeeCommands(program);
   addAuditCommands(program);

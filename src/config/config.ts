@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import type { Network } from "../std/network.ts";
 import { isPlainPath } from "../std/plain-path.ts";
-import { DEFAULT_RATES, type Rates } from "../web/limits/rates.ts";
+import { DEFAULT_RATES, type RequestRates } from "../web/limits/rates.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
 import { type Setting, Wrong } from "./setting.ts";
@@ -43,7 +43,7 @@ export interface Config {
   /** How far the clock of this process may be from the database's. */
   readonly clockToleranceMs: number;
   /** Requests per second; "off" in sandbox mode unless it is asked for. */
-  readonly rateLimits: Rates | "off";
+  readonly rateLimits: RequestRates | "off";
   /** Whose `X-Forwarded-For` is believed: addresses and networks. */
   readonly trustedProxies: readonly Network[];
   /** Of each of the two servers. */

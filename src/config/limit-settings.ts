@@ -1,11 +1,11 @@
 /** The settings of rate limits and of the proxies in front. */
 
 import { type Network, parseNetwork } from "../std/network.ts";
-import { DEFAULT_RATES, RATE_CLASSES, type RateClass, type Rates } from "../web/limits/rates.ts";
+import { DEFAULT_RATES, RATE_CLASSES, type RateClass, type RequestRates } from "../web/limits/rates.ts";
 import { type Setting, Wrong } from "./setting.ts";
 
 /** `on`, `off`, or rates that differ from the usual ones: "token=2,rest=100". Undefined: as the mode has it. */
-export const rateLimits: Setting<Rates | "off" | undefined> = {
+export const rateLimits: Setting<RequestRates | "off" | undefined> = {
   absent: undefined,
   read: (text) => {
     if (text === "on") return DEFAULT_RATES;

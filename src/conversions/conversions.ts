@@ -14,7 +14,7 @@ import type { IdSource } from "../std/id.ts";
 import {
   type ConversionNotCancellable,
   type ConversionNotFound,
-  type ConversionRefusal,
+  type ConversionRejection,
   type ConversionRequest,
   closingKeys,
   decideCancel,
@@ -34,7 +34,7 @@ import {
 export type {
   ConversionNotCancellable,
   ConversionNotFound,
-  ConversionRefusal,
+  ConversionRejection as ConversionRefusal,
   ConversionRequest,
   UnknownPair,
 } from "./rules.ts";
@@ -43,7 +43,7 @@ export { CONVERSION_STATUSES } from "./store.ts";
 
 export interface Conversions {
   /** Answers the conversion as CREATED. `exists`: the ref_id was used before, for the conversion with this id. */
-  create(request: ConversionRequest, caller: Caller): Promise<Outcome<Conversion, ConversionRefusal>>;
+  create(request: ConversionRequest, caller: Caller): Promise<Outcome<Conversion, ConversionRejection>>;
   cancel(
     customerId: CustomerId,
     id: ConversionId,
@@ -69,7 +69,7 @@ export function createConversions(parts: Parts): Conversions {
     cancel: async (customerId, id, caller) => {
       const conversion = await findConversion(database, customerId, id);
       if (conversion === undefined) {
-        return { kind: "refused", refusal: { code: "conversion_not_found", conversionId: id } };
+        return { kind: "rejected", rejection: { code: "conversion_not_found", conversionId: id } };
       }
       return lane.execute(closing(conversion, "cancel", caller));
     },
@@ -82,7 +82,7 @@ async function create(
   { lane, catalogue, ids, onCreated }: Parts,
   request: ConversionRequest,
   caller: Caller,
-): Promise<Outcome<Conversion, ConversionRefusal>> {
+): Promise<Outcome<Conversion, ConversionRejection>> {
   const { customerId, profileId, refId } = request;
   const id = ids.next() as ConversionId;
   const pair = pairOf(catalogue.findAsset(request.sourceAsset), catalogue.findAsset(request.targetAsset));
@@ -91,9 +91,9 @@ async function create(
   const stablecoins = catalogue.listAssets().filter((asset) => asset.kind === "stablecoin");
   const codes = stablecoins.map((asset) => asset.code);
   const outcome = await lane.execute({
-    turn: customerId,
+    queueKey: customerId,
     caller,
-    rests: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
+    dependsOn: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
     claim: refId === undefined ? undefined : { customerId, kind: "conversion", refId, id },
     decide: (state) => decideConversion(request, id, pair, codes, state),
   });
@@ -111,9 +111,9 @@ export function closing(
   const key = conversionKey(conversion);
   const rule = how === "settle" ? decideSettlement : decideCancel;
   return {
-    turn: how === "settle" ? "house" : customerId,
+    queueKey: how === "settle" ? "house" : customerId,
     caller,
-    rests: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)],
+    dependsOn: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)],
     decide: (state, now) => rule(key, id, state, now),
   };
 }

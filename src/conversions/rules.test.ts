@@ -3,7 +3,7 @@ import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type Owner } from "../ledger/accounts.ts";
-import type { Decision, Refusal } from "../ledger/decision.ts";
+import type { Decision, Rejection } from "../ledger/decision.ts";
 import { change, keyOf } from "../ledger/rows.ts";
 import { amountOf, formatAmount } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
@@ -79,8 +79,8 @@ const create = (request: Partial<ConversionRequest> = {}, pair = pairOf(USD, USD
   decideConversion({ ...MINT, ...request }, ID, pair, COINS, stateOf(...rows));
 
 /** "owner part +-amount asset" of each entry. */
-function entriesOf(decision: Decision<unknown, Refusal>): string[] {
-  if (!decision.accepted) throw new Error(decision.refusal.code);
+function entriesOf(decision: Decision<unknown, Rejection>): string[] {
+  if (!decision.accepted) throw new Error(decision.rejection.code);
   const name = (owner: Owner): string => (owner === payer.id ? "payer" : owner === receiver.id ? "receiver" : owner);
   const entries = decision.changes.journals?.flatMap((journal) => journal.entries) ?? [];
   return entries.map((each) => `${name(each.owner)} ${each.part} ${formatAmount(each.amount)} ${each.asset}`);

@@ -11,7 +11,7 @@ import {
   profileTable,
 } from "../customers/profiles/profiles.ts";
 import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
-import { accept, type Decision, type Refusal, refuse, type State } from "../ledger/decision.ts";
+import { accept, type Decision, type Rejection, reject, type State } from "../ledger/decision.ts";
 import {
   type BalanceTooLarge,
   checkFunds,
@@ -30,24 +30,24 @@ import { instantOf, siblingId } from "../std/id.ts";
 import { type Conversion, type ConversionId, conversionTable } from "./store.ts";
 
 /** No conversion goes from this asset to that one. */
-export interface UnknownPair extends Refusal {
+export interface UnknownPair extends Rejection {
   readonly code: "unknown_pair";
   readonly sourceAsset: string;
   readonly targetAsset: string;
   readonly stablecoins: readonly AssetCode[];
 }
 
-export interface ConversionNotFound extends Refusal {
+export interface ConversionNotFound extends Rejection {
   readonly code: "conversion_not_found";
   readonly conversionId: ConversionId;
 }
 
-export interface ConversionNotCancellable extends Refusal {
+export interface ConversionNotCancellable extends Rejection {
   readonly code: "conversion_not_cancellable";
   readonly status: Conversion["status"];
 }
 
-export type ConversionRefusal = ProfileNotFound | UnknownPair | ExceedPrecision | InsufficientFunds | BalanceTooLarge;
+export type ConversionRejection = ProfileNotFound | UnknownPair | ExceedPrecision | InsufficientFunds | BalanceTooLarge;
 
 export interface ConversionRequest {
   readonly customerId: CustomerId;
@@ -80,21 +80,21 @@ export function decideConversion(
   pair: Pair | undefined,
   stablecoins: readonly AssetCode[],
   state: State,
-): Decision<Conversion, ConversionRefusal> {
+): Decision<Conversion, ConversionRejection> {
   const { customerId, profileId, sourceAsset, targetAsset } = request;
   const profile = activeProfile(state, profileId, customerId);
-  if (profile === undefined) return refuse(profileNotFound(profileId));
+  if (profile === undefined) return reject(profileNotFound(profileId));
   const recipientId = request.recipientProfileId ?? profileId;
   const recipient = activeProfile(state, recipientId, customerId);
-  if (recipient === undefined) return refuse(profileNotFound(recipientId));
-  if (pair === undefined) return refuse({ code: "unknown_pair", sourceAsset, targetAsset, stablecoins });
+  if (recipient === undefined) return reject(profileNotFound(recipientId));
+  if (pair === undefined) return reject({ code: "unknown_pair", sourceAsset, targetAsset, stablecoins });
   const coarser = pair.target.precision < pair.source.precision ? pair.target : pair.source;
   const amount = checkPrecision(request.amount, coarser);
-  if (typeof amount === "object") return refuse(amount);
+  if (typeof amount === "object") return reject(amount);
   const short = checkFunds(state, profileId, pair.source.code, amount);
-  if (short !== undefined) return refuse(short);
+  if (short !== undefined) return reject(short);
   const full = checkRoom(state, recipientId, pair.target.code, amount);
-  if (full !== undefined) return refuse(full);
+  if (full !== undefined) return reject(full);
 
   // From here the conversion must be created.
   const createdAt = instantOf(id);
@@ -136,8 +136,8 @@ export function decideSettlement(
   now: Instant,
 ): Decision<Conversion, ConversionNotFound | ConversionNotCancellable> {
   const conversion = state.get(conversionTable, key.key);
-  if (conversion === undefined) return refuse({ code: "conversion_not_found", conversionId: id });
-  if (conversion.status !== "CREATED") return refuse({ code: "conversion_not_cancellable", status: conversion.status });
+  if (conversion === undefined) return reject({ code: "conversion_not_found", conversionId: id });
+  if (conversion.status !== "CREATED") return reject({ code: "conversion_not_cancellable", status: conversion.status });
   const at = Math.max(now, conversion.createdAt) as Instant;
   const settled: Conversion = { ...conversion, status: "SETTLED", updatedAt: at, settledAt: at };
   return accept(settled, {
@@ -153,8 +153,8 @@ export function decideCancel(
   now: Instant,
 ): Decision<Conversion, ConversionNotFound | ConversionNotCancellable> {
   const conversion = state.get(conversionTable, key.key);
-  if (conversion === undefined) return refuse({ code: "conversion_not_found", conversionId: id });
-  if (conversion.status !== "CREATED") return refuse({ code: "conversion_not_cancellable", status: conversion.status });
+  if (conversion === undefined) return reject({ code: "conversion_not_found", conversionId: id });
+  if (conversion.status !== "CREATED") return reject({ code: "conversion_not_cancellable", status: conversion.status });
   const at = Math.max(now, conversion.createdAt) as Instant;
   const { profileId, sourceAsset, amount } = conversion;
   const cancelled: Conversion = { ...conversion, status: "CANCELLED", updatedAt: at, cancelledAt: at };

@@ -62,7 +62,7 @@ test("what was created here is settled when its delay is over, and not a millise
 
 test("a settlement takes the house's turn, whatever else its customer has sent; a cancel takes his", () => {
   const [settling, cancelling] = (["settle", "cancel"] as const).map((how) => closing(conversion("one"), how, CALLER));
-  expect([settling?.turn, cancelling?.turn]).toEqual(["house", "acme"]);
+  expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["house", "acme"]);
 });
 
 test("the search looks for what has been due for a second, or was made by a clock that is a minute ahead", async () => {

@@ -22,7 +22,7 @@ import type { Execution } from "./execution.ts";
 /** A day in UTC, like 2026-11-21. */
 export type Day = Brand<string, "Day">;
 
-export interface TradedDay extends StateRow {
+export interface CustomerDailyVolume extends StateRow {
   readonly customerId: CustomerId;
   readonly day: Day;
   readonly market: MarketCode;
@@ -30,7 +30,7 @@ export interface TradedDay extends StateRow {
   readonly gross: Amount;
 }
 
-export const tradedDayTable: StateTable<TradedDay> = {
+export const customerVolumeTable: StateTable<CustomerDailyVolume> = {
   name: "traded_day",
   keys: [
     uuidColumn("customer_id", (row) => row.customerId),
@@ -53,9 +53,9 @@ export const tradedDayTable: StateTable<TradedDay> = {
 
 export const dayOf = (instant: Instant): Day => formatInstant(instant).slice(0, 10) as Day;
 
-export const tradedDayKey = (row: Names): Key => keyOf(tradedDayTable, keyText(row));
+export const customerVolumeKey = (row: Names): Key => keyOf(customerVolumeTable, keyText(row));
 
-type Names = Pick<TradedDay, "customerId" | "day" | "market">;
+type Names = Pick<CustomerDailyVolume, "customerId" | "day" | "market">;
 
 function keyText({ customerId, day, market }: Names): string {
   return `${customerId}/${day}/${market}`;
@@ -64,12 +64,12 @@ function keyText({ customerId, day, market }: Names): string {
 /**
  * The market's rows as these executions on it leave them; undefined when one is of a day that the command has not named.
  */
-export function tradedDays(
+export function customerVolumes(
   state: State,
   market: MarketCode,
   executions: readonly Execution[],
   named: readonly Day[],
-): TradedDay[] | undefined {
+): CustomerDailyVolume[] | undefined {
   const sums = new Map<Day, Map<CustomerId, Amount>>();
   const days = new Map<Instant, Day>();
   for (const { customerId, executedAt, amount, price } of executions) {
@@ -84,7 +84,7 @@ export function tradedDays(
   return [...sums].flatMap(([day, grossOf]) =>
     [...grossOf].map(([customerId, more]) => {
       const names = { customerId, day, market };
-      const row = state.get(tradedDayTable, keyText(names)) ?? { ...names, gross: ZERO, seq: 0n };
+      const row = state.get(customerVolumeTable, keyText(names)) ?? { ...names, gross: ZERO, seq: 0n };
       return { ...row, gross: plus(row.gross, more) };
     }),
   );

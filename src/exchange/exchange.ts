@@ -26,9 +26,9 @@ import type { MarketState } from "./market-state.ts";
 import { haltMarket, type MarketNotFound, resumeMarket } from "./markets/halt.ts";
 import { findLastPrice, listMarkets, type MarketListing } from "./markets/markets.ts";
 import type { Order, OrderId } from "./order.ts";
-import { FillWaits } from "./orders/await-fill.ts";
+import { FillWaiters } from "./orders/await-fill.ts";
 import { averagePrice, cancel, type OrderNotCancellable, type OrderNotFound, place } from "./orders/orders.ts";
-import type { OrderRefusal, OrderRequest } from "./orders/place-order.ts";
+import type { OrderRejection, OrderRequest } from "./orders/place-order.ts";
 import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./orders/store.ts";
 
 export type { Execution, ExecutionId } from "./execution.ts";
@@ -47,7 +47,7 @@ export type { Order, OrderId } from "./order.ts";
 export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
 export { type Misfit, misfitsOf, TIMES_IN_FORCE, timeInForceOf } from "./orders/order-kinds.ts";
 export type { OrderNotCancellable, OrderNotFound } from "./orders/orders.ts";
-export type { OrderRefusal, OrderRequest, RequestedPrice } from "./orders/place-order.ts";
+export type { OrderRejection as OrderRefusal, OrderRequest, RequestedPrice } from "./orders/place-order.ts";
 export type { OrderFilter } from "./orders/store.ts";
 
 /** What placing and cancelling need of the engines. A node that runs none has others run them. */
@@ -60,7 +60,7 @@ export interface EngineSignals {
 
 export interface Exchange {
   /** `exists`: the ref_id was used before, for the order with this id. A REJECTED order is done, not refused. */
-  place(request: OrderRequest, caller: Caller): Promise<Outcome<Order, OrderRefusal>>;
+  place(request: OrderRequest, caller: Caller): Promise<Outcome<Order, OrderRejection>>;
   /** The order as it is when it has closed, when the time is up, or when the signal says that nobody waits any more. */
   untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order>;
   /** Done means asked for: a fill may still win. */
@@ -110,7 +110,7 @@ export interface ExchangeParts {
 
 export function createExchange(parts: ExchangeParts): Exchange {
   const { database, lane, catalogue, engines } = parts;
-  const waits = new FillWaits(database);
+  const waits = new FillWaiters(database);
   const fees = new Fees(parts);
   const placing = { ...parts, fees };
   const following = { database, clock: steadyClock, onFault: parts.onFeedFault };

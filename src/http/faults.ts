@@ -7,7 +7,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown, tookTooLong } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
-import { part } from "../web/connections/rejection.ts";
+import { rejectConnection } from "../web/connections/rejection.ts";
 import { safeHeaders } from "../web/safe-headers.ts";
 import { shownValue } from "./problems/failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems/problems.ts";
@@ -77,7 +77,7 @@ export function createErrorHandler(baseUrl: () => string, onProblem: (problem: P
 
 /** What Node itself refuses before there is a request: the bytes were not HTTP, too many, or too slow. */
 export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
-  part(error, socket, ({ status, reason }) => {
+  rejectConnection(error, socket, ({ status, reason }) => {
     const requestId = freshRequestId();
     const headers = {
       "Content-Type": PROBLEM_JSON,

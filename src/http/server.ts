@@ -33,7 +33,7 @@ import {
   type onRequestHookHandler,
   type RouteOptions,
 } from "fastify";
-import type { Refusal } from "../oauth/access-log/access-denial.ts";
+import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../web/connections/last-request.ts";
@@ -47,12 +47,12 @@ import { safeHeaders } from "../web/safe-headers.ts";
 import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
 import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
 import {
-  createTurnstiles,
-  inTurn,
-  refuseCrowd,
-  refuseUnread,
-  type Turnstiles,
-  turnstileOfRead,
+  type Admissions,
+  admissionOfRead,
+  admitted,
+  createAdmissions,
+  rejectUnread,
+  rejectWhenFull,
   unread,
 } from "./access/taking-turns.ts";
 import type { Api } from "./api.ts";
@@ -79,13 +79,13 @@ export interface ApiOptions {
   /** Whether there is no room for more work. Then a write is refused before its token and body are read. */
   readonly refusesWork: () => string | undefined;
   /** How many requests are worked on at once, and how many wait. */
-  readonly turnstiles?: Turnstiles;
+  readonly turnstiles?: Admissions;
   /** What is kept for callers who do not read their answers. */
   readonly answers?: UnsentAnswers;
   /** Told of connections that were closed because their answers were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
   /** Told of every refusal of authority. Nobody waits for it. */
-  readonly onRefused?: (refusal: Refusal) => void;
+  readonly onRefused?: (refusal: AccessDenial) => void;
   /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
   readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Told of every problem that is answered. */
@@ -111,7 +111,7 @@ const PATIENCE: Patience = { headersMs: 20_000, requestMs: 30_000, checkEveryMs:
 /** Builds the API without its resources: routes are added to it, then it listens. */
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl, options.onProblem);
-  const { patience = PATIENCE, trustedProxies = [], turnstiles = createTurnstiles() } = options;
+  const { patience = PATIENCE, trustedProxies = [], turnstiles = createAdmissions() } = options;
   const { answers = new UnsentAnswers(), onCutOff } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
@@ -228,7 +228,7 @@ function prepareRoute(
   route: RouteOptions,
   { verify, refusesWork, onRefused = () => {} }: ApiOptions,
   admit: Admit,
-  turns: Turnstiles & { readonly answers: UnsentAnswers },
+  turns: Admissions & { readonly answers: UnsentAnswers },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
@@ -237,8 +237,8 @@ function prepareRoute(
   const hooks = [...(isWrite ? [refuseWork(refusesWork)] : []), entrance];
   if (route.config?.takesTurns !== false) {
     const { reads, writes, answers } = turns;
-    hooks.push(refuseCrowd(isWrite ? writes : reads), refuseUnread(answers));
-    route.handler = inTurn((request) => (isWrite ? writes : turnstileOfRead(request, turns)), route.handler);
+    hooks.push(rejectWhenFull(isWrite ? writes : reads), rejectUnread(answers));
+    route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
   route.preValidation = [readByTheSchemas(route.schema ?? {}), ...[route.preValidation ?? []].flat()];

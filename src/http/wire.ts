@@ -9,7 +9,7 @@ import { parseAmount } from "../money/amount.ts";
 import { assert, must } from "../std/assert.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { alreadyExists, type Problem } from "./problems/problems.ts";
-import { type DomainRefusal, problemOf, type Sent } from "./problems/rejection-problems.ts";
+import { type DomainRejection, problemOf, type Sent } from "./problems/rejection-problems.ts";
 import { uuidOf } from "./requests/schemas.ts";
 
 /** An amount that has passed its schema. One that no asset can hold goes on as such: the asset's name is told with it. */
@@ -40,15 +40,15 @@ export function idPosition(position: readonly string[]): Uuid | undefined {
  * the record with this id has; a command without a name of the caller's needs none.
  */
 export async function doneValue<Value>(
-  outcome: Outcome<Value, DomainRefusal>,
+  outcome: Outcome<Value, DomainRejection>,
   sent: Sent,
   existing?: (id: Uuid) => Promise<Problem>,
 ): Promise<Value> {
   switch (outcome.kind) {
     case "done":
       return outcome.value;
-    case "refused":
-      throw problemOf(outcome.refusal, sent);
+    case "rejected":
+      throw problemOf(outcome.rejection, sent);
     case "exists":
       throw await must(existing, "only a name of the caller's can be taken")(outcome.id);
   }

@@ -9,7 +9,7 @@ import type { Caller } from "./caller.ts";
 import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./rows.ts";
 
 /** Why a command is not carried out: expected, and part of the interface. `code` is a snake_case sentence. */
-export interface Refusal {
+export interface Rejection {
   readonly code: string;
 }
 
@@ -20,16 +20,16 @@ export interface Changes {
   readonly records?: readonly RecordAddition[];
 }
 
-export type Decision<Value, Why extends Refusal> =
+export type Decision<Value, Why extends Rejection> =
   | { readonly accepted: true; readonly value: Value; readonly changes: Changes }
-  | { readonly accepted: false; readonly refusal: Why };
+  | { readonly accepted: false; readonly rejection: Why };
 
 export function accept<Value>(value: Value, changes: Changes): Decision<Value, never> {
   return { accepted: true, value, changes };
 }
 
-export function refuse<Why extends Refusal>(refusal: Why): Decision<never, Why> {
-  return { accepted: false, refusal };
+export function reject<Why extends Rejection>(refusal: Why): Decision<never, Why> {
+  return { accepted: false, rejection: refusal };
 }
 
 /** The rows that a command said it rests on, as they stand when it is decided. */
@@ -61,12 +61,12 @@ export interface Claim {
   readonly released?: (holder: Uuid) => Promise<boolean>;
 }
 
-export interface Command<Value, Why extends Refusal> {
+export interface Command<Value, Why extends Rejection> {
   /** Whose turn in the queue it takes. `house`: settlements, fills and expiries, which are never refused for load. */
-  readonly turn: Uuid | "house";
+  readonly queueKey: Uuid | "house";
   /** Who asks for it: kept with what it writes. */
   readonly caller: Caller;
-  readonly rests: readonly Key[];
+  readonly dependsOn: readonly Key[];
   readonly claim?: Claim | undefined;
   /**
    * Its rows are locked before it is decided: for a rule that rests on rows which are *not* there. See
@@ -76,9 +76,9 @@ export interface Command<Value, Why extends Refusal> {
   decide(state: State, now: Instant): Decision<Value, Why>;
 }
 
-export type Outcome<Value, Why extends Refusal> =
+export type Outcome<Value, Why extends Rejection> =
   | { readonly kind: "done"; readonly value: Value }
-  | { readonly kind: "refused"; readonly refusal: Why }
+  | { readonly kind: "rejected"; readonly rejection: Why }
   /** The ref_id was taken before, by this record. */
   | { readonly kind: "exists"; readonly id: Uuid };
 

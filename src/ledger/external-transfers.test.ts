@@ -4,7 +4,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { amountOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import { accountKey } from "./accounts.ts";
-import { crossingKeys, entering, leaving } from "./external-transfers.ts";
+import { entering, externalTransferKeys, leaving } from "./external-transfers.ts";
 
 const { id: owner } = profileOf("acme" as CustomerId);
 const ASSETS: readonly Asset[] = [
@@ -16,6 +16,6 @@ const ASSETS: readonly Asset[] = [
 test.each(ASSETS)("the accounts that a crossing of $code names are those that it moves, and no others", (asset) => {
   for (const entries of [entering(owner, asset, amountOf("1")), leaving(owner, asset, amountOf("1"))]) {
     const moved = entries.map((each) => accountKey(each.owner, each.asset).key);
-    expect(new Set(crossingKeys(owner, asset).map(({ key }) => key))).toEqual(new Set(moved));
+    expect(new Set(externalTransferKeys(owner, asset).map(({ key }) => key))).toEqual(new Set(moved));
   }
 });

@@ -24,7 +24,7 @@ export function leaving(owner: Owner, asset: Asset, amount: Amount): Entry[] {
 }
 
 /** The accounts that either of them touches. */
-export function crossingKeys(owner: Owner, asset: Asset): Key[] {
+export function externalTransferKeys(owner: Owner, asset: Asset): Key[] {
   const keys = [accountKey(owner, asset.code)];
   if (asset.kind !== "stablecoin") return [...keys, accountKey("world", asset.code)];
   return [...keys, accountKey("world", USD), accountKey("reserve", USD), accountKey("issuance", asset.code)];

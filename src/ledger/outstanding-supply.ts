@@ -6,15 +6,15 @@ import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 
 /** Decimal text, in dollars: every coin is worth one. */
-export interface Backing {
+export interface OutstandingSupply {
   readonly reserve: string;
   readonly supply: readonly { readonly asset: AssetCode; readonly amount: string }[];
   /** Reserve minus supply; "0" when the books are right. */
   readonly gap: string;
 }
 
-export async function readBacking(database: Queryable): Promise<Backing> {
-  const [row] = await database.rows<Backing>(
+export async function readOutstandingSupply(database: Queryable): Promise<OutstandingSupply> {
+  const [row] = await database.rows<OutstandingSupply>(
     `with house as (
        select a.house, a.asset, sum(a.available) as amount from account a
         where a.house = 'issuance' or (a.house = 'reserve' and a.asset = 'USD') group by a.house, a.asset

@@ -2,21 +2,21 @@
 import { type Amount, BALANCE_LIMIT, fitsPrecision, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import { type Account, accountKey, accountTable, type ProfileId, totalOf } from "./accounts.ts";
-import type { Refusal, State } from "./decision.ts";
+import type { Rejection, State } from "./decision.ts";
 
-export interface UnknownAsset extends Refusal {
+export interface UnknownAsset extends Rejection {
   readonly code: "unknown_asset";
   readonly field: string;
   readonly asset: string;
 }
 
-export interface ExceedPrecision extends Refusal {
+export interface ExceedPrecision extends Rejection {
   readonly code: "exceed_precision";
   readonly asset: AssetCode;
   readonly precision: number;
 }
 
-export interface InsufficientFunds extends Refusal {
+export interface InsufficientFunds extends Rejection {
   readonly code: "insufficient_funds";
   readonly profileId: ProfileId;
   readonly asset: AssetCode;
@@ -25,7 +25,7 @@ export interface InsufficientFunds extends Refusal {
 }
 
 /** The credit would lift the balance to 10^29. */
-export interface BalanceTooLarge extends Refusal {
+export interface BalanceTooLarge extends Rejection {
   readonly code: "balance_too_large";
   readonly profileId: ProfileId;
   readonly asset: AssetCode;

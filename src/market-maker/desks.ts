@@ -165,7 +165,7 @@ export class Desks {
     const cameBy = sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount });
     const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...cameBy };
     const outcome = await transfers.cross(deposit, CALLER);
-    if (outcome.kind === "refused") log({ kind: "deposit_refused", asset, reason: outcome.refusal.code });
+    if (outcome.kind === "rejected") log({ kind: "deposit_refused", asset, reason: outcome.rejection.code });
   }
 
   async #carryOut({ desk, market, withdraw, place }: Plan): Promise<void> {
@@ -174,10 +174,10 @@ export class Desks {
     await allOf<unknown>([placing, withdrawing]);
     const placed = await placing;
     for (const outcome of placed) if (outcome.kind === "done") desk.add(outcome.value);
-    const refused = placed.find((outcome) => outcome.kind === "refused");
+    const refused = placed.find((outcome) => outcome.kind === "rejected");
     if (refused === undefined) return;
     desk.refused(performance.now());
-    this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.refusal.code });
+    this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.rejection.code });
   }
 
   #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRefusal>> {

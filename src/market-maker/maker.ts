@@ -17,7 +17,7 @@
  */
 import type { Database } from "../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
-import { Bell } from "../std/bell.ts";
+import { WakeSignal } from "../std/bell.ts";
 import { type Desks, type DesksParts, MAKER, openDesks } from "./desks.ts";
 
 export type { MakerEvent } from "./desks.ts";
@@ -43,7 +43,7 @@ const READY_LIMIT_MS = 10_000;
 
 export class Maker {
   readonly #parts: MakerParts;
-  readonly #end = new Bell();
+  readonly #end = new WakeSignal();
   #lease: Lease | undefined;
   /** By the clock that never steps. */
   #renewAt = 0;
@@ -57,7 +57,7 @@ export class Maker {
 
   /** Answers when the ladders rest or another process sees to them, and after ten seconds whatever has come of it. */
   async start(): Promise<void> {
-    const ready = new Bell();
+    const ready = new WakeSignal();
     this.#running ??= this.#run(() => ready.ring());
     await ready.wait(READY_LIMIT_MS);
   }

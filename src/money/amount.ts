@@ -30,13 +30,13 @@ export const plus = (a: Amount, b: Amount): Amount => (a + b) as Amount;
 export const minus = (a: Amount, b: Amount): Amount => (a - b) as Amount;
 export const negative = (a: Amount): Amount => -a as Amount;
 
-export type AmountRefusal = "not_a_decimal" | "too_precise" | "zero" | "too_large";
+export type AmountRejection = "not_a_decimal" | "too_precise" | "zero" | "too_large";
 
 /**
  * Reads an amount from the wire: the pattern, at most 60 characters, at most 18 decimals that count, above zero and
  * below 10^18. What an asset allows of these decimals is judged by `fitsPrecision`.
  */
-export function parseAmount(text: string): Amount | AmountRefusal {
+export function parseAmount(text: string): Amount | AmountRejection {
   if (text.length > DECIMAL_MAX_LENGTH || !DECIMAL.test(text)) return "not_a_decimal";
   const amount = scaled(text);
   if (amount === undefined) return "too_precise";

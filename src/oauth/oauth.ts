@@ -12,14 +12,14 @@ import type { Network } from "../std/network.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "../web/readiness.ts";
-import type { Refusal } from "./access-log/access-denial.ts";
+import type { AccessDenial } from "./access-log/access-denial.ts";
 import { KeyEncryption } from "./keys/key-encryption.ts";
 import { SigningKeys } from "./keys/signing-keys.ts";
 import { createAuthServer } from "./server/auth-server.ts";
 import type { TokenError } from "./server/token-error.ts";
 import { ClientRestrictions } from "./tokens/client-restrictions.ts";
 import { Freshness } from "./tokens/freshness.ts";
-import type { Grant, MisplacedToken } from "./tokens/grant.ts";
+import type { Grant, RestrictedToken } from "./tokens/grant.ts";
 import { Tokens } from "./tokens/tokens.ts";
 
 export { tokenPath } from "./server/token-operation.ts";
@@ -40,7 +40,7 @@ export interface OauthOptions {
   readonly baseUrl: () => string;
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
-  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  readonly onRefused?: ((refusal: AccessDenial) => void) | undefined;
   /** Both of the server on auth_url: who adds hooks before all its own, and who is told how a request for a token ends. */
   readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
@@ -58,7 +58,7 @@ export interface Oauth {
   /** Stops following. The server is its owner's to close, before this. */
   stop(): Promise<void>;
   /** What a token grants from an address; undefined or misplaced: nothing. Throws `DatabaseAway` when that cannot be known. */
-  verify(token: string, address: string): Promise<Grant | MisplacedToken | undefined>;
+  verify(token: string, address: string): Promise<Grant | RestrictedToken | undefined>;
   /** For auth_url. Not listening yet. */
   readonly authServer: FastifyInstance;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
 import { until } from "../../test/support/until.ts";
 import { Database } from "./database.ts";
-import { migrate, pendingMigrations, SchemaRefusal } from "./migrations.ts";
+import { migrate, pendingMigrations, SchemaError } from "./migrations.ts";
 
 /** Every migration that there is, oldest first. */
 let all: string[];
@@ -82,7 +82,7 @@ test("a schema that is newer than the program is refused", async () => {
   await db.owner.rows("insert into migration values (9999, '9999-from-the-future.sql', 'x', now())");
   const refusal = "the database has migration 9999-from-the-future.sql, which this program does not know";
   await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow(refusal);
-  await expect(pendingMigrations(db.database)).rejects.toThrow(SchemaRefusal);
+  await expect(pendingMigrations(db.database)).rejects.toThrow(SchemaError);
   await db.owner.rows("delete from migration where number = 9999");
 });
 
@@ -90,7 +90,7 @@ test("a migration whose file was edited after it had landed is refused", async (
   const [row] = await db.owner.rows<{ checksum: string }>("select checksum from migration where number = 1");
   await db.owner.rows("update migration set checksum = 'another' where number = 1");
   await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow("the file was edited after it had landed");
-  await expect(pendingMigrations(db.database)).rejects.toThrow(SchemaRefusal);
+  await expect(pendingMigrations(db.database)).rejects.toThrow(SchemaError);
   await db.owner.rows("update migration set checksum = $1 where number = 1", [row?.checksum]);
   expect(await pendingMigrations(db.database)).toEqual([]);
 });

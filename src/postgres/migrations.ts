@@ -13,7 +13,7 @@ const UNDEFINED_TABLE = "42P01";
 const NAME = /^([0-9]{4})-.*\.sql$/;
 
 /** One line for the operator: why the schema and the program do not fit. */
-export class SchemaRefusal extends Error {
+export class SchemaError extends Error {
   override readonly name = "SchemaRefusal";
 }
 
@@ -63,8 +63,8 @@ export async function migrate(owner: Database, serviceRole: string, patience = "
 }
 
 /** A queue behind a migration that waits would be the service's: it gives way instead. */
-function inTheWay({ name }: Migration, patience: string): SchemaRefusal {
-  return new SchemaRefusal(
+function inTheWay({ name }: Migration, patience: string): SchemaError {
+  return new SchemaError(
     `migration ${name} gave up after ${patience}, because somebody uses a table that it changes. Nothing of it was done: try again when less is going on, or stop the nodes first (docs/upgrade.md).`,
   );
 }
@@ -139,12 +139,12 @@ function check(known: readonly Migration[], applied: readonly Applied[]): Migrat
   for (const { number, name, checksum } of applied) {
     const mine = known.find((migration) => migration.number === number);
     if (mine === undefined) {
-      throw new SchemaRefusal(
+      throw new SchemaError(
         `the database has migration ${name}, which this program does not know: it is older than the database. Start the newer version.`,
       );
     }
     if (mine.checksum !== checksum) {
-      throw new SchemaRefusal(
+      throw new SchemaError(
         `migration ${name} is not what was applied to this database: the file was edited after it had landed.`,
       );
     }
@@ -153,6 +153,6 @@ function check(known: readonly Migration[], applied: readonly Applied[]): Migrat
   const pending = known.filter(({ number }) => applied.every((one) => one.number !== number));
   const late = pending.find(({ number }) => number < last);
   if (late !== undefined)
-    throw new SchemaRefusal(`migration ${late.name} comes before ${applied.at(-1)?.name}, which is applied already.`);
+    throw new SchemaError(`migration ${late.name} comes before ${applied.at(-1)?.name}, which is applied already.`);
   return pending;
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BootstrapRefusal, readBootstrapFile } from "./bootstrap-file.ts";
+import { BootstrapError, readBootstrapFile } from "./bootstrap-file.ts";
 
 let directory = "";
 
@@ -21,7 +21,7 @@ async function refusalOf(content: unknown): Promise<string[]> {
     () => new Error("it was taken"),
     (error: unknown) => error,
   );
-  expect(refusal).toBeInstanceOf(BootstrapRefusal);
+  expect(refusal).toBeInstanceOf(BootstrapError);
   const [first, ...lines] = (refusal as Error).message.split("\n");
   expect(first).toBe(`the bootstrap file ${path} is wrong:`);
   return lines;

@@ -56,7 +56,7 @@ const BootstrapShape = Type.Object(
 export type BootstrapFile = Static<typeof BootstrapShape>;
 
 /** One message with a line for each mistake, as far as they were looked for. */
-export class BootstrapRefusal extends Error {
+export class BootstrapError extends Error {
   override readonly name = "BootstrapRefusal";
   readonly lines: readonly string[];
 
@@ -71,13 +71,13 @@ export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
   try {
     file = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new BootstrapRefusal(`the bootstrap file ${path} cannot be read: ${(error as Error).message}`);
+    throw new BootstrapError(`the bootstrap file ${path} cannot be read: ${(error as Error).message}`);
   }
   if (Value.Check(BootstrapShape, file)) return file;
   const errors = Value.Errors(BootstrapShape, file);
   const lines = errors.flatMap(sentencesOf);
   if (errors.length >= ERRORS_AT_MOST) lines.push("there may be more");
-  throw new BootstrapRefusal(`the bootstrap file ${path} is wrong:`, ...lines.map((line) => `  ${line}`));
+  throw new BootstrapError(`the bootstrap file ${path} is wrong:`, ...lines.map((line) => `  ${line}`));
 }
 
 /** The validator stops looking then. */

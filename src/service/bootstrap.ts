@@ -12,7 +12,7 @@ import { parseAmount } from "../money/amount.ts";
 import { isScope } from "../oauth/scopes.ts";
 import { pause } from "../std/pause.ts";
 import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
-import { type BootstrapFile, BootstrapRefusal, idOf } from "./bootstrap-file.ts";
+import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 
 const CALLER: Caller = { house: "bootstrap" };
 
@@ -41,7 +41,7 @@ type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 async function applyClient({ clients }: Parts, customerId: CustomerId, entry: ClientEntry): Promise<void> {
   const unknown = entry.scopes.find((scope) => scope !== "*" && !isScope(scope));
   if (unknown !== undefined) {
-    throw new BootstrapRefusal(
+    throw new BootstrapError(
       `${JSON.stringify(unknown)} is not a scope: client ${entry.client_id} of the bootstrap file`,
     );
   }
@@ -52,7 +52,7 @@ async function applyClient({ clients }: Parts, customerId: CustomerId, entry: Cl
     scopes: entry.scopes,
   });
   if (typeof made === "object" || made === "client_already_exists") return;
-  throw new BootstrapRefusal(
+  throw new BootstrapError(
     `the client ${entry.client_id} of the bootstrap file was refused: ${made.replaceAll("_", " ")}`,
   );
 }
@@ -76,8 +76,8 @@ async function openBalance(
 ): Promise<void> {
   const amount = parseAmount(text);
   if (amount === "zero") return;
-  const refused = (why: string): BootstrapRefusal =>
-    new BootstrapRefusal(`the opening balance ${text} ${asset} of profile ${profileId} was refused: ${why}`);
+  const refused = (why: string): BootstrapError =>
+    new BootstrapError(`the opening balance ${text} ${asset} of profile ${profileId} was refused: ${why}`);
   if (amount === "not_a_decimal" || amount === "too_large") throw refused(amount.replaceAll("_", " "));
   const outcome = await whenAvailable(() =>
     transfers.cross(
@@ -93,7 +93,7 @@ async function openBalance(
       CALLER,
     ),
   );
-  if (outcome.kind === "refused") throw refused(outcome.refusal.code.replaceAll("_", " "));
+  if (outcome.kind === "rejected") throw refused(outcome.rejection.code.replaceAll("_", " "));
 }
 
 const TRIES = 10;

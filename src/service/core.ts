@@ -17,13 +17,13 @@ import { LedgerClock } from "../ledger/ledger-clock.ts";
 import { Database, serverError } from "../postgres/database.ts";
 import { findExcessPrivileges, findMissingPrivileges, findWeakSettings } from "../postgres/durability.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
-import { migrate, pendingMigrations, SchemaRefusal } from "../postgres/migrations.ts";
+import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { type Provided, provideDatabase } from "./provide-database.ts";
 
 /** One or more lines for the operator: why nothing was started. */
-export class StartRefusal extends Error {
+export class StartupError extends Error {
   override readonly name = "StartRefusal";
   readonly lines: readonly string[];
 
@@ -197,14 +197,14 @@ export async function migrateAs(owner: Database, serviceRole: string, log: Logge
 async function check(database: Database, { mode }: Config, log: Logger): Promise<void> {
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
-    throw new SchemaRefusal(
+    throw new SchemaError(
       `the database lacks ${pending.join(", ")}: run parbook migrate with PARBOOK_MIGRATE_URL first`,
     );
   }
   const missing = await findMissingPrivileges(database);
-  if (missing.length > 0) throw new StartRefusal(...missing);
+  if (missing.length > 0) throw new StartupError(...missing);
   const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database))];
-  if (mode === "production" && findings.length > 0) throw new StartRefusal(...findings);
+  if (mode === "production" && findings.length > 0) throw new StartupError(...findings);
   for (const finding of findings) log.warn(finding);
 }
 

@@ -5,7 +5,7 @@ import { Server } from "node:http";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Config } from "../config/config.ts";
 import type { Api } from "../http/server.ts";
-import { StartRefusal } from "./core.ts";
+import { StartupError } from "./core.ts";
 
 /** Where to listen, and the settings that say so. */
 export interface Place {
@@ -54,14 +54,14 @@ export async function listen(server: FastifyInstance | Api | Server, { host, por
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") {
-      throw new StartRefusal(
+      throw new StartupError(
         `port ${port} on ${host} is in use: stop what uses it, or set ${settings.port} to another one`,
       );
     }
     if (code === "EACCES")
-      throw new StartRefusal(`port ${port} on ${host} may not be used: set ${settings.port} to another one`);
+      throw new StartupError(`port ${port} on ${host} may not be used: set ${settings.port} to another one`);
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
-      throw new StartRefusal(`${settings.host} ${host} is not an address of this machine`);
+      throw new StartupError(`${settings.host} ${host} is not an address of this machine`);
     }
     throw error;
   }

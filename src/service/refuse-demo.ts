@@ -5,7 +5,7 @@
 import { access } from "node:fs/promises";
 import type { Queryable } from "../postgres/database.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
-import { StartRefusal } from "./core.ts";
+import { StartupError } from "./core.ts";
 import { DEMO_CLIENT, demoFile } from "./demo-file.ts";
 
 /** Those that we make have more than twice as many characters. */
@@ -20,9 +20,9 @@ export async function refuseDemo(dataDir: string, bootstrap: BootstrapFile | und
     () => true,
     () => false,
   );
-  if (found) throw new StartRefusal(`${path} is a sandbox's demo: production starts on a data directory of its own`);
+  if (found) throw new StartupError(`${path} is a sandbox's demo: production starts on a data directory of its own`);
   const lines = (bootstrap?.customers ?? []).flatMap(({ clients = [] }) => clients.flatMap(wrongsOf));
-  if (lines.length > 0) throw new StartRefusal(...lines);
+  if (lines.length > 0) throw new StartupError(...lines);
 }
 
 type BootstrapClient = NonNullable<BootstrapFile["customers"][number]["clients"]>[number];
@@ -43,5 +43,5 @@ export async function refuseDemoClients(database: Queryable): Promise<void> {
   );
   if (rows.length === 0) return;
   const names = rows.map(({ client_id }) => client_id).join(", ");
-  throw new StartRefusal(`the database has a sandbox's demo in it (${names}): production starts on one of its own`);
+  throw new StartupError(`the database has a sandbox's demo in it (${names}): production starts on one of its own`);
 }

@@ -10,7 +10,7 @@ import { createSecureContext, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
 import { type Config, WrongSettings } from "../config/config.ts";
 import { startPoll } from "../std/poll.ts";
-import { StartRefusal } from "./core.ts";
+import { StartupError } from "./core.ts";
 
 export interface Tls {
   readonly cert: string;
@@ -36,7 +36,7 @@ export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | unde
     // An empty file counts as none with the above.
     new X509Certificate(tls.cert);
   } catch (error) {
-    throw new StartRefusal(
+    throw new StartupError(
       `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are no certificate with its key in PEM: ${(error as Error).message}`,
     );
   }
@@ -47,7 +47,7 @@ async function readSetting(name: string, path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new StartRefusal(`${name} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new StartupError(`${name} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
 }
 

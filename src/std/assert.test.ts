@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { assert, BrokenBelief, must, unreachable } from "./assert.ts";
+import { AssertionFailed, assert, must, unreachable } from "./assert.ts";
 
 test("a belief that does not hold is a bug that says what was believed", () => {
-  expect(() => assert(false, "the sky is blue")).toThrow(new BrokenBelief("the sky is blue"));
+  expect(() => assert(false, "the sky is blue")).toThrow(new AssertionFailed("the sky is blue"));
   expect(() => assert(true, "the sky is blue")).not.toThrow();
   expect(() => unreachable("here" as never)).toThrow('not reachable, but here is "here"');
 });

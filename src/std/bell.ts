@@ -1,5 +1,5 @@
 /** What somebody waits at until it is rung. A ring while nobody waits is heard by the next who does. */
-export class Bell {
+export class WakeSignal {
   #rung = false;
   #hear: (() => void) | undefined;
 

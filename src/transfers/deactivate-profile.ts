@@ -15,7 +15,7 @@ import {
 } from "../customers/profiles/profiles.ts";
 import { type Account, accountKey, type Journal, type ProfileId, totalOf } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import { accept, type Command, type Refusal, refuse } from "../ledger/decision.ts";
+import { accept, type Command, type Rejection, reject } from "../ledger/decision.ts";
 import { accountOf } from "../ledger/rejections.ts";
 import { change, type RecordAddition } from "../ledger/rows.ts";
 import { type Amount, unitOf } from "../money/amount.ts";
@@ -27,7 +27,7 @@ import type { IdSource } from "../std/id.ts";
 import { decideTransfer } from "./rules.ts";
 
 /** The profile holds money, is to be paid into, or is the DEFAULT one. */
-export interface ProfileNotEmpty extends Refusal {
+export interface ProfileNotEmpty extends Rejection {
   readonly code: "profile_not_empty";
   readonly profileId: ProfileId;
   readonly because: "holds_money" | "is_awaited" | "is_default";
@@ -45,19 +45,19 @@ export async function deactivation(
   const assets = catalogue.listAssets();
   const accountKeys = assets.flatMap(({ code }) => [accountKey(profileId, code), accountKey(home, code)]);
   return {
-    turn: customerId,
+    queueKey: customerId,
     caller,
     // It rests on accounts that are not there: nobody may open one between reading and committing.
     lock: true,
-    rests: [profileKey(profileId), profileKey(home), ...accountKeys],
+    dependsOn: [profileKey(profileId), profileKey(home), ...accountKeys],
     decide: (state, now) => {
       const profile = state.get(profileTable, profileId);
-      if (profile?.customerId !== customerId) return refuse(profileNotFound(profileId));
+      if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
       // Whoever lost the answer asks again, and is told what was done: there is no ref_id to learn it by.
       if (profile.status === "INACTIVE") return accept(profile, {});
       const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
       const refusal = whyNot(profile, held);
-      if (refusal !== undefined) return refuse(refusal);
+      if (refusal !== undefined) return reject(refusal);
 
       const updatedAt = Math.max(now, profile.updatedAt) as Instant;
       const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt };

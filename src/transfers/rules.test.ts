@@ -8,7 +8,7 @@ import { amountOf, negative } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
-import { type CrossingRequest, decideCrossing, decideTransfer, type TransferRequest } from "./rules.ts";
+import { decideExternalTransfer, decideTransfer, type ExternalTransferRequest, type TransferRequest } from "./rules.ts";
 import { transferTable } from "./store.ts";
 
 const [acme, globex] = ["acme", "globex"] as [CustomerId & string, CustomerId & string];
@@ -98,7 +98,7 @@ test.each<[string, Partial<TransferRequest>, Asset | undefined, object]>([
   expect(decision).toMatchObject({ accepted: false, refusal });
 });
 
-const DEPOSIT: CrossingRequest = {
+const DEPOSIT: ExternalTransferRequest = {
   customerId: acme,
   profileId: to.id,
   amount: amountOf("10"),
@@ -110,7 +110,7 @@ const DEPOSIT: CrossingRequest = {
 };
 
 test("a deposit comes from the world, and takes an inactive profile back into use at this time", () => {
-  const decision = decideCrossing({ ...DEPOSIT, profileId: idle.id }, ID, USD, stateOf(profileRow(idle)), NOW);
+  const decision = decideExternalTransfer({ ...DEPOSIT, profileId: idle.id }, ID, USD, stateOf(profileRow(idle)), NOW);
   const transfer = {
     ...{ id: ID, profileId: idle.id, customerId: acme, direction: "CREDIT", type: "WIRE_DEPOSIT", asset: "USD" },
     ...{ amount: amountOf("10"), refId: "deposit", createdAt: instantOf(ID), memo: "first" },
@@ -135,7 +135,7 @@ test("a deposit comes from the world, and takes an inactive profile back into us
 test("a withdrawal of a coin burns it and releases its dollars, and leaves the profile's row alone", () => {
   const request = { ...DEPOSIT, direction: "DEBIT", type: "WIRE_WITHDRAWAL", asset: "USDG" } as const;
   const state = stateOf(profileRow(to), accountRow(to, "USDG", { available: "10" }));
-  const decision = decideCrossing(request, ID, USDG, state, NOW);
+  const decision = decideExternalTransfer(request, ID, USDG, state, NOW);
   const ten = amountOf("10");
   expect(decision).toMatchObject({
     accepted: true,
@@ -156,7 +156,7 @@ test("a withdrawal of a coin burns it and releases its dollars, and leaves the p
   });
 });
 
-test.each<[string, Partial<CrossingRequest>, Asset | undefined, object]>([
+test.each<[string, Partial<ExternalTransferRequest>, Asset | undefined, object]>([
   ["a deposit to an unknown profile", { profileId: unknown.id }, undefined, notFound(unknown)],
   ["a deposit to another customer's profile", { profileId: theirs.id }, undefined, notFound(theirs)],
   ["a withdrawal from an inactive one", { direction: "DEBIT", profileId: idle.id }, USD, notFound(idle)],
@@ -171,6 +171,6 @@ test.each<[string, Partial<CrossingRequest>, Asset | undefined, object]>([
   ],
 ])("%s is refused before what comes behind it", (_what, request, asset, refusal) => {
   const rows = [...ROWS, profileRow(idle), fullTo];
-  const decision = decideCrossing({ ...DEPOSIT, ...request }, ID, asset, stateOf(...rows), NOW);
+  const decision = decideExternalTransfer({ ...DEPOSIT, ...request }, ID, asset, stateOf(...rows), NOW);
   expect(decision).toMatchObject({ accepted: false, refusal });
 });

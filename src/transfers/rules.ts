@@ -2,7 +2,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
-import { accept, type Decision, refuse, type State } from "../ledger/decision.ts";
+import { accept, type Decision, reject, type State } from "../ledger/decision.ts";
 import { entering, leaving } from "../ledger/external-transfers.ts";
 import {
   type BalanceTooLarge,
@@ -19,9 +19,9 @@ import { type Amount, negative } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
-import { type Crossing, type Transfer, type TransferType, transferTable } from "./store.ts";
+import { type ExternalTransfer, type Transfer, type TransferType, transferTable } from "./store.ts";
 
-export type TransferRefusal = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge | InsufficientFunds;
+export type TransferRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge | InsufficientFunds;
 
 export type Metadata = Readonly<Record<string, string>>;
 
@@ -50,19 +50,19 @@ export function decideTransfer(
   id: Uuid,
   asset: Asset | undefined,
   state: State,
-): Decision<Transfer, TransferRefusal> {
+): Decision<Transfer, TransferRejection> {
   const { from, to, customerId, kind } = request;
   const sender = activeProfile(state, from.profileId, customerId);
-  if (sender === undefined) return refuse(profileNotFound(from.profileId));
+  if (sender === undefined) return reject(profileNotFound(from.profileId));
   const receiver = activeProfile(state, to.profileId, kind === "internal" ? customerId : undefined);
-  if (receiver === undefined) return refuse(profileNotFound(to.profileId));
-  if (asset === undefined) return refuse({ code: "unknown_asset", field: "asset", asset: request.asset });
+  if (receiver === undefined) return reject(profileNotFound(to.profileId));
+  if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
   const amount = checkPrecision(request.amount, asset);
-  if (typeof amount === "object") return refuse(amount);
+  if (typeof amount === "object") return reject(amount);
   const short = checkFunds(state, from.profileId, asset.code, amount);
-  if (short !== undefined) return refuse(short);
+  if (short !== undefined) return reject(short);
   const full = checkRoom(state, to.profileId, asset.code, amount);
-  if (full !== undefined) return refuse(full);
+  if (full !== undefined) return reject(full);
 
   // From here the transfer must succeed.
   const { debit, credit } = records(request, { id, asset, amount, receiver: receiver.customerId });
@@ -113,7 +113,7 @@ function records(
 }
 
 /** Money that crosses the border of the platform: a deposit or a withdrawal. */
-export interface CrossingRequest {
+export interface ExternalTransferRequest {
   readonly customerId: CustomerId;
   readonly profileId: ProfileId;
   readonly amount: RequestedAmount;
@@ -121,30 +121,30 @@ export interface CrossingRequest {
   readonly direction: "CREDIT" | "DEBIT";
   readonly type: TransferType;
   /** What is known of the crossing outside: addresses, hashes, the operator's memo. */
-  readonly crossing: Crossing;
+  readonly crossing: ExternalTransfer;
   readonly refId?: string | undefined;
   /** An opening balance: made once per profile and asset. Without a ref_id of its own. */
   readonly opening?: true;
 }
 
 /** A deposit takes an inactive profile back into use; a withdrawal needs an active one. */
-export function decideCrossing(
-  request: CrossingRequest,
+export function decideExternalTransfer(
+  request: ExternalTransferRequest,
   id: Uuid,
   asset: Asset | undefined,
   state: State,
   now: Instant,
-): Decision<Transfer, TransferRefusal> {
+): Decision<Transfer, TransferRejection> {
   const { profileId, customerId, direction } = request;
   const profile = state.get(profileTable, profileId);
   const usable = profile?.customerId === customerId && (direction === "CREDIT" || profile.status === "ACTIVE");
-  if (profile === undefined || !usable) return refuse(profileNotFound(profileId));
-  if (asset === undefined) return refuse({ code: "unknown_asset", field: "asset", asset: request.asset });
+  if (profile === undefined || !usable) return reject(profileNotFound(profileId));
+  if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
   const amount = checkPrecision(request.amount, asset);
-  if (typeof amount === "object") return refuse(amount);
+  if (typeof amount === "object") return reject(amount);
   const check = direction === "CREDIT" ? checkRoom : checkFunds;
   const refusal = check(state, profileId, asset.code, amount);
-  if (refusal !== undefined) return refuse(refusal);
+  if (refusal !== undefined) return reject(refusal);
 
   // From here the deposit or withdrawal must succeed.
   const transfer: Transfer = {

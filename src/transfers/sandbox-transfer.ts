@@ -5,8 +5,8 @@ import type { RequestedAmount } from "../ledger/rejections.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import { notionalValue } from "./notional-value.ts";
-import type { CrossingRequest } from "./rules.ts";
-import type { Crossing, CryptoNetwork } from "./store.ts";
+import type { ExternalTransferRequest } from "./rules.ts";
+import type { CryptoNetwork, ExternalTransfer } from "./store.ts";
 
 export interface SandboxDeposit {
   readonly profileId: ProfileId;
@@ -22,10 +22,10 @@ export interface SandboxDeposit {
 }
 
 /** By wire for fiat, on a chain for everything else. */
-export function sandboxCrossing(deposit: SandboxDeposit): Pick<CrossingRequest, "type" | "crossing"> {
+export function sandboxTransfer(deposit: SandboxDeposit): Pick<ExternalTransferRequest, "type" | "crossing"> {
   const { profileId, asset, amount, network = "ETHEREUM", address, lastPrice } = deposit;
   if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", crossing: {} };
-  const crossing: Crossing = {
+  const crossing: ExternalTransfer = {
     cryptoNetwork: network,
     destinationAddress: address ?? addressOf(profileId, network),
     cryptoTxHash: randomBytes(32).toString("hex"),

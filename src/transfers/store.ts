@@ -55,7 +55,7 @@ export const CRYPTO_NETWORKS = [
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number];
 
 /** What is known of a deposit or withdrawal outside of the platform. */
-export interface Crossing {
+export interface ExternalTransfer {
   readonly cryptoNetwork?: CryptoNetwork | undefined;
   readonly destinationAddress?: string | undefined;
   readonly cryptoTxHash?: string | undefined;
@@ -69,7 +69,7 @@ export interface Crossing {
  * One profile's side of a movement. A transfer is two of these whose ids are siblings: the even one is the debit's, and
  * names the group. Transfers take no fee, and are complete when they are made.
  */
-export interface Transfer extends Crossing {
+export interface Transfer extends ExternalTransfer {
   readonly id: Uuid;
   readonly profileId: ProfileId;
   readonly customerId: CustomerId;

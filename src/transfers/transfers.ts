@@ -8,32 +8,36 @@ import { type Profile, type ProfileNotFound, profileKey } from "../customers/pro
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
-import { crossingKeys } from "../ledger/external-transfers.ts";
+import { externalTransferKeys } from "../ledger/external-transfers.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { deactivation, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import {
-  type CrossingRequest,
-  decideCrossing,
+  decideExternalTransfer,
   decideTransfer,
-  type TransferRefusal,
+  type ExternalTransferRequest,
+  type TransferRejection,
   type TransferRequest,
 } from "./rules.ts";
 import { findTransfer, listTransfers, type Transfer, type TransferFilter } from "./store.ts";
 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export { notionalValue } from "./notional-value.ts";
-export type { CrossingRequest, TransferRefusal, TransferRequest } from "./rules.ts";
-export { sandboxCrossing } from "./sandbox-transfer.ts";
+export type {
+  ExternalTransferRequest as CrossingRequest,
+  TransferRejection as TransferRefusal,
+  TransferRequest,
+} from "./rules.ts";
+export { sandboxTransfer as sandboxCrossing } from "./sandbox-transfer.ts";
 export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
 export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 
 export interface Transfers {
   /** Answers the debit record. `exists`: the ref_id was used before, for the transfer whose debit record has this id. */
-  move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRefusal>>;
+  move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
   /** A deposit or a withdrawal. */
-  cross(request: CrossingRequest, caller: Caller): Promise<Outcome<Transfer, TransferRefusal>>;
+  cross(request: ExternalTransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
   /** Moves what is left below the assets' precision to the DEFAULT profile, and takes the profile out of use. */
   deactivate(
     customerId: CustomerId,
@@ -67,16 +71,16 @@ function move(
   { lane, catalogue, ids }: Parts,
   request: TransferRequest,
   caller: Caller,
-): Promise<Outcome<Transfer, TransferRefusal>> {
+): Promise<Outcome<Transfer, TransferRejection>> {
   const { customerId, from, to } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
   const rests = [profileKey(from.profileId), profileKey(to.profileId)];
   if (asset !== undefined) rests.push(accountKey(from.profileId, asset.code), accountKey(to.profileId, asset.code));
   return lane.execute({
-    turn: customerId,
+    queueKey: customerId,
     caller,
-    rests,
+    dependsOn: rests,
     claim: claimOf(customerId, request.refId, id),
     decide: (state) => decideTransfer(request, id, asset, state),
   });
@@ -84,18 +88,18 @@ function move(
 
 function cross(
   { lane, catalogue, ids }: Parts,
-  request: CrossingRequest,
+  request: ExternalTransferRequest,
   caller: Caller,
-): Promise<Outcome<Transfer, TransferRefusal>> {
+): Promise<Outcome<Transfer, TransferRejection>> {
   const { customerId, profileId } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
   return lane.execute({
-    turn: customerId,
+    queueKey: customerId,
     caller,
-    rests: [profileKey(profileId), ...(asset === undefined ? [] : crossingKeys(profileId, asset))],
+    dependsOn: [profileKey(profileId), ...(asset === undefined ? [] : externalTransferKeys(profileId, asset))],
     claim: request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id),
-    decide: (state, now) => decideCrossing(request, id, asset, state, now),
+    decide: (state, now) => decideExternalTransfer(request, id, asset, state, now),
   });
 }
 
@@ -103,6 +107,6 @@ function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): C
   return refId === undefined ? undefined : { customerId, kind: "transfer", refId, id };
 }
 
-function openingOf({ customerId, profileId, asset }: CrossingRequest, id: Uuid): Claim {
+function openingOf({ customerId, profileId, asset }: ExternalTransferRequest, id: Uuid): Claim {
   return { customerId, kind: "opening", refId: `${profileId}/${asset}`, id, again: true };
 }

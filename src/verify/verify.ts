@@ -20,7 +20,7 @@
  */
 import { conversionTable } from "../conversions/store.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
-import { tradedDayTable } from "../exchange/customer-volume.ts";
+import { customerVolumeTable } from "../exchange/customer-volume.ts";
 import { executionTable } from "../exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
@@ -28,7 +28,7 @@ import { type ChainHead, type LaneTables, readHeads } from "../ledger/batch-log.
 import type { Database } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
 import { type CheckResult, type Examination, examine, type Watcher } from "./check.ts";
-import { tradedDaysExamination } from "./exchange/customer-volume.ts";
+import { customerVolumeExamination } from "./exchange/customer-volume.ts";
 import { executionsExamination } from "./exchange/executions.ts";
 import { matchCheck } from "./exchange/matches.ts";
 import { ordersExamination, tradingExamination } from "./exchange/orders.ts";
@@ -64,8 +64,8 @@ export interface VerifyOptions {
 /** Everything that lanes write. */
 export const TABLES: LaneTables = {
   records: [executionTable, transferTable],
-  states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, tradedDayTable],
-  opened: [marketTable, tradedDayTable],
+  states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, customerVolumeTable],
+  opened: [marketTable, customerVolumeTable],
 };
 
 export async function verifyAll(database: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
@@ -88,7 +88,7 @@ function examinations(checkpoint: readonly ChainHead[] | undefined): Examination
     tradingExamination,
     ordersExamination,
     executionsExamination,
-    tradedDaysExamination,
+    customerVolumeExamination,
     awaitedExamination,
     claimsExamination,
   ];

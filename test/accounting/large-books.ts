@@ -21,9 +21,9 @@ export async function makeLargeBooks({ database, owner }: Pick<TestDatabase, "da
   const { lane } = await startLane(database);
   const post = (cause: JournalCause, entries: readonly Entry[]) =>
     lane.execute({
-      turn: "house",
+      queueKey: "house",
       caller: TESTER,
-      rests: entries.map(({ owner, asset }) => accountKey(owner, asset)),
+      dependsOn: entries.map(({ owner, asset }) => accountKey(owner, asset)),
       decide: () => accept(undefined, { journals: [journal(newId(), cause, entries)] }),
     });
   const [rich = "world", poor = "world"] = newProfiles(2);

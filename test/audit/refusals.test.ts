@@ -1,7 +1,7 @@
 /** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Refusal } from "../../src/oauth/access-log/access-denial.ts";
-import { listRefusals, Refusals } from "../../src/oauth/access-log/access-log.ts";
+import type { AccessDenial } from "../../src/oauth/access-log/access-denial.ts";
+import { AccessLog, listRefusals } from "../../src/oauth/access-log/access-log.ts";
 import { OutcomeUnknown } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
@@ -25,15 +25,15 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-const GUESS: Refusal = {
+const GUESS: AccessDenial = {
   kind: "invalid_client",
   clientId: "acme",
   address: "203.0.113.9",
   operation: "POST /oauth2/token",
 };
 
-function trail(): Refusals {
-  return new Refusals({ database: db.database, clock, ids: new IdSource(clock), onFailure: () => {} });
+function trail(): AccessLog {
+  return new AccessLog({ database: db.database, clock, ids: new IdSource(clock), onFailure: () => {} });
 }
 
 const all = () => listRefusals(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });

@@ -103,7 +103,7 @@ test("of two batches under way a warning about the first leaves both unanswered 
   const first = lane.execute(movement({ from, to, amount: "1" }));
   await pair.untilWaiting(BATCH);
   const second = lane.execute(movement({ from: to, to: from, amount: "2" }));
-  await until("both are under way", () => lane.report().flights === 2);
+  await until("both are under way", () => lane.report().inFlight === 2);
   const seen = watched(Promise.race([first, second]));
   await pair.strike("cancel");
   await untilLookedUp(seen);

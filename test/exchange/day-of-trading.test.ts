@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
-import { DayOfTrading } from "../../src/exchange/market-data/rolling-day.ts";
+import { RollingDays } from "../../src/exchange/market-data/rolling-day.ts";
 import { amountOf, multiplyExact } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -63,7 +63,7 @@ async function market(code: string) {
 
 test("whenever it is asked, and however many matches came since, a day is the sum of its matches", async () => {
   const { match, tradedSince, last } = await market("BTCUSD");
-  const day = new DayOfTrading(db.database, "BTCUSD" as MarketCode, 3);
+  const day = new RollingDays(db.database, "BTCUSD" as MarketCode, 3);
   let [now, state] = [START, 11];
   for (let step = 0; step < 150; step += 1) {
     state = (state * 48_271) % 2_147_483_647;
@@ -90,7 +90,7 @@ test("a match leaves the last day in the millisecond in which it is 24 hours old
     { at: START, price: "2000", amount: "1" },
     { at: START + 1, price: "2001", amount: "2" },
   ]);
-  const day = new DayOfTrading(db.database, "ETHUSD" as MarketCode);
+  const day = new RollingDays(db.database, "ETHUSD" as MarketCode);
   expect((await day.read((START + DAY) as Instant)).lastDay).toEqual(tradedSince(START));
   expect((await day.read((START + DAY + 1) as Instant)).lastDay).toEqual(tradedSince(START + 1));
   expect((await day.read((START + DAY + 2) as Instant)).lastDay).toBeUndefined();
@@ -99,7 +99,7 @@ test("a match leaves the last day in the millisecond in which it is 24 hours old
 test("a day does not move back with the clock", async () => {
   const { match, tradedSince } = await market("LTCUSD");
   await match([{ at: START, price: "80", amount: "1" }]);
-  const day = new DayOfTrading(db.database, "LTCUSD" as MarketCode);
+  const day = new RollingDays(db.database, "LTCUSD" as MarketCode);
   await day.read((START + DAY) as Instant);
   const read = await day.read((START + MINUTE) as Instant);
   expect([read.at, read.lastDay]).toEqual([START + DAY, tradedSince(START)]);

@@ -155,7 +155,7 @@ test("a round that is decided after the market was opened anew is refused, also 
   let lateRound: (() => Promise<unknown>) | undefined;
   const { engine } = await startProcess("engine", (execute) => async (command) => {
     // The market's head alone: an opening.
-    if (command.rests.length === 1) {
+    if (command.dependsOn.length === 1) {
       opened += 1;
       return execute(command);
     }
@@ -164,7 +164,7 @@ test("a round that is decided after the market was opened anew is refused, also 
   });
   const order = await exchange.place(ann, eth("BUY", "1", "1000"));
   await until("the market is opened anew", () => opened > 1);
-  expect(await lateRound?.()).toEqual({ kind: "refused", refusal: { code: "stale", what: "head" } });
+  expect(await lateRound?.()).toEqual({ kind: "rejected", rejection: { code: "stale", what: "head" } });
   expect(await exchange.told(order)).toBe("PENDING_SUBMISSION 0 for 0, holds 1003.5");
   await engine.stop();
   await startProcess("next");

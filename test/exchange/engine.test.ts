@@ -84,7 +84,7 @@ async function place(trader: Trader, asked: OrderAsked): Promise<OrderId> {
 }
 
 const isOf = (market: string) => (command: Parameters<Execute>[0]) =>
-  command.rests.some((key) => keyName(key) === `market_head/${market}`);
+  command.dependsOn.some((key) => keyName(key) === `market_head/${market}`);
 
 test("orders are served by price, then by age, and the remainder rests", async () => {
   const dear = await place(ann, eth("SELL", "1", "1010"));

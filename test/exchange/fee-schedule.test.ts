@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FeeTier, highestRebate, MOST_TIERS, type Rates, whyNotTiers } from "../../src/catalogue/fee-tiers.ts";
+import { type FeeRates, type FeeTier, highestRebate, MOST_TIERS, whyNotTiers } from "../../src/catalogue/fee-tiers.ts";
 import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fees/fee-schedule.ts";
 import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fees/store.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
@@ -206,7 +206,7 @@ test.each([
 });
 
 const rate = fc.integer({ min: 0, max: 12 }).map((n) => amountOf(`0.${String(n).padStart(4, "0")}`));
-const rates: fc.Arbitrary<Rates> = fc.record({ takerRate: rate, makerRebate: rate });
+const rates: fc.Arbitrary<FeeRates> = fc.record({ takerRate: rate, makerRebate: rate });
 const tierSets = fc
   .array(rates, { minLength: 1, maxLength: 4 })
   .map((all) => all.map((one, i) => ({ ...one, minimumGross: amountOf(`${i * 10}`) })));

@@ -26,7 +26,7 @@ import { readArchiveFailing } from "../../src/postgres/archive-failing.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
 import { takeBackup } from "../../src/postgres/embedded/backup.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
-import { EmbeddedRefusal } from "../../src/postgres/embedded/refusal.ts";
+import { EmbeddedError } from "../../src/postgres/embedded/refusal.ts";
 import { restoreBackup } from "../../src/postgres/embedded/restore.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "../cli/parbook.ts";
@@ -150,8 +150,8 @@ async function refusal(backup: string, into: string, more: { wal?: string; until
   const until = more.until === undefined ? undefined : new Date(more.until);
   const options = { backup, dataDir: into, walArchive: more.wal, until, tell: () => undefined };
   const answer = await restoreBackup(options, async () => "restored").catch((error: unknown) => error);
-  expect(answer).toBeInstanceOf(EmbeddedRefusal);
-  return (answer as EmbeddedRefusal).message;
+  expect(answer).toBeInstanceOf(EmbeddedError);
+  return (answer as EmbeddedError).message;
 }
 
 async function expectNothingIn(dataDir: string): Promise<void> {
@@ -270,7 +270,7 @@ test("a backup names a link that it would not follow", async () => {
   const answer = await takeBackup({ ...options, note }).catch((error: unknown) => error);
   reached.close();
   await rm(link);
-  expect(answer).toBeInstanceOf(EmbeddedRefusal);
+  expect(answer).toBeInstanceOf(EmbeddedError);
   expect((answer as Error).message).toBe(
     `${link} is a symbolic link, and what it leads to would not be in the backup: stop the service and move it back, or mount the other disk there`,
   );

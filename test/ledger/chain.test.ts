@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { profileTable } from "../../src/customers/profiles/store.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { accept, type Command, refuse } from "../../src/ledger/decision.ts";
+import { accept, type Command, reject } from "../../src/ledger/decision.ts";
 import { keyOf } from "../../src/ledger/rows.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
@@ -99,14 +99,14 @@ test("a row that was looked at and moved before the save makes the rule decide a
     decide: (state, now) => {
       const seq = state.get(profileTable, profile)?.seq ?? 0n;
       seen.push(seq);
-      return seq === 1n ? send.decide(state, now) : refuse({ code: "insufficient_funds" });
+      return seq === 1n ? send.decide(state, now) : reject({ code: "insufficient_funds" });
     },
   };
   let outcome: Promise<unknown> | undefined;
   await moveWhileSaving(profile, () => {
     outcome = ours.lane.execute(looking);
   });
-  expect(await outcome).toMatchObject({ kind: "refused" });
+  expect(await outcome).toMatchObject({ kind: "rejected" });
   expect(seen).toEqual([1n, 2n]);
   expect(await availableUsd(db.database, [a, b])).toEqual(["10", "0"]);
 });
@@ -118,11 +118,11 @@ test("a row that was looked at and moved before the save makes the rule decide a
 test("a refusal is given only when what it rests on still stands", async () => {
   const profile = await knownProfile();
   const look: Command<string, { code: "not_yet" }> = {
-    turn: newId(),
+    queueKey: newId(),
     caller: TESTER,
-    rests: [profileOf(profile)],
+    dependsOn: [profileOf(profile)],
     decide: (state) =>
-      state.get(profileTable, profile)?.seq === 2n ? accept("now it is", {}) : refuse({ code: "not_yet" }),
+      state.get(profileTable, profile)?.seq === 2n ? accept("now it is", {}) : reject({ code: "not_yet" }),
   };
   let outcome: Promise<unknown> | undefined;
   await moveWhileSaving(profile, () => {
@@ -148,10 +148,10 @@ test("a poisonous command falls alone, and its neighbours take effect once", asy
         journals: [journal(id, "deposit", [entry("world", USD, negative(amount)), entry(a, USD, amount)])],
       });
     },
-    rests: [accountKey("world", USD), accountKey(a, USD)],
+    dependsOn: [accountKey("world", USD), accountKey(a, USD)],
   };
   const outcomes = await Promise.allSettled(
-    [send, send, poison, send].map((command) => ours.lane.execute({ ...command, turn: newId() })),
+    [send, send, poison, send].map((command) => ours.lane.execute({ ...command, queueKey: newId() })),
   );
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
   expect(outcomes[2]).toMatchObject({ reason: { code: "23514" } });
@@ -174,7 +174,7 @@ test("a command whose own code breaks falls alone, and nothing of it stays in me
     },
   };
   const outcomes = await Promise.allSettled(
-    [send, overdraws, send].map((command) => ours.lane.execute({ ...command, turn: newId() })),
+    [send, overdraws, send].map((command) => ours.lane.execute({ ...command, queueKey: newId() })),
   );
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(outcomes[1]).toMatchObject({ reason: { name: "BrokenBelief" } });

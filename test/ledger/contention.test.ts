@@ -35,7 +35,7 @@ test("of two commands that each would empty an account, one takes effect", async
     const outcomes = await Promise.all(
       [one, other].map((to, i) => lanes[i]?.lane.execute(movement({ from, to, amount: "10" }))),
     );
-    expect(outcomes.map((outcome) => outcome?.kind).sort()).toEqual(["done", "refused"]);
+    expect(outcomes.map((outcome) => outcome?.kind).sort()).toEqual(["done", "rejected"]);
     expect((await availableUsd(db.database, [from, one, other])).sort()).toEqual(["0", "0", "10"]);
   }
 });
@@ -46,7 +46,7 @@ test("an account is emptied to exactly zero, and one unit more is refused", asyn
   const unit = formatAmount(1n as never);
   const send = (): Promise<{ kind: string }> => ours.lane.execute(movement({ from, to, amount: unit }));
   const outcomes = await Promise.all([send(), send(), send(), send()]);
-  expect(outcomes.map(({ kind }) => kind)).toEqual(["done", "done", "done", "refused"]);
+  expect(outcomes.map(({ kind }) => kind)).toEqual(["done", "done", "done", "rejected"]);
   expect(await availableUsd(db.database, [from, to])).toEqual(["0", "0.000000000000000003"]);
 });
 
@@ -112,9 +112,9 @@ test("what another lane holds can be released here, although the rows remembered
   const [profile] = newProfiles(1) as [ProfileId];
   await ours.fund([profile], "10");
   const shift = (from: Part, to: Part): Command<string, never> => ({
-    turn: "house",
+    queueKey: "house",
     caller: TESTER,
-    rests: [accountKey(profile, USD)],
+    dependsOn: [accountKey(profile, USD)],
     decide: () => {
       const amount = amountOf("4");
       const entries = [entry(profile, USD, negative(amount), from), entry(profile, USD, amount, to)];

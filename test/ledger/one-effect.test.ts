@@ -93,7 +93,7 @@ test("a refusal does not use the ref_id up", async () => {
   const claim = { customerId: newId(), refId: "when there is money" };
   const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
     first.lane.execute(movement({ from, to, amount: "5", claim }));
-  expect(await send()).toEqual({ kind: "refused", refusal: { code: "insufficient_funds" } });
+  expect(await send()).toEqual({ kind: "rejected", rejection: { code: "insufficient_funds" } });
   await first.fund([from], "5");
   expect((await send()).kind).toBe("done");
 });

@@ -57,9 +57,9 @@ function opening(description: string | undefined): { profile: Profile; command: 
     seq: 0n,
   };
   const command: Command<Profile, never> = {
-    turn: newId(),
+    queueKey: newId(),
     caller: TESTER,
-    rests: [],
+    dependsOn: [],
     decide: () => accept(profile, { states: [change(profileTable, profile)] }),
   };
   return { profile, command };

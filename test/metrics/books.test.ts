@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readDueConversions } from "../../src/conversions/due-conversions.ts";
 import { readMarketQueues } from "../../src/exchange/markets/market-queues.ts";
 import { readDatabaseTime } from "../../src/ledger/lane/lane-connection.ts";
-import { readBacking } from "../../src/ledger/outstanding-supply.ts";
+import { readOutstandingSupply } from "../../src/ledger/outstanding-supply.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { addBooks } from "../../src/telemetry/metrics/books.ts";
 import type { DatabaseWatch, Seen } from "../../src/telemetry/metrics/database-watch.ts";
@@ -93,7 +93,7 @@ test("more burnt than was ever issued is no supply, and shows as a gap", async (
             (gen_random_uuid(), 'PYUSD', 'issuance', -20.5, 0, 0, now(), 1),
             (gen_random_uuid(), 'USD', 'reserve', 20.5, 0, 0, now(), 1)`,
   );
-  const { reserve, supply, gap } = await readBacking(db.database);
+  const { reserve, supply, gap } = await readOutstandingSupply(db.database);
   expect([reserve, gap]).toEqual(["20.5", "5"]);
   expect(supply).toEqual([
     { asset: "PYUSD", amount: "20.5" },

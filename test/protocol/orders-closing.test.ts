@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import type { Order, OrderId } from "../../src/exchange/exchange.ts";
-import { FillWaits } from "../../src/exchange/orders/await-fill.ts";
+import { FillWaiters } from "../../src/exchange/orders/await-fill.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -133,7 +133,7 @@ test("a caller who hangs up ends the wait and nothing else", async () => {
 test("who waits on top of the bound is answered at once, and stopping answers everybody", async () => {
   const id = await placed();
   const order = must(await api.exchange.findOrderOfCustomer(api.acme.customerId, id), "it was placed");
-  const waits = new FillWaits(api.db.database, 1);
+  const waits = new FillWaiters(api.db.database, 1);
   const { signal } = new AbortController();
   const first = waits.untilClosed(order, 10_000, signal);
   const other = { ...order, id: "another" as unknown as OrderId };
@@ -144,7 +144,7 @@ test("who waits on top of the bound is answered at once, and stopping answers ev
 
 test("one customer takes a quarter of the waits at most, and the others are waited for all the same", async () => {
   const order = must(await api.exchange.findOrderOfCustomer(api.acme.customerId, await placed()), "it was placed");
-  const waits = new FillWaits(api.db.database, 8);
+  const waits = new FillWaiters(api.db.database, 8);
   const { signal } = new AbortController();
   const own = (n: number): Order => ({ ...order, id: `${n}` as unknown as OrderId });
   const waiting = [1, 2].map((n) => waits.untilClosed(own(n), 10_000, signal));

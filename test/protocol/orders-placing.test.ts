@@ -279,7 +279,7 @@ test("a halted market takes no orders, hears cancels, and takes orders again whe
   expect((await api.exchange.resumeMarket(market, TESTER)).kind).toBe("done");
   expect((await ask(api, "POST", path, { json: LIMIT_BUY })).status).toBe(200);
   expect(await api.exchange.haltMarket("NOSUCH" as MarketCode, TESTER)).toEqual({
-    kind: "refused",
-    refusal: { code: "market_not_found", market: "NOSUCH" },
+    kind: "rejected",
+    rejection: { code: "market_not_found", market: "NOSUCH" },
   });
 });

@@ -1,9 +1,13 @@
 /** Chance for the order book: commands over few prices and few customers, so that they get in each other's way. */
 import fc from "fast-check";
-import type { Lots, Order, OrderId, Price, QuoteUnits, Sequence, Side } from "../../src/exchange/book/order.ts";
+import type { BookOrder, BookOrderId, Lots, Price, QuoteUnits, Sequence, Side } from "../../src/exchange/book/order.ts";
 
 /** An order still without its id and its sequence: those are its number among the commands. */
-type OrderTerms = Order extends infer Each ? (Each extends Order ? Omit<Each, "id" | "sequence"> : never) : never;
+type OrderTerms = BookOrder extends infer Each
+  ? Each extends BookOrder
+    ? Omit<Each, "id" | "sequence">
+    : never
+  : never;
 
 export type Command =
   | { readonly kind: "place"; readonly terms: OrderTerms }
@@ -12,9 +16,9 @@ export type Command =
   /** The book is thrown away and restored from its state, as when the engine moves to another node. */
   | { readonly kind: "rebuild" };
 
-export const orderId = (number: number): OrderId => `order-${number}` as OrderId;
+export const orderId = (number: number): BookOrderId => `order-${number}` as BookOrderId;
 
-export function orderOf(terms: OrderTerms, number: number): Order {
+export function orderOf(terms: OrderTerms, number: number): BookOrder {
   return { ...terms, id: orderId(number), sequence: number as Sequence };
 }
 

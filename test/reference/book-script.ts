@@ -14,9 +14,9 @@ import { expect } from "vitest";
 import { Book } from "../../src/exchange/book/book.ts";
 import type { Effect } from "../../src/exchange/book/effect.ts";
 import type {
+  BookOrder,
+  BookOrderId,
   Lots,
-  Order,
-  OrderId,
   Price,
   QuoteUnits,
   RestingOrder,
@@ -55,9 +55,9 @@ function run(book: Book, words: readonly string[], sequence: number): string {
     case "stops":
       return listOr(state.stops.map((stop) => stop.id));
     case "cancel":
-      return listOr(book.cancel(second as OrderId).map(printEffect));
+      return listOr(book.cancel(second as BookOrderId).map(printEffect));
     case "expire":
-      return listOr(book.expire(second as OrderId).map(printEffect));
+      return listOr(book.expire(second as BookOrderId).map(printEffect));
     case "last":
       if (second !== undefined) book.restoreLast(Number(second) as Price);
       return String(book.last);
@@ -67,14 +67,14 @@ function run(book: Book, words: readonly string[], sequence: number): string {
 }
 
 /** The words are checked by the book, which asserts that the order is well formed. */
-function parseOrder(words: readonly string[], sequence: number): Order {
+function parseOrder(words: readonly string[], sequence: number): BookOrder {
   const [id, customer, side, kind, ...terms] = words;
   const type = must(TYPES.get(kind ?? ""), `a type of order, but here is ${kind}`);
   const order = { id, customer, side: side?.toUpperCase(), type, sequence: sequence as Sequence };
-  return { timeInForce: type === "MARKET" ? "IOC" : "GTC", ...order, ...parseTerms(terms) } as Order;
+  return { timeInForce: type === "MARKET" ? "IOC" : "GTC", ...order, ...parseTerms(terms) } as BookOrder;
 }
 
-const TYPES = new Map<string, Order["type"]>([
+const TYPES = new Map<string, BookOrder["type"]>([
   ["limit", "LIMIT"],
   ["post-only", "POST_ONLY_LIMIT"],
   ["market", "MARKET"],

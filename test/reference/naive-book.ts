@@ -6,12 +6,12 @@
 import { type BookState, hashState } from "../../src/exchange/book/book-state.ts";
 import { type CancelReason, cancelled, type Effect, filledUp, rejected } from "../../src/exchange/book/effect.ts";
 import type {
+  BookOrder,
+  BookOrderId,
   LimitOrder,
   Lots,
   MarketBuy,
   MarketSell,
-  Order,
-  OrderId,
   Price,
   QuoteUnits,
   RestingOrder,
@@ -40,7 +40,7 @@ export class NaiveBook {
     this.mostMet = mostMet;
   }
 
-  place(order: Order): readonly Effect[] {
+  place(order: BookOrder): readonly Effect[] {
     this.effects = [];
     if ("stopPrice" in order && !this.isDue(order)) {
       this.waiting.push(order);
@@ -71,15 +71,15 @@ export class NaiveBook {
     }
   }
 
-  cancel(id: OrderId): readonly Effect[] {
+  cancel(id: BookOrderId): readonly Effect[] {
     return this.takeOut(id, "requested");
   }
 
-  expire(id: OrderId): readonly Effect[] {
+  expire(id: BookOrderId): readonly Effect[] {
     return this.takeOut(id, "expired");
   }
 
-  has(id: OrderId): boolean {
+  has(id: BookOrderId): boolean {
     return [...this.resting, ...this.waiting].some((order) => order.id === id);
   }
 
@@ -139,7 +139,7 @@ export class NaiveBook {
     return this.queue("BUY").filter((bid) => bid.price >= price);
   }
 
-  execute(order: Order): void {
+  execute(order: BookOrder): void {
     if ("stopPrice" in order) this.effects.push({ kind: "triggered", order: order.id });
     switch (order.type) {
       case "POST_ONLY_LIMIT":
@@ -248,14 +248,14 @@ export class NaiveBook {
   }
 
   /** A taker of lots, if it has something left, comes to an order of the other side. */
-  meet(taker: Order, left: Left, maker: RestingOrder): void {
+  meet(taker: BookOrder, left: Left, maker: RestingOrder): void {
     if (left.lots === 0 || left.meets === 0) return;
     left.meets -= 1;
     if (maker.customer === taker.customer) this.cancelNow(maker.id, "self_trade");
     else this.fill(taker, left, maker, Math.min(left.lots as Lots, maker.lots) as Lots);
   }
 
-  fill(taker: Order, left: Left, maker: RestingOrder, lots: Lots): void {
+  fill(taker: BookOrder, left: Left, maker: RestingOrder, lots: Lots): void {
     const cost = (BigInt(maker.price) * BigInt(lots)) as QuoteUnits;
     if (left.lots !== undefined) left.lots = (left.lots - lots) as Lots;
     if (left.budget !== undefined) left.budget = (left.budget - cost) as QuoteUnits;
@@ -288,13 +288,13 @@ export class NaiveBook {
     this.effects.push({ kind: "rested", order: id, side, price, lots, priority });
   }
 
-  takeOut(id: OrderId, reason: CancelReason): readonly Effect[] {
+  takeOut(id: BookOrderId, reason: CancelReason): readonly Effect[] {
     this.effects = [];
     if (this.has(id)) this.cancelNow(id, reason);
     return this.effects;
   }
 
-  cancelNow(id: OrderId, reason: CancelReason): void {
+  cancelNow(id: BookOrderId, reason: CancelReason): void {
     this.resting = this.resting.filter((order) => order.id !== id);
     this.waiting = this.waiting.filter((stop) => stop.id !== id);
     this.effects.push(cancelled(id, reason));

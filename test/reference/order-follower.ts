@@ -5,11 +5,11 @@
 
 import type { Book } from "../../src/exchange/book/book.ts";
 import type { Closed, Effect, Filled, Rested } from "../../src/exchange/book/effect.ts";
-import type { Order, OrderId, RestingOrder } from "../../src/exchange/book/order.ts";
+import type { BookOrder, BookOrderId, RestingOrder } from "../../src/exchange/book/order.ts";
 import { assert, must } from "../../src/std/assert.ts";
 
 interface Followed {
-  readonly order: Order;
+  readonly order: BookOrder;
   place: "arriving" | "waiting" | "executing" | "resting" | "closed";
   wasTriggered: boolean;
   priority: number;
@@ -20,11 +20,11 @@ interface Followed {
 }
 
 export class OrderFollower {
-  readonly #orders = new Map<OrderId, Followed>();
+  readonly #orders = new Map<BookOrderId, Followed>();
   /** Those that rest or wait: closed ones are many, and never looked for again. */
-  readonly #open = new Map<OrderId, Followed>();
+  readonly #open = new Map<BookOrderId, Followed>();
 
-  placed(order: Order, effects: readonly Effect[]): void {
+  placed(order: BookOrder, effects: readonly Effect[]): void {
     const followed: Followed = {
       order,
       place: "stopPrice" in order ? "arriving" : "executing",
@@ -161,13 +161,13 @@ export class OrderFollower {
     this.#open.delete(effect.order);
   }
 
-  #move(id: OrderId, from: Followed["place"], to: Followed["place"]): void {
+  #move(id: BookOrderId, from: Followed["place"], to: Followed["place"]): void {
     const followed = this.#get(id);
     assert(followed.place === from, `an order comes to ${to} from ${from}`);
     followed.place = to;
   }
 
-  #get(id: OrderId): Followed {
+  #get(id: BookOrderId): Followed {
     return must(this.#orders.get(id), "effects are about orders that were placed");
   }
 }

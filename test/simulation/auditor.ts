@@ -4,7 +4,7 @@
  */
 import { conversionTable } from "../../src/conversions/store.ts";
 import { orderTable } from "../../src/exchange/order.ts";
-import type { Refusal } from "../../src/ledger/decision.ts";
+import type { Rejection } from "../../src/ledger/decision.ts";
 import { must } from "../../src/std/assert.ts";
 import { transferTable } from "../../src/transfers/store.ts";
 import { checkBook } from "./book-invariants.ts";
@@ -111,7 +111,7 @@ export class Judge {
 
   #checkAnswer(ask: Ask, answer: Answer, askedAt: number): void {
     if (answer.kind === "done") this.#checkDone(ask, answer.value as object, askedAt);
-    else if (answer.kind === "refused") this.#checkRefusal(ask, answer.refusal, askedAt);
+    else if (answer.kind === "rejected") this.#checkRefusal(ask, answer.rejection, askedAt);
     else this.#checkExists(ask, answer.id);
   }
 
@@ -188,13 +188,13 @@ export class Judge {
   }
 
   /** A refusal is right in one of the states that there were between the request and the answer. */
-  #checkRefusal(ask: Ask, refusal: Refusal, askedAt: number): void {
+  #checkRefusal(ask: Ask, refusal: Rejection, askedAt: number): void {
     const { number, wish, ref } = ask;
     const now = this.#postgres.time.now;
     const claim = ref && this.#model.row("claim", `${ref.customerId}/${ref.kind}/${ref.refId}`);
     const wasFree = claim === undefined || claim.between(askedAt, now)[0] === undefined;
     law(wasFree, `ask ${number} had succeeded, and is told so: not ${refusal.code}`);
-    const told = refusal as Refusal & Readonly<Record<string, unknown>>;
+    const told = refusal as Rejection & Readonly<Record<string, unknown>>;
     const ever = (table: string, key: unknown, is: (row: Row | undefined) => boolean): boolean =>
       this.#model.row(table, String(key)).between(askedAt, now).some(is);
     const had = (profile: unknown, asset: unknown, is: (state: AccountState) => boolean): boolean =>

@@ -116,6 +116,6 @@ export class Clients {
 }
 
 function wordsOf(answer: Answer): string {
-  if (answer.kind === "refused") return `refused, ${answer.refusal.code}`;
+  if (answer.kind === "rejected") return `refused, ${answer.rejection.code}`;
   return answer.kind === "exists" ? `exists ${answer.id}` : "done";
 }

@@ -4,7 +4,7 @@
  */
 import { conversionTable } from "../../src/conversions/store.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
-import { tradedDayTable } from "../../src/exchange/customer-volume.ts";
+import { customerVolumeTable } from "../../src/exchange/customer-volume.ts";
 import { executionTable } from "../../src/exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../../src/exchange/market-state.ts";
 import { orderTable } from "../../src/exchange/order.ts";
@@ -34,7 +34,7 @@ const STATES: readonly AnyStateTable[] = [
   marketHeadTable,
   orderTable,
   profileTable,
-  tradedDayTable,
+  customerVolumeTable,
 ];
 
 /** By its text: amounts of rows. */

@@ -6,7 +6,7 @@ import type { OrderId } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { ClientCaller } from "../../src/ledger/caller.ts";
-import type { ClaimKind, Outcome, Refusal } from "../../src/ledger/decision.ts";
+import type { ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import type { CrossingRequest, TransferRequest } from "../../src/transfers/transfers.ts";
@@ -37,7 +37,7 @@ export interface Ask {
   readonly ref: { readonly customerId: CustomerId; readonly kind: ClaimKind; readonly refId: string } | undefined;
 }
 
-export type Answer = Outcome<unknown, Refusal>;
+export type Answer = Outcome<unknown, Rejection>;
 
 /** Who asks: the token stands for the ask, so that what is written can be held against it. */
 export const callerOf = ({ number, wish }: Pick<Ask, "number" | "wish">): ClientCaller => ({

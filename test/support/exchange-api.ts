@@ -178,9 +178,9 @@ async function closeOrder(
     accountKey(profileId, a),
   );
   const outcome = await lane.execute<Order, never>({
-    turn: "house",
+    queueKey: "house",
     caller: TESTER,
-    rests: [key, ...recipients, ...accounts],
+    dependsOn: [key, ...recipients, ...accounts],
     decide: (state, now) => {
       const order = must(state.get(orderTable, key.key), "the order to close is there");
       const market = must(catalogue.findMarket(order.market), "its market is there");

@@ -9,7 +9,7 @@ import {
   type ProfileId,
 } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
-import { accept, type Claim, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
+import { accept, type Claim, type Command, type Rejection, reject } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane/lane.ts";
 import type { LaneBounds, LaneEvent } from "../../src/ledger/lane/lane-options.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
@@ -29,7 +29,7 @@ export const newId = (): Uuid => ids.next();
 export const newProfile = (): ProfileId => ids.next() as Uuid as ProfileId;
 export const newProfiles = (count: number): ProfileId[] => Array.from({ length: count }, newProfile);
 
-export interface InsufficientFunds extends Refusal {
+export interface InsufficientFunds extends Rejection {
   readonly code: "insufficient_funds";
 }
 
@@ -51,15 +51,15 @@ export function movement(asked: Movement): Command<Uuid, InsufficientFunds> {
   const id = asked.claim?.id ?? newId();
   const [from, to] = [accountKey(asked.from, USD), accountKey(asked.to, USD)];
   return {
-    turn: asked.turn ?? newId(),
+    queueKey: asked.turn ?? newId(),
     caller: TESTER,
-    rests: [from, to, ...(asked.rests ?? [])],
+    dependsOn: [from, to, ...(asked.rests ?? [])],
     ...(asked.claim && { claim: { ...asked.claim, kind: "transfer", id } }),
     ...(asked.lock && { lock: asked.lock }),
     decide: (state) => {
       const account = state.get(accountTable, from.key);
       const isHouse = HOUSES.some((house) => house === asked.from);
-      if (!isHouse && (account?.available ?? 0n) < amount) return refuse({ code: "insufficient_funds" });
+      if (!isHouse && (account?.available ?? 0n) < amount) return reject({ code: "insufficient_funds" });
       const entries = [entry(asked.from, USD, negative(amount)), entry(asked.to, USD, amount)];
       return accept(id, { journals: [journal(id, "transfer", entries)] });
     },

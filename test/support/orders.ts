@@ -9,8 +9,8 @@ import type { MarketState } from "../../src/exchange/market-state.ts";
 import { marketKey, marketTable } from "../../src/exchange/market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, orderTable, readOrder } from "../../src/exchange/order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { accept, type Command, type Refusal, refuse } from "../../src/ledger/decision.ts";
-import { crossingKeys, entering } from "../../src/ledger/external-transfers.ts";
+import { accept, type Command, type Rejection, reject } from "../../src/ledger/decision.ts";
+import { entering, externalTransferKeys } from "../../src/ledger/external-transfers.ts";
 import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { accountOf } from "../../src/ledger/rejections.ts";
 import { change, type SqlRecord } from "../../src/ledger/rows.ts";
@@ -97,9 +97,9 @@ export class TestExchange {
   async #deposit(profileId: ProfileId, amount: Amount, code: string): Promise<void> {
     const asset = must(this.catalogue.findAsset(code), `there is an asset ${code}`);
     await this.lane.execute({
-      turn: "house",
+      queueKey: "house",
       caller: TESTER,
-      rests: crossingKeys(profileId, asset),
+      dependsOn: externalTransferKeys(profileId, asset),
       decide: () =>
         accept(undefined, { journals: [journal(ids.next(), "deposit", entering(profileId, asset, amount))] }),
     });
@@ -125,9 +125,9 @@ export class TestExchange {
   async setStatus(code: string, status: MarketState["status"]): Promise<void> {
     const market = code as MarketCode;
     await this.lane.execute({
-      turn: "house",
+      queueKey: "house",
       caller: TESTER,
-      rests: [marketKey(market)],
+      dependsOn: [marketKey(market)],
       decide: (state) => {
         const row = must(state.get(marketTable, market), "a market has its row");
         return accept(undefined, { states: [change(marketTable, { ...row, status })] });
@@ -241,16 +241,16 @@ function holdOf({ side, baseAmount, quoteAmount, price, takerRate }: Omit<Order,
   return multiplyExact(gross, plus(ONE, takerRate));
 }
 
-function placing(order: Order, market: Market): Command<undefined, Refusal> {
+function placing(order: Order, market: Market): Command<undefined, Rejection> {
   const { profileId, recipientProfileId, customerId, held, side, id } = order;
   const asset: AssetCode = side === "BUY" ? market.quote : market.base;
   const awaiting = recipientProfileId === undefined || recipientProfileId === profileId ? [] : [recipientProfileId];
   return {
-    turn: customerId,
+    queueKey: customerId,
     caller: TESTER,
-    rests: [accountKey(profileId, asset), ...awaiting.map(profileKey)],
+    dependsOn: [accountKey(profileId, asset), ...awaiting.map(profileKey)],
     decide: (state) => {
-      if ((accountOf(state, profileId, asset)?.available ?? ZERO) < held) return refuse({ code: "insufficient_funds" });
+      if ((accountOf(state, profileId, asset)?.available ?? ZERO) < held) return reject({ code: "insufficient_funds" });
       const entries = [entry(profileId, asset, negative(held)), entry(profileId, asset, held, "trading")];
       const recipients = awaiting.map((recipient) => must(state.get(profileTable, recipient), "a recipient is there"));
       return accept(undefined, {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import { migrate, pendingMigrations, SchemaRefusal } from "../../src/postgres/migrations.ts";
+import { migrate, pendingMigrations, SchemaError } from "../../src/postgres/migrations.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { answerOf } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -32,7 +32,7 @@ test("a migration that comes upon a busy table gives up in words, or is broken o
   const left = await leftBehind("0001");
   const busy = await standInTheWay(left);
   const refusal = await migrate(left.database, inject("serviceRole"), "100ms").catch((error: unknown) => error);
-  expect(refusal).toBeInstanceOf(SchemaRefusal);
+  expect(refusal).toBeInstanceOf(SchemaError);
   expect((refusal as Error).message).toBe(
     "migration 0002-fee-tiers.sql gave up after 100ms, because somebody uses a table that it changes. Nothing of it was done: try again when less is going on, or stop the nodes first (docs/upgrade.md).",
   );

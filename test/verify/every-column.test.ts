@@ -42,9 +42,9 @@ function openHead(): Command<undefined, never> {
   const lastExecutionId = 7n as MarketHead["lastExecutionId"];
   const head = { market, fence: 1n, lastPrice: amountOf("20000"), lastExecutionId, lastSequence: 2n, seq: 0n };
   return {
-    turn: "house",
+    queueKey: "house",
     caller: TESTER,
-    rests: [marketHeadKey(market)],
+    dependsOn: [marketHeadKey(market)],
     decide: () => accept(undefined, { states: [change(marketHeadTable, head)] }),
   };
 }

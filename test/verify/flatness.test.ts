@@ -28,9 +28,9 @@ function manyPostings(count: number): Command<undefined, never> {
     entry(profile, USD, amount),
   ]);
   return {
-    turn: "house",
+    queueKey: "house",
     caller: TESTER,
-    rests: [accountKey("world", USD), accountKey(profile, USD)],
+    dependsOn: [accountKey("world", USD), accountKey(profile, USD)],
     decide: () => accept(undefined, { journals: [journal(newId(), "deposit", entries.flat())] }),
   };
 }

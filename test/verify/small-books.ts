@@ -8,14 +8,14 @@ import type { ConversionRequest } from "../../src/conversions/rules.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createCustomers } from "../../src/customers/customers.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
-import { dayOf, tradedDayKey, tradedDays, tradedDayTable } from "../../src/exchange/customer-volume.ts";
+import { customerVolumeKey, customerVolumes, customerVolumeTable, dayOf } from "../../src/exchange/customer-volume.ts";
 import { createExchange } from "../../src/exchange/exchange.ts";
 import { type Execution, executionTable } from "../../src/exchange/execution.ts";
 import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
 import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { accept, type Command, type Outcome, type Refusal } from "../../src/ledger/decision.ts";
+import { accept, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane/lane.ts";
 import { addition, change } from "../../src/ledger/rows.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
@@ -121,9 +121,9 @@ class Making {
     const [profile, dust] = [this.#profileId("spare"), amountOf("0.003000000000000001")];
     const entries = [entry("world", USD, negative(dust)), entry(profile, USD, dust)];
     await this.#lane.execute({
-      turn: "house",
+      queueKey: "house",
       caller: TESTER,
-      rests: entries.map(({ owner, asset }) => accountKey(owner, asset)),
+      dependsOn: entries.map(({ owner, asset }) => accountKey(owner, asset)),
       decide: () => accept(undefined, { journals: [journal(this.#ids.next(), "deposit", entries)] }),
     });
     done(await this.#parts.transfers.deactivate(this.#customerId, profile, TESTER));
@@ -193,12 +193,12 @@ class Making {
       entry("fees", quote, minus(commission, rebate)),
     ];
     return {
-      turn: "house",
+      queueKey: "house",
       caller: TESTER,
-      rests: [
+      dependsOn: [
         ...[maker, taker].map((order) => orderKey(order.profileId, order.id)),
         ...entries.map(({ owner, asset }) => accountKey(owner, asset)),
-        tradedDayKey({ customerId: this.#customerId, day, market: market.code }),
+        customerVolumeKey({ customerId: this.#customerId, day, market: market.code }),
       ],
       decide: (state, now) => {
         const [resting, coming] = [maker, taker].map((order) =>
@@ -210,8 +210,8 @@ class Making {
           states: [
             change(orderTable, { ...resting, ...left, ...filled(resting, amount, gross) }),
             change(orderTable, { ...coming, ...closed, ...filled(coming, amount, gross) }),
-            ...must(tradedDays(state, market.code, executions, [day]), "the day is named").map((row) =>
-              change(tradedDayTable, row),
+            ...must(customerVolumes(state, market.code, executions, [day]), "the day is named").map((row) =>
+              change(customerVolumeTable, row),
             ),
           ],
           records: executions.map((execution) => addition(executionTable, execution)),
@@ -238,7 +238,7 @@ const filled = (order: Order, amount: Amount, gross: Amount) => ({
   filledGross: plus(order.filledGross, gross),
 });
 
-function done<Value>(outcome: Outcome<Value, Refusal>): Value {
+function done<Value>(outcome: Outcome<Value, Rejection>): Value {
   assert(outcome.kind === "done", `the command is carried out, but it is ${JSON.stringify(outcome.kind)}`);
   return outcome.value;
 }

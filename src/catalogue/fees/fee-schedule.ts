@@ -21,7 +21,14 @@ import {
 
 export { type Agreement, listAgreements, readAgreements, readTiers } from "./store.ts";
 
-import { type FeeRefusal, type FeeTier, highestRebate, type Rates, whyNotRates, whyNotTiers } from "../fee-tiers.ts";
+import {
+  type FeeRates,
+  type FeeRejection,
+  type FeeTier,
+  highestRebate,
+  whyNotRates,
+  whyNotTiers,
+} from "../fee-tiers.ts";
 import type { MarketCode } from "../market.ts";
 
 export interface MarketNotScheduled {
@@ -29,7 +36,7 @@ export interface MarketNotScheduled {
 }
 
 /** Why nothing was changed; undefined when it was. */
-type Change = Promise<FeeRefusal | MarketNotScheduled | undefined>;
+type Change = Promise<FeeRejection | MarketNotScheduled | undefined>;
 
 /** Puts these tiers in the place of all that the market has. */
 export async function setFeeTiers(database: Database, market: MarketCode, tiers: readonly FeeTier[]): Change {
@@ -65,7 +72,7 @@ export async function endAgreement(database: Database, market: MarketCode, custo
 
 interface RateChange {
   /** All rates that hold on the market afterwards, or their bounds. */
-  readonly hold: (transaction: Queryable) => Promise<readonly Rates[]>;
+  readonly hold: (transaction: Queryable) => Promise<readonly FeeRates[]>;
   readonly end: (transaction: Queryable) => Promise<void>;
   readonly begin: (transaction: Queryable) => Promise<void>;
 }

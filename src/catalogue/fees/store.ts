@@ -2,7 +2,7 @@
 import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Uuid } from "../../std/id.ts";
-import type { FeeTier, Rates } from "../fee-tiers.ts";
+import type { FeeRates, FeeTier } from "../fee-tiers.ts";
 import { feeTierOf, type MarketCode } from "../market.ts";
 
 interface RatesRow {
@@ -10,12 +10,12 @@ interface RatesRow {
   readonly maker_rebate: string;
 }
 
-export interface Agreement extends Rates {
+export interface Agreement extends FeeRates {
   readonly customerId: Uuid;
 }
 
 /** The rates that were agreed with a customer, by market. */
-export async function readAgreements(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, Rates>> {
+export async function readAgreements(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, FeeRates>> {
   const rows = await database.rows<RatesRow & { market: MarketCode }>(
     "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1",
     [customerId],
@@ -55,7 +55,7 @@ export async function readAgreedBounds(
   database: Queryable,
   market: MarketCode,
   except: Uuid | undefined,
-): Promise<Rates[]> {
+): Promise<FeeRates[]> {
   const rows = await database.rows<RatesRow>(
     `select min(taker_rate) as taker_rate, max(maker_rebate) as maker_rebate from fee_agreement
       where market = $1 and customer_id is distinct from $2::uuid having count(*) > 0`,
@@ -116,6 +116,6 @@ export async function insertAgreement(
   );
 }
 
-function ratesOf(row: RatesRow): Rates {
+function ratesOf(row: RatesRow): FeeRates {
   return { takerRate: amountOf(row.taker_rate), makerRebate: amountOf(row.maker_rebate) };
 }

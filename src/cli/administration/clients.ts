@@ -1,13 +1,21 @@
 /** API clients. A secret is shown here, once, when it is made: nobody can show it again. */
 import { type Command, Option } from "commander";
 import { type ListedClient, listClients } from "../../customers/across-customers.ts";
-import { Clients, type NewClientRefusal } from "../../customers/clients/clients.ts";
+import { Clients, type NewClientRejection } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Network } from "../../std/network.ts";
 import { readDuration, readNetworks, readScopes, readText, readUuid } from "../arguments.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, WrongUsage, withFoundation } from "../command.ts";
+import {
+  type Answer,
+  addCommand,
+  addGroup,
+  answering,
+  CommandRejected,
+  WrongUsage,
+  withFoundation,
+} from "../command.ts";
 import { LISTED_AT_MOST, listing } from "../listing.ts";
 import { getCustomer } from "./customers.ts";
 
@@ -81,7 +89,7 @@ interface NewClientOptions {
 
 const WRONG_NUMBER_OF_NETWORKS = "a client has 1 to 100 networks, or calls from anywhere";
 
-const REFUSALS: Readonly<Record<NewClientRefusal, string>> = {
+const REFUSALS: Readonly<Record<NewClientRejection, string>> = {
   malformed_client_id: "a client id has 1 to 100 printable ASCII characters",
   malformed_secret: "a secret has 1 to 256 printable ASCII characters",
   malformed_scope: "a scope has 1 to 100 printable ASCII characters, without blanks, quotes and backslashes",
@@ -93,7 +101,7 @@ const REFUSALS: Readonly<Record<NewClientRefusal, string>> = {
 
 async function createClient(clients: Clients, { customer, scopes, from, clientId }: NewClientOptions): Promise<Answer> {
   const made = await clients.create({ customerId: customer, scopes, networks: from, clientId });
-  if (typeof made === "string") throw new Refused(REFUSALS[made]);
+  if (typeof made === "string") throw new CommandRejected(REFUSALS[made]);
   return {
     json: {
       client_id: made.clientId,
@@ -108,9 +116,9 @@ async function createClient(clients: Clients, { customer, scopes, from, clientId
 
 async function rotateSecret(clients: Clients, clientId: string, overlapMs: number): Promise<Answer> {
   const made = await clients.rotateSecret(clientId, overlapMs);
-  if (made === "client_not_found") throw new Refused(`client not found: ${clientId}`);
+  if (made === "client_not_found") throw new CommandRejected(`client not found: ${clientId}`);
   if (made === "client_disabled")
-    throw new Refused(`client ${clientId} is disabled for good: make another one with client create`);
+    throw new CommandRejected(`client ${clientId} is disabled for good: make another one with client create`);
   return {
     json: { client_id: clientId, client_secret: made.secret, overlap_seconds: overlapMs / 1_000 },
     prose: shown(clientId, made.secret),
@@ -127,8 +135,8 @@ function shown(clientId: string, secret: string): string[] {
 
 async function restrictClient(clients: Clients, clientId: string, networks: Network[] | undefined): Promise<Answer> {
   const outcome = await clients.restrict(clientId, networks);
-  if (outcome === "client_not_found") throw new Refused(`client not found: ${clientId}`);
-  if (outcome === "wrong_number_of_networks") throw new Refused(WRONG_NUMBER_OF_NETWORKS);
+  if (outcome === "client_not_found") throw new CommandRejected(`client not found: ${clientId}`);
+  if (outcome === "wrong_number_of_networks") throw new CommandRejected(WRONG_NUMBER_OF_NETWORKS);
   const texts = networks?.map(textOf);
   return {
     json: { client_id: clientId, networks: texts },
@@ -139,7 +147,8 @@ async function restrictClient(clients: Clients, clientId: string, networks: Netw
 const textOf = ({ text }: Network): string => text;
 
 async function disableClient(clients: Clients, clientId: string): Promise<Answer> {
-  if ((await clients.disable(clientId)) === "client_not_found") throw new Refused(`client not found: ${clientId}`);
+  if ((await clients.disable(clientId)) === "client_not_found")
+    throw new CommandRejected(`client not found: ${clientId}`);
   return { json: { client_id: clientId, disabled: true }, prose: [`client ${clientId} is disabled`] };
 }
 

@@ -8,7 +8,7 @@ import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { readText, readUuid } from "../arguments.ts";
-import { addCommand, addGroup, answering, Refused, withCore, withFoundation } from "../command.ts";
+import { addCommand, addGroup, answering, CommandRejected, withCore, withFoundation } from "../command.ts";
 import { LISTED_AT_MOST, listing } from "../listing.ts";
 import { operatorOf } from "../operator.ts";
 
@@ -39,13 +39,13 @@ export function addCustomerCommands(program: Command): void {
 /** Refuses when there is no such customer: an empty list would leave a mistyped id unnoticed. */
 export async function getCustomer(database: Queryable, id: CustomerId): Promise<Customer> {
   const customer = await findCustomer(database, id);
-  if (customer === undefined) throw new Refused(`customer not found: ${id}`);
+  if (customer === undefined) throw new CommandRejected(`customer not found: ${id}`);
   return customer;
 }
 
 export async function getOwner(database: Queryable, profileId: ProfileId): Promise<CustomerId> {
   const customerId = await findOwner(database, profileId);
-  if (customerId === undefined) throw new Refused(`profile not found: ${profileId}`);
+  if (customerId === undefined) throw new CommandRejected(`profile not found: ${profileId}`);
   return customerId;
 }
 
@@ -93,7 +93,7 @@ function listOfCustomer({ customer, after }: ProfileListOptions) {
 
 async function getProfile(database: Queryable, customerId: CustomerId, id: ProfileId): Promise<Profile> {
   const profile = await findProfile(database, customerId, id);
-  if (profile === undefined) throw new Refused(`profile not found: ${id}`);
+  if (profile === undefined) throw new CommandRejected(`profile not found: ${id}`);
   return profile;
 }
 

@@ -22,7 +22,7 @@ import {
   type TransferType,
 } from "../../transfers/transfers.ts";
 import { readAmount, readText, readUuid } from "../arguments.ts";
-import { type Answer, addCommand, answering, Refused, withCore } from "../command.ts";
+import { type Answer, addCommand, answering, CommandRejected, withCore } from "../command.ts";
 import { operatorOf } from "../operator.ts";
 import { getOwner } from "./customers.ts";
 
@@ -51,7 +51,7 @@ interface CrossingOptions {
   readonly txIndex?: string;
 }
 
-export function addCrossingCommands(program: Command): void {
+export function addExternalTransferCommands(program: Command): void {
   const deposit = addCommand(program, "deposit", {
     summary: "bring money that has come in into the books",
     examples: [
@@ -87,7 +87,7 @@ async function cross(core: Core, { direction, suffix, done, command }: Way, opti
   const { profile, amount, refId } = options;
   const customerId = await getOwner(core.database, profile);
   const asset = core.catalogue.findAsset(options.asset);
-  if (asset === undefined) throw new Refused(`asset ${options.asset} is not in the catalogue`);
+  if (asset === undefined) throw new CommandRejected(`asset ${options.asset} is not in the catalogue`);
   const fiat = asset.kind === "fiat";
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as TransferType);
   checkFit(asset, type, options);
@@ -105,12 +105,12 @@ async function cross(core: Core, { direction, suffix, done, command }: Way, opti
 function checkFit({ code, kind }: Asset, type: TransferType, options: CrossingOptions): void {
   const fiat = kind === "fiat";
   if (fiat === type.startsWith("CRYPTO_")) {
-    throw new Refused(`${type} is not for ${code}, which is ${fiat ? "fiat" : "not fiat"}`);
+    throw new CommandRejected(`${type} is not for ${code}, which is ${fiat ? "fiat" : "not fiat"}`);
   }
   const given = (["network", "address", "txHash", "txIndex"] as const).filter((name) => options[name] !== undefined);
   if (fiat && given.length > 0) {
     const flags = given.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
-    throw new Refused(`${flags.join(", ")} cannot be said of ${code}, which is fiat`);
+    throw new CommandRejected(`${flags.join(", ")} cannot be said of ${code}, which is fiat`);
   }
 }
 

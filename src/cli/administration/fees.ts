@@ -1,6 +1,6 @@
 /** What trading costs on a market: its tiers by what a customer trades, and what was agreed with single customers. */
 import type { Command } from "commander";
-import type { FeeRefusal, FeeTier, Rates } from "../../catalogue/fee-tiers.ts";
+import type { FeeRates, FeeRejection, FeeTier } from "../../catalogue/fee-tiers.ts";
 import {
   type Agreement,
   agreeFees,
@@ -15,7 +15,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Amount, formatAmount } from "../../money/amount.ts";
 import type { Foundation } from "../../service/core.ts";
 import { readRate, readTier, readUuid } from "../arguments.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, withFoundation } from "../command.ts";
+import { type Answer, addCommand, addGroup, answering, CommandRejected, withFoundation } from "../command.ts";
 import { LISTED_AT_MOST } from "../listing.ts";
 import { table } from "../terminal.ts";
 import { getCustomer } from "./customers.ts";
@@ -67,7 +67,7 @@ function setTiers(market: MarketCode, tiers: readonly FeeTier[]): Promise<Answer
   });
 }
 
-function agreeOn(market: MarketCode, { customer, ...rates }: AgreementOptions & Rates): Promise<Answer> {
+function agreeOn(market: MarketCode, { customer, ...rates }: AgreementOptions & FeeRates): Promise<Answer> {
   return withFoundation(async ({ database }) => {
     await getCustomer(database, customer);
     const agreement: Agreement = { customerId: customer, ...rates };
@@ -83,7 +83,7 @@ function agreeOn(market: MarketCode, { customer, ...rates }: AgreementOptions & 
 function endOf(market: MarketCode, { customer }: AgreementOptions): Promise<Answer> {
   return withFoundation(async ({ database }) => {
     if (!(await endAgreement(database, market, customer))) {
-      throw new Refused(`nothing was agreed with customer ${customer} on ${market}`);
+      throw new CommandRejected(`nothing was agreed with customer ${customer} on ${market}`);
     }
     const prose = [`What was agreed with customer ${customer} on ${market} has ended.`];
     return told({ json: { market, customer_id: customer }, prose });
@@ -95,7 +95,7 @@ async function listing({ database }: Pick<Foundation, "database">, market: Marke
     minimum_gross: formatAmount(tier.minimumGross),
     ...ratesRecord(tier),
   }));
-  if (tiers.length === 0) throw new Refused(`market not found: ${market}`);
+  if (tiers.length === 0) throw new CommandRejected(`market not found: ${market}`);
   const found = (await listAgreements(database, market, LISTED_AT_MOST + 1)).map(agreementRecord);
   const agreements = found.slice(0, LISTED_AT_MOST);
   const more = found.length > agreements.length;
@@ -120,7 +120,7 @@ async function listing({ database }: Pick<Foundation, "database">, market: Marke
 
 const told = ({ json, prose }: Answer): Answer => ({ json, prose: [...prose, SOON] });
 
-function ratesRecord({ takerRate, makerRebate }: Rates) {
+function ratesRecord({ takerRate, makerRebate }: FeeRates) {
   return { taker_rate: formatAmount(takerRate), maker_rebate: formatAmount(makerRebate) };
 }
 
@@ -128,11 +128,11 @@ function agreementRecord({ customerId, ...rates }: Agreement) {
   return { customer_id: customerId, ...ratesRecord(rates) };
 }
 
-function refuse(market: MarketCode, refusal: FeeRefusal | MarketNotScheduled | undefined): void {
-  if (refusal !== undefined) throw new Refused(sentence(market, refusal));
+function refuse(market: MarketCode, refusal: FeeRejection | MarketNotScheduled | undefined): void {
+  if (refusal !== undefined) throw new CommandRejected(sentence(market, refusal));
 }
 
-function sentence(market: MarketCode, refusal: FeeRefusal | MarketNotScheduled): string {
+function sentence(market: MarketCode, refusal: FeeRejection | MarketNotScheduled): string {
   const text = (amount: Amount): string => formatAmount(amount);
   switch (refusal.code) {
     case "market_not_found":

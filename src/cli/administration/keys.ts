@@ -5,7 +5,7 @@ import { createSigningKeys } from "../../oauth/oauth.ts";
 import { warnOfClearKeys } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { readText } from "../arguments.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, withFoundation } from "../command.ts";
+import { type Answer, addCommand, addGroup, answering, CommandRejected, withFoundation } from "../command.ts";
 import { table } from "../terminal.ts";
 
 export function addKeyCommands(program: Command): void {
@@ -41,7 +41,7 @@ async function rotateKey(keys: SigningKeys): Promise<Answer> {
 }
 
 async function revokeKey(keys: SigningKeys, kid: string): Promise<Answer> {
-  if ((await keys.revoke(kid)) === "key_not_found") throw new Refused(`key not found: ${kid}`);
+  if ((await keys.revoke(kid)) === "key_not_found") throw new CommandRejected(`key not found: ${kid}`);
   return { json: { kid, revoked: true }, prose: [`key ${kid} is revoked, and so are its tokens`] };
 }
 

@@ -4,7 +4,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import { haltMarket, resumeMarket } from "../../exchange/markets/halt.ts";
 import { listMarkets } from "../../exchange/markets/markets.ts";
 import { formatAmount } from "../../money/amount.ts";
-import { type Answer, addCommand, addGroup, answering, Refused, withCore, withFoundation } from "../command.ts";
+import { type Answer, addCommand, addGroup, answering, CommandRejected, withCore, withFoundation } from "../command.ts";
 import { operatorOf } from "../operator.ts";
 import { table } from "../terminal.ts";
 
@@ -30,7 +30,7 @@ export function addMarketCommands(program: Command): void {
 function setStatus(asked: MarketCode, command: ReturnType<typeof haltMarket>): Promise<Answer> {
   return withCore(async ({ lane }) => {
     const outcome = await lane.execute(command);
-    if (outcome.kind !== "done") throw new Refused(`market not found: ${asked}`);
+    if (outcome.kind !== "done") throw new CommandRejected(`market not found: ${asked}`);
     const { code, status } = outcome.value;
     return { json: { market: code, status }, prose: [`market ${code} is ${status}`] };
   });

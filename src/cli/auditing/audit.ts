@@ -1,6 +1,6 @@
 /** What an operator asks afterwards. */
 import type { Command } from "commander";
-import type { CountedRefusal } from "../../oauth/access-log/access-denial.ts";
+import type { CountedDenial } from "../../oauth/access-log/access-denial.ts";
 import { listRefusals } from "../../oauth/access-log/access-log.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import { lowestId } from "../../std/id.ts";
@@ -42,7 +42,7 @@ function list({ hours, client }: Asked): Promise<Answer> {
   });
 }
 
-function recordOf({ kind, clientId, tokenId, address, operation, firstAt, lastAt, count }: CountedRefusal) {
+function recordOf({ kind, clientId, tokenId, address, operation, firstAt, lastAt, count }: CountedDenial) {
   return {
     kind,
     client_id: clientId,

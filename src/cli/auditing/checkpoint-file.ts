@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { naming } from "../../std/file-error.ts";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/checkpoint.ts";
-import { Refused } from "../command.ts";
+import { CommandRejected } from "../command.ts";
 
 /** Makes a key pair: the private key in a file for its owner alone, the public one beside it. Neither may be there. */
 export async function writeNewKey(path: string): Promise<{ keyId: string; publicPath: string }> {
@@ -44,18 +44,19 @@ async function readKey(path: string, kind: "private" | "public", read: (pem: str
   const wanted = `-----BEGIN ${kind.toUpperCase()} KEY-----`;
   const key = pem.startsWith(wanted) ? tryTo(() => read(pem)) : undefined;
   if (key?.asymmetricKeyType === "ed25519") return key;
-  throw new Refused(`${path} is not a ${kind} key of parbook checkpoint --new-key`);
+  throw new CommandRejected(`${path} is not a ${kind} key of parbook checkpoint --new-key`);
 }
 
 /** The checkpoint in a file, its signature checked when there is a key. */
 export async function readSigned(path: string, publicKey: KeyObject | undefined): Promise<SignedCheckpoint> {
   const checkpoint = readCheckpoint(await readFile(path, "utf8"));
-  if (typeof checkpoint === "string") throw new Refused(`${path} ${checkpoint}`);
+  if (typeof checkpoint === "string") throw new CommandRejected(`${path} ${checkpoint}`);
   if (publicKey === undefined) return checkpoint;
   const keyId = keyIdOf(publicKey);
-  if (checkpoint.keyId !== keyId) throw new Refused(`${path} is signed by key ${checkpoint.keyId}, not by ${keyId}`);
+  if (checkpoint.keyId !== keyId)
+    throw new CommandRejected(`${path} is signed by key ${checkpoint.keyId}, not by ${keyId}`);
   if (!isSignedBy(checkpoint, publicKey))
-    throw new Refused(`${path} was changed after it had been signed: its signature does not fit`);
+    throw new CommandRejected(`${path} was changed after it had been signed: its signature does not fit`);
   return checkpoint;
 }
 

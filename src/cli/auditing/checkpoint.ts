@@ -8,7 +8,7 @@ import { formatInstant } from "../../std/clock.ts";
 import { writeWhole } from "../../std/write-whole.ts";
 import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
-import { type Answer, addCommand, answering, Refused, WrongUsage, withFoundation } from "../command.ts";
+import { type Answer, addCommand, answering, CommandRejected, WrongUsage, withFoundation } from "../command.ts";
 import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
 import { headRecord } from "./heads.ts";
 
@@ -63,12 +63,14 @@ async function refuseUnlessContinued(
   database: Foundation["database"],
 ): Promise<void> {
   if (before.booksId !== now.booksId)
-    throw new Refused(`${file} is of the books ${before.booksId}, and these are ${now.booksId}`);
-  if (before.at > now.at) throw new Refused(`${file} was made later than now: at ${formatInstant(before.at)}`);
+    throw new CommandRejected(`${file} is of the books ${before.booksId}, and these are ${now.booksId}`);
+  if (before.at > now.at) throw new CommandRejected(`${file} was made later than now: at ${formatInstant(before.at)}`);
   const missing = await findMissingHead(database, before.heads);
   if (missing === undefined) return;
   const noted = `${file} has ${batchName(missing)}, and the books have it no more or with another hash`;
-  throw new Refused(`${noted}: they were set back or made again. parbook verify --checkpoint ${file} says more`);
+  throw new CommandRejected(
+    `${noted}: they were set back or made again. parbook verify --checkpoint ${file} says more`,
+  );
 }
 
 async function makeKey(path: string): Promise<Answer> {

@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { exportJournals, FORMATS, type Format } from "../../accounting/export.ts";
 import { naming } from "../../std/file-error.ts";
 import { findMissingHead, readBooksId } from "../../verify/take-checkpoint.ts";
-import { Refused, WrongUsage, withFoundation } from "../command.ts";
+import { CommandRejected, WrongUsage, withFoundation } from "../command.ts";
 import { readPublicKey, readSigned } from "./checkpoint-file.ts";
 
 interface ExportOptions {
@@ -44,9 +44,9 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
     if (signed !== undefined) {
       const own = await readBooksId(database);
       if (signed.booksId !== own)
-        throw new Refused(`${checkpoint} is of the books ${signed.booksId}, and these are ${own}`);
+        throw new CommandRejected(`${checkpoint} is of the books ${signed.booksId}, and these are ${own}`);
       if ((await findMissingHead(database, signed.heads)) !== undefined)
-        throw new Refused(
+        throw new CommandRejected(
           `the books do not contain ${checkpoint}: parbook verify --checkpoint ${checkpoint} says more`,
         );
     }

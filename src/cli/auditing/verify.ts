@@ -8,7 +8,7 @@ import { formatReport } from "../../verify/report.ts";
 import { readBooksId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
 import { readDuration } from "../arguments.ts";
-import { type Answer, addCommand, answering, Refused, WrongUsage, withFoundation } from "../command.ts";
+import { type Answer, addCommand, answering, CommandRejected, WrongUsage, withFoundation } from "../command.ts";
 import { readPublicKey, readSigned } from "./checkpoint-file.ts";
 import { headRecord } from "./heads.ts";
 
@@ -64,9 +64,9 @@ async function refuseUnlessFitting(
   maxAgeMs: number | undefined,
 ): Promise<void> {
   const own = await readBooksId(database);
-  if (booksId !== own) throw new Refused(`${file} is of the books ${booksId}, and these are ${own}`);
+  if (booksId !== own) throw new CommandRejected(`${file} is of the books ${booksId}, and these are ${own}`);
   if (maxAgeMs !== undefined && at < clock.now() - maxAgeMs)
-    throw new Refused(`${file} is older than --max-age allows: it was made at ${formatInstant(at)}`);
+    throw new CommandRejected(`${file} is older than --max-age allows: it was made at ${formatInstant(at)}`);
 }
 
 function answerOf(report: VerifyReport, noted: Noted | undefined): Answer {

@@ -8,7 +8,7 @@ import { demoFile } from "../../service/demo-file.ts";
 import { must } from "../../std/assert.ts";
 import { IdSource } from "../../std/id.ts";
 import { pause } from "../../std/pause.ts";
-import { type Answer, addCommand, answering, commandConfig, Refused } from "../command.ts";
+import { type Answer, addCommand, answering, CommandRejected, commandConfig } from "../command.ts";
 import { type TourParties, type TourStep, tourParties, tourSteps, tourValues } from "./tour.ts";
 
 const ASK_EVERY_MS = 100;
@@ -59,13 +59,15 @@ async function readParties({ dataDir }: Config): Promise<TourParties> {
     () => undefined,
   );
   if (parties !== undefined) return parties;
-  throw new Refused(`there is no demo in ${path}: it comes with a sandbox that was started without PARBOOK_BOOTSTRAP`);
+  throw new CommandRejected(
+    `there is no demo in ${path}: it comes with a sandbox that was started without PARBOOK_BOOTSTRAP`,
+  );
 }
 
 async function readReady({ dataDir }: Config): Promise<Addresses> {
   const addresses = await findService(dataDir);
   if (addresses !== undefined) return addresses;
-  throw new Refused(`no service is running on the data directory ${dataDir}: start one first`);
+  throw new CommandRejected(`no service is running on the data directory ${dataDir}: start one first`);
 }
 
 type Values = Map<string, string>;
@@ -103,7 +105,7 @@ async function send(step: TourStep, values: Values): Promise<{ status: number; a
     return { status: response.status, answer: await response.json() };
   } catch (error) {
     const { origin } = new URL(address);
-    throw new Refused(`the service does not answer at ${origin} (${reasonOf(error)})`);
+    throw new CommandRejected(`the service does not answer at ${origin} (${reasonOf(error)})`);
   }
 }
 

@@ -49,7 +49,7 @@ export interface ShownSecret {
   readonly secret: string;
 }
 
-export type NewClientRefusal =
+export type NewClientRejection =
   | "malformed_client_id"
   | "malformed_secret"
   | "malformed_scope"
@@ -59,7 +59,10 @@ export type NewClientRefusal =
   | "customer_not_found";
 
 /** Only our own log may tell the first two apart: to the caller they are the same. */
-export type AuthenticationRefusal = "client_authentication_failed" | "address_not_allowed" | "too_many_authentications";
+export type AuthenticationRejection =
+  | "client_authentication_failed"
+  | "address_not_allowed"
+  | "too_many_authentications";
 
 /** The longest client_id and secret that there can be; more need not be looked up. */
 export const CLIENT_ID_MAX_LENGTH = 100;
@@ -100,7 +103,7 @@ export class Clients {
   }
 
   /** Makes a client with one secret. Whether a scope is one that the service knows is the caller's to judge. */
-  async create(request: NewClient): Promise<ShownSecret | NewClientRefusal> {
+  async create(request: NewClient): Promise<ShownSecret | NewClientRejection> {
     const { customerId, scopes, networks, clientId = this.#ids.next(), secret = generateSecret() } = request;
     if (!isVisible(clientId, CLIENT_ID_MAX_LENGTH)) return "malformed_client_id";
     if (!isVisible(secret, SECRET_MAX_LENGTH)) return "malformed_secret";
@@ -171,7 +174,7 @@ export class Clients {
     clientId: string,
     secret: string,
     address: string,
-  ): Promise<AuthenticatedClient | AuthenticationRefusal> {
+  ): Promise<AuthenticatedClient | AuthenticationRejection> {
     const client = await findClient(this.#database, clientId);
     const now = this.#clock.now();
     const live = client?.secrets.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt) ?? [];

@@ -4,7 +4,7 @@
  */
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { accept, type Command, type Outcome, type Refusal, refuse, type State } from "../../ledger/decision.ts";
+import { accept, type Command, type Outcome, type Rejection, reject, type State } from "../../ledger/decision.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import { change, type Key, keyOf } from "../../ledger/rows.ts";
 import type { Database } from "../../postgres/database.ts";
@@ -25,7 +25,7 @@ export type { Profile, ProfileFilter } from "./store.ts";
 export { findDefaultProfile, findProfile, listProfiles, profileTable } from "./store.ts";
 
 /** There is no such profile for the caller, or it is not active. */
-export interface ProfileNotFound extends Refusal {
+export interface ProfileNotFound extends Rejection {
   readonly code: "profile_not_found";
   readonly profileId: string;
 }
@@ -112,9 +112,9 @@ export function openProfile(
   again?: "again",
 ): Command<Profile, never> {
   return {
-    turn: customerId,
+    queueKey: customerId,
     caller,
-    rests: [],
+    dependsOn: [],
     claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { again: true }) },
     decide: () => {
       const profile: Profile = {
@@ -141,13 +141,13 @@ function updateProfile(
   caller: Caller,
 ): Command<Profile, ProfileNotFound> {
   return {
-    turn: customerId,
+    queueKey: customerId,
     caller,
-    rests: [profileKey(id)],
+    dependsOn: [profileKey(id)],
     claim: nickname === undefined ? undefined : { customerId, kind: "nickname", refId: nickname, id },
     decide: (state, now) => {
       const profile = state.get(profileTable, id);
-      if (profile?.customerId !== customerId) return refuse(profileNotFound(id));
+      if (profile?.customerId !== customerId) return reject(profileNotFound(id));
       const changed: Profile = {
         ...profile,
         nickname: nickname ?? profile.nickname,

@@ -3,7 +3,7 @@
  * price moves few of them; in each level a linked queue of orders, so that any order leaves it at once.
  */
 import { assert, must } from "../../std/assert.ts";
-import type { Lots, OrderId, Price, RestingOrder, Side } from "./order.ts";
+import type { BookOrderId, Lots, Price, RestingOrder, Side } from "./order.ts";
 
 /** A price level as others see it. The total of many orders may be above 2^53. */
 export interface LevelTotal {
@@ -84,7 +84,7 @@ export class BookSide {
   }
 
   /** Puts an order behind those that rest at its price already. */
-  append(id: OrderId, customer: string, price: Price, lots: Lots): Resting {
+  append(id: BookOrderId, customer: string, price: Price, lots: Lots): Resting {
     const level = this.#openLevel(price);
     const priority = level.newest === undefined ? 1 : level.newest.priority + 1;
     return this.#enqueue(level, id, customer, lots, priority);
@@ -136,7 +136,7 @@ export class BookSide {
     return level?.price === price ? level.total : 0n;
   }
 
-  #enqueue(level: Level, id: OrderId, customer: string, lots: Lots, priority: number): Resting {
+  #enqueue(level: Level, id: BookOrderId, customer: string, lots: Lots, priority: number): Resting {
     const older = level.newest;
     const side = this.#side;
     const order: Resting = { id, customer, side, price: level.price, lots, priority, level, older, newer: undefined };

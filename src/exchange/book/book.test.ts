@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { Book } from "./book.ts";
 import type {
+  BookOrderId,
   LimitOrder,
   Lots,
   MarketBuy,
-  OrderId,
   Price,
   QuoteUnits,
   RestingOrder,
@@ -12,7 +12,7 @@ import type {
   StopMarketSell,
 } from "./order.ts";
 
-const id = (text: string) => text as OrderId;
+const id = (text: string) => text as BookOrderId;
 const price = (value: number) => value as Price;
 const lots = (value: number) => value as Lots;
 
@@ -221,7 +221,7 @@ function changed(book: Book, change: (book: Book) => void): Book {
 
 test("an order is found, and taken out, whether it came lately or long ago", () => {
   const book = new Book();
-  const ids = Array.from({ length: 10_000 }, (_, number) => `many-${number}` as OrderId);
+  const ids = Array.from({ length: 10_000 }, (_, number) => `many-${number}` as BookOrderId);
   for (const [number, id] of ids.entries()) book.place(limit({ id, sequence: number as Sequence }));
   expect(book.size).toBe(10_000);
   expect(ids.every((id) => book.has(id))).toBe(true);
@@ -233,7 +233,7 @@ test("an order is found, and taken out, whether it came lately or long ago", () 
 test("an order that is placed again while it rests is found when the later one has rested for a while", () => {
   const book = new Book();
   const place = (number: number) =>
-    book.place(limit({ id: `many-${number}` as OrderId, sequence: number as Sequence }));
+    book.place(limit({ id: `many-${number}` as BookOrderId, sequence: number as Sequence }));
   for (let number = 0; number < 5_000; number += 1) place(number);
   place(0);
   expect(() => {

@@ -15,13 +15,13 @@ import { type CancelReason, type Closed, cancelled, type Effect, filledUp, type 
 import {
   assertPositive,
   assertWellFormed,
+  type BookOrder,
+  type BookOrderId,
   isStop,
   type LimitOrder,
   type Lots,
   type MarketBuy,
   type MarketSell,
-  type Order,
-  type OrderId,
   type Price,
   type QuoteUnits,
   type RestingOrder,
@@ -58,7 +58,7 @@ export class Book {
    * Executes an order, and then every stop that its executions trigger, and those that these trigger, and so on. Of a
    * long cascade some stops are left, which `settle` goes on with: nothing else is placed before that.
    */
-  place(order: Order): readonly Effect[] {
+  place(order: BookOrder): readonly Effect[] {
     assertWellFormed(order);
     assert(!this.hasDueStops(), "what the last order has triggered is settled first");
     assert(!this.#resting.hasRecent(order.id) && !this.#stops.has(order.id), "an order is placed once");
@@ -83,12 +83,12 @@ export class Book {
   }
 
   /** Takes an order out because its owner asked. No effects when it is not here any more: a fill has won. */
-  cancel(id: OrderId): readonly Effect[] {
+  cancel(id: BookOrderId): readonly Effect[] {
     return this.#takeOut(id, "requested");
   }
 
   /** Takes an order out because its time is up. No effects when it is not here any more: a fill has won. */
-  expire(id: OrderId): readonly Effect[] {
+  expire(id: BookOrderId): readonly Effect[] {
     return this.#takeOut(id, "expired");
   }
 
@@ -123,7 +123,7 @@ export class Book {
     return this.#resting.size + this.#stops.size;
   }
 
-  has(id: OrderId): boolean {
+  has(id: BookOrderId): boolean {
     return this.#resting.has(id) || this.#stops.has(id);
   }
 
@@ -175,12 +175,12 @@ export class Book {
   }
 
   /** Whatever an order trades with comes first in the effects, and where it ends last. */
-  #execute(order: Order, effects: Effect[]): void {
+  #execute(order: BookOrder, effects: Effect[]): void {
     const outcome = this.#outcomeOf(order, effects);
     effects.push(outcome);
   }
 
-  #outcomeOf(order: Order, effects: Effect[]): Rested | Closed {
+  #outcomeOf(order: BookOrder, effects: Effect[]): Rested | Closed {
     switch (order.type) {
       case "LIMIT":
       case "STOP_LIMIT":
@@ -239,7 +239,7 @@ export class Book {
    * Fills an order from the other side as far as its lots, its limit, and the number of orders that it may meet reach.
    * Returns the lots that are left.
    */
-  #takeLots(taker: Order & { readonly lots: Lots }, limit: Price | undefined, effects: Effect[]): Lots {
+  #takeLots(taker: BookOrder & { readonly lots: Lots }, limit: Price | undefined, effects: Effect[]): Lots {
     const opposite = this.#opposite(taker.side);
     let left = taker.lots;
     for (let met = 0; left > 0 && met < this.#mostMet; met += 1) {
@@ -280,7 +280,7 @@ export class Book {
   }
 
   #fill(
-    taker: Order,
+    taker: BookOrder,
     takerLotsLeft: Lots | undefined,
     takerBudgetLeft: QuoteUnits | undefined,
     maker: Resting,
@@ -322,7 +322,7 @@ export class Book {
     return { kind: "rested", order: id, side, price, lots, priority: resting.priority };
   }
 
-  #takeOut(id: OrderId, reason: CancelReason): readonly Effect[] {
+  #takeOut(id: BookOrderId, reason: CancelReason): readonly Effect[] {
     const resting = this.#resting.get(id);
     if (resting !== undefined) this.#remove(resting);
     else if (!this.#stops.remove(id)) return [];

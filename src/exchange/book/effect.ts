@@ -2,7 +2,7 @@
  * What a command did to the book. The engine turns these, in order, into money movements and order rows, so they are
  * complete: from them alone one can follow what is left of every order, where it is, and how it ended.
  */
-import type { Lots, OrderId, Price, QuoteUnits, Side } from "./order.ts";
+import type { BookOrderId, Lots, Price, QuoteUnits, Side } from "./order.ts";
 
 /**
  * Why an order was refused by the book (docs/contract/orders.md#stored-rejections). The remaining reasons,
@@ -26,13 +26,13 @@ export type CancelReason =
 /** A match, at the price of the maker: the order that was resting. */
 export interface Filled {
   readonly kind: "filled";
-  readonly taker: OrderId;
+  readonly taker: BookOrderId;
   readonly takerSide: Side;
   /** What the taker has yet to trade; undefined for one that buys for a budget. */
   readonly takerLotsLeft: Lots | undefined;
   /** What the taker has yet to spend; undefined for one that trades a number of lots. */
   readonly takerBudgetLeft: QuoteUnits | undefined;
-  readonly maker: OrderId;
+  readonly maker: BookOrderId;
   readonly makerLotsLeft: Lots;
   readonly price: Price;
   readonly lots: Lots;
@@ -43,7 +43,7 @@ export interface Filled {
 /** The order is on the book from now on. All of this is needed to `restore` it. */
 export interface Rested {
   readonly kind: "rested";
-  readonly order: OrderId;
+  readonly order: BookOrderId;
   readonly side: Side;
   readonly price: Price;
   readonly lots: Lots;
@@ -51,36 +51,41 @@ export interface Rested {
 }
 
 /** The stop order waits for its trigger. */
-export interface Waiting {
+export interface Untriggered {
   readonly kind: "waiting";
-  readonly order: OrderId;
+  readonly order: BookOrderId;
 }
 
 /** The stop order has been triggered; what it does as a limit or market order follows. */
 export interface Triggered {
   readonly kind: "triggered";
-  readonly order: OrderId;
+  readonly order: BookOrderId;
 }
 
 /** The last effect of every order, exactly once. What was left of it is released. */
-export type Closed = { readonly kind: "closed"; readonly order: OrderId } & (
+export type Closed = { readonly kind: "closed"; readonly order: BookOrderId } & (
   | { readonly status: "FILLED"; readonly reason: undefined }
   | { readonly status: "CANCELLED"; readonly reason: CancelReason }
   | { readonly status: "REJECTED"; readonly reason: RejectReason }
 );
 
-export type Effect = Filled | Rested | Waiting | Triggered | Closed;
+export type Effect = Filled | Rested | Untriggered | Triggered | Closed;
 
-export const filledUp = (order: OrderId): Closed => ({ kind: "closed", order, status: "FILLED", reason: undefined });
+export const filledUp = (order: BookOrderId): Closed => ({
+  kind: "closed",
+  order,
+  status: "FILLED",
+  reason: undefined,
+});
 
-export const cancelled = (order: OrderId, reason: CancelReason): Closed => ({
+export const cancelled = (order: BookOrderId, reason: CancelReason): Closed => ({
   kind: "closed",
   order,
   status: "CANCELLED",
   reason,
 });
 
-export const rejected = (order: OrderId, reason: RejectReason): Closed => ({
+export const rejected = (order: BookOrderId, reason: RejectReason): Closed => ({
   kind: "closed",
   order,
   status: "REJECTED",

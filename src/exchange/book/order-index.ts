@@ -5,29 +5,29 @@
  */
 import { assert } from "../../std/assert.ts";
 import type { Resting } from "./book-side.ts";
-import type { OrderId } from "./order.ts";
+import type { BookOrderId } from "./order.ts";
 
 /** When so many have come lately, the older half of them moves. */
 const MOST_RECENT = 4_096;
 
 export class OrderIndex {
-  readonly #recent = new Map<OrderId, Resting>();
-  readonly #settled = new Map<OrderId, Resting>();
+  readonly #recent = new Map<BookOrderId, Resting>();
+  readonly #settled = new Map<BookOrderId, Resting>();
 
   get size(): number {
     return this.#recent.size + this.#settled.size;
   }
 
-  get(id: OrderId): Resting | undefined {
+  get(id: BookOrderId): Resting | undefined {
     return this.#recent.get(id) ?? this.#settled.get(id);
   }
 
-  has(id: OrderId): boolean {
+  has(id: BookOrderId): boolean {
     return this.#recent.has(id) || this.#settled.has(id);
   }
 
   /** Looks at those that came lately only: that is cheap, and a doubled order that stays is found when it moves. */
-  hasRecent(id: OrderId): boolean {
+  hasRecent(id: BookOrderId): boolean {
     return this.#recent.has(id);
   }
 
@@ -36,7 +36,7 @@ export class OrderIndex {
     if (this.#recent.size >= MOST_RECENT) this.#settle();
   }
 
-  delete(id: OrderId): void {
+  delete(id: BookOrderId): void {
     if (!this.#recent.delete(id)) this.#settled.delete(id);
   }
 

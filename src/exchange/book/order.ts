@@ -5,7 +5,7 @@
 import { assert } from "../../std/assert.ts";
 import type { Brand } from "../../std/brand.ts";
 
-export type OrderId = Brand<string, "OrderId">;
+export type BookOrderId = Brand<string, "OrderId">;
 
 /** A price of one lot's unit, in units of 10^-priceDecimals of the quote asset: a safe integer above zero. */
 export type Price = Brand<number, "Price">;
@@ -26,7 +26,7 @@ export type TimeInForce = "GTC" | "GTT" | "IOC" | "FOK";
 type StopTimeInForce = "GTC" | "GTT";
 
 interface Identified {
-  readonly id: OrderId;
+  readonly id: BookOrderId;
   /** Whose order it is: orders of one customer never trade with each other. */
   readonly customer: string;
   readonly sequence: Sequence;
@@ -83,11 +83,11 @@ export interface StopMarketSell extends Identified {
 }
 
 export type StopOrder = StopLimitOrder | StopMarketBuy | StopMarketSell;
-export type Order = LimitOrder | MarketBuy | MarketSell | StopOrder;
+export type BookOrder = LimitOrder | MarketBuy | MarketSell | StopOrder;
 
 /** An order as it rests on the book. */
 export interface RestingOrder {
-  readonly id: OrderId;
+  readonly id: BookOrderId;
   readonly customer: string;
   readonly side: Side;
   readonly price: Price;
@@ -100,12 +100,12 @@ export interface RestingOrder {
   readonly priority: number;
 }
 
-export function isStop(order: Order): order is StopOrder {
+export function isStop(order: BookOrder): order is StopOrder {
   return order.type === "STOP_LIMIT" || order.type === "STOP_MARKET";
 }
 
 /** The caller has refused what is malformed, so whatever is wrong here is a bug. */
-export function assertWellFormed(order: Order): void {
+export function assertWellFormed(order: BookOrder): void {
   assert(Number.isSafeInteger(order.sequence), "a sequence is a safe integer");
   if ("budget" in order) assert(order.budget > 0n, "a budget is above zero");
   else assertPositive(order.lots, "lots are a safe integer above zero");

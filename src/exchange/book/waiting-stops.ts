@@ -3,7 +3,7 @@
  * at its end: of the sells the one with the highest stop price, of the buys the lowest, among equals the oldest.
  */
 import { assert, must } from "../../std/assert.ts";
-import type { OrderId, Price, StopOrder } from "./order.ts";
+import type { BookOrderId, Price, StopOrder } from "./order.ts";
 
 /** Whether the last execution price triggers a stop. Without any execution yet, nothing does. */
 export function isThrough(stop: StopOrder, last: Price | undefined): boolean {
@@ -12,7 +12,7 @@ export function isThrough(stop: StopOrder, last: Price | undefined): boolean {
 }
 
 export class WaitingStops {
-  readonly #byId = new Map<OrderId, StopOrder>();
+  readonly #byId = new Map<BookOrderId, StopOrder>();
   readonly #buys: StopOrder[] = [];
   readonly #sells: StopOrder[] = [];
 
@@ -20,7 +20,7 @@ export class WaitingStops {
     return this.#byId.size;
   }
 
-  has(id: OrderId): boolean {
+  has(id: BookOrderId): boolean {
     return this.#byId.has(id);
   }
 
@@ -31,7 +31,7 @@ export class WaitingStops {
   }
 
   /** Takes a stop out before it was triggered. False when it does not wait here. */
-  remove(id: OrderId): boolean {
+  remove(id: BookOrderId): boolean {
     const stop = this.#byId.get(id);
     if (stop === undefined) return false;
     const queue = this.#queueOf(stop);

@@ -8,7 +8,7 @@ import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { Book } from "../book/book.ts";
 import { cancelled } from "../book/effect.ts";
-import type { OrderId as BookOrderId, Price, Sequence, StopOrder } from "../book/order.ts";
+import type { BookOrderId, Price, Sequence, StopOrder } from "../book/order.ts";
 import { isStop } from "../book/order.ts";
 import type { LevelChange } from "../feed/book-change.ts";
 import type { MarketHead, MarketState } from "../market-state.ts";

@@ -22,13 +22,13 @@ import type { Market } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
-import { Bell } from "../../std/bell.ts";
+import { WakeSignal } from "../../std/bell.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { BookChange } from "../feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { RoundEffect } from "./matching.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./matching-command.ts";
-import { eachOpenOrder, eachWaitingStop, readCancels, readWaiting, strikeOut } from "./order-queue.ts";
+import { eachOpenOrder, eachWaitingStop, readBacklog, readCancels, strikeOut } from "./order-queue.ts";
 
 /** What an operator may want to know. */
 export type EngineEvent =
@@ -89,8 +89,8 @@ const LONGEST_PAUSE_MS = 2_000;
 export class Engine {
   readonly #market: Market;
   readonly #parts: EngineParts;
-  readonly #work = new Bell();
-  readonly #end = new Bell();
+  readonly #work = new WakeSignal();
+  readonly #end = new WakeSignal();
   #state: EngineState = "standing_by";
   #lease: Lease | undefined;
   #book: EngineBook | undefined;
@@ -210,7 +210,7 @@ export class Engine {
   async #plan(book: EngineBook): Promise<Plan> {
     const { database, clock } = this.#parts;
     const { code } = this.#market;
-    const { status, orders, hasCancels } = await readWaiting(database, code, ROUND);
+    const { status, orders, hasCancels } = await readBacklog(database, code, ROUND);
     const cancels = hasCancels ? await readCancels(database, code, ROUND) : [];
     return book.run({ status, orders, cancels }, clock.now());
   }
@@ -219,7 +219,7 @@ export class Engine {
     const { lane, clock, aroundRound = (_round, work) => work() } = this.#parts;
     const underWay = { market: this.#market.code, startedMs };
     const outcome = await aroundRound(underWay, () => lane.execute(commitRound(this.#market, round, clock.now())));
-    if (outcome.kind === "refused") throw new StaleBook(`the ${outcome.refusal.what} is not as the book believed`);
+    if (outcome.kind === "rejected") throw new StaleBook(`the ${outcome.rejection.what} is not as the book believed`);
     if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);
     this.#publish(outcome.value, round.effects, book);

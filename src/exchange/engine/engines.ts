@@ -10,7 +10,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
-import { Bell } from "../../std/bell.ts";
+import { WakeSignal } from "../../std/bell.ts";
 import type { Instant } from "../../std/clock.ts";
 import {
   type AroundRound,
@@ -64,7 +64,7 @@ export function createEngines(options: EnginesOptions): Engines {
   const { clock, log } = options;
   const engines = new Map<MarketCode, Engine>();
   const listeners = new Set<(round: CommittedRound) => void>();
-  const end = new Bell();
+  const end = new WakeSignal();
   let waitingSince: ReadonlyMap<MarketCode, Instant> = new Map();
   let isStopping = false;
   let looking: Promise<void> | undefined;

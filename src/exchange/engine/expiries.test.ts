@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
-import type { OrderId } from "../book/order.ts";
+import type { BookOrderId } from "../book/order.ts";
 import { Expiries } from "./expiries.ts";
 
 const at = (ms: number): Instant => ms as Instant;
-const order = (name: string | number): OrderId => String(name) as OrderId;
+const order = (name: string | number): BookOrderId => String(name) as BookOrderId;
 
 function expiring(times: Readonly<Record<string, number>>): Expiries {
   const expiries = new Expiries();
@@ -39,7 +39,7 @@ test("however many come and go, those that stay are due in their order", () => {
   const times = Array.from({ length: 1_000 }, (_, i) => (i * 617) % 1_000);
   for (const ms of times) expiries.add(order(ms), at(ms));
   for (const ms of times) if (ms % 10 !== 0) expiries.strikeOff(order(ms));
-  const due: OrderId[] = [];
+  const due: BookOrderId[] = [];
   for (let now = 0; now <= 1_000; now += 100) due.push(...expiries.takeDue(at(now), 1_000));
   expect(due).toEqual(Array.from({ length: 100 }, (_, i) => String(i * 10)));
 });

@@ -4,26 +4,26 @@
  */
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
-import type { OrderId } from "../book/order.ts";
+import type { BookOrderId } from "../book/order.ts";
 
 interface Expiry {
-  readonly order: OrderId;
+  readonly order: BookOrderId;
   readonly at: Instant;
 }
 
 const SMALL = 64;
 
 export class Expiries {
-  readonly #valid = new Set<OrderId>();
+  readonly #valid = new Set<BookOrderId>();
   #heap: Expiry[] = [];
 
-  add(order: OrderId, at: Instant): void {
+  add(order: BookOrderId, at: Instant): void {
     this.#valid.add(order);
     this.#heap.push({ order, at });
     this.#rise(this.#heap.length - 1);
   }
 
-  strikeOff(order: OrderId): void {
+  strikeOff(order: BookOrderId): void {
     this.#valid.delete(order);
     if (this.#heap.length > SMALL + 2 * this.#valid.size) this.#clearAway();
   }
@@ -38,8 +38,8 @@ export class Expiries {
   }
 
   /** Takes out the orders whose time is up, at most so many, the earliest first. */
-  takeDue(now: Instant, most: number): OrderId[] {
-    const due: OrderId[] = [];
+  takeDue(now: Instant, most: number): BookOrderId[] {
+    const due: BookOrderId[] = [];
     while (due.length < most && this.isDue(now)) {
       const { order } = this.#takeFirst();
       this.#valid.delete(order);

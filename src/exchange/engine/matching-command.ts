@@ -6,12 +6,12 @@ import type { Market, MarketCode } from "../../catalogue/market.ts";
 import { type Profile, profileKey, profileTable } from "../../customers/profiles/profiles.ts";
 import { accountKey, accountTable, type Journal, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { accept, type Command, type Refusal, refuse, type State } from "../../ledger/decision.ts";
+import { accept, type Command, type Rejection, reject, type State } from "../../ledger/decision.ts";
 import { addition, change, type Key, type StateChange } from "../../ledger/rows.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
-import type { OrderId as BookOrderId } from "../book/order.ts";
-import { type Day, dayOf, tradedDayKey, tradedDays, tradedDayTable } from "../customer-volume.ts";
+import type { BookOrderId } from "../book/order.ts";
+import { customerVolumeKey, customerVolumes, customerVolumeTable, type Day, dayOf } from "../customer-volume.ts";
 import { type Execution, executionTable } from "../execution.ts";
 import { executedAtOf, NO_EXECUTION } from "../execution-id.ts";
 import {
@@ -23,16 +23,16 @@ import {
   marketTable,
 } from "../market-state.ts";
 import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
-import { awaitedIn, type RoundEffects, settle } from "./matching.ts";
+import { incomingCountIn, journalsOf, type RoundEffects } from "./matching.ts";
 import { heldAsset, receivedAsset, recipientOf } from "./matching-money.ts";
 
 /** Another engine has the market: its fence is higher. */
-export interface Fenced extends Refusal {
+export interface Fenced extends Rejection {
   readonly code: "fenced";
 }
 
 /** Something is not as the book believes. The book is of no use any more. */
-export interface Stale extends Refusal {
+export interface Stale extends Rejection {
   readonly code: "stale";
   readonly what: "head" | "market" | "order" | "hold" | "day";
 }
@@ -65,12 +65,12 @@ export interface Committed {
  */
 export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead, Fenced> {
   return {
-    turn: "house",
+    queueKey: "house",
     caller: { house: "engine" },
-    rests: [marketHeadKey(market)],
+    dependsOn: [marketHeadKey(market)],
     decide: (state) => {
       const head = state.get(marketHeadTable, market) ?? unopened(market);
-      if (head.fence > fence) return refuse({ code: "fenced" });
+      if (head.fence > fence) return reject({ code: "fenced" });
       const taken: MarketHead = { ...head, fence };
       return accept(numbered(taken), { states: [change(marketHeadTable, taken)] });
     },
@@ -90,9 +90,9 @@ const DECIDED_WITHIN_MS = 60_000;
 export function commitRound(market: Market, round: Round, about: Instant): Command<Committed, Stale> {
   const days = daysOf(round, about);
   return {
-    turn: "house",
+    queueKey: "house",
     caller: { house: "engine" },
-    rests: restsOf(market, round, days),
+    dependsOn: restsOf(market, round, days),
     decide: (state, now) => {
       const head = state.get(marketHeadTable, market.code);
       if (head === undefined || head.seq !== round.head.seq || head.fence !== round.head.fence) return stale("head");
@@ -100,9 +100,9 @@ export function commitRound(market: Market, round: Round, about: Instant): Comma
       if (round.status !== undefined && round.status !== status) return stale("market");
       const orders = storedOrders(state, round);
       if (orders === undefined) return stale("order");
-      const settlement = settle(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
+      const settlement = journalsOf(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
       if (!areHeld(state, settlement.journals)) return stale("hold");
-      const traded = tradedDays(state, market.code, settlement.executions, days);
+      const traded = customerVolumes(state, market.code, settlement.executions, days);
       if (traded === undefined) return stale("day");
 
       // From here the round must succeed.
@@ -116,7 +116,7 @@ export function commitRound(market: Market, round: Round, about: Instant): Comma
           change(marketHeadTable, settlement.head),
           ...settlement.orders.map((order) => changeOf(order, round.askedBy.get(order.id))),
           ...settlement.recipients.map((profile) => change(profileTable, profile)),
-          ...traded.map((day) => change(tradedDayTable, day)),
+          ...traded.map((day) => change(customerVolumeTable, day)),
         ],
         records: settlement.executions.map((execution) => addition(executionTable, execution)),
         journals: settlement.journals,
@@ -130,7 +130,7 @@ function changeOf(order: Order, askedBy: Caller | undefined): StateChange {
   return askedBy === undefined ? changed : { ...changed, askedBy };
 }
 
-const stale = (what: Stale["what"]) => refuse<Stale>({ code: "stale", what });
+const stale = (what: Stale["what"]) => reject<Stale>({ code: "stale", what });
 
 /** The row as it is stored: the lane numbers on what it writes. */
 const numbered = <Row extends { readonly seq: bigint }>(row: Row): Row => ({ ...row, seq: row.seq + 1n });
@@ -172,7 +172,7 @@ function areHeld(state: State, journals: readonly Journal[]): boolean {
 }
 
 function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {
-  const ids = closedOrders(round).flatMap((order) => awaitedIn(order) ?? []);
+  const ids = closedOrders(round).flatMap((order) => incomingCountIn(order) ?? []);
   return new Map(ids.map((id) => [id, must(state.get(profileTable, id), "an order's recipient is there")]));
 }
 
@@ -197,7 +197,7 @@ function restsOf(market: Market, round: Round, days: readonly Day[]): Key[] {
   }
   for (const order of filled) keys.push(accountKey(recipientOf(order), receivedAsset(market, order)));
   for (const customerId of new Set(filled.map((order) => order.customerId))) {
-    for (const day of days) keys.push(tradedDayKey({ customerId, day, market: market.code }));
+    for (const day of days) keys.push(customerVolumeKey({ customerId, day, market: market.code }));
   }
   return filled.length === 0 ? keys : [...keys, accountKey("fees", market.quote)];
 }

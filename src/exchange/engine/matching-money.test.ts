@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BTCUSD } from "../../../test/support/btcusd.ts";
-import { type FeeTier, type Rates, tierFor, whyNotTiers } from "../../catalogue/fee-tiers.ts";
+import { type FeeRates, type FeeTier, tierFor, whyNotTiers } from "../../catalogue/fee-tiers.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, plus, ZERO } from "../../money/amount.ts";
 import type { Order, OrderSide } from "../order.ts";
@@ -48,7 +48,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   isOld: fc.boolean(),
 });
 
-function orderOf(customer: number, side: OrderSide, rates: Rates, limit: Amount): Order {
+function orderOf(customer: number, side: OrderSide, rates: FeeRates, limit: Amount): Order {
   return { profileId: `${customer}` as unknown as ProfileId, side, price: limit, ...rates } as Order;
 }
 
@@ -67,7 +67,8 @@ test("for any tiers and any trades, also over changes of the tiers, the fee acco
       const traded = new Map<number, Amount>();
       for (const { tiers: next, maker, taker, side, lots, price, isOld } of steps) {
         if (next !== undefined) [before, now] = [now, next];
-        const ratesOf = (customer: number, at: readonly FeeTier[]): Rates => tierFor(at, traded.get(customer) ?? ZERO);
+        const ratesOf = (customer: number, at: readonly FeeTier[]): FeeRates =>
+          tierFor(at, traded.get(customer) ?? ZERO);
         const [amount, limit] = [lots * 10n ** 10n, price * 10n ** 12n] as [Amount, Amount];
         const gross = multiplyExact(amount, limit);
         const resting = orderOf(maker, side === "BUY" ? "SELL" : "BUY", ratesOf(maker, isOld ? before : now), limit);
@@ -99,7 +100,7 @@ test("tiers that are refused could pay more than they take", () => {
   );
 });
 
-const RATES: Rates = { takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") };
+const RATES: FeeRates = { takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") };
 
 /** "owner part +-amount asset" of each entry that moves something. */
 function moved(taker: Order, maker: Order): string[] {

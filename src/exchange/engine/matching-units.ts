@@ -7,8 +7,8 @@ import type { Market } from "../../catalogue/market.ts";
 import { type Amount, mulDiv, unitOf } from "../../money/amount.ts";
 import { must } from "../../std/assert.ts";
 import type {
-  Order as BookOrder,
-  OrderId as BookOrderId,
+  BookOrder,
+  BookOrderId,
   Lots,
   Price,
   QuoteUnits,

@@ -7,11 +7,11 @@ import { entry } from "../../ledger/accounts.ts";
 import { amountOf, negative, ZERO } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource, siblingId } from "../../std/id.ts";
-import type { OrderId as BookOrderId, Sequence } from "../book/order.ts";
+import type { BookOrderId, Sequence } from "../book/order.ts";
 import { NO_EXECUTION, nextMatchId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
-import { type RoundEffect, settle } from "./matching.ts";
+import { journalsOf, type RoundEffect } from "./matching.ts";
 
 const ids = new IdSource();
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
@@ -37,7 +37,7 @@ function settled(order: Order, effects: readonly object[], { head = HEAD, taken 
   const named = effects.map((effect) => ({ order: id, ...effect })) as RoundEffect[];
   const round = { taken: new Map(taken ? [[id, 8 as Sequence]] : []), effects: named };
   const rows = { head, orders: new Map([[id, order]]), recipients: new Map([[recipient.id, recipient]]) };
-  return settle(BTCUSD, round, rows, now);
+  return journalsOf(BTCUSD, round, rows, now);
 }
 
 test("an order that rests has its number and its place, and the market remembers the last number", () => {

@@ -15,7 +15,7 @@ import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { siblingId } from "../../std/id.ts";
 import type { Closed, Effect, Filled } from "../book/effect.ts";
-import type { OrderId as BookOrderId, Sequence } from "../book/order.ts";
+import type { BookOrderId, Sequence } from "../book/order.ts";
 import type { Execution, ExecutionId } from "../execution.ts";
 import { executedAtOf, matchJournalId, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
@@ -49,7 +49,7 @@ export interface RoundRows {
 }
 
 /** The rows as the round leaves them, but for their running numbers. */
-export interface Settlement {
+export interface MatchChanges {
   readonly head: MarketHead;
   readonly orders: readonly Order[];
   readonly recipients: readonly Profile[];
@@ -57,7 +57,7 @@ export interface Settlement {
   readonly journals: readonly Journal[];
 }
 
-export function settle(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): Settlement {
+export function journalsOf(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): MatchChanges {
   const settling = new Settling(market, rows, now);
   for (const [order, sequence] of round.taken) settling.take(order, sequence);
   for (const effect of round.effects) settling.apply(effect);
@@ -65,7 +65,7 @@ export function settle(market: Market, round: RoundEffects, rows: RoundRows, now
 }
 
 /** Whether another profile counts the order as one that will pay into it. */
-export function awaitedIn({ profileId, recipientProfileId }: Pick<Order, "profileId" | "recipientProfileId">) {
+export function incomingCountIn({ profileId, recipientProfileId }: Pick<Order, "profileId" | "recipientProfileId">) {
   return recipientProfileId === profileId ? undefined : recipientProfileId;
 }
 
@@ -124,7 +124,7 @@ class Settling {
     }
   }
 
-  result(): Settlement {
+  result(): MatchChanges {
     return {
       head: this.#head,
       orders: [...this.#changed.values()],
@@ -205,7 +205,7 @@ class Settling {
   }
 
   #stopAwaiting(order: Order): void {
-    const id = awaitedIn(order);
+    const id = incomingCountIn(order);
     if (id === undefined) return;
     const profile = must(this.#recipients.get(id), `profile ${id}, which an order was to pay into, is there`);
     this.#recipients.set(id, { ...profile, awaited: profile.awaited - 1 });

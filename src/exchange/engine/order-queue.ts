@@ -34,7 +34,7 @@ export type PendingOrder = Pick<
 >;
 
 /** What waits for a market's engine. */
-export interface Waiting {
+export interface EngineBacklog {
   readonly status: MarketState["status"];
   /** The oldest of those that no engine has taken yet, in the order of their times. */
   readonly orders: readonly PendingOrder[];
@@ -64,7 +64,7 @@ export interface OpenOrder
 const PAGE = 5_000;
 
 /** There is a row even where nothing waits. Most rounds cancel nothing: these are spared a look for what is to be. */
-export async function readWaiting(database: Queryable, market: MarketCode, limit: number): Promise<Waiting> {
+export async function readBacklog(database: Queryable, market: MarketCode, limit: number): Promise<EngineBacklog> {
   const rows = await database.rows<SqlRecord>(
     `select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
        from market m

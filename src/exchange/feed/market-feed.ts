@@ -7,7 +7,7 @@
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
-import { Bell } from "../../std/bell.ts";
+import { WakeSignal } from "../../std/bell.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import { type Match, type OrderBook, readBook, readRecentMatches } from "../market-data/store.ts";
@@ -71,7 +71,7 @@ export class Feed implements MarketFeed {
   readonly #matches: Followers<MatchFollower> = new Map();
   /** What is being read anew. */
   readonly #reads = new Set<Positioned<bigint>>();
-  readonly #bell = new Bell();
+  readonly #bell = new WakeSignal();
   #isRunning = false;
   #isStopped = false;
 

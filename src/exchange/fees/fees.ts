@@ -7,7 +7,7 @@
  * the rates of the orders that he places meanwhile.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import { type FeeTier, type Rates, tierFor } from "../../catalogue/fee-tiers.ts";
+import { type FeeRates, type FeeTier, tierFor } from "../../catalogue/fee-tiers.ts";
 import { readAgreements } from "../../catalogue/fees/fee-schedule.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -20,7 +20,7 @@ import { dayOf } from "../customer-volume.ts";
 import { readGross } from "./store.ts";
 
 /** What a customer pays on a market, and why. */
-export interface MarketFees extends Rates {
+export interface MarketFees extends FeeRates {
   readonly market: MarketCode;
   readonly quote: AssetCode;
   /** Agreed rates hold whatever he trades. */
@@ -46,7 +46,7 @@ export interface FeesParts {
 interface Standing {
   readonly since: Instant;
   readonly gross: ReadonlyMap<AssetCode, Amount>;
-  readonly agreements: ReadonlyMap<MarketCode, Rates>;
+  readonly agreements: ReadonlyMap<MarketCode, FeeRates>;
 }
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -64,7 +64,7 @@ export class Fees {
   }
 
   /** As of a few seconds ago. */
-  async ratesOf(customerId: CustomerId, market: Market): Promise<Rates> {
+  async ratesOf(customerId: CustomerId, market: Market): Promise<FeeRates> {
     const known = this.#known.get(customerId);
     const age = this.#parts.clock.now() - (known?.at ?? 0);
     const isFresh = age >= 0 && age < KEPT_MS;
@@ -116,7 +116,7 @@ async function readStanding(
   return { since, gross, agreements };
 }
 
-function ratesOn(market: Market, standing: Standing): Rates {
+function ratesOn(market: Market, standing: Standing): FeeRates {
   const { takerRate, makerRebate } =
     standing.agreements.get(market.code) ?? tierFor(market.feeTiers, grossIn(standing, market.quote));
   return { takerRate, makerRebate };

@@ -11,7 +11,7 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import { lowestId } from "../executions/executions.ts";
 import { averagePrice } from "../orders/orders.ts";
 import { type Candle, type CandleQuery, listCandles } from "./candles.ts";
-import { DayOfTrading, type TradedDay } from "./rolling-day.ts";
+import { type RollingDay, RollingDays } from "./rolling-day.ts";
 import { SharedReads } from "./shared-reads.ts";
 import {
   type Level,
@@ -73,9 +73,9 @@ export interface MarketDataParts {
 }
 
 export function createMarketData({ database, catalogue, clock }: MarketDataParts): MarketData {
-  const days = new Map<MarketCode, DayOfTrading>();
-  const dayOf = (market: MarketCode): DayOfTrading => {
-    const day = days.get(market) ?? new DayOfTrading(database, market);
+  const days = new Map<MarketCode, RollingDays>();
+  const dayOf = (market: MarketCode): RollingDays => {
+    const day = days.get(market) ?? new RollingDays(database, market);
     days.set(market, day);
     return day;
   };
@@ -109,7 +109,7 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
 
 const newestOf = ([newest]: readonly Match[]): bigint => newest?.id ?? 0n;
 
-function tickerOf(day: TradedDay, { opens, ...quotes }: Quotes, priceDecimals: number): Ticker {
+function tickerOf(day: RollingDay, { opens, ...quotes }: Quotes, priceDecimals: number): Ticker {
   const { at, begins } = day;
   const statistics = (begin: Instant, sums: Sums | undefined, open: Amount | undefined): Statistics => {
     if (sums === undefined) return { begin, end: at, volume: ZERO, prices: undefined };

@@ -17,7 +17,7 @@ const DAY_MS = 1_440 * MINUTE_MS;
 /** How many matches one statement sums up. More of them are read by several. */
 const MOST_AT_ONCE = 200_000;
 
-export interface TradedDay {
+export interface RollingDay {
   readonly at: Instant;
   /** The last match of all that are summed up, or an id below which there may be earlier ones. */
   readonly last: ExecutionId;
@@ -28,7 +28,7 @@ export interface TradedDay {
   readonly today: Sums | undefined;
 }
 
-export class DayOfTrading {
+export class RollingDays {
   readonly #database: Queryable;
   readonly #market: MarketCode;
   readonly #mostAtOnce: number;
@@ -45,7 +45,7 @@ export class DayOfTrading {
   }
 
   /** Not to be called again before it has answered. */
-  async read(now: Instant): Promise<TradedDay> {
+  async read(now: Instant): Promise<RollingDay> {
     const at = Math.max(now, this.#at) as Instant;
     const begins = { lastDay: (at - DAY_MS) as Instant, today: (at - (at % DAY_MS)) as Instant };
     const edge = minuteOf(begins.lastDay);

@@ -4,11 +4,11 @@
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { accept, type Command, type Refusal, refuse } from "../../ledger/decision.ts";
+import { accept, type Command, type Rejection, reject } from "../../ledger/decision.ts";
 import { change } from "../../ledger/rows.ts";
 import { type MarketState, marketKey, marketTable } from "../market-state.ts";
 
-export interface MarketNotFound extends Refusal {
+export interface MarketNotFound extends Rejection {
   readonly code: "market_not_found";
   readonly market: MarketCode;
 }
@@ -28,11 +28,11 @@ function setStatus(
   return {
     caller,
     // The operator stops a market above all when there is too much going on: no load refuses it.
-    turn: "house",
-    rests: [marketKey(market)],
+    queueKey: "house",
+    dependsOn: [marketKey(market)],
     decide: (state) => {
       const row = state.get(marketTable, market);
-      if (row === undefined) return refuse({ code: "market_not_found", market });
+      if (row === undefined) return reject({ code: "market_not_found", market });
       const changed: MarketState = { ...row, status };
       return accept(changed, row.status === status ? {} : { states: [change(marketTable, changed)] });
     },

@@ -19,7 +19,7 @@ interface Waiting {
   readonly end: (closed: Order | undefined) => void;
 }
 
-export class FillWaits {
+export class FillWaiters {
   readonly #database: Queryable;
   readonly #most: number;
   /** An order is waited for by whoever placed it, so by one caller at most. */

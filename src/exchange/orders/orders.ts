@@ -5,7 +5,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { profileKey } from "../../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import type { Claim, Outcome, Refusal } from "../../ledger/decision.ts";
+import type { Claim, Outcome, Rejection } from "../../ledger/decision.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import { type Amount, mulDiv, unitOf, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
@@ -16,15 +16,15 @@ import type { Fees } from "../fees/fees.ts";
 import { marketKey } from "../market-state.ts";
 import { findLastPrice } from "../markets/markets.ts";
 import type { Order, OrderId, OrderStatus } from "../order.ts";
-import { decideOrder, type OrderRefusal, type OrderRequest, type Venue } from "./place-order.ts";
+import { decideOrder, type OrderRejection, type OrderRequest, type Venue } from "./place-order.ts";
 import { askToCancel, findOrderOfCustomer } from "./store.ts";
 
-export interface OrderNotFound extends Refusal {
+export interface OrderNotFound extends Rejection {
   readonly code: "order_not_found";
   readonly orderId: OrderId;
 }
 
-export interface OrderNotCancellable extends Refusal {
+export interface OrderNotCancellable extends Rejection {
   readonly code: "order_not_cancellable";
   readonly status: OrderStatus;
 }
@@ -48,7 +48,7 @@ export async function place(
   parts: Parts,
   request: OrderRequest,
   caller: Caller,
-): Promise<Outcome<Order, OrderRefusal>> {
+): Promise<Outcome<Order, OrderRejection>> {
   const { customerId, profileId, recipientProfileId = profileId } = request;
   const venue = await venueOf(parts, request);
   // Made at the lane's door, as the others are: an id of a moment before could be of a clock that has turned out wrong.
@@ -57,9 +57,9 @@ export async function place(
   if (recipientProfileId !== profileId) rests.push(profileKey(recipientProfileId));
   if (venue !== undefined) rests.push(marketKey(venue.market.code), heldFrom(request, venue));
   return parts.lane.execute({
-    turn: customerId,
+    queueKey: customerId,
     caller,
-    rests,
+    dependsOn: rests,
     claim: claimOf(parts, request, id),
     decide: (state, now) => decideOrder(request, id, venue, state, now),
   });
@@ -98,9 +98,9 @@ export async function cancel(
   caller: Caller,
 ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>> {
   const asked = await askToCancel(database, { customerId, profileId, id, caller, now: clock.now() });
-  if (asked === undefined) return { kind: "refused", refusal: { code: "order_not_found", orderId: id } };
+  if (asked === undefined) return { kind: "rejected", rejection: { code: "order_not_found", orderId: id } };
   const { market, status } = asked;
-  if (market === undefined) return { kind: "refused", refusal: { code: "order_not_cancellable", status } };
+  if (market === undefined) return { kind: "rejected", rejection: { code: "order_not_cancellable", status } };
   return { kind: "done", value: market };
 }
 

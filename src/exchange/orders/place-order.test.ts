@@ -224,7 +224,7 @@ test.each([
   ["account", { identityAccountId: "a-1" }],
 ])("an %s without the other half is stored as REJECTED, closed, and holds nothing", (_name, half) => {
   const decision = decideOrder({ ...GTC_BUY, ...half }, id, venue, stateWith({}), NOW);
-  if (!decision.accepted) throw new Error(decision.refusal.code);
+  if (!decision.accepted) throw new Error(decision.rejection.code);
   const { value, changes } = decision;
   expect(value).toMatchObject({ status: "REJECTED", rejectReason: "identity_pair", held: 0n, closedAt: NOW });
   expect(changes).toEqual({ states: [change(orderTable, value)] });

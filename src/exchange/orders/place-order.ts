@@ -3,7 +3,7 @@
  * the amounts that it takes, whether it is open, how much that is worth, the two reasons for which an order is stored as
  * REJECTED, and funds (docs/contract/requests.md#order-of-checks, rule 3).
  */
-import type { Rates } from "../../catalogue/fee-tiers.ts";
+import type { FeeRates } from "../../catalogue/fee-tiers.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import {
@@ -14,7 +14,7 @@ import {
   profileTable,
 } from "../../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../../ledger/accounts.ts";
-import { accept, type Decision, type Refusal, refuse, type State } from "../../ledger/decision.ts";
+import { accept, type Decision, type Rejection, reject, type State } from "../../ledger/decision.ts";
 import {
   checkFunds,
   type ExceedPrecision,
@@ -38,13 +38,13 @@ import {
   orderTable,
 } from "../order.ts";
 
-export interface UnknownMarket extends Refusal {
+export interface UnknownMarket extends Rejection {
   readonly code: "unknown_market";
   readonly market: string;
 }
 
 /** The price is not a multiple of the market's tick. `below` is undefined when no price is below it. */
-export interface OffTick extends Refusal {
+export interface OffTick extends Rejection {
   readonly code: "off_tick";
   readonly field: "price" | "stopPrice";
   readonly market: MarketCode;
@@ -54,14 +54,14 @@ export interface OffTick extends Refusal {
 }
 
 /** The price is above what the book can count in. */
-export interface PriceTooLarge extends Refusal {
+export interface PriceTooLarge extends Rejection {
   readonly code: "price_too_large";
   readonly field: "price" | "stopPrice";
   readonly market: MarketCode;
   readonly maximum: Amount;
 }
 
-export interface AmountOutOfBounds extends Refusal {
+export interface AmountOutOfBounds extends Rejection {
   readonly code: "amount_too_small" | "amount_too_large";
   readonly field: "baseAmount" | "quoteAmount";
   readonly market: MarketCode;
@@ -69,12 +69,12 @@ export interface AmountOutOfBounds extends Refusal {
   readonly bound: Amount;
 }
 
-export interface MarketUnavailable extends Refusal {
+export interface MarketUnavailable extends Rejection {
   readonly code: "market_unavailable";
   readonly market: MarketCode;
 }
 
-export interface NotionalValueTooLarge extends Refusal {
+export interface NotionalValueTooLarge extends Rejection {
   readonly code: "notional_value_too_large";
   readonly market: MarketCode;
   readonly orderType: OrderType;
@@ -86,7 +86,7 @@ export interface NotionalValueTooLarge extends Refusal {
 /** Why the terms of an order are not those of its market. */
 type TermsRefusal = OffTick | PriceTooLarge | AmountOutOfBounds | ExceedPrecision;
 
-export type OrderRefusal =
+export type OrderRejection =
   | ProfileNotFound
   | UnknownMarket
   | TermsRefusal
@@ -125,7 +125,7 @@ export interface Venue {
   readonly market: Market;
   readonly quote: Asset;
   /** The customer's own, of a few seconds ago. The order keeps them for its life. */
-  readonly rates: Rates;
+  readonly rates: FeeRates;
   /** The price of the last execution, as it was when the request came in; undefined when there was none. */
   readonly lastPrice: Amount | undefined;
 }
@@ -142,20 +142,20 @@ export function decideOrder(
   venue: Venue | undefined,
   state: State,
   now: Instant,
-): Decision<Order, OrderRefusal> {
+): Decision<Order, OrderRejection> {
   const { customerId, profileId } = request;
-  if (activeProfile(state, profileId, customerId) === undefined) return refuse(profileNotFound(profileId));
+  if (activeProfile(state, profileId, customerId) === undefined) return reject(profileNotFound(profileId));
   const recipientId = request.recipientProfileId ?? profileId;
   const recipient = activeProfile(state, recipientId, customerId);
-  if (recipient === undefined) return refuse(profileNotFound(recipientId));
-  if (venue === undefined) return refuse({ code: "unknown_market", market: request.market });
+  if (recipient === undefined) return reject(profileNotFound(recipientId));
+  if (venue === undefined) return reject({ code: "unknown_market", market: request.market });
   const { market } = venue;
   const terms = termsOf(request, venue);
-  if ("code" in terms) return refuse(terms);
+  if ("code" in terms) return reject(terms);
   const { status } = must(state.get(marketTable, market.code), "a market of the catalogue has its row");
-  if (status === "HALTED") return refuse({ code: "market_unavailable", market: market.code });
+  if (status === "HALTED") return reject({ code: "market_unavailable", market: market.code });
   const tooLarge = checkNotional(request, terms, venue);
-  if (tooLarge !== undefined) return refuse(tooLarge);
+  if (tooLarge !== undefined) return reject(tooLarge);
   const rejectReason = whyRejected(request, now);
   if (rejectReason !== undefined) {
     const rejected = openOrder(request, id, terms, venue, { held: ZERO, rejectReason });
@@ -163,7 +163,7 @@ export function decideOrder(
   }
   const hold = holdOf(request, terms, venue);
   const short = checkFunds(state, profileId, hold.asset, hold.amount);
-  if (short !== undefined) return refuse(short);
+  if (short !== undefined) return reject(short);
 
   // From here the order must be placed.
   const order = openOrder(request, id, terms, venue, { held: hold.amount });

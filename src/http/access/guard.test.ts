@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
-import type { Refusal } from "../../oauth/access-log/access-denial.ts";
+import type { AccessDenial } from "../../oauth/access-log/access-denial.ts";
 
 let toy: ToyApi;
 const verified: string[] = [];
-const refused: Refusal[] = [];
+const refused: AccessDenial[] = [];
 beforeAll(async () => {
   const verify = async (token: string) => {
     verified.push(token);

@@ -5,11 +5,11 @@
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import type { ClientCaller } from "../../ledger/caller.ts";
-import type { Refusal } from "../../oauth/access-log/access-denial.ts";
+import type { AccessDenial } from "../../oauth/access-log/access-denial.ts";
 import type { Scope } from "../../oauth/scopes.ts";
-import type { Grant, MisplacedToken } from "../../oauth/tokens/grant.ts";
+import type { Grant, RestrictedToken } from "../../oauth/tokens/grant.ts";
 import { must } from "../../std/assert.ts";
-import { neighbourhood } from "../../web/limits/address.ts";
+import { rateLimitKey } from "../../web/limits/address.ts";
 import { Problem } from "../problems/problems.ts";
 import { logOf } from "../request-id.ts";
 import type { Admit } from "./rate-limiting.ts";
@@ -18,7 +18,7 @@ import type { Admit } from "./rate-limiting.ts";
 export type Access = "public" | Scope | readonly Scope[];
 
 /** Answers what a token grants from an address; undefined when it is malformed, expired or revoked. */
-export type Verify = (token: string, address: string) => Promise<Grant | MisplacedToken | undefined>;
+export type Verify = (token: string, address: string) => Promise<Grant | RestrictedToken | undefined>;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -40,7 +40,7 @@ export function grantOf({ known }: FastifyRequest): Grant {
 
 /** Whose request it is: a customer's, or, where nobody has to be known, an address's. */
 export function callerOf(request: FastifyRequest): string {
-  return request.known?.customerId ?? neighbourhood(request.ip);
+  return request.known?.customerId ?? rateLimitKey(request.ip);
 }
 
 export function clientCallerOf(request: FastifyRequest): ClientCaller {
@@ -55,7 +55,7 @@ export interface Guarding {
   readonly verify: Verify;
   readonly admit: Admit;
   /** Told of every refusal of authority. Nobody waits for it. */
-  readonly onRefused: (refusal: Refusal) => void;
+  readonly onRefused: (refusal: AccessDenial) => void;
 }
 
 /**
@@ -86,13 +86,13 @@ export function guard(required: readonly Scope[], { verify, admit, onRefused }: 
   };
 }
 
-const isMisplaced = (known: Grant | MisplacedToken | undefined): known is MisplacedToken =>
+const isMisplaced = (known: Grant | RestrictedToken | undefined): known is RestrictedToken =>
   known !== undefined && "misplaced" in known;
-const isGrant = (known: Grant | MisplacedToken | undefined): known is Grant =>
+const isGrant = (known: Grant | RestrictedToken | undefined): known is Grant =>
   known !== undefined && !isMisplaced(known);
 
 /** Whoever has found a token somewhere must not hear that it is a good one. The operator may want to know. */
-function ofMisplaced(request: FastifyRequest, { misplaced }: MisplacedToken) {
+function ofMisplaced(request: FastifyRequest, { misplaced }: RestrictedToken) {
   const { clientId, tokenId } = misplaced;
   logOf(request).info(
     { client_id: clientId, token_id: tokenId, address: request.ip },
@@ -101,7 +101,7 @@ function ofMisplaced(request: FastifyRequest, { misplaced }: MisplacedToken) {
   return { clientId, tokenId };
 }
 
-function refusalOf(request: FastifyRequest, kind: Refusal["kind"]): Refusal {
+function refusalOf(request: FastifyRequest, kind: AccessDenial["kind"]): AccessDenial {
   return { kind, address: request.ip, operation: operationOf(request) };
 }
 

@@ -2,9 +2,9 @@ import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
-import { Turnstile, type TurnstileBounds } from "../../web/limits/admission.ts";
+import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/admission.ts";
 import { Limit } from "../requests/schemas.ts";
-import { createTurnstiles, letOthersGo } from "./taking-turns.ts";
+import { createAdmissions, releaseAdmission } from "./taking-turns.ts";
 
 let toy: ToyApi;
 let end: () => void;
@@ -13,7 +13,7 @@ afterEach(() => {
   return toy.close();
 });
 
-const BOUNDS: TurnstileBounds = {
+const BOUNDS: FairAdmissionBounds = {
   most: 100,
   atOnce: 100,
   alone: 100,
@@ -35,16 +35,16 @@ interface Work {
 }
 
 /** A toy that works on whatever is sent to /work, in anybody's name: a token is its customer's id. */
-async function start(bounds: Partial<TurnstileBounds> = {}): Promise<Work> {
+async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
   const work: Work = { inside: [], waiting: [], finish: () => finish() };
   const turnstiles = {
-    reads: new Turnstile({ ...BOUNDS, ...bounds }),
-    longReads: new Turnstile({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
-    writes: new Turnstile({ ...BOUNDS, ...bounds }),
+    reads: new FairAdmission({ ...BOUNDS, ...bounds }),
+    longReads: new FairAdmission({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
+    writes: new FairAdmission({ ...BOUNDS, ...bounds }),
   };
   const verify = async (token: string) => ({ ...GRANT, customerId: token as never });
   toy = await startToyApi(
@@ -64,7 +64,7 @@ async function start(bounds: Partial<TurnstileBounds> = {}): Promise<Work> {
         handler,
       );
       api.post("/wait", { config, schema }, async (request) => {
-        letOthersGo(request);
+        releaseAdmission(request);
         work.waiting.push(request.grant.customerId);
         await finished;
         return {};
@@ -204,11 +204,11 @@ test("a failure gives the turn back, and a HEAD takes one", async () => {
 test("as it is set, one caller leaves room for others, and all of them together have a bound", async () => {
   end = () => undefined;
   toy = await startToyApi();
-  const sizes = (turnstile: Turnstile, callers: number): number => {
+  const sizes = (turnstile: FairAdmission, callers: number): number => {
     for (let i = 0; i < 5_000; i += 1) void turnstile.enter(`caller ${i % callers}`);
     return turnstile.size;
   };
-  const [one, all] = [createTurnstiles(), createTurnstiles()];
+  const [one, all] = [createAdmissions(), createAdmissions()];
   // In hand, and what waits behind them for 250 ms at a turn in each millisecond; of writes the half of all that there is room for.
   expect([sizes(one.reads, 1), sizes(one.writes, 1)]).toEqual([12 + 251, 500]);
   expect([sizes(all.reads, 2_000), sizes(all.writes, 2_000)]).toEqual([1_000, 1_000]);

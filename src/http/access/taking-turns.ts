@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
 import type { UnsentAnswers } from "../../web/connections/unsent-answers.ts";
-import { Turnstile } from "../../web/limits/admission.ts";
+import { FairAdmission } from "../../web/limits/admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
 import { callerOf } from "./guard.ts";
 
@@ -45,27 +45,27 @@ const WRITES = {
   patienceMs: 2_000,
 };
 
-export interface Turnstiles {
-  readonly reads: Turnstile;
+export interface Admissions {
+  readonly reads: FairAdmission;
   /** For long lists. */
-  readonly longReads: Turnstile;
-  readonly writes: Turnstile;
+  readonly longReads: FairAdmission;
+  readonly writes: FairAdmission;
 }
 
-export const createTurnstiles = (): Turnstiles => ({
-  reads: new Turnstile(READS),
-  longReads: new Turnstile(LONG_READS),
-  writes: new Turnstile(WRITES),
+export const createAdmissions = (): Admissions => ({
+  reads: new FairAdmission(READS),
+  longReads: new FairAdmission(LONG_READS),
+  writes: new FairAdmission(WRITES),
 });
 
 /** The turnstile of a read whose query has been validated. */
-export function turnstileOfRead({ query }: FastifyRequest, { reads, longReads }: Turnstiles): Turnstile {
+export function admissionOfRead({ query }: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
   const { limit = 0 } = (query ?? {}) as { readonly limit?: number };
   return limit > SHORT_LIST ? longReads : reads;
 }
 
 /** Refuses whose line is full, before the body is read. */
-export function refuseCrowd(turnstile: Turnstile): onRequestHookHandler {
+export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
   return (request, _reply, done) => {
     if (turnstile.hasRoomFor(callerOf(request))) done();
     else done(crowded());
@@ -73,7 +73,7 @@ export function refuseCrowd(turnstile: Turnstile): onRequestHookHandler {
 }
 
 /** Refuses who has not read what was answered before, before more is read from the database for him. */
-export function refuseUnread(answers: UnsentAnswers): onRequestHookHandler {
+export function rejectUnread(answers: UnsentAnswers): onRequestHookHandler {
   return (request, _reply, done) => {
     if (answers.hasRoomFor(callerOf(request))) done();
     else done(unread());
@@ -81,8 +81,8 @@ export function refuseUnread(answers: UnsentAnswers): onRequestHookHandler {
 }
 
 /** The handler, when it is the caller's turn. */
-export function inTurn(
-  turnstileOf: (request: FastifyRequest) => Turnstile,
+export function admitted(
+  turnstileOf: (request: FastifyRequest) => FairAdmission,
   handler: RouteHandlerMethod,
 ): RouteHandlerMethod {
   return async function (request, reply) {
@@ -94,13 +94,13 @@ export function inTurn(
       if (reply.raw.destroyed) throw unavailable("nobody waits for the answer any more");
       return await handler.call(this, request, reply);
     } finally {
-      letOthersGo(request);
+      releaseAdmission(request);
     }
   };
 }
 
 /** From here on the request only waits for something to happen, and keeps nobody from his turn. */
-export function letOthersGo(request: FastifyRequest): void {
+export function releaseAdmission(request: FastifyRequest): void {
   const { leave } = request;
   request.leave = null;
   leave?.();

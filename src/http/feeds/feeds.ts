@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
-import { isLoopback, neighbourhood } from "../../web/limits/address.ts";
+import { isLoopback, rateLimitKey } from "../../web/limits/address.ts";
 import type { RateClass } from "../../web/limits/rates.ts";
 import type { Api } from "../api.ts";
 import { Problem, unavailable } from "../problems/problems.ts";
@@ -131,7 +131,7 @@ class Readers {
   /** Throws a problem when there is no room. */
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
     const { mostReaders } = this.#bounds;
-    const key = neighbourhood(request.ip);
+    const key = rateLimitKey(request.ip);
     const mostOfOne = isLoopback(request.ip) ? mostReaders : Math.ceil(mostReaders / SHARE);
     if (this.#all.size >= mostReaders) throw unavailable("as many read the feeds as can");
     if ((this.#ofAddress.get(key) ?? 0) >= mostOfOne)

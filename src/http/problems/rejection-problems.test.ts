@@ -4,13 +4,13 @@ import type { ProfileId } from "../../ledger/accounts.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
 import { problemBody } from "./problems.ts";
-import { type DomainRefusal, problemOf, type Sent } from "./rejection-problems.ts";
+import { type DomainRejection, problemOf, type Sent } from "./rejection-problems.ts";
 
 const USD = "USD" as AssetCode;
 const USDG = "USDG" as AssetCode;
 const profileId = "0190d5a4-1111-7000-8000-000000000004" as ProfileId;
 
-function told(refusal: DomainRefusal, sent?: Sent): unknown {
+function told(refusal: DomainRejection, sent?: Sent): unknown {
   return problemBody(problemOf(refusal, sent), { baseUrl: "http://toy.test", requestId: "r-1" });
 }
 

@@ -9,7 +9,7 @@ import type {
   UnknownPair,
 } from "../../conversions/conversions.ts";
 import type { ProfileNotFound } from "../../customers/profiles/profiles.ts";
-import type { Refusal } from "../../ledger/decision.ts";
+import type { Rejection } from "../../ledger/decision.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
 import type { ProfileNotEmpty, TransferRefusal } from "../../transfers/transfers.ts";
@@ -17,7 +17,7 @@ import { invalid } from "./failing-fields.ts";
 import { notFound, Problem } from "./problems.ts";
 
 /** Every refusal that can come out of the domain folders: a union of what their front doors export. */
-export type DomainRefusal =
+export type DomainRejection =
   | ConversionNotCancellable
   | ConversionNotFound
   | ConversionRefusal
@@ -28,11 +28,11 @@ export type DomainRefusal =
 /** The fields of the request, for sentences about them: a refusal does not know what was sent. */
 export type Sent = Readonly<Record<string, unknown>>;
 
-type ProblemTable<Why extends Refusal> = {
+type ProblemTable<Why extends Rejection> = {
   readonly [Code in Why["code"]]: (refusal: Extract<Why, { readonly code: Code }>, sent: Sent) => Problem;
 };
 
-const PROBLEMS: ProblemTable<DomainRefusal> = {
+const PROBLEMS: ProblemTable<DomainRejection> = {
   balance_too_large: ({ profileId, asset }, { amount }) => {
     const rule = `would lift the ${asset} balance of profile ${profileId} to 10^29 or above`;
     return invalid([{ field: "amount", rule, ...(typeof amount === "string" ? { value: amount } : {}) }]);
@@ -58,9 +58,9 @@ const PROBLEMS: ProblemTable<DomainRefusal> = {
 };
 
 /** What the caller hears about a refusal. Routes throw it. */
-export function problemOf(refusal: DomainRefusal, sent: Sent = {}): Problem {
+export function problemOf(refusal: DomainRejection, sent: Sent = {}): Problem {
   // The compiler cannot follow that the code picks the function for exactly this refusal.
-  const describe = PROBLEMS[refusal.code] as (why: DomainRefusal, sent: Sent) => Problem;
+  const describe = PROBLEMS[refusal.code] as (why: DomainRejection, sent: Sent) => Problem;
   return describe(refusal, sent);
 }
 

@@ -14,7 +14,7 @@ export interface CursorList {
   readonly query: Readonly<Record<string, unknown>>;
 }
 
-export type CursorRefusal = "unreadable" | "other_list";
+export type CursorRejection = "unreadable" | "other_list";
 
 /** Raised when what a cursor holds changes its meaning. */
 const VERSION = 1;
@@ -23,7 +23,7 @@ export function encodeCursor(list: CursorList, position: readonly string[]): str
   return Buffer.from(JSON.stringify([VERSION, digestOf(list), position])).toString("base64url");
 }
 
-export function decodeCursor(cursor: string, list: CursorList): readonly string[] | CursorRefusal {
+export function decodeCursor(cursor: string, list: CursorList): readonly string[] | CursorRejection {
   const [version, digest, position, ...more] = listIn(cursor) ?? [];
   if (version !== VERSION || more.length > 0 || !isTexts(position)) return "unreadable";
   return digest === digestOf(list) ? position : "other_list";

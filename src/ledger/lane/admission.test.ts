@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
-import { type Command, refuse } from "../decision.ts";
-import { Inside } from "./admission.ts";
+import { type Command, reject } from "../decision.ts";
+import { AdmissionControl } from "./admission.ts";
 
 const ids = new IdSource();
 const LATER = 1_000 as Instant;
 
-const command = (turn: Command<never, { code: "no" }>["turn"]): Command<never, { code: "no" }> => ({
-  turn,
+const command = (turn: Command<never, { code: "no" }>["queueKey"]): Command<never, { code: "no" }> => ({
+  queueKey: turn,
   caller: { house: "engine" },
-  rests: [],
-  decide: () => refuse({ code: "no" }),
+  dependsOn: [],
+  decide: () => reject({ code: "no" }),
 });
 
 test("one too many in all, or of one customer, is unavailable at once and takes no place", async () => {
-  const inside = new Inside(3, 2);
+  const inside = new AdmissionControl(3, 2);
   const [a, b] = [ids.next(), ids.next()];
   const first = inside.enter(command(a), LATER);
   inside.enter(command(a), LATER);
@@ -31,13 +31,13 @@ test("one too many in all, or of one customer, is unavailable at once and takes 
 });
 
 test("the house is let in always", () => {
-  const inside = new Inside(1, 1);
+  const inside = new AdmissionControl(1, 1);
   inside.enter(command("house"), LATER);
   expect(inside.enter(command("house"), LATER).waiting.answered).toBe(false);
 });
 
 test("whose time is over is told so, and is not told anything else later", async () => {
-  const inside = new Inside(3, 3);
+  const inside = new AdmissionControl(3, 3);
   const { waiting, outcome } = inside.enter(command(ids.next()), 100 as Instant);
   inside.expire(99 as Instant);
   expect(waiting.answered).toBe(false);
@@ -48,7 +48,7 @@ test("whose time is over is told so, and is not told anything else later", async
 });
 
 test("whoever waits for it to be empty hears when the last one was answered", async () => {
-  const inside = new Inside(3, 3);
+  const inside = new AdmissionControl(3, 3);
   await inside.empty();
   const entered = [inside.enter(command(ids.next()), LATER), inside.enter(command(ids.next()), LATER)];
   let empty = false;

@@ -1,13 +1,13 @@
 import type { Instant } from "../../std/clock.ts";
-import type { Command, Outcome, Refusal } from "../decision.ts";
-import { Waiting } from "./pending-command.ts";
+import type { Command, Outcome, Rejection } from "../decision.ts";
+import { PendingCommand } from "./pending-command.ts";
 
 /**
  * Who is inside the lane: every command from its arrival to its answer, bounded in all and per customer. What the
  * house does itself is bounded by whoever does it, and let in always.
  */
-export class Inside {
-  readonly #all = new Set<Waiting>();
+export class AdmissionControl {
+  readonly #all = new Set<PendingCommand>();
   readonly #perTurn = new Map<string, number>();
   readonly #most: number;
   readonly #mostPerCustomer: number;
@@ -27,18 +27,18 @@ export class Inside {
   }
 
   /** Lets a command in; one too many is answered with `Unavailable` at once. */
-  enter<Value, Why extends Refusal>(
+  enter<Value, Why extends Rejection>(
     command: Command<Value, Why>,
     deadline: Instant,
-  ): { waiting: Waiting; outcome: Promise<Outcome<Value, Why>> } {
+  ): { waiting: PendingCommand; outcome: Promise<Outcome<Value, Why>> } {
     const { promise, resolve, reject } = withResolvers<Outcome<Value, Why>>();
-    const ofCustomer = this.#perTurn.get(command.turn) ?? 0;
-    const tooMany = command.turn !== "house" && (this.full || ofCustomer >= this.#mostPerCustomer);
+    const ofCustomer = this.#perTurn.get(command.queueKey) ?? 0;
+    const tooMany = command.queueKey !== "house" && (this.full || ofCustomer >= this.#mostPerCustomer);
     // The item is of all kinds of commands; only this command's own rule answers it.
-    const tellOutcome = resolve as (outcome: Outcome<unknown, Refusal>) => void;
-    const waiting = new Waiting(command, deadline, { resolve: tellOutcome, reject, leave: this.#leave });
+    const tellOutcome = resolve as (outcome: Outcome<unknown, Rejection>) => void;
+    const waiting = new PendingCommand(command, deadline, { resolve: tellOutcome, reject, leave: this.#leave });
     this.#all.add(waiting);
-    this.#perTurn.set(command.turn, ofCustomer + 1);
+    this.#perTurn.set(command.queueKey, ofCustomer + 1);
     if (tooMany) waiting.unavailable("too much is waiting");
     return { waiting, outcome: promise };
   }
@@ -61,8 +61,8 @@ export class Inside {
     });
   }
 
-  readonly #leave = (waiting: Waiting): void => {
-    const { turn } = waiting.command;
+  readonly #leave = (waiting: PendingCommand): void => {
+    const { queueKey: turn } = waiting.command;
     this.#all.delete(waiting);
     const left = (this.#perTurn.get(turn) ?? 1) - 1;
     if (left === 0) this.#perTurn.delete(turn);

@@ -5,23 +5,23 @@ import type { Clock } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Claim, type ClaimKind, claimKey } from "../decision.ts";
 import type { Deciding } from "./deciding.ts";
-import { Noted } from "./expiring-set.ts";
-import type { Waiting } from "./pending-command.ts";
+import { ExpiringSet } from "./expiring-set.ts";
+import type { PendingCommand } from "./pending-command.ts";
 
 /** How often a command's ref_id is looked up before its caller is told to come back later. */
 const MOST_ROUNDS = 5;
 /** For how long the ref_ids of a customer who repeats them are looked up first. */
 const REPEATING_MS = 10_000;
 
-export class Refs {
+export class RefIdLookup {
   readonly #database: Queryable;
   readonly #deciding: Deciding;
-  readonly #repeating: Noted;
+  readonly #repeating: ExpiringSet;
 
   constructor(database: Queryable, clock: Clock, deciding: Deciding) {
     this.#database = database;
     this.#deciding = deciding;
-    this.#repeating = new Noted(clock, REPEATING_MS);
+    this.#repeating = new ExpiringSet(clock, REPEATING_MS);
   }
 
   /** A ref_id that was taken long ago fails the batch that claims it. Somebody who sends a row of them again does so once. */
@@ -34,10 +34,10 @@ export class Refs {
   }
 
   /** Answers those whose ref_id is another record's. Returns the others, whose ref_id is theirs to take. */
-  async lookUp(some: readonly Waiting[]): Promise<Set<Waiting>> {
+  async lookUp(some: readonly PendingCommand[]): Promise<Set<PendingCommand>> {
     const claims = some.flatMap(({ command }) => command.claim ?? []);
     const holders = await findClaims(this.#database, claims);
-    const free = new Set<Waiting>();
+    const free = new Set<PendingCommand>();
     for (const waiting of some) {
       const { claim } = waiting.command;
       const holder = claim && holders.get(claimKey(claim));
@@ -49,7 +49,7 @@ export class Refs {
   }
 
   /** Whether a ref_id that is taken is the command's own by now, or was let go. If not, the caller is told whose it is. */
-  async #mayTake(waiting: Waiting, claim: Claim, holder: Uuid): Promise<boolean> {
+  async #mayTake(waiting: PendingCommand, claim: Claim, holder: Uuid): Promise<boolean> {
     waiting.rounds += 1;
     if (waiting.rounds > MOST_ROUNDS) {
       waiting.unavailable("its ref_id is changing hands");

@@ -9,7 +9,7 @@ import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../rows.ts";
 import { Batch, type BatchContent } from "./batch.ts";
 import { Memory } from "./memory.ts";
-import type { Decided, Waiting } from "./pending-command.ts";
+import type { Decided, PendingCommand } from "./pending-command.ts";
 
 export interface DecidedBatch {
   readonly content: BatchContent;
@@ -25,9 +25,9 @@ export interface Decisions {
   /** Undefined when nothing was decided. */
   readonly batch: DecidedBatch | undefined;
   /** Rows of these have to be read first. */
-  readonly unknown: readonly Waiting[];
+  readonly unknown: readonly PendingCommand[];
   /** Commands whose own code failed: bugs, one by one. */
-  readonly failed: readonly { readonly waiting: Waiting; readonly error: Error }[];
+  readonly failed: readonly { readonly waiting: PendingCommand; readonly error: Error }[];
 }
 
 export class Deciding {
@@ -49,16 +49,16 @@ export class Deciding {
   }
 
   /** Whether each row that a command rests on is remembered, or known to be missing. */
-  isKnown(waiting: Waiting): boolean {
-    return waiting.command.rests.every((key) => this.#isKnown(waiting, key));
+  isKnown(waiting: PendingCommand): boolean {
+    return waiting.command.dependsOn.every((key) => this.#isKnown(waiting, key));
   }
 
   /** The rows that have to be read before it can be decided. */
-  unknown(waiting: Waiting): Key[] {
-    return waiting.command.rests.filter((key) => !this.#isKnown(waiting, key));
+  unknown(waiting: PendingCommand): Key[] {
+    return waiting.command.dependsOn.filter((key) => !this.#isKnown(waiting, key));
   }
 
-  #isKnown(waiting: Waiting, key: Key): boolean {
+  #isKnown(waiting: PendingCommand, key: Key): boolean {
     return this.#memory.has(key.table, key.key) || waiting.isAbsent(keyName(key));
   }
 
@@ -66,7 +66,11 @@ export class Deciding {
    * Takes in the rows that were read for these commands; keys without a row are noted as absent, for them alone. A row
    * that memory has no room for is not absent: its command finds it unknown, and it is read again.
    */
-  learn(keys: readonly Key[], rows: readonly (Key & { readonly row: StateRow })[], readFor: readonly Waiting[]): void {
+  learn(
+    keys: readonly Key[],
+    rows: readonly (Key & { readonly row: StateRow })[],
+    readFor: readonly PendingCommand[],
+  ): void {
     // A row that came into memory meanwhile is newer than what was read.
     for (const { table, key, row } of rows) if (!this.#memory.has(table, key)) this.#memory.set(table, key, row);
     const missing = new Set(keys.map(keyName));
@@ -85,11 +89,11 @@ export class Deciding {
   }
 
   /** Rules are given the time as it is, `now`, which may step back; the times of batches do not. */
-  decide(group: readonly Waiting[], slot: number, now: Instant): Decisions {
+  decide(group: readonly PendingCommand[], slot: number, now: Instant): Decisions {
     const batch = new Batch(this.#memory, slot);
     const decided: Decided[] = [];
-    const unknown: Waiting[] = [];
-    const failed: { waiting: Waiting; error: Error }[] = [];
+    const unknown: PendingCommand[] = [];
+    const failed: { waiting: PendingCommand; error: Error }[] = [];
     for (const [i, waiting] of group.entries()) {
       if (!this.isKnown(waiting)) {
         unknown.push(waiting);
@@ -113,14 +117,14 @@ export class Deciding {
     return { batch: { content, decided, decidedAt: this.#lastDecidedAt, deadline }, unknown, failed };
   }
 
-  #decideOne(waiting: Waiting, batch: Batch, now: Instant): Decided {
+  #decideOne(waiting: PendingCommand, batch: Batch, now: Instant): Decided {
     const { command } = waiting;
     const { claim } = command;
     const key = claim && claimKey(claim);
     const standing = claim === undefined || key === undefined ? "own" : this.#standing(claim, key, waiting.holder);
     if (standing === "taken") return { waiting, decision: "taken" };
     const decision = command.decide(this.#view(waiting), now);
-    batch.rest(command.rests);
+    batch.rest(command.dependsOn);
     if (!decision.accepted) return { waiting, decision };
     batch.add(decision.changes, command.caller);
     if (claim !== undefined && key !== undefined && standing !== "own") {
@@ -131,7 +135,11 @@ export class Deciding {
   }
 
   /** How a command stands to its ref_id, as far as that is known without asking the database. */
-  #standing(claim: Claim, key: string, holder: Waiting["holder"]): "free" | "own" | "taken" | { replaces: string } {
+  #standing(
+    claim: Claim,
+    key: string,
+    holder: PendingCommand["holder"],
+  ): "free" | "own" | "taken" | { replaces: string } {
     const known = this.#claims.get(key) ?? holder?.id;
     if (known === undefined) return "free";
     if (known === claim.id) return "own";
@@ -142,7 +150,7 @@ export class Deciding {
     this.#claims.set(key, id);
   }
 
-  #view(waiting: Waiting): State {
+  #view(waiting: PendingCommand): State {
     return {
       get: <Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined => {
         const row = this.#memory.get(table, key);

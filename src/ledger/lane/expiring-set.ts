@@ -1,7 +1,7 @@
 import type { Clock, Instant } from "../../std/clock.ts";
 
 /** Names that are remembered for a while. Bounded by how often something can be noted in that time. */
-export class Noted {
+export class ExpiringSet {
   readonly #clock: Clock;
   readonly #forMs: number;
   readonly #until = new Map<string, Instant>();

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { Turns } from "./fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 
-function turnsOf(queues: Readonly<Record<string, number>>): Turns<string> {
-  const turns = new Turns<string>();
+function turnsOf(queues: Readonly<Record<string, number>>): FairQueue<string> {
+  const turns = new FairQueue<string>();
   for (const [turn, count] of Object.entries(queues)) {
     for (let i = 1; i <= count; i += 1) turns.push(turn, `${turn}${i}`);
   }

@@ -2,7 +2,7 @@
  * The waiting line of the lane: one queue per customer, served in turn, so that a customer who sends a flood waits
  * for itself. Every queue has a bound, and so have all of them together.
  */
-export class Turns<Item> {
+export class FairQueue<Item> {
   readonly #queues = new Map<string, Item[]>();
   #size = 0;
 

@@ -4,7 +4,7 @@ import { breakOff, type Database, type Queryable, serverError } from "../../post
 import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
-import type { Flight } from "./in-flight-batch.ts";
+import type { InFlightBatch } from "./in-flight-batch.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 /**
@@ -65,12 +65,12 @@ export class LaneConnection {
   }
 
   /** Sends a batch behind those that were sent. Answers when it has committed. */
-  async send(flight: Flight): Promise<void> {
+  async send(flight: InFlightBatch): Promise<void> {
     await must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
   }
 
   /** What saves a batch, here or in a transaction. Its bounds in time are ours, and judged by the database's clock. */
-  statementOf({ content, link, decidedAt, deadline }: Flight): Statement {
+  statementOf({ content, link, decidedAt, deadline }: InFlightBatch): Statement {
     const times = { notBefore: this.#clock.notBefore(decidedAt), deadline: this.#clock.databaseTime(deadline) };
     return this.#statements.batch(content, link, times);
   }

@@ -54,7 +54,7 @@ export interface LaneReport {
   /** Of those, the ones whose rows have to be locked before they are decided. */
   readonly toLock: number;
   /** Batches that were sent and are not answered yet. */
-  readonly flights: number;
+  readonly inFlight: number;
   /** The database did not answer when it was last asked. */
   readonly away: boolean;
   /** Why the clock is too wrong for anything to be decided. */

@@ -15,17 +15,17 @@ import { asFault, type Database, DatabaseAway, serverError } from "../../postgre
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
-import type { Command, Outcome, Refusal } from "../decision.ts";
+import type { Command, Outcome, Rejection } from "../decision.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
 import { type Key, keyName, readKeys } from "../rows.ts";
-import { Inside } from "./admission.ts";
+import { AdmissionControl } from "./admission.ts";
 import { Answers } from "./answers.ts";
-import { Refs } from "./claims.ts";
+import { RefIdLookup } from "./claims.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { type DecidedBatch, Deciding } from "./deciding.ts";
-import { Noted } from "./expiring-set.ts";
-import { Turns } from "./fair-queue.ts";
-import { committed, type Flight, movedRows, takeOff } from "./in-flight-batch.ts";
+import { ExpiringSet } from "./expiring-set.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { committed, dispatch, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
 import { LaneClosed, unlessClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import {
@@ -38,17 +38,17 @@ import {
   type LaneState,
 } from "./lane-options.ts";
 import { Loading } from "./loading.ts";
-import type { Steps, Waiting } from "./pending-command.ts";
+import type { PendingCommand, Steps } from "./pending-command.ts";
 import { Slot } from "./slot.ts";
 
 /** One batch commits while another is decided and sent. */
-const MOST_FLIGHTS = 2;
+const MOST_IN_FLIGHT = 2;
 /** How often a command is decided again before its caller is told to come back later. */
 const MOST_ROUNDS = 5;
 /** For how long a row that somebody else moved is locked before it is decided on. */
 const CONTESTED_MS = 10_000;
 /** A batch that the database has not answered by then is treated as lost. */
-const FLIGHT_MS = 9_000;
+const IN_FLIGHT_MS = 9_000;
 /** How long callers whose outcome is unknown wait for a database that is away. */
 const PATIENCE_MS = 2_000;
 const SWEEP_MS = 100;
@@ -61,9 +61,9 @@ export class Lane {
   readonly #bounds: LaneBounds;
   readonly #clockWatch: ClockWatch;
   readonly #slot: Slot;
-  readonly #inside: Inside;
+  readonly #admission: AdmissionControl;
   readonly #deciding: Deciding;
-  readonly #refs: Refs;
+  readonly #refIds: RefIdLookup;
   readonly #answers: Answers;
   #state: LaneState = "closed";
   #closing = false;
@@ -72,11 +72,11 @@ export class Lane {
   readonly #connection: LaneConnection;
   /** Commands whose rows are being read, whose rows are known, and whose rows have to be locked first. */
   readonly #loading: Loading;
-  readonly #turns = new Turns<Waiting>();
-  #toLock: Waiting[] = [];
+  readonly #queue = new FairQueue<PendingCommand>();
+  #toLock: PendingCommand[] = [];
   /** Rows that somebody else keeps changing: for a while they are locked before they are decided on. */
-  readonly #contested: Noted;
-  #flights: Flight[] = [];
+  readonly #contested: ExpiringSet;
+  #inFlight: InFlightBatch[] = [];
   #pumpSet = false;
   #timers: NodeJS.Timeout[] = [];
   /** The locking or recovering that is going on, or was the last. */
@@ -91,15 +91,15 @@ export class Lane {
     this.#connection = new LaneConnection(options.database, options.clock, (warning) => this.#connectionLost(warning));
     this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
-    this.#inside = new Inside(this.#bounds.inside, this.#bounds.insidePerCustomer);
+    this.#admission = new AdmissionControl(this.#bounds.inside, this.#bounds.insidePerCustomer);
     this.#deciding = new Deciding(this.#bounds.remembered);
-    this.#contested = new Noted(options.clock, CONTESTED_MS);
-    this.#refs = new Refs(options.database, options.clock, this.#deciding);
+    this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
+    this.#refIds = new RefIdLookup(options.database, options.clock, this.#deciding);
     const steps: Steps = {
       admit: (waiting) => this.#admit(waiting),
       fail: (waiting, error) => this.#fail(waiting, error),
     };
-    this.#answers = new Answers(this.#refs, this.#bounds.batch, steps);
+    this.#answers = new Answers(this.#refIds, this.#bounds.batch, steps);
     this.#loading = new Loading(options.database, this.#deciding, this.#slot, this.#bounds.batch, steps);
   }
 
@@ -119,13 +119,13 @@ export class Lane {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
     if (this.#away) return "the database cannot be reached";
     if (this.#clock.fault !== undefined) return this.#clock.fault;
-    return this.#inside.full ? "there is more work waiting than can be taken on" : undefined;
+    return this.#admission.full ? "there is more work waiting than can be taken on" : undefined;
   }
 
   report(): LaneReport {
-    const [state, slot, depth] = [this.#state, this.#slot.number, this.#inside.size];
-    const underWay = { flights: this.#flights.length, toLock: this.#toLock.length };
-    return { state, slot, depth, ...underWay, away: this.#away, clockFault: this.#clock.fault };
+    const [state, slot, depth] = [this.#state, this.#slot.number, this.#admission.size];
+    const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.length };
+    return { state, slot, depth, ...counts, away: this.#away, clockFault: this.#clock.fault };
   }
 
   /**
@@ -133,14 +133,14 @@ export class Lane {
    * when the lane is full, the database is away, or the outcome is not known in time: then nothing was done, or the
    * ref_id tells.
    */
-  execute<Value, Why extends Refusal>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
+  execute<Value, Why extends Rejection>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
     const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
-    const { waiting, outcome } = this.#inside.enter(command, deadline);
+    const { waiting, outcome } = this.#admission.enter(command, deadline);
     if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
     else if (this.#away) waiting.unavailable("the database is away");
     else if (this.#clock.fault !== undefined) waiting.unavailable(this.#clock.fault);
     else if (waiting.answered) return outcome;
-    else if (this.#refs.isLikelyTaken(command.claim)) this.#answers.lookUpFirst(waiting);
+    else if (this.#refIds.isLikelyTaken(command.claim)) this.#answers.lookUpFirst(waiting);
     else this.#admit(waiting);
     return outcome;
   }
@@ -149,7 +149,7 @@ export class Lane {
   async stop(): Promise<void> {
     if (this.#state === "closed") return;
     this.#closing = true;
-    await this.#inside.empty();
+    await this.#admission.empty();
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
     await this.#aside;
@@ -160,9 +160,9 @@ export class Lane {
   // Know -------------------------------------------------------------------------------------------------------------
 
   /** A command whose rows are known takes its place in the line; for another they are read first. */
-  #admit(waiting: Waiting): void {
+  #admit(waiting: PendingCommand): void {
     if (this.#deciding.isKnown(waiting)) {
-      this.#turns.push(waiting.command.turn, waiting);
+      this.#queue.push(waiting.command.queueKey, waiting);
       this.#pumpSoon();
       return;
     }
@@ -184,33 +184,33 @@ export class Lane {
   #pump(): void {
     // What waits is decided when the clock is right again, if that is within its time.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
-    while (this.#flights.length < MOST_FLIGHTS && this.#turns.size > 0 && this.#toLock.length === 0) {
-      const taken = this.#turns.take(this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
+    while (this.#inFlight.length < MOST_IN_FLIGHT && this.#queue.size > 0 && this.#toLock.length === 0) {
+      const taken = this.#queue.take(this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
       this.#toLock.push(...taken.filter((waiting) => this.#mustLock(waiting)));
-      this.#fly(taken.filter((waiting) => !this.#mustLock(waiting)));
+      this.#dispatch(taken.filter((waiting) => !this.#mustLock(waiting)));
     }
-    if (this.#toLock.length > 0 && this.#flights.length === 0) this.#lockSome();
+    if (this.#toLock.length > 0 && this.#inFlight.length === 0) this.#lockSome();
   }
 
-  #mustLock({ command }: Waiting): boolean {
+  #mustLock({ command }: PendingCommand): boolean {
     if (command.lock === true) return true;
-    return !this.#contested.isEmpty && command.rests.some((key) => this.#contested.has(keyName(key)));
+    return !this.#contested.isEmpty && command.dependsOn.some((key) => this.#contested.has(keyName(key)));
   }
 
-  #fly(group: readonly Waiting[]): void {
+  #dispatch(group: readonly PendingCommand[]): void {
     // On remembered rows a rule may find what cannot be, such as a hold that another lane made since: it is decided
     // again on locked ones, and only what fails there is a bug.
     const batch = this.#decide(group, (waiting) => this.#toLock.push(waiting));
     if (batch === undefined) return;
-    const flight = takeOff(batch, this.#slot.next(batch.content.digest));
-    this.#flights.push(flight);
-    this.#connection.send(flight).then(
-      () => this.#landed(flight),
-      (error: unknown) => this.#crashed(flight, asFault(error)),
+    const sent = dispatch(batch, this.#slot.next(batch.content.digest));
+    this.#inFlight.push(sent);
+    this.#connection.send(sent).then(
+      () => this.#onCommit(sent),
+      (error: unknown) => this.#onFailure(sent, asFault(error)),
     );
   }
 
-  #decide(group: readonly Waiting[], onFailed: (waiting: Waiting, error: Error) => void): DecidedBatch | undefined {
+  #decide(group: readonly PendingCommand[], onFailed: Steps["fail"]): DecidedBatch | undefined {
     if (group.length === 0) return undefined;
     const { batch, unknown, failed } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
     for (const { waiting, error } of failed) onFailed(waiting, error);
@@ -218,16 +218,16 @@ export class Lane {
     return batch;
   }
 
-  #landed(flight: Flight): void {
-    if (this.#flights[0] !== flight) return;
-    this.#flights.shift();
-    this.#committed(flight);
+  #onCommit(batch: InFlightBatch): void {
+    if (this.#inFlight[0] !== batch) return;
+    this.#inFlight.shift();
+    this.#committed(batch);
     this.#pump();
   }
 
-  #committed(flight: Flight): void {
-    this.#onCommitted(committed(flight));
-    this.#answers.tell(flight.decided);
+  #committed(batch: InFlightBatch): void {
+    this.#onCommitted(committed(batch));
+    this.#answers.tell(batch.decided);
   }
 
   // Under lock: for what cannot be decided on memory -----------------------------------------------------------------
@@ -239,7 +239,7 @@ export class Lane {
   }
 
   /** All together; and where that fails one command per batch, so that a poisonous one falls alone. */
-  async #decideUnderLock(some: readonly Waiting[]): Promise<void> {
+  async #decideUnderLock(some: readonly PendingCommand[]): Promise<void> {
     for (let done = 0; done < some.length; done += this.#bounds.batch) {
       const group = some.slice(done, done + this.#bounds.batch);
       if ((await this.#saveUnderLock(group)) === undefined) continue;
@@ -247,7 +247,7 @@ export class Lane {
     }
   }
 
-  async #saveAlone(waiting: Waiting): Promise<void> {
+  async #saveAlone(waiting: PendingCommand): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#saveUnderLock([waiting]);
       if (failure === undefined) return;
@@ -257,15 +257,15 @@ export class Lane {
   }
 
   /** One batch in a transaction that locks its rows first. Answers the error when nothing of it was committed. */
-  async #saveUnderLock(group: readonly Waiting[]): Promise<Error | undefined> {
-    let flight: Flight | undefined;
+  async #saveUnderLock(group: readonly PendingCommand[]): Promise<Error | undefined> {
+    let sent: InFlightBatch | undefined;
     await this.#clockWatch.untilRight(() => group.some((waiting) => this.#isInTime(waiting)));
     try {
-      const some = [...(await this.#refs.lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
+      const some = [...(await this.#refIds.lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
       if (some.length === 0) return undefined;
       await this.#database.transaction(async (transaction) => {
         await transaction.rows(LOCKING_SETTINGS);
-        const keys: Key[] = some.flatMap(({ command }) => command.rests);
+        const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
         // What was read without a lock meanwhile may be older than what is locked now.
         this.#deciding.startAnew();
@@ -273,12 +273,12 @@ export class Lane {
         this.#deciding.learn(keys, rows, some);
         const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
         if (batch === undefined) return;
-        flight = takeOff(batch, this.#slot.next(batch.content.digest));
-        const statement = this.#connection.statementOf(flight);
+        sent = dispatch(batch, this.#slot.next(batch.content.digest));
+        const statement = this.#connection.statementOf(sent);
         await transaction.rows(statement.text, statement.values);
       });
     } catch (error) {
-      const lost: Flight | undefined = flight;
+      const lost: InFlightBatch | undefined = sent;
       const hasCommitted = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
       // Only now: the slot may be another one, and with it the house's accounts.
       this.#deciding.startAnew();
@@ -286,15 +286,15 @@ export class Lane {
       if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
       if (!hasCommitted) return asFault(error);
     }
-    if (flight !== undefined) this.#committed(flight);
+    if (sent !== undefined) this.#committed(sent);
     return undefined;
   }
 
   // Recovery ---------------------------------------------------------------------------------------------------------
 
-  #crashed(flight: Flight, error: Error): void {
-    if (!this.#flights.includes(flight)) return;
-    this.#log({ kind: "batch_failed", slot: flight.link.slot, n: flight.link.n, error });
+  #onFailure(batch: InFlightBatch, error: Error): void {
+    if (!this.#inFlight.includes(batch)) return;
+    this.#log({ kind: "batch_failed", slot: batch.link.slot, n: batch.link.n, error });
     this.#recover();
   }
 
@@ -306,10 +306,10 @@ export class Lane {
   }
 
   async #recoverAll(): Promise<void> {
-    const flights = this.#flights;
-    this.#flights = [];
+    const batches = this.#inFlight;
+    this.#inFlight = [];
     this.#connection.drop();
-    const lost = await this.#resolve(flights);
+    const lost = await this.#resolve(batches);
     const again = lost.flatMap(({ decided }) => decided.map(({ waiting }) => waiting));
     await this.#untilAnswered(async () => {
       await this.#slot.keep();
@@ -318,7 +318,7 @@ export class Lane {
     });
     this.#deciding.startAnew();
     await this.#decideUnderLock(again);
-    const all = flights.reduce((sum, { decided }) => sum + decided.length, 0);
+    const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
     const counts = { committed: all - again.length, again: again.length, voided: lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
     this.#resume("recovering");
@@ -334,19 +334,19 @@ export class Lane {
   }
 
   /** Answers the batches that have committed, and returns the others, which never will. */
-  async #resolve(flights: readonly Flight[]): Promise<readonly Flight[]> {
-    for (const [i, flight] of flights.entries()) {
-      const hasCommitted = await this.#untilAnswered(() => this.#slot.hasCommitted(flight.link));
+  async #resolve(batches: readonly InFlightBatch[]): Promise<readonly InFlightBatch[]> {
+    for (const [i, batch] of batches.entries()) {
+      const hasCommitted = await this.#untilAnswered(() => this.#slot.hasCommitted(batch.link));
       // Those behind a lost batch rest on it: their predecessor will never be there.
-      if (!hasCommitted) return flights.slice(i);
-      this.#committed(flight);
+      if (!hasCommitted) return batches.slice(i);
+      this.#committed(batch);
     }
     return [];
   }
 
   /** Rows that are not as the lost batch had decided on belong to somebody else as well, for a while. */
-  async #noteContested(flight: Flight): Promise<void> {
-    for (const name of await movedRows(this.#database, flight, this.#slot.number)) this.#contested.note(name);
+  async #noteContested(batch: InFlightBatch): Promise<void> {
+    for (const name of await movedRows(this.#database, batch, this.#slot.number)) this.#contested.note(name);
   }
 
   /**
@@ -367,9 +367,9 @@ export class Lane {
         if (!(fault instanceof DatabaseAway) && serverError(fault) === undefined) throw fault;
         if (!this.#away) this.#log({ kind: "database_away", error: fault });
         this.#away = true;
-        for (const waiting of this.#turns.take(this.#turns.size)) waiting.unavailable("the database is away");
+        for (const waiting of this.#queue.take(this.#queue.size)) waiting.unavailable("the database is away");
         if (performance.now() > patientUntil)
-          this.#inside.tellAll("the database is away: the ref_id tells what was done");
+          this.#admission.tellAll("the database is away: the ref_id tells what was done");
         await pause(pauseMs);
       }
     }
@@ -393,21 +393,21 @@ export class Lane {
   #sweep(): void {
     this.#clockWatch.look();
     const now = this.#clock.now();
-    this.#inside.expire(now);
+    this.#admission.expire(now);
     this.#contested.forgetOld();
-    this.#refs.forgetOld();
-    const [oldest] = this.#flights;
-    if (oldest !== undefined && oldest.sentMs + FLIGHT_MS < performance.now()) this.#connection.drop();
+    this.#refIds.forgetOld();
+    const [oldest] = this.#inFlight;
+    if (oldest !== undefined && oldest.sentMs + IN_FLIGHT_MS < performance.now()) this.#connection.drop();
     if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
     this.#pump();
   }
 
-  #isInTime(waiting: Waiting): boolean {
+  #isInTime(waiting: PendingCommand): boolean {
     if (waiting.deadline <= this.#clock.now()) waiting.unavailable(this.#clock.fault ?? "not in time");
     return !waiting.answered;
   }
 
-  #fail(waiting: Waiting, error: unknown): void {
+  #fail(waiting: PendingCommand, error: unknown): void {
     const fault = asFault(error);
     if (fault instanceof DatabaseAway || isContention(fault)) {
       waiting.unavailable(fault.message);

@@ -1,8 +1,8 @@
 import type { Queryable } from "../../postgres/database.ts";
 import { readKeys } from "../rows.ts";
 import type { Deciding } from "./deciding.ts";
-import { Gathering } from "./micro-batcher.ts";
-import type { Steps, Waiting } from "./pending-command.ts";
+import { MicroBatcher } from "./micro-batcher.ts";
+import type { PendingCommand, Steps } from "./pending-command.ts";
 import type { Slot } from "./slot.ts";
 
 /** Reads the rows that commands rest on and that the lane does not remember: all that are missing at a time together. */
@@ -11,7 +11,7 @@ export class Loading {
   readonly #deciding: Deciding;
   readonly #slot: Slot;
   readonly #steps: Steps;
-  readonly #gathering: Gathering<Waiting>;
+  readonly #batcher: MicroBatcher<PendingCommand>;
 
   /** `most`: commands whose rows are read at once. */
   constructor(database: Queryable, deciding: Deciding, slot: Slot, most: number, steps: Steps) {
@@ -19,15 +19,15 @@ export class Loading {
     this.#deciding = deciding;
     this.#slot = slot;
     this.#steps = steps;
-    this.#gathering = new Gathering(most, (group) => this.#readSome(group.filter((waiting) => !waiting.answered)));
+    this.#batcher = new MicroBatcher(most, (group) => this.#readSome(group.filter((waiting) => !waiting.answered)));
   }
 
   /** The command is admitted again when its rows are known. */
-  read(waiting: Waiting): void {
-    this.#gathering.add(waiting);
+  read(waiting: PendingCommand): void {
+    this.#batcher.add(waiting);
   }
 
-  async #readSome(some: readonly Waiting[]): Promise<void> {
+  async #readSome(some: readonly PendingCommand[]): Promise<void> {
     try {
       const { epoch } = this.#deciding;
       const keys = some.flatMap((waiting) => this.#deciding.unknown(waiting));

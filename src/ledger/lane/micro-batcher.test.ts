@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-import { Gathering } from "./micro-batcher.ts";
+import { MicroBatcher } from "./micro-batcher.ts";
 
 test("what comes together is worked on together, what comes meanwhile after that, and never too much at once", async () => {
   const groups: string[][] = [];
   let goOn = (): void => undefined;
-  const gathering = new Gathering<string>(3, async (group) => {
+  const gathering = new MicroBatcher<string>(3, async (group) => {
     groups.push(group);
     await new Promise<void>((resolve) => (goOn = resolve));
   });

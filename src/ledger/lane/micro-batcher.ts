@@ -2,7 +2,7 @@
  * Work that costs less together: what comes in the same turn of the event loop is one group, and what comes while a
  * group is worked on is the next.
  */
-export class Gathering<Item> {
+export class MicroBatcher<Item> {
   readonly #most: number;
   readonly #work: (group: Item[]) => Promise<void>;
   #waiting: Item[] = [];

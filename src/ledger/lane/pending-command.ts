@@ -1,19 +1,19 @@
 /** A command inside the lane, from its arrival to its one answer. */
 import type { Instant } from "../../std/clock.ts";
-import { type Command, type Decision, type Outcome, type Refusal, Unavailable } from "../decision.ts";
+import { type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 
 /** Commands of all kinds stand in one line; what each answers is known to its caller alone. */
-export type AnyCommand = Command<unknown, Refusal>;
-type AnyOutcome = Outcome<unknown, Refusal>;
+export type AnyCommand = Command<unknown, Rejection>;
+type AnyOutcome = Outcome<unknown, Rejection>;
 
 /** Whom the one answer is told, and who is told that the command has left. */
 export interface Ends {
   readonly resolve: (outcome: AnyOutcome) => void;
   readonly reject: (error: Error) => void;
-  readonly leave: (waiting: Waiting) => void;
+  readonly leave: (waiting: PendingCommand) => void;
 }
 
-export class Waiting {
+export class PendingCommand {
   readonly command: AnyCommand;
   readonly deadline: Instant;
   readonly #ends: Ends;
@@ -67,12 +67,12 @@ export class Waiting {
 
 /** What became of a command in a batch: its decision, or that its ref_id is another's, who has to be looked up. */
 export interface Decided {
-  readonly waiting: Waiting;
-  readonly decision: Decision<unknown, Refusal> | "taken";
+  readonly waiting: PendingCommand;
+  readonly decision: Decision<unknown, Rejection> | "taken";
 }
 
 /** Where a command goes on from a side step: back to its place in the line, or to its caller with a fault. */
 export interface Steps {
-  admit(waiting: Waiting): void;
-  fail(waiting: Waiting, error: unknown): void;
+  admit(waiting: PendingCommand): void;
+  fail(waiting: PendingCommand, error: unknown): void;
 }

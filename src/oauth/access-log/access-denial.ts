@@ -1,7 +1,7 @@
 import type { Instant } from "../../std/clock.ts";
 
 /** A request that was refused for want of authority. */
-export interface Refusal {
+export interface AccessDenial {
   readonly kind: "no_token" | "invalid_token" | "insufficient_scope" | "invalid_client";
   /** Of `invalid_client`: as it was presented, which is kept only when there is such a client. */
   readonly clientId?: string | undefined;
@@ -12,7 +12,7 @@ export interface Refusal {
   readonly operation?: string | undefined;
 }
 
-export interface CountedRefusal extends Refusal {
+export interface CountedDenial extends AccessDenial {
   readonly firstAt: Instant;
   readonly lastAt: Instant;
   readonly count: number;

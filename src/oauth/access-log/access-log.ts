@@ -10,12 +10,12 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import { type IdSource, lowestId, type Uuid } from "../../std/id.ts";
 import { pause } from "../../std/pause.ts";
 import { type Poll, startPoll } from "../../std/poll.ts";
-import type { CountedRefusal, Refusal } from "./access-denial.ts";
-import { insertRefusals, removeRefusals } from "./store.ts";
+import type { AccessDenial, CountedDenial } from "./access-denial.ts";
+import { insertDenials, removeDenials } from "./store.ts";
 
-export { listRefusals } from "./store.ts";
+export { listDenials as listRefusals } from "./store.ts";
 
-export interface RefusalsOptions {
+export interface AccessLogOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -30,14 +30,14 @@ const MOST_GROUPS = 100;
 const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
 const REMOVED_AT_ONCE = 10_000;
 
-export class Refusals {
-  readonly #options: RefusalsOptions;
-  #groups = new Map<string, CountedRefusal>();
+export class AccessLog {
+  readonly #options: AccessLogOptions;
+  #groups = new Map<string, CountedDenial>();
   /** What is being written. It may be there already though the writing failed, so it is tried again under the same ids. */
-  #writing: (CountedRefusal & { readonly id: Uuid })[] = [];
+  #writing: (CountedDenial & { readonly id: Uuid })[] = [];
   #poll: Poll | undefined;
 
-  constructor(options: RefusalsOptions) {
+  constructor(options: AccessLogOptions) {
     this.#options = options;
   }
 
@@ -62,7 +62,7 @@ export class Refusals {
     }
   }
 
-  note(refusal: Refusal): void {
+  note(refusal: AccessDenial): void {
     const now = this.#options.clock.now();
     const { kind, tokenId } = refusal;
     // Strangers choose these: what the table would not take must not keep the others out of it.
@@ -80,13 +80,13 @@ export class Refusals {
         this.#writing = [...this.#groups.values()].map((group) => ({ ...group, id: ids.next() }));
         this.#groups = new Map();
       }
-      await insertRefusals(database, this.#writing);
+      await insertDenials(database, this.#writing);
       this.#writing = [];
     }
-    await removeRefusals(database, lowestId((clock.now() - KEPT_MS) as Instant), REMOVED_AT_ONCE);
+    await removeDenials(database, lowestId((clock.now() - KEPT_MS) as Instant), REMOVED_AT_ONCE);
   }
 
-  #count(more: CountedRefusal): void {
+  #count(more: CountedDenial): void {
     const key = keyOf(more);
     const known = this.#groups.get(key);
     if (known === undefined && this.#groups.size >= MOST_GROUPS && more.address !== undefined) {
@@ -99,7 +99,7 @@ export class Refusals {
 }
 
 /** The clock may have stepped back between the two. */
-function together(known: CountedRefusal, more: CountedRefusal): CountedRefusal {
+function together(known: CountedDenial, more: CountedDenial): CountedDenial {
   return {
     ...known,
     firstAt: Math.min(known.firstAt, more.firstAt) as Instant,
@@ -108,5 +108,5 @@ function together(known: CountedRefusal, more: CountedRefusal): CountedRefusal {
   };
 }
 
-const keyOf = ({ kind, clientId, tokenId, address, operation }: Refusal): string =>
+const keyOf = ({ kind, clientId, tokenId, address, operation }: AccessDenial): string =>
   JSON.stringify([kind, clientId, tokenId, address, operation]);

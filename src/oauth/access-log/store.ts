@@ -1,15 +1,15 @@
 import type { Queryable } from "../../postgres/database.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import type { CountedRefusal, Refusal } from "./access-denial.ts";
+import type { AccessDenial, CountedDenial } from "./access-denial.ts";
 
 /**
  * Who was refused as a client has proved nothing, and who mixes up two fields presents his secret as his name: so a
  * name is kept only when there is such a client. Rows that are there are left: they were written by an attempt before.
  */
-export async function insertRefusals(
+export async function insertDenials(
   database: Queryable,
-  rows: readonly (CountedRefusal & { readonly id: Uuid })[],
+  rows: readonly (CountedDenial & { readonly id: Uuid })[],
 ): Promise<void> {
   await database.rows(
     `insert into refusal (id, kind, client_id, token_id, address, operation, first_at, last_at, count)
@@ -34,7 +34,7 @@ export async function insertRefusals(
 }
 
 /** At most so many at a time: whoever comes next removes more. */
-export async function removeRefusals(database: Queryable, below: Uuid, limit: number): Promise<void> {
+export async function removeDenials(database: Queryable, below: Uuid, limit: number): Promise<void> {
   await database.rows("delete from refusal where id in (select id from refusal where id < $1 order by id limit $2)", [
     below,
     limit,
@@ -42,12 +42,12 @@ export async function removeRefusals(database: Queryable, below: Uuid, limit: nu
 }
 
 /** Those that were written from this id on, the latest first; of one client when it is said. */
-export async function listRefusals(
+export async function listDenials(
   database: Queryable,
   { from, clientId, limit }: { readonly from: Uuid; readonly clientId: string | undefined; readonly limit: number },
-): Promise<CountedRefusal[]> {
+): Promise<CountedDenial[]> {
   const rows = await database.rows<{
-    kind: Refusal["kind"];
+    kind: AccessDenial["kind"];
     client_id: string | null;
     token_id: Uuid | null;
     address: string | null;

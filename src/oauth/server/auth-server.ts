@@ -25,12 +25,12 @@ import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
 import { sentRequestId } from "../../web/request-id.ts";
 import { safeHeaders } from "../../web/safe-headers.ts";
 import { ignoreExpectations } from "../../web/unsound-headers.ts";
-import type { Refusal } from "../access-log/access-denial.ts";
+import type { AccessDenial } from "../access-log/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
 import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
-import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRefusal } from "./token-error.ts";
-import { TokenTurns } from "./token-turns.ts";
+import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRequestError } from "./token-error.ts";
+import { TokenAdmission } from "./token-turns.ts";
 import { isRefusedUnread, refuseConnection, refuseUnsoundHeaders } from "./unsound-requests.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
@@ -39,7 +39,7 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   readonly ids: IdSource;
   readonly log: FastifyBaseLogger;
   /** Told of every client that could not prove who it is. Nobody waits for it. */
-  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
+  readonly onRefused?: ((refusal: AccessDenial) => void) | undefined;
   /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
   readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Told how every request for a token ends. */
@@ -153,8 +153,8 @@ function refuseTooMany(reply: FastifyReply, { retryAfter }: Verdict): void {
 
 /** What there is no room for is refused before its body is read, and without a line in the log. */
 function issueInTurn(server: FastifyInstance, options: AuthServerOptions): void {
-  const turns = new TokenTurns();
-  const crowded = (reply: FastifyReply, refusal: TokenRefusal): FastifyReply => {
+  const turns = new TokenAdmission();
+  const crowded = (reply: FastifyReply, refusal: TokenRequestError): FastifyReply => {
     options.onTokenRequest?.(refusal.error);
     return refuse(reply, refusal);
   };
@@ -165,7 +165,7 @@ function issueInTurn(server: FastifyInstance, options: AuthServerOptions): void 
   };
   server.post(TOKEN_PATH, { onRequest: refuseCrowd }, async (request, reply) => {
     const answered = await turns.take(request.ip, () => answer(request, reply, options));
-    return answered instanceof TokenRefusal ? crowded(reply, answered) : answered;
+    return answered instanceof TokenRequestError ? crowded(reply, answered) : answered;
   });
 }
 
@@ -183,7 +183,7 @@ function tellHealth(server: FastifyInstance, { readiness = {} }: AuthServerOptio
   server.get(READY_PATH, async (_request, reply) => {
     const missing = await failingChecks();
     if (missing.length === 0) return reply.headers(NOT_STORED).send({ status: "ready" });
-    return refuse(reply, new TokenRefusal("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
+    return refuse(reply, new TokenRequestError("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
   });
 }
 
@@ -194,8 +194,8 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Aut
   const asked = { query, contentType, authorization, body, address: request.ip };
   const answered = refuseUnsoundHeaders(request) ?? (await answerTokenRequest(asked, options));
   const about = { request_id: request.id, address: request.ip };
-  options.onTokenRequest?.(answered instanceof TokenRefusal ? answered.error : "issued");
-  if (answered instanceof TokenRefusal) {
+  options.onTokenRequest?.(answered instanceof TokenRequestError ? answered.error : "issued");
+  if (answered instanceof TokenRequestError) {
     options.log.info({ ...about, refusal: answered.error, reason: answered.reason }, "token refused");
     noteRefusal(answered, request, options);
     return refuse(reply, answered);
@@ -207,7 +207,7 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Aut
 }
 
 function noteRefusal(
-  { error, clientId }: TokenRefusal,
+  { error, clientId }: TokenRequestError,
   { ip }: FastifyRequest,
   { onRefused }: AuthServerOptions,
 ): void {
@@ -216,7 +216,7 @@ function noteRefusal(
 }
 
 /** RFC 6749, section 5.2, and `Retry-After` where trying again helps. */
-function refuse(reply: FastifyReply, { error, description, challenge }: TokenRefusal): FastifyReply {
+function refuse(reply: FastifyReply, { error, description, challenge }: TokenRequestError): FastifyReply {
   if (challenge) reply.header("www-authenticate", 'Basic realm="parbook", charset="UTF-8"');
   if (error === "temporarily_unavailable") reply.header("retry-after", "1");
   return reply.code(TOKEN_ERRORS[error]).headers(NOT_STORED).send({ error, error_description: description });
@@ -241,25 +241,27 @@ function createErrorHandler({ log, onTokenRequest }: AuthServerOptions) {
 
 type Thrown = Error & { readonly statusCode?: number };
 
-function refusalFor(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRefusal {
+function refusalFor(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRequestError {
   const { statusCode = 500 } = error;
   // What the framework refuses by itself: a body that is too long or shorter than announced, an unreadable header.
   if (statusCode === 413)
-    return new TokenRefusal("invalid_request", `the body has more than ${BODY_LIMIT_BYTES} bytes`);
-  if (statusCode < 500) return new TokenRefusal("invalid_request", "the request cannot be read");
+    return new TokenRequestError("invalid_request", `the body has more than ${BODY_LIMIT_BYTES} bytes`);
+  if (statusCode < 500) return new TokenRequestError("invalid_request", "the request cannot be read");
   const busy = busyDatabase(error);
   const about = { request_id: id, err: error };
   if (busy === undefined) log.error(about, "a token request met a bug");
   else log.warn(about, "a token request met a fault");
-  return busy ?? new TokenRefusal("server_error", "the request failed; the log has why, under its X-Request-Id");
+  return busy ?? new TokenRequestError("server_error", "the request failed; the log has why, under its X-Request-Id");
 }
 
 /** What trying again helps against. */
-function busyDatabase(error: Error): TokenRefusal | undefined {
+function busyDatabase(error: Error): TokenRequestError | undefined {
   if (error instanceof DatabaseAway)
-    return new TokenRefusal("temporarily_unavailable", "the database cannot be reached");
-  if (error instanceof ClockFault) return new TokenRefusal("temporarily_unavailable", error.message);
-  return tookTooLong(error) ? new TokenRefusal("temporarily_unavailable", "the database took too long") : undefined;
+    return new TokenRequestError("temporarily_unavailable", "the database cannot be reached");
+  if (error instanceof ClockFault) return new TokenRequestError("temporarily_unavailable", error.message);
+  return tookTooLong(error)
+    ? new TokenRequestError("temporarily_unavailable", "the database took too long")
+    : undefined;
 }
 
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {

@@ -1,7 +1,7 @@
 /** How a client says who it is: RFC 6749, section 2.3.1, in the body or by HTTP Basic. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
 import type { Form } from "./form.ts";
-import { TokenRefusal } from "./token-error.ts";
+import { TokenRequestError } from "./token-error.ts";
 
 export interface ClientCredentials {
   /** What the client may have meant, the likelier first: one, but for Basic with escapes in it. */
@@ -15,32 +15,32 @@ export interface Reading {
 }
 
 /** RFC 6749, section 2.3: one way of authentication in each request. */
-export function readCredentials(authorization: string | undefined, form: Form): ClientCredentials | TokenRefusal {
+export function readCredentials(authorization: string | undefined, form: Form): ClientCredentials | TokenRequestError {
   if (authorization === undefined) return readBody(form);
   if (form.has("client_secret")) {
-    return new TokenRefusal("invalid_request", "the client authenticates in the header and in the body");
+    return new TokenRequestError("invalid_request", "the client authenticates in the header and in the body");
   }
   const credentials = readBasic(authorization);
-  if (credentials instanceof TokenRefusal || !form.has("client_id")) return credentials;
+  if (credentials instanceof TokenRequestError || !form.has("client_id")) return credentials;
   // RFC 6749, section 3.2.1: a client may name itself in the body as well, but then as the same one.
   const readings = credentials.readings.filter(({ clientId }) => clientId === form.get("client_id"));
   if (readings.length > 0) return { ...credentials, readings };
-  return new TokenRefusal("invalid_request", "the client_id in the body is not that of the header");
+  return new TokenRequestError("invalid_request", "the client_id in the body is not that of the header");
 }
 
-function readBody(form: Form): ClientCredentials | TokenRefusal {
+function readBody(form: Form): ClientCredentials | TokenRequestError {
   const clientId = form.get("client_id");
   const secret = form.get("client_secret");
-  if (clientId === undefined) return new TokenRefusal("invalid_client", "client_id is missing");
-  if (secret === undefined) return new TokenRefusal("invalid_client", "client_secret is missing");
+  if (clientId === undefined) return new TokenRequestError("invalid_client", "client_id is missing");
+  if (secret === undefined) return new TokenRequestError("invalid_client", "client_secret is missing");
   return { readings: [{ clientId, secret }], sentBy: "body" };
 }
 
 /** RFC 7617, section 2: the name of the scheme in any case, then base64 of what stands before and after the colon. */
-function readBasic(authorization: string): ClientCredentials | TokenRefusal {
+function readBasic(authorization: string): ClientCredentials | TokenRequestError {
   const [, scheme = "", encoded = ""] = /^([^ ]*) *(.*)$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() !== "basic") {
-    return new TokenRefusal("invalid_client", "the client authenticates by neither Basic nor the body");
+    return new TokenRequestError("invalid_client", "the client authenticates by neither Basic nor the body");
   }
   const pair = decodeBase64(encoded.trimEnd()) ?? "";
   const colon = pair.indexOf(":");
@@ -48,7 +48,7 @@ function readBasic(authorization: string): ClientCredentials | TokenRefusal {
   const readings = distinct([reading(decodeFormUrl(id), decodeFormUrl(password)), reading(id, password)]);
   const [likely] = readings;
   if (likely === undefined) {
-    return new TokenRefusal("invalid_client", "the Authorization header cannot be read", { challenge: true });
+    return new TokenRequestError("invalid_client", "the Authorization header cannot be read", { challenge: true });
   }
   return refuseTooLong(likely) ?? { readings, sentBy: "basic" };
 }
@@ -71,14 +71,14 @@ function reading(clientId: string | undefined, secret: string | undefined): Read
 }
 
 /** The bounds of the form. */
-function refuseTooLong({ clientId, secret }: Reading): TokenRefusal | undefined {
+function refuseTooLong({ clientId, secret }: Reading): TokenRequestError | undefined {
   const [name, most] =
     clientId.length > CLIENT_ID_MAX_LENGTH
       ? ["client_id", CLIENT_ID_MAX_LENGTH]
       : ["client_secret", secret.length > SECRET_MAX_LENGTH ? SECRET_MAX_LENGTH : undefined];
   return most === undefined
     ? undefined
-    : new TokenRefusal("invalid_request", `${name} is longer than ${most} characters`);
+    : new TokenRequestError("invalid_request", `${name} is longer than ${most} characters`);
 }
 
 function decodeBase64(text: string): string | undefined {

@@ -1,7 +1,7 @@
 /** The body of a token request: a form, in either of the two encodings. */
 import { Busboy } from "@fastify/busboy";
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
-import { TokenRefusal } from "./token-error.ts";
+import { TokenRequestError } from "./token-error.ts";
 
 /** The parameters that were sent with a value. */
 export type Form = ReadonlyMap<string, string>;
@@ -33,17 +33,17 @@ const LIMITS = {
 
 const FORM_TYPES = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)[ \t]*(?:;|$)/i;
 
-export async function readForm(contentType: string | undefined, body: Buffer): Promise<Form | TokenRefusal> {
+export async function readForm(contentType: string | undefined, body: Buffer): Promise<Form | TokenRequestError> {
   if (contentType === undefined || !FORM_TYPES.test(contentType)) {
     return malformed("the body must be multipart/form-data or application/x-www-form-urlencoded");
   }
   const fields = await parseFields(contentType, body);
-  if (fields instanceof TokenRefusal) return fields;
+  if (fields instanceof TokenRequestError) return fields;
   return refuseRepeated(fields) ?? refuseUnreadable(fields) ?? new Map(fields.filter(hasValue));
 }
 
 /** RFC 6749, section 3.2: no parameter may be there twice, also none that we do not know. */
-function refuseRepeated(fields: readonly Field[]): TokenRefusal | undefined {
+function refuseRepeated(fields: readonly Field[]): TokenRequestError | undefined {
   const seen = new Set<string>();
   for (const [name] of fields) {
     if (seen.has(name)) return malformed(isParameter(name) ? `${name} is there twice` : "a parameter is there twice");
@@ -53,7 +53,7 @@ function refuseRepeated(fields: readonly Field[]): TokenRefusal | undefined {
 }
 
 /** RFC 6749, appendix A: all that we read is printable ASCII. The bounds on length are ours. */
-function refuseUnreadable(fields: readonly Field[]): TokenRefusal | undefined {
+function refuseUnreadable(fields: readonly Field[]): TokenRequestError | undefined {
   for (const [name, value] of fields) {
     if (!isParameter(name)) continue;
     if (value.length > PARAMETERS[name]) return malformed(`${name} is longer than ${PARAMETERS[name]} characters`);
@@ -68,7 +68,7 @@ function hasValue([, value]: Field): boolean {
 }
 
 /** RFC 7578 and the URL standard. The body is here as a whole and within its bound, so nothing is left to wait for. */
-function parseFields(contentType: string, body: Buffer): Promise<Field[] | TokenRefusal> {
+function parseFields(contentType: string, body: Buffer): Promise<Field[] | TokenRequestError> {
   return new Promise((resolve) => {
     const unreadable = (): void => resolve(malformed("the form cannot be read"));
     const tooMuch = (): void => resolve(malformed("the form has too many fields, or too long ones"));
@@ -106,6 +106,6 @@ function isParameter(name: string): name is keyof typeof PARAMETERS {
   return Object.hasOwn(PARAMETERS, name);
 }
 
-function malformed(description: string): TokenRefusal {
-  return new TokenRefusal("invalid_request", description);
+function malformed(description: string): TokenRequestError {
+  return new TokenRequestError("invalid_request", description);
 }

@@ -9,7 +9,7 @@ import { heldScopes, isScope, type Scope } from "../scopes.ts";
 import type { IssuedToken, Tokens } from "../tokens/tokens.ts";
 import { type ClientCredentials, readCredentials } from "./client-credentials.ts";
 import { type Form, readForm } from "./form.ts";
-import { TokenRefusal } from "./token-error.ts";
+import { TokenRequestError } from "./token-error.ts";
 
 export interface TokenRequest {
   readonly query: URLSearchParams;
@@ -44,36 +44,39 @@ export interface TokenEndpointOptions {
 export async function answerTokenRequest(
   { query, contentType, authorization, body, address }: TokenRequest,
   { clients, tokens, clock }: TokenEndpointOptions,
-): Promise<TokenGranted | TokenRefusal> {
+): Promise<TokenGranted | TokenRequestError> {
   const form = refuseCredentialsInAddress(query) ?? (await readForm(contentType, body));
-  if (form instanceof TokenRefusal) return form;
+  if (form instanceof TokenRequestError) return form;
   const refused = refuseOtherGrants(form);
   if (refused !== undefined) return refused;
   const credentials = readCredentials(authorization, form);
-  if (credentials instanceof TokenRefusal) return credentials;
+  if (credentials instanceof TokenRequestError) return credentials;
   // Which secrets live is a matter of the time, too.
-  if (clock?.fault !== undefined) return new TokenRefusal("temporarily_unavailable", clock.fault);
+  if (clock?.fault !== undefined) return new TokenRequestError("temporarily_unavailable", clock.fault);
   const client = await authenticate(credentials, address, clients);
-  if (client instanceof TokenRefusal) return client;
+  if (client instanceof TokenRequestError) return client;
   const scopes = grantScopes(form.get("scope"), client.scopes);
-  if (scopes instanceof TokenRefusal) return scopes;
+  if (scopes instanceof TokenRequestError) return scopes;
 
   // From here the token is issued.
   return granted(client, scopes, await tokens.issue(client, scopes));
 }
 
 /** RFC 6749, section 2.3.1: credentials must not be in the address, which ends up in the logs of everybody on the way. */
-function refuseCredentialsInAddress(query: URLSearchParams): TokenRefusal | undefined {
+function refuseCredentialsInAddress(query: URLSearchParams): TokenRequestError | undefined {
   if (!query.has("client_secret") && !query.has("client_id")) return undefined;
-  return new TokenRefusal("invalid_request", "the client authenticates in the address, not in the header or the body");
+  return new TokenRequestError(
+    "invalid_request",
+    "the client authenticates in the address, not in the header or the body",
+  );
 }
 
 /** RFC 6749, section 4.4.2. */
-function refuseOtherGrants(form: Form): TokenRefusal | undefined {
+function refuseOtherGrants(form: Form): TokenRequestError | undefined {
   const grantType = form.get("grant_type");
-  if (grantType === undefined) return new TokenRefusal("invalid_request", "grant_type is missing");
+  if (grantType === undefined) return new TokenRequestError("invalid_request", "grant_type is missing");
   if (grantType === "client_credentials") return undefined;
-  return new TokenRefusal("unsupported_grant_type", "grant_type must be client_credentials");
+  return new TokenRequestError("unsupported_grant_type", "grant_type must be client_credentials");
 }
 
 /** RFC 6749, section 5.2: `invalid_client`, and in answer to Basic also a challenge. It never says what was wrong. */
@@ -81,19 +84,19 @@ async function authenticate(
   { readings, sentBy }: ClientCredentials,
   address: string,
   clients: TokenEndpointOptions["clients"],
-): Promise<AuthenticatedClient | TokenRefusal> {
+): Promise<AuthenticatedClient | TokenRequestError> {
   let reason = "client authentication failed";
   for (const { clientId, secret } of readings) {
     const client = await clients.authenticate(clientId, secret, address);
     if (client === "too_many_authentications") {
-      return new TokenRefusal("temporarily_unavailable", "too many clients are being authenticated");
+      return new TokenRequestError("temporarily_unavailable", "too many clients are being authenticated");
     }
     if (typeof client !== "string") return client;
     // Whoever has found a secret somewhere must not hear that it is a good one. The operator may want to know.
     if (client === "address_not_allowed") reason = `the client ${clientId} may not call from this address`;
   }
   const [first] = readings;
-  return new TokenRefusal("invalid_client", "client authentication failed", {
+  return new TokenRequestError("invalid_client", "client authentication failed", {
     challenge: sentBy === "basic",
     reason,
     clientId: first?.clientId,
@@ -104,7 +107,7 @@ async function authenticate(
  * RFC 6749, section 3.3. Without a scope the client is granted all that it holds; with one that it does not hold, it
  * is granted nothing.
  */
-function grantScopes(asked: string | undefined, listed: readonly string[]): readonly Scope[] | TokenRefusal {
+function grantScopes(asked: string | undefined, listed: readonly string[]): readonly Scope[] | TokenRequestError {
   const held = heldScopes(listed);
   const names = new Set((asked ?? "").split(" ").filter((name) => name !== ""));
   const scopes: Scope[] = [];
@@ -114,17 +117,17 @@ function grantScopes(asked: string | undefined, listed: readonly string[]): read
     scopes.push(scope);
   }
   if (names.size > 0) return scopes;
-  return held.length > 0 ? held : new TokenRefusal("invalid_scope", "the client holds no scope");
+  return held.length > 0 ? held : new TokenRequestError("invalid_scope", "the client holds no scope");
 }
 
 /**
  * RFC 6749, section 5.2: a description has neither quotes nor backslashes, which no scope token has either. Our log names
  * known scopes only: in the place of any other there may be a secret.
  */
-function refuseScope(name: string): TokenRefusal {
+function refuseScope(name: string): TokenRequestError {
   const isToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(name);
   const description = isToken ? `the client does not hold the scope ${name}` : "a scope is malformed";
-  return new TokenRefusal("invalid_scope", description, {
+  return new TokenRequestError("invalid_scope", description, {
     reason: isScope(name) ? description : "the client asks for a scope that nobody knows",
   });
 }

@@ -11,7 +11,7 @@ export const TOKEN_ERRORS = {
 export type TokenError = keyof typeof TOKEN_ERRORS;
 
 /** Why a token is not issued. */
-export class TokenRefusal {
+export class TokenRequestError {
   readonly error: TokenError;
   /** Printable ASCII without quotes and backslashes (RFC 6749, section 5.2). */
   readonly description: string;

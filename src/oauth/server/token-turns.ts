@@ -1,7 +1,7 @@
 /** Requests for tokens that are worked on at once, by address: who the client is has yet to be found out. */
-import { neighbourhood } from "../../web/limits/address.ts";
-import { Turnstile } from "../../web/limits/admission.ts";
-import { TokenRefusal } from "./token-error.ts";
+import { rateLimitKey } from "../../web/limits/address.ts";
+import { FairAdmission } from "../../web/limits/admission.ts";
+import { TokenRequestError } from "./token-error.ts";
 
 /**
  * Not many more than the pool has connections: what the house itself has to read waits behind few of them. One address may
@@ -9,16 +9,16 @@ import { TokenRefusal } from "./token-error.ts";
  */
 const TURNS = { most: 500, atOnce: 32, alone: 32, share: 24, shortLine: 64, expectedMs: 250, patienceMs: 2_000 };
 
-export class TokenTurns {
-  readonly #turnstile = new Turnstile(TURNS);
+export class TokenAdmission {
+  readonly #turnstile = new FairAdmission(TURNS);
 
   /** Looked at before the body is read. */
-  refusal(address: string): TokenRefusal | undefined {
-    return this.#turnstile.hasRoomFor(neighbourhood(address)) ? undefined : crowded();
+  refusal(address: string): TokenRequestError | undefined {
+    return this.#turnstile.hasRoomFor(rateLimitKey(address)) ? undefined : crowded();
   }
 
-  async take<Value>(address: string, work: () => Promise<Value>): Promise<Value | TokenRefusal> {
-    const caller = neighbourhood(address);
+  async take<Value>(address: string, work: () => Promise<Value>): Promise<Value | TokenRequestError> {
+    const caller = rateLimitKey(address);
     if (!(await this.#turnstile.enter(caller))) return crowded();
     try {
       return await work();
@@ -28,5 +28,5 @@ export class TokenTurns {
   }
 }
 
-const crowded = (): TokenRefusal =>
-  new TokenRefusal("temporarily_unavailable", "there is more work waiting than can be taken on");
+const crowded = (): TokenRequestError =>
+  new TokenRequestError("temporarily_unavailable", "there is more work waiting than can be taken on");

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { endConnection } from "../../web/connections/last-request.ts";
-import { part } from "../../web/connections/rejection.ts";
+import { rejectConnection } from "../../web/connections/rejection.ts";
 import {
   doubledHeader,
   hasForeignCharset,
@@ -12,7 +12,7 @@ import {
   TOO_MANY_HEADERS,
   unreadable,
 } from "../../web/unsound-headers.ts";
-import { NOT_STORED, TokenRefusal } from "./token-error.ts";
+import { NOT_STORED, TokenRequestError } from "./token-error.ts";
 
 /** RFC 6749 knows neither too many headers nor transfer codings. The statuses are HTTP's. */
 export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): boolean {
@@ -24,20 +24,21 @@ export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): b
   return true;
 }
 
-export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRefusal | undefined {
-  if (isTooMany(raw.rawTrailers)) return new TokenRefusal("invalid_request", TOO_MANY_HEADERS.reason);
+export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
+  if (isTooMany(raw.rawTrailers)) return new TokenRequestError("invalid_request", TOO_MANY_HEADERS.reason);
   const twice = doubledHeader(raw);
-  if (twice !== undefined) return new TokenRefusal("invalid_request", `the header ${twice} is there more than once`);
+  if (twice !== undefined)
+    return new TokenRequestError("invalid_request", `the header ${twice} is there more than once`);
   if (isCoded(headers))
-    return new TokenRefusal("invalid_request", "the body has a Content-Encoding, but a form has none");
+    return new TokenRequestError("invalid_request", "the body has a Content-Encoding, but a form has none");
   if (hasForeignCharset(headers))
-    return new TokenRefusal("invalid_request", "the content type names another charset than UTF-8");
+    return new TokenRequestError("invalid_request", "the content type names another charset than UTF-8");
   return undefined;
 }
 
 /** What Node itself refuses before there is a request. */
 export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
-  part(error, socket, ({ status, reason }) => ({
+  rejectConnection(error, socket, ({ status, reason }) => ({
     status,
     headers: {
       "Content-Type": "application/json; charset=utf-8",

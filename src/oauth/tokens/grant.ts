@@ -10,6 +10,6 @@ export interface Grant {
 }
 
 /** A token that is good, in a place where it is not, or of a client that was disabled. Its sender is not told which. */
-export interface MisplacedToken {
+export interface RestrictedToken {
   readonly misplaced: Grant;
 }

@@ -11,7 +11,7 @@ import { ALGORITHM, type SigningKeys, TOKEN_LIFE_SECONDS } from "../keys/signing
 import type { Scope } from "../scopes.ts";
 import type { ClientRestrictions } from "./client-restrictions.ts";
 import type { Freshness } from "./freshness.ts";
-import type { Grant, MisplacedToken } from "./grant.ts";
+import type { Grant, RestrictedToken } from "./grant.ts";
 import { inOneForm, isInOneForm } from "./signature-form.ts";
 import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
 
@@ -76,7 +76,7 @@ export class Tokens {
    * its client is disabled or may not call from there. Throws `DatabaseAway` when that cannot be known,
    * and `ClockFault` when it hangs on a time that is not known. A token that was seen before costs one hash and a look-up, without waiting for anything.
    */
-  verify(token: string, address: string): Promise<Grant | MisplacedToken | undefined> {
+  verify(token: string, address: string): Promise<Grant | RestrictedToken | undefined> {
     if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
     const key = fingerprint(token);
     const known = this.#cache.get(key);
@@ -94,7 +94,7 @@ export class Tokens {
     key: string,
     known: VerifiedToken | undefined,
     address: string,
-  ): Promise<Grant | MisplacedToken | undefined> {
+  ): Promise<Grant | RestrictedToken | undefined> {
     const verified = known ?? (await this.#checkSignature(token));
     if (verified === undefined) return undefined;
     await this.#options.freshness.freshen();
@@ -103,7 +103,7 @@ export class Tokens {
   }
 
   /** What can change while a token lives: the time, the key, the client and where it calls from. */
-  #grantOf({ grant, kid, issuedAt, expiresAt }: VerifiedToken, address: string): Grant | MisplacedToken | undefined {
+  #grantOf({ grant, kid, issuedAt, expiresAt }: VerifiedToken, address: string): Grant | RestrictedToken | undefined {
     const { clock, keys, restrictions } = this.#options;
     if (!keys.has(kid)) return undefined;
     const now = clock.now();

@@ -8,7 +8,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 export const MANIFEST = "manifest.json";
 const FORMAT = "parbook-backup-1";
@@ -53,14 +53,14 @@ export async function readManifest(backup: string): Promise<Manifest> {
     text = await readFile(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new EmbeddedRefusal(
+    throw new EmbeddedError(
       `${backup} is not a backup, or one that was not finished: ${MANIFEST} is missing (${code})`,
     );
   }
   const manifest = parse(text);
-  if (manifest?.format !== FORMAT) throw new EmbeddedRefusal(`${path} is damaged, or of another version of Parbook`);
+  if (manifest?.format !== FORMAT) throw new EmbeddedError(`${path} is damaged, or of another version of Parbook`);
   const outside = [...manifest.directories, ...manifest.files.map((file) => file.path)].find(leadsOut);
-  if (outside !== undefined) throw new EmbeddedRefusal(`${path} names ${outside}, which is not below the backup`);
+  if (outside !== undefined) throw new EmbeddedError(`${path} names ${outside}, which is not below the backup`);
   return manifest;
 }
 

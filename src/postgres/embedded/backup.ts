@@ -17,7 +17,7 @@ import { type BackupFile, MANIFEST, manifestText, type NotedBooks } from "./back
 import { clusterPath } from "./cluster.ts";
 import { copyFileDurably, severalAtOnce, syncDirectory, writeFileDurably } from "./copy-file.ts";
 import { openIn, readIn, withDirectoryIn } from "./inside.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 export interface BackupOptions {
   /** How to connect as the superuser. */
@@ -59,13 +59,13 @@ export async function takeBackup(options: BackupOptions): Promise<Backup> {
 
 async function refuseUnsuitable(target: string, dataDir: string): Promise<void> {
   if (`${target}${sep}`.startsWith(`${dataDir}${sep}`)) {
-    throw new EmbeddedRefusal(`${target} is in the data directory, with which it would be lost: choose another place`);
+    throw new EmbeddedError(`${target} is in the data directory, with which it would be lost: choose another place`);
   }
   const found = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;
   });
-  if (found.length > 0) throw new EmbeddedRefusal(`${target} is not empty: give each backup a directory of its own`);
+  if (found.length > 0) throw new EmbeddedError(`${target} is not empty: give each backup a directory of its own`);
 }
 
 async function giveName(draft: string, target: string): Promise<void> {
@@ -73,9 +73,7 @@ async function giveName(draft: string, target: string): Promise<void> {
     await rename(draft, target);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new EmbeddedRefusal(
-      `the backup cannot be named ${target} (${code}): give it a directory that is not a mount`,
-    );
+    throw new EmbeddedError(`the backup cannot be named ${target} (${code}): give it a directory that is not a mount`);
   }
 }
 
@@ -150,7 +148,7 @@ async function begin(session: Session): Promise<Begun> {
     "select 1 from pg_tablespace where spcname not in ('pg_default', 'pg_global') limit 1",
   );
   if (place !== undefined) {
-    throw new EmbeddedRefusal("the database has a tablespace elsewhere, which this backup would lack: drop it first");
+    throw new EmbeddedError("the database has a tablespace elsewhere, which this backup would lack: drop it first");
   }
   await session.rows(`select pg_create_physical_replication_slot('parbook_backup_' || pg_backend_pid(), true, true)`);
   const [begun] = await session.rows<Begun>(
@@ -261,8 +259,8 @@ class Copy {
   }
 }
 
-function linked(path: string): EmbeddedRefusal {
-  return new EmbeddedRefusal(
+function linked(path: string): EmbeddedError {
+  return new EmbeddedError(
     `${path} is a symbolic link, and what it leads to would not be in the backup: stop the service and move it back, or mount the other disk there`,
   );
 }

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { findPackage, prepareBinaries } from "./binaries.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 const NOBODY = { uid: 65534, gid: 65534 };
 const asRoot = test.skipIf(process.getuid?.() !== 0);
@@ -42,7 +42,7 @@ test("a platform without binaries is told about its own database", () => {
     ["win32", "x64"],
     ["linux", "mips"],
   ] as const) {
-    expect(() => findPackage(platform, arch)).toThrow(EmbeddedRefusal);
+    expect(() => findPackage(platform, arch)).toThrow(EmbeddedError);
     expect(() => findPackage(platform, arch)).toThrow("PARBOOK_DATABASE_URL");
   }
 });

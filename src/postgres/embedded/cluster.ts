@@ -9,7 +9,7 @@ import type { Binaries } from "./binaries.ts";
 import { syncDirectory } from "./copy-file.ts";
 import { readIn } from "./inside.ts";
 import { lastLines, nameFromInside, runProgram, type ServerUser } from "./program.ts";
-import { EmbeddedRefusal, OWN_DATABASE } from "./refusal.ts";
+import { EmbeddedError, OWN_DATABASE } from "./refusal.ts";
 
 /** The user of the database that may do everything. Who can reach the socket can be anybody, see `embedded.ts`. */
 export const SUPERUSER = "postgres";
@@ -34,7 +34,7 @@ export async function makeDataDirectory(directory: string): Promise<void> {
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
     const advice = FULL.includes(code) ? "make room" : "give this user the right to";
-    throw new EmbeddedRefusal(
+    throw new EmbeddedError(
       `the data directory ${directory} cannot be written (${code}): ${advice}, or set PARBOOK_DATA_DIR to another one`,
     );
   }
@@ -53,12 +53,12 @@ export async function hasCluster(directory: string): Promise<boolean> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return false;
     if (code === "EACCES")
-      throw new EmbeddedRefusal(`${cluster} belongs to another user: start as that user, or as root`);
-    throw new EmbeddedRefusal(`${cluster} is not a directory that can be read (${code}): move it away`);
+      throw new EmbeddedError(`${cluster} belongs to another user: start as that user, or as root`);
+    throw new EmbeddedError(`${cluster} is not a directory that can be read (${code}): move it away`);
   }
   if (names.length === 0) return false;
   if (names.includes("PG_VERSION") && names.includes("global")) return true;
-  throw new EmbeddedRefusal(
+  throw new EmbeddedError(
     `${cluster} is not empty and holds no PostgreSQL database: move it away, or set PARBOOK_DATA_DIR to another directory`,
   );
 }
@@ -70,9 +70,9 @@ export async function chooseServerUser(directory: string, exists: boolean): Prom
   const cluster = clusterPath(directory);
   const { uid, gid } = await stat(cluster);
   if (uid === self && self !== 0) return undefined;
-  if (self !== 0) throw new EmbeddedRefusal(`${cluster} belongs to user ${uid}: start as that user, or as root`);
+  if (self !== 0) throw new EmbeddedError(`${cluster} belongs to user ${uid}: start as that user, or as root`);
   if (uid !== 0) return { uid, gid };
-  throw new EmbeddedRefusal(
+  throw new EmbeddedError(
     `${cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R ${UNPRIVILEGED.uid}:${UNPRIVILEGED.gid} ${cluster}`,
   );
 }
@@ -84,7 +84,7 @@ export async function checkVersion(directory: string, binaries: Binaries): Promi
   const cluster = clusterPath(directory);
   const found = (await readIn(cluster, "PG_VERSION", VERSION_BYTES))?.toString("latin1").trim();
   if (found === String(binaries.major)) return;
-  throw new EmbeddedRefusal(
+  throw new EmbeddedError(
     `${cluster} was made by PostgreSQL ${found}, and this is PostgreSQL ${binaries.major}: dump it with a PostgreSQL ${found} and pg_dump, restore into a new data directory, or ${OWN_DATABASE}`,
   );
 }
@@ -112,7 +112,7 @@ export async function removeCluster(cluster: string): Promise<void> {
   }
   const empty = ["-c", "find . ! -name . -prune -exec rm -rf -- {} +"];
   const { succeeded, output } = await runProgram("/bin/sh", empty, { directory: cluster, user: { uid, gid } });
-  if (!succeeded) throw new EmbeddedRefusal(`${cluster} cannot be removed: ${lastLines(output, 2)}`);
+  if (!succeeded) throw new EmbeddedError(`${cluster} cannot be removed: ${lastLines(output, 2)}`);
   await rmdir(cluster);
 }
 
@@ -135,7 +135,7 @@ export async function makeCluster(
       user,
     });
     if (!succeeded)
-      throw new EmbeddedRefusal(
+      throw new EmbeddedError(
         `no database can be made in ${directory} (${lastLines(output, 3)}): mend that, or ${OWN_DATABASE}`,
       );
     await giveName(draft, clusterPath(directory));
@@ -152,7 +152,7 @@ async function checkRoom(directory: string): Promise<void> {
   const free = bavail * bsize;
   if (free >= BYTES_FOR_A_START) return;
   const [has, wants] = [free, BYTES_FOR_A_START].map((bytes) => `${Math.floor(bytes / 1_000_000)} MB`);
-  throw new EmbeddedRefusal(
+  throw new EmbeddedError(
     `the disk of ${directory} is full: ${has} are free, a new database needs ${wants}. Make room, or set PARBOOK_DATA_DIR to another disk`,
   );
 }
@@ -174,7 +174,7 @@ async function giveName(draft: string, cluster: string): Promise<void> {
     await rename(draft, cluster);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new EmbeddedRefusal(
+    throw new EmbeddedError(
       `the new database cannot be moved to ${cluster} (${code}): if that is a mount, mount its parent and not the directory itself`,
     );
   }

@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { Client, type QueryResultRow } from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
 /** Within which something happens that nothing holds up, on a machine that is busy. */
@@ -47,8 +47,8 @@ afterAll(() => rmSync(existing, { recursive: true }));
 /** The line that a start in this directory is refused with. */
 async function refusal(directory: string, settings: Record<string, string> = THROW_AWAY): Promise<string> {
   const answer = await start(directory, settings).catch((error: unknown) => error);
-  expect(answer).toBeInstanceOf(EmbeddedRefusal);
-  const { message } = answer as EmbeddedRefusal;
+  expect(answer).toBeInstanceOf(EmbeddedError);
+  const { message } = answer as EmbeddedError;
   expect(message).not.toContain("\n");
   return message;
 }

@@ -38,7 +38,7 @@ import { knock } from "./data-lock.ts";
 import { type Hold, takeHold } from "./hold.ts";
 import { keepBounded, readTail, shorten } from "./log-file.ts";
 import { endServer } from "./processes.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
 import { archiving, prepareArchive } from "./wal-archive.ts";
@@ -137,7 +137,7 @@ async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hol
 async function endPredecessor(cluster: string, shortCluster: string, log: (line: string) => void): Promise<void> {
   if ((await endServer(cluster)) > 0) log("ended the PostgreSQL that an earlier service had left running");
   if ((await knock(`${shortCluster}/${SOCKET_NAME}`)) === undefined) return;
-  throw new EmbeddedRefusal(
+  throw new EmbeddedError(
     `a PostgreSQL that cannot be seen from here, perhaps in another container, is running in ${cluster}: stop it first`,
   );
 }

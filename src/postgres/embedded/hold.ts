@@ -1,7 +1,7 @@
 /** The hold on a data directory: nobody else uses it until it is released. */
 import { naming } from "../../std/file-error.ts";
 import { takeDataLock } from "./data-lock.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 import { shortPath } from "./short-path.ts";
 
 export interface Hold {
@@ -21,7 +21,7 @@ export async function takeHold(directory: string): Promise<Hold> {
       };
       return { short: short.path, release };
     }
-    throw new EmbeddedRefusal(
+    throw new EmbeddedError(
       `another service (process ${lock.heldBy}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
     );
   } catch (error) {

@@ -7,7 +7,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
 const FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
@@ -42,7 +42,7 @@ export async function readIn(root: string, path: string, limit: number): Promise
     for (let more = 1; more > 0 && length <= limit; length += more) {
       more = (await file.read(buffer, length, buffer.length - length, length)).bytesRead;
     }
-    if (length > limit) throw new EmbeddedRefusal(`${join(root, path)} is longer than ${limit} bytes`);
+    if (length > limit) throw new EmbeddedError(`${join(root, path)} is longer than ${limit} bytes`);
     return buffer.subarray(0, length);
   } finally {
     await file.close();
@@ -92,10 +92,10 @@ function nameOf(directory: FileHandle, path: string): string {
 /** A hard link is no link to follow: it shows in the owner. The server's user could read these two kinds of files itself. */
 async function refuseForeign(file: FileHandle, name: string, owner: number): Promise<void> {
   const found = await file.stat();
-  if (!found.isFile()) throw new EmbeddedRefusal(`${name} is no file: remove it`);
+  if (!found.isFile()) throw new EmbeddedError(`${name} is no file: remove it`);
   const mayRead = found.uid === owner || (found.mode & OTHERS_READ) !== 0;
   if (mayRead || process.getuid?.() !== 0) return;
-  throw new EmbeddedRefusal(`${name} does not belong to user ${owner}, as whom PostgreSQL runs: chown it`);
+  throw new EmbeddedError(`${name} does not belong to user ${owner}, as whom PostgreSQL runs: chown it`);
 }
 
 function absentOr(error: unknown, name: string): undefined {
@@ -106,5 +106,5 @@ function absentOr(error: unknown, name: string): undefined {
 function refuseLink(error: unknown, name: string): never {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "ELOOP" && code !== "ENOTDIR") throw error;
-  throw new EmbeddedRefusal(`${name} is a symbolic link, or lies behind one: move it back`);
+  throw new EmbeddedError(`${name} is a symbolic link, or lies behind one: move it back`);
 }

@@ -7,7 +7,7 @@ import { open, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { naming } from "../../std/file-error.ts";
 import { lastLines } from "./program.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 const SIZE_LIMIT = 16 * 1024 * 1024;
 const CHECK_EVERY_MS = 60_000;
@@ -30,7 +30,7 @@ function openLog(path: string): number {
     return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
-    throw new EmbeddedRefusal(`the log ${path} is a symbolic link: remove it`);
+    throw new EmbeddedError(`the log ${path} is a symbolic link: remove it`);
   }
 }
 

@@ -9,7 +9,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 /** How the postmaster is asked, and how long each way is given. Only the first spares the next start a recovery. */
 const ORDERLY = [
@@ -38,7 +38,7 @@ export async function endServer(cluster: string): Promise<number> {
   await waitUntilGone(cluster, left, KILL_LIMIT_MS);
   const [survivor] = await listResidents(cluster);
   if (survivor === undefined) return found.length;
-  throw new EmbeddedRefusal(`a PostgreSQL in ${cluster} does not end, not even killed: look at process ${survivor}`);
+  throw new EmbeddedError(`a PostgreSQL in ${cluster} does not end, not even killed: look at process ${survivor}`);
 }
 
 /** Whether the process is a PostgreSQL whose data is in this directory. */

@@ -1,5 +1,5 @@
 /** Why there is no embedded server, in one line for the operator: what is wrong, and what to do about it. */
-export class EmbeddedRefusal extends Error {
+export class EmbeddedError extends Error {
   override readonly name = "EmbeddedRefusal";
 }
 

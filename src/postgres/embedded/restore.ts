@@ -13,7 +13,7 @@ import { startEmbedded } from "./embedded.ts";
 import { takeHold } from "./hold.ts";
 import { endServer } from "./processes.ts";
 import type { ServerUser } from "./program.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 import { findGap, listSegments, recovering } from "./wal-archive.ts";
 
 export interface RestoreOptions {
@@ -69,7 +69,7 @@ export async function restoreBackup<Value>(
 
 function refuseTooEarly({ ended_at }: Manifest, until: Date | undefined): void {
   if (until === undefined || until > new Date(ended_at)) return;
-  throw new EmbeddedRefusal(
+  throw new EmbeddedError(
     `the backup was finished at ${ended_at}: it can be brought forward to a later moment, and no further back`,
   );
 }
@@ -90,7 +90,7 @@ async function removeDraft(draft: string): Promise<void> {
 async function refuseInhabited(dataDir: string): Promise<void> {
   const found = (await readdir(dataDir)).find((name) => !name.startsWith("holder."));
   if (found === undefined) return;
-  throw new EmbeddedRefusal(`${dataDir} is not empty, ${found} is in it: restore into a directory that is`);
+  throw new EmbeddedError(`${dataDir} is not empty, ${found} is in it: restore into a directory that is`);
 }
 
 /** Answers what the archive lacks, see `Restored`. */
@@ -116,16 +116,14 @@ async function fill(draft: string, manifest: Manifest, options: RestoreOptions):
 }
 
 /** Why a replay came to nothing, in the server's words: the log that has them is removed with the rest. */
-async function reasonIn(logFile: string): Promise<EmbeddedRefusal | undefined> {
+async function reasonIn(logFile: string): Promise<EmbeddedError | undefined> {
   const text = await readFile(logFile, "utf8").catch(() => "");
   const reasons = [...text.matchAll(/FATAL: +(.*)/g)].flatMap(([, reason]) => reason ?? []);
   // Whoever asks too early is told so in the same way.
   const reason = reasons.find((one) => !one.startsWith("the database system is "));
   return reason === undefined
     ? undefined
-    : new EmbeddedRefusal(
-        `the backup cannot be brought to where it was asked for, and nothing was restored: ${reason}`,
-      );
+    : new EmbeddedError(`the backup cannot be brought to where it was asked for, and nothing was restored: ${reason}`);
 }
 
 /** Every file has to be the one that was backed up: what is not is named, before any server sees it. */
@@ -145,7 +143,7 @@ async function copyBack(backup: string, draft: string, manifest: Manifest, user:
 function expectSame(file: BackupFile, copied: Omit<BackupFile, "path"> | undefined): void {
   if (copied?.sha256 === file.sha256) return;
   const how = copied === undefined ? "is missing" : "is not what was backed up";
-  throw new EmbeddedRefusal(`the backup is damaged: ${file.path} ${how}. Nothing was restored; take another backup`);
+  throw new EmbeddedError(`the backup is damaged: ${file.path} ${how}. Nothing was restored; take another backup`);
 }
 
 async function give(path: string, user: ServerUser): Promise<void> {

@@ -8,7 +8,7 @@ import type { Binaries } from "./binaries.ts";
 import { readTail, sizeOf, writingTo } from "./log-file.ts";
 import { endServer } from "./processes.ts";
 import { ENVIRONMENT, nameFromInside, type ServerUser } from "./program.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 import { watcherEnd, withWatcher } from "./watcher.ts";
 
 /** It only names the socket: nothing listens on the network. */
@@ -139,12 +139,12 @@ async function waitForAnswer(child: ChildProcess, launch: Launch, logStart: numb
     if ("version" in answer) return answer.version;
     if (child.exitCode !== null || child.signalCode !== null) {
       const how = child.exitCode === null ? `ended by ${child.signalCode}` : `exit code ${child.exitCode}`;
-      throw new EmbeddedRefusal(`PostgreSQL did not start (${how}): ${await readTail(launch.logFile, logStart)}`);
+      throw new EmbeddedError(`PostgreSQL did not start (${how}): ${await readTail(launch.logFile, logStart)}`);
     }
     if (answer.code === CANNOT_CONNECT_NOW) limitMs = launch.recoveryLimitMs ?? RECOVERY_LIMIT_MS;
     if (performance.now() - start > limitMs) {
       const tail = await readTail(launch.logFile, logStart);
-      throw new EmbeddedRefusal(`PostgreSQL did not answer within ${limitMs / 1_000} s (${answer.message}): ${tail}`);
+      throw new EmbeddedError(`PostgreSQL did not answer within ${limitMs / 1_000} s (${answer.message}): ${tail}`);
     }
     await pause(POLL_MS);
   }

@@ -3,7 +3,7 @@
  * a hundred bytes, and a data directory may lie deeper than that.
  */
 import { closeSync, openSync } from "node:fs";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 export interface ShortPath {
   readonly path: string;
@@ -23,7 +23,7 @@ const LONGEST_NAME = "/postgres/.s.PGSQL.5432".length;
 export function shortPath(directory: string): ShortPath {
   if (Buffer.byteLength(directory) + LONGEST_NAME <= ADDRESS_LIMIT) return { path: directory, close: () => {} };
   if (process.platform !== "linux") {
-    throw new EmbeddedRefusal(
+    throw new EmbeddedError(
       `the data directory ${directory} has too long a name for the sockets in it: set PARBOOK_DATA_DIR to a path of at most ${ADDRESS_LIMIT - LONGEST_NAME} bytes`,
     );
   }

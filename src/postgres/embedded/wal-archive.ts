@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { must } from "../../std/assert.ts";
 import { readIn, withDirectoryIn } from "./inside.ts";
 import { runProgram, type ServerUser } from "./program.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
@@ -33,9 +33,7 @@ export async function prepareArchive(archive: string, user: ServerUser): Promise
     if (isNew && user !== undefined) await lchown(archive, user.uid, user.gid);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new EmbeddedRefusal(
-      `the WAL archive ${archive} cannot be made (${code}): set PARBOOK_WAL_ARCHIVE to another`,
-    );
+    throw new EmbeddedError(`the WAL archive ${archive} cannot be made (${code}): set PARBOOK_WAL_ARCHIVE to another`);
   }
   await allow("-w", archive, user);
 }
@@ -114,7 +112,7 @@ async function allow(access: "-r" | "-w", archive: string, user: ServerUser): Pr
     (found) => ({ isDirectory: found.isDirectory() }),
     () => ({ isDirectory: false }),
   );
-  if (!isDirectory) throw new EmbeddedRefusal(`the WAL archive ${archive} is not a directory`);
+  if (!isDirectory) throw new EmbeddedError(`the WAL archive ${archive} is not a directory`);
   const place = { directory: "/", user };
   const { succeeded } = await runProgram(
     "/bin/sh",
@@ -124,7 +122,5 @@ async function allow(access: "-r" | "-w", archive: string, user: ServerUser): Pr
   if (succeeded) return;
   const whom = user === undefined ? "this user" : `user ${user.uid}, as whom PostgreSQL runs,`;
   const what = access === "-r" ? "read" : "write to";
-  throw new EmbeddedRefusal(
-    `${whom} cannot ${what} the WAL archive ${archive}: give it the right to, and the way there`,
-  );
+  throw new EmbeddedError(`${whom} cannot ${what} the WAL archive ${archive}: give it the right to, and the way there`);
 }

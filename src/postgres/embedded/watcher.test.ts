@@ -14,7 +14,7 @@ import {
 import { until } from "../../../test/support/until.ts";
 import { startEmbedded } from "./embedded.ts";
 import { endServer, listResidents } from "./processes.ts";
-import { EmbeddedRefusal } from "./refusal.ts";
+import { EmbeddedError } from "./refusal.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
 /** What is promised. */
@@ -101,7 +101,7 @@ test("a server whose watcher was killed with the service is ended by the next st
     (error: unknown) => error,
   );
   expect(refused).toEqual(
-    new EmbeddedRefusal(
+    new EmbeddedError(
       `another service (process ${child.pid}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
     ),
   );

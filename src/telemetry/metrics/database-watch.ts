@@ -5,11 +5,11 @@
  */
 import type { DueConversions } from "../../conversions/due-conversions.ts";
 import type { MarketQueue } from "../../exchange/markets/market-queues.ts";
-import type { Backing } from "../../ledger/outstanding-supply.ts";
+import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { pause } from "../../std/pause.ts";
 
 export interface Seen {
-  readonly backing: Backing;
+  readonly backing: OutstandingSupply;
   readonly due: DueConversions;
   readonly markets: readonly MarketQueue[];
   /** The database's clock minus ours. */

@@ -83,8 +83,8 @@ export class LedgerMetrics {
       "Commands whose rows have to be locked first: rows that several nodes change at once.",
       () => lane.report().toLock,
     );
-    plain("parbook_lane_flights", "Batches that were sent and are not answered yet: two at most.", () => {
-      return lane.report().flights;
+    plain("parbook_lane_batches_in_flight", "Batches that were sent and are not answered yet: two at most.", () => {
+      return lane.report().inFlight;
     });
     plain("parbook_lane_slot", "The slot of the ledger, 1 to 64, that this process writes.", () => lane.report().slot);
     plain("parbook_lane_database_away", "1: the lane got no answer from the database when it last asked.", () =>

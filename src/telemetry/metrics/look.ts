@@ -1,7 +1,7 @@
 import { readDueConversions } from "../../conversions/due-conversions.ts";
 import { readMarketQueues } from "../../exchange/markets/market-queues.ts";
 import type { LedgerClock } from "../../ledger/ledger-clock.ts";
-import { readBacking } from "../../ledger/outstanding-supply.ts";
+import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { readArchiveFailing } from "../../postgres/archive-failing.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Seen } from "./database-watch.ts";
@@ -12,7 +12,7 @@ export async function lookAt(
   clock: Pick<LedgerClock, "aheadMs">,
   settlementDelayMs: number,
 ): Promise<Seen> {
-  const backing = await readBacking(database);
+  const backing = await readOutstandingSupply(database);
   const due = await readDueConversions(database, settlementDelayMs);
   const markets = await readMarketQueues(database);
   return { backing, due, markets, clockSkewMs: -clock.aheadMs, archiveFailing: await readArchiveFailing(database) };

@@ -1,5 +1,5 @@
 import { context, ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import { type Command, type Outcome, type Refusal, Unavailable } from "../../ledger/decision.ts";
+import { type Command, type Outcome, type Rejection, Unavailable } from "../../ledger/decision.ts";
 import { Lane } from "../../ledger/lane/lane.ts";
 import type { CommittedBatch, LaneOptions } from "../../ledger/lane/lane-options.ts";
 
@@ -27,14 +27,14 @@ export class TracedLane extends Lane {
     this.#executed = executed;
   }
 
-  override async execute<Value, Why extends Refusal>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
+  override async execute<Value, Why extends Rejection>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
     const attributes = { "parbook.command": command.claim?.kind ?? "other" };
     const span = this.#tracer.startSpan("lane.execute", { attributes }, context.active());
     if (span.isRecording()) this.#executed.set(command, { span, startedMs: performance.now() });
     try {
       const outcome = await super.execute(command);
       const { kind } = outcome;
-      span.setAttribute("parbook.outcome", kind === "refused" ? outcome.refusal.code : kind);
+      span.setAttribute("parbook.outcome", kind === "rejected" ? outcome.rejection.code : kind);
       return outcome;
     } catch (error) {
       span.setStatus({ code: SpanStatusCode.ERROR, message: sayable(error) });

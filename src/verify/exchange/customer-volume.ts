@@ -26,7 +26,7 @@ interface StoredDay extends Name {
   readonly executed: string;
 }
 
-export const tradedDaysExamination: Examination = {
+export const customerVolumeExamination: Examination = {
   checks: [TRADED],
   run: async (database, tally) => {
     let names: Name[] = [];

@@ -6,7 +6,7 @@
  */
 import type { RequestListener } from "node:http";
 import type { Server, Socket } from "node:net";
-import { isLoopback, neighbourhood } from "../limits/address.ts";
+import { isLoopback, rateLimitKey } from "../limits/address.ts";
 import { countUnanswered } from "./unanswered.ts";
 
 export interface ConnectionBounds {
@@ -48,7 +48,7 @@ export function boundConnections(server: Server, { most, isProxy, onDropped }: C
     // Undefined when it is gone already.
     const address = socket.remoteAddress;
     if (address === undefined || isLoopback(address) || isProxy(address)) return;
-    const tooMany = addresses.add(neighbourhood(address), socket, mostOfOne);
+    const tooMany = addresses.add(rateLimitKey(address), socket, mostOfOne);
     if (tooMany === undefined) return;
     socket.destroy();
     tell(address, tooMany);
@@ -110,7 +110,7 @@ class Addresses {
    * ones for a while, unless it stands for many.
    */
   shutOut(socket: Socket): readonly Socket[] {
-    const key = neighbourhood(socket.remoteAddress ?? "");
+    const key = rateLimitKey(socket.remoteAddress ?? "");
     const open = this.#open.get(key);
     if (open === undefined) return [socket];
     this.#shutOut.add(key);

@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isNextAnswerOurs } from "./last-response.ts";
 
-export interface Parting {
+export interface LastAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -18,10 +18,10 @@ interface Unreadable {
 const PARTING_MS = 1_000;
 
 /** Says why the bytes were refused, in the words of `tell`, unless that would be read as another answer; and ends the connection. */
-export function part(
+export function rejectConnection(
   error: Error & { readonly code?: string },
   socket: Socket,
-  tell: (unreadable: Unreadable) => Parting,
+  tell: (unreadable: Unreadable) => LastAnswer,
 ): void {
   if (error.code === "ECONNRESET" || !socket.writable || !isNextAnswerOurs(socket)) {
     socket.destroy();

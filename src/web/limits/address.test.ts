@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { isLoopback, neighbourhood } from "./address.ts";
+import { isLoopback, rateLimitKey } from "./address.ts";
 
 test("an IPv4 address stands for itself, also in IPv6 clothes", () => {
-  expect(neighbourhood("203.0.113.9")).toBe("203.0.113.9");
-  expect(neighbourhood("::ffff:203.0.113.9")).toBe("203.0.113.9");
+  expect(rateLimitKey("203.0.113.9")).toBe("203.0.113.9");
+  expect(rateLimitKey("::ffff:203.0.113.9")).toBe("203.0.113.9");
 });
 
 test("all IPv6 addresses of one network of 64 bits are one", () => {
@@ -14,24 +14,24 @@ test("all IPv6 addresses of one network of 64 bits are one", () => {
     "2001:db8:0:12:1:2:3:4",
     "2001:db8:0:12::192.0.2.1",
   ]) {
-    expect(neighbourhood(address)).toBe(network);
+    expect(rateLimitKey(address)).toBe(network);
   }
-  expect(neighbourhood("2001:db8:0:13::1")).toBe("2001:db8:0:13::/64");
-  expect(neighbourhood("::1")).toBe("0:0:0:0::/64");
-  expect(neighbourhood("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
-  expect(neighbourhood("64:ff9b::192.0.2.33")).toBe("64:ff9b:0:0::/64");
-  expect(neighbourhood("::1:2:3:4:5:6:7")).toBe("0:1:2:3::/64");
-  expect(neighbourhood("1::3:4:5:6:7:8")).toBe("1:0:3:4::/64");
-  expect(neighbourhood("1::2:3:4:5:192.0.2.33")).toBe("1:0:2:3::/64");
+  expect(rateLimitKey("2001:db8:0:13::1")).toBe("2001:db8:0:13::/64");
+  expect(rateLimitKey("::1")).toBe("0:0:0:0::/64");
+  expect(rateLimitKey("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
+  expect(rateLimitKey("64:ff9b::192.0.2.33")).toBe("64:ff9b:0:0::/64");
+  expect(rateLimitKey("::1:2:3:4:5:6:7")).toBe("0:1:2:3::/64");
+  expect(rateLimitKey("1::3:4:5:6:7:8")).toBe("1:0:3:4::/64");
+  expect(rateLimitKey("1::2:3:4:5:192.0.2.33")).toBe("1:0:2:3::/64");
 });
 
 test("only an IPv4-mapped address stands for the IPv4 address at its end", () => {
-  expect(neighbourhood("2001:db8::ffff:192.0.2.33")).toBe("2001:db8:0:0::/64");
-  expect(neighbourhood("::ffff:1234:5678")).toBe("0:0:0:0::/64");
+  expect(rateLimitKey("2001:db8::ffff:192.0.2.33")).toBe("2001:db8:0:0::/64");
+  expect(rateLimitKey("::ffff:1234:5678")).toBe("0:0:0:0::/64");
 });
 
 test("what is no address is all one stranger", () => {
-  expect([neighbourhood("unix:"), neighbourhood(""), neighbourhood("10.0.0.256")]).toEqual([
+  expect([rateLimitKey("unix:"), rateLimitKey(""), rateLimitKey("10.0.0.256")]).toEqual([
     "unknown",
     "unknown",
     "unknown",

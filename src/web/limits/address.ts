@@ -4,7 +4,7 @@ import { isIPv4, isIPv6 } from "node:net";
  * Who is at an address, as far as limits go. An IPv6 host is given a whole network of 64 bits and may take any address
  * in it, so the network counts; an IPv4 address in IPv6 clothes is the IPv4 address.
  */
-export function neighbourhood(address: string): string {
+export function rateLimitKey(address: string): string {
   if (isIPv4(address)) return address;
   if (!isIPv6(address)) return "unknown";
   const embedded = /^::ffff:([0-9.]+)$/i.exec(address)?.[1];

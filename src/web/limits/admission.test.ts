@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { Turnstile, type TurnstileBounds } from "./admission.ts";
+import { FairAdmission, type FairAdmissionBounds } from "./admission.ts";
 
-const BOUNDS: TurnstileBounds = {
+const BOUNDS: FairAdmissionBounds = {
   most: 100,
   atOnce: 100,
   alone: 100,
@@ -15,9 +15,9 @@ const BOUNDS: TurnstileBounds = {
 const SOON = { timeout: 10_000 };
 
 /** A turnstile with a clock of its own, and a list of who came in or was sent away, in that order. */
-function start(bounds: Partial<TurnstileBounds> = {}) {
+function start(bounds: Partial<FairAdmissionBounds> = {}) {
   const clock = { now: 1_000_000 };
-  const turnstile = new Turnstile({ ...BOUNDS, ...bounds }, () => clock.now);
+  const turnstile = new FairAdmission({ ...BOUNDS, ...bounds }, () => clock.now);
   const told: string[] = [];
   /** One letter for each request: the caller. */
   const come = async (callers: string): Promise<void> => {

@@ -10,7 +10,7 @@
 
 import { assert } from "../../std/assert.ts";
 
-export interface TurnstileBounds {
+export interface FairAdmissionBounds {
   /** Inside and waiting, of all callers. */
   readonly most: number;
   /** Inside, of all callers. */
@@ -26,7 +26,7 @@ export interface TurnstileBounds {
   readonly patienceMs: number;
 }
 
-interface Waiting {
+interface WaitingRequest {
   readonly since: number;
   readonly tell: (isIn: boolean) => void;
 }
@@ -34,7 +34,7 @@ interface Waiting {
 interface Line {
   inside: number;
   seenAt: number;
-  readonly waiting: Waiting[];
+  readonly waiting: WaitingRequest[];
   /** When somebody in it had his turn, or its first came. */
   movedAt: number;
   /** How long it takes for one after the other to have his turn, as it was lately. */
@@ -49,8 +49,8 @@ const SWEEP_MS = 100;
 /** The pace is that of about so many turns: of some batches, since those of one batch come at the same moment. */
 const PACE_OVER = 32;
 
-export class Turnstile {
-  readonly #bounds: TurnstileBounds;
+export class FairAdmission {
+  readonly #bounds: FairAdmissionBounds;
   readonly #now: () => number;
   /** Whoever was here lately; those who were served longest ago first. */
   readonly #lines = new Map<string, Line>();
@@ -60,7 +60,7 @@ export class Turnstile {
   #sweeping: NodeJS.Timeout | undefined;
 
   /** `now` answers milliseconds that only ever pass. */
-  constructor(bounds: TurnstileBounds, now: () => number = () => performance.now()) {
+  constructor(bounds: FairAdmissionBounds, now: () => number = () => performance.now()) {
     this.#bounds = bounds;
     this.#now = now;
   }

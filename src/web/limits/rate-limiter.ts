@@ -2,9 +2,9 @@
  * Rate limits: of API clients, and of addresses for whoever is not known to be one. Each process counts what it answers
  * itself. Clients are found by their token, so strangers can neither use up nor crowd out the buckets of clients.
  */
-import { neighbourhood } from "./address.ts";
+import { rateLimitKey } from "./address.ts";
 import { Buckets } from "./buckets.ts";
-import { RATE_CLASSES, type RateClass, type Rates } from "./rates.ts";
+import { RATE_CLASSES, type RateClass, type RequestRates } from "./rates.ts";
 import type { Taking } from "./token-bucket.ts";
 
 /** Some 10 MB when all are taken. */
@@ -35,7 +35,7 @@ export class RateLimiter {
 
   /** `now` answers milliseconds that only ever pass; `onLimited` is told of each that is not admitted. */
   constructor(
-    rates: Rates,
+    rates: RequestRates,
     {
       now = () => performance.now(),
       mostBuckets = MOST_BUCKETS,
@@ -53,7 +53,7 @@ export class RateLimiter {
   }
 
   ofAddress(rateClass: RateClass, address: string): Verdict {
-    return this.#judge(this.#addresses[rateClass], neighbourhood(address), { rate: rateClass, caller: "address" });
+    return this.#judge(this.#addresses[rateClass], rateLimitKey(address), { rate: rateClass, caller: "address" });
   }
 
   #judge(buckets: Buckets, key: string, limited: Limited): Verdict {
@@ -75,7 +75,7 @@ function verdictOn({ taken, limit, remaining, fullAt, waitMs }: Taking, now: num
   return { admitted: false, headers: { ...headers, "retry-after": String(retryAfter) }, retryAfter };
 }
 
-function bucketsOf(rates: Rates, capacity: number): Record<RateClass, Buckets> {
+function bucketsOf(rates: RequestRates, capacity: number): Record<RateClass, Buckets> {
   const entries = RATE_CLASSES.map((rateClass) => [rateClass, new Buckets(rates[rateClass], capacity)]);
   return Object.fromEntries(entries) as Record<RateClass, Buckets>;
 }

@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import type { Profiles } from "../../../customers/profiles/profiles.ts";
 import type { Exchange, OrderFilter, OrderId } from "../../../exchange/exchange.ts";
 import type { ProfileId } from "../../../ledger/accounts.ts";
-import { letOthersGo } from "../../access/taking-turns.ts";
+import { releaseAdmission } from "../../access/taking-turns.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { notFound, Problem } from "../../problems/problems.ts";
@@ -71,14 +71,14 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
       const { body, grant, caller } = request;
       const profileId = await profileInPath(profiles, grant.customerId, request.params.profile_id);
       const outcome = await exchange.place(orderRequest(body, grant.customerId, profileId), caller);
-      if (outcome.kind === "refused") throw orderProblem(outcome.refusal, body, exchange.marketCodes());
+      if (outcome.kind === "rejected") throw orderProblem(outcome.rejection, body, exchange.marketCodes());
       if (outcome.kind === "exists") {
         const existing = await exchange.findOrderOfCustomer(grant.customerId, outcome.id as OrderId);
         throw nameTaken("ref_id", body, existing && orderBody(existing, exchange));
       }
       const { await_fill_millis: millis = 0 } = body;
       if (millis === 0) return orderBody(outcome.value, exchange);
-      letOthersGo(request);
+      releaseAdmission(request);
       return orderBody(await exchange.untilClosed(outcome.value, millis, whenGone(reply)), exchange);
     },
   );
@@ -117,9 +117,9 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
         uuidOf(request.params.id) as OrderId,
         request.caller,
       );
-      if (outcome.kind !== "refused") return {};
-      if (outcome.refusal.code === "order_not_found") throw orderNotFound(request.params.id);
-      const meta = { status: outcome.refusal.status };
+      if (outcome.kind !== "rejected") return {};
+      if (outcome.rejection.code === "order_not_found") throw orderNotFound(request.params.id);
+      const meta = { status: outcome.rejection.status };
       throw new Problem("not-cancellable", "order is not in cancellable state", { meta });
     },
   );
