@@ -20,8 +20,14 @@ interface Claiming {
 const CLAIMING: readonly Claiming[] = [
   { kind: "transfer", table: "transfer", letGo: "false" },
   { kind: "conversion", table: "conversion", letGo: "false" },
-  // A closed order's ref_id is free again after a while, and then a later order's: ids rise with time.
-  { kind: "order", table: "orders", letGo: "r.closed_at is not null and c.id > r.id" },
+  // A closed order's ref_id is free again after a while, and then that of an order that is placed later. Ids do not tell
+  // which one that is: those of a clock that was ahead are higher than those that came after it.
+  {
+    kind: "order",
+    table: "orders",
+    letGo: `exists (select 1 from orders o
+      where o.customer_id = c.customer_id and o.id = c.id and o.created_at > r.closed_at)`,
+  },
 ];
 
 export const claimsExamination: Examination = {
