@@ -11,6 +11,7 @@ import { SessionUnfit } from "../postgres/session.ts";
 import { BootstrapError } from "../service/bootstrap-file.ts";
 import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";
+import { ClockFault } from "../std/clock.ts";
 import { fileErrorText } from "../std/file-error.ts";
 import { CommandRejected, Failed, WrongUsage } from "./command.ts";
 
@@ -21,7 +22,16 @@ export interface Failure {
 }
 
 /** Whose message is a sentence for the operator. */
-const REFUSALS = [CommandRejected, NoDatabase, EmbeddedError, SchemaError, Problem, Unavailable, KeyUnreadable];
+const REFUSALS = [
+  CommandRejected,
+  NoDatabase,
+  EmbeddedError,
+  SchemaError,
+  Problem,
+  Unavailable,
+  KeyUnreadable,
+  ClockFault,
+];
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };

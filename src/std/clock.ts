@@ -21,6 +21,11 @@ export class ClockFault extends Error {
   override readonly name = "ClockFault";
 }
 
+/** Throws while what the clock says is not to be believed: for what would keep a wrong time for years. */
+export function requireRight({ fault }: ComparedClock): void {
+  if (fault !== undefined) throw new ClockFault(fault);
+}
+
 export const systemClock: Clock = { now: () => Date.now() as Instant };
 
 /** For waits: whatever becomes of the time of day, it goes on. Its moments are stored nowhere and told to nobody. */

@@ -1,10 +1,16 @@
 /** A whole node whose clock is wrong: it changes nothing, says why wherever it is asked, and goes on by itself. */
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { pino } from "pino";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { writeNewKey } from "../../src/cli/auditing/checkpoint-file.ts";
+import { main } from "../../src/cli/parbook.ts";
 import { noteTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { scrape } from "../support/metrics.ts";
-import { freePort, startTestService, type TestService } from "../support/service.ts";
+import { freePort, startTestService, type TestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const MONTH_MS = 30 * 86_400_000;
@@ -107,4 +113,50 @@ test("a node that waits for its clock to be right can be stopped meanwhile", asy
   expect(await starting).toMatch(
     /^StartRefusal: the clock of this node is 259\d{4}\.\d s ahead of the database's, and 2 s are allowed: stopped before it was right$/,
   );
+});
+
+test("commands that would keep a wrong time for years are refused, and a key in wrong hands is revoked all the same", async () => {
+  service = await startTestService();
+  const { clientId } = await service.customer();
+  const stored = () =>
+    service.db.owner.rows<{ kid: string }>("select * from signing_key, client_secret order by kid, client_id, id");
+  const before = await stored();
+  const directory = await mkdtemp(join(tmpdir(), "parbook-wrong-clock-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const [key, file] = [join(directory, "key"), join(directory, "checkpoint")];
+  await writeNewKey(key);
+  vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(service.db));
+  vi.stubEnv("PARBOOK_LOG_LEVEL", "fatal");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const said: string[] = [];
+  const spies = [
+    vi.spyOn(console, "error").mockImplementation((line) => void said.push(line)),
+    vi.spyOn(process.stdout, "write").mockImplementation((text, done) => {
+      said.push(String(text));
+      (done as unknown as () => void)();
+      return true;
+    }),
+  ];
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+  });
+  setClock(-MONTH_MS);
+  for (const argv of [
+    ["key", "rotate"],
+    ["client", "rotate", clientId],
+    ["checkpoint", "--key", key, "--file", file],
+  ]) {
+    expect([argv, await main(argv)]).toEqual([argv, 1]);
+  }
+  const words = /^the clock of this node is 259\d{4}\.\d s behind the database's, and 2 s are allowed$/;
+  expect(said.splice(0)).toEqual(new Array(3).fill(expect.stringMatching(words)));
+  expect(existsSync(file)).toBe(false);
+  expect(await stored()).toEqual(before);
+
+  const kid = String(before[0]?.kid);
+  expect(await main(["key", "revoke", "--kid", kid])).toBe(0);
+  expect(said.join("")).toMatch(
+    /^key \S+ is revoked, and so are its tokens\nthe clock of this node is .* allowed: if it was the current key, a node whose clock is right makes the next\n$/,
+  );
+  expect(await service.db.owner.rows("select 1 from signing_key where kid = $1", [kid])).toEqual([]);
 });

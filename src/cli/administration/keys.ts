@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { SigningKey, SigningKeys } from "../../oauth/keys/signing-keys.ts";
 import { createSigningKeys } from "../../oauth/oauth.ts";
 import { warnOfClearKeys } from "../../service/core.ts";
-import { formatInstant } from "../../std/clock.ts";
+import { type ComparedClock, formatInstant } from "../../std/clock.ts";
 import { readText } from "../arguments.ts";
 import { type Answer, addCommand, addGroup, answering, CommandRejected, withFoundation } from "../command.ts";
 import { table } from "../terminal.ts";
@@ -20,18 +20,18 @@ export function addKeyCommands(program: Command): void {
     summary: "end a key and all tokens that it has signed, within 5 s on every node: for a key in wrong hands",
     examples: ["key revoke --kid uNq2kV1nLZ0q7o6Yp0d8mJmV3Z1c2QbJw9T4h5xKcEo"],
   }).requiredOption("--kid <kid>", "which: see key list", readText);
-  answering(revoke, ({ kid }: { kid: string }) => withKeys((keys) => revokeKey(keys, kid)));
+  answering(revoke, ({ kid }: { kid: string }) => withKeys((keys, clock) => revokeKey(keys, clock, kid)));
 
   const list = addCommand(key, "list", { summary: "list the keys whose tokens are valid", examples: ["key list"] });
   answering(list, () => withKeys(async (keys) => listed(keys)));
 }
 
-function withKeys(work: (keys: SigningKeys) => Promise<Answer>): Promise<Answer> {
+function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<Answer>): Promise<Answer> {
   return withFoundation(async ({ database, clock, log }, config) => {
     warnOfClearKeys(config, log);
     const keys = createSigningKeys(database, clock, config.signingKeys);
     await keys.read();
-    return work(keys);
+    return work(keys, clock);
   });
 }
 
@@ -40,9 +40,13 @@ async function rotateKey(keys: SigningKeys): Promise<Answer> {
   return { json: { kid }, prose: [`key ${kid} signs in ten seconds`] };
 }
 
-async function revokeKey(keys: SigningKeys, kid: string): Promise<Answer> {
+/** Not refused for a clock that is wrong: the key is in wrong hands now. */
+async function revokeKey(keys: SigningKeys, clock: ComparedClock, kid: string): Promise<Answer> {
   if ((await keys.revoke(kid)) === "key_not_found") throw new CommandRejected(`key not found: ${kid}`);
-  return { json: { kid, revoked: true }, prose: [`key ${kid} is revoked, and so are its tokens`] };
+  const { fault } = clock;
+  const next =
+    fault === undefined ? [] : [`${fault}: if it was the current key, a node whose clock is right makes the next`];
+  return { json: { kid, revoked: true }, prose: [`key ${kid} is revoked, and so are its tokens`, ...next] };
 }
 
 function listed(keys: SigningKeys): Answer {

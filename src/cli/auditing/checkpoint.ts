@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { batchName } from "../../ledger/batch-log.ts";
 import type { Foundation } from "../../service/core.ts";
-import { formatInstant } from "../../std/clock.ts";
+import { formatInstant, requireRight } from "../../std/clock.ts";
 import { writeWhole } from "../../std/write-whole.ts";
 import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
@@ -48,6 +48,7 @@ async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promis
   const privateKey = await readPrivateKey(key);
   const before = (await isThere(file)) ? await readSigned(file, createPublicKey(privateKey)) : undefined;
   return withFoundation(async ({ database, clock }) => {
+    requireRight(clock);
     const checkpoint = await takeCheckpoint(database, clock.now());
     if (before !== undefined) await refuseUnlessContinued(file, before, checkpoint, database);
     await writeWhole(file, signCheckpoint(checkpoint, privateKey));

@@ -5,7 +5,7 @@
 import { type Database, serverError } from "../../postgres/database.ts";
 import { commitBehind } from "../../postgres/durability.ts";
 import { assert } from "../../std/assert.ts";
-import type { Clock, Instant } from "../../std/clock.ts";
+import { type ComparedClock, type Instant, requireRight } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { isWithin, type Network } from "../../std/network.ts";
 import type { CustomerId } from "../customer-id.ts";
@@ -80,7 +80,7 @@ const USE_RECORDED_EVERY_MS = 60_000;
 
 export interface ClientsOptions {
   readonly database: Database;
-  readonly clock: Clock;
+  readonly clock: ComparedClock;
   readonly ids: IdSource;
   /** Told when the last use of a secret could not be recorded. Nothing else comes of it. */
   readonly onUnrecordedUse: (clientId: string, error: unknown) => void;
@@ -88,7 +88,7 @@ export interface ClientsOptions {
 
 export class Clients {
   readonly #database: Database;
-  readonly #clock: Clock;
+  readonly #clock: ComparedClock;
   readonly #ids: IdSource;
   readonly #onUnrecordedUse: ClientsOptions["onUnrecordedUse"];
   readonly #matcher = new SecretMatcher();
@@ -132,6 +132,8 @@ export class Clients {
     overlapMs: number,
   ): Promise<ShownSecret | "client_not_found" | "client_disabled"> {
     assert(overlapMs >= 0, "an overlap does not end before it begins");
+    // By a clock that is years ahead the former secret would be good for years.
+    requireRight(this.#clock);
     const secret = generateSecret();
     const digest = { id: this.#ids.next(), ...(await digestSecret(secret)) };
     return this.#database.transaction(async (transaction) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
-import type { Instant } from "../../std/clock.ts";
+import { ClockFault, type Instant } from "../../std/clock.ts";
 import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
 
@@ -69,7 +69,20 @@ test("while the clock is known to be wrong no key is renewed, erased or gone", a
   await follow(keys);
   expect(kidsOf(keys)).toHaveLength(2);
   expect(await testing.database.rows("select * from signing_key order by kid")).toEqual(before);
+  await expect(keys.rotate()).rejects.toThrow(new ClockFault(fault));
+  expect(await testing.database.rows("select * from signing_key order by kid")).toEqual(before);
   [now, fault] = [right, undefined];
+});
+
+test("a key is revoked whatever the clock says, and replaced when the time is known", async () => {
+  const keys = await startedNode();
+  const [kid = ""] = kidsOf(keys);
+  fault = "the clock of this node is off";
+  expect(await keys.revoke(kid)).toBe("revoked");
+  expect(kidsOf(keys)).toEqual([]);
+  fault = undefined;
+  await follow(keys);
+  expect(kidsOf(keys)).toEqual([expect.not.stringMatching(kid)]);
 });
 
 test("a node that starts later takes the key that is there", async () => {

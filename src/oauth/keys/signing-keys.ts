@@ -13,7 +13,7 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { Database } from "../../postgres/database.ts";
 import { assert, must } from "../../std/assert.ts";
-import type { ComparedClock, Instant } from "../../std/clock.ts";
+import { type ComparedClock, type Instant, requireRight } from "../../std/clock.ts";
 import { isEncrypted, type KeyEncryption } from "./key-encryption.ts";
 import {
   deleteKey,
@@ -97,8 +97,12 @@ export class SigningKeys {
     if (keys.some(isSpent)) await erasePrivateHalves(database, signedUntil);
   }
 
-  /** Replaces the current key. Answers the new one's kid; rotations that meet make one key together. */
+  /**
+   * Replaces the current key. Answers the new one's kid; rotations that meet make one key together. Not while the time is
+   * not known: the former key would be retired, and others dropped, by a time that may be wrong by years.
+   */
   async rotate(): Promise<string> {
+    requireRight(this.#options.clock);
     await this.read();
     return this.#replace([...this.#keys.values()].find((key) => key.retiredAt === undefined)?.kid);
   }
@@ -118,7 +122,10 @@ export class SigningKeys {
     return kid;
   }
 
-  /** Ends a key and all its tokens, for when it has come into the wrong hands. The current one is replaced at once. */
+  /**
+   * Ends a key and all its tokens, for when it has come into the wrong hands: whatever the time is. The current one is
+   * replaced at once, or as soon as the time is known.
+   */
   async revoke(kid: string): Promise<"revoked" | "key_not_found"> {
     if (!(await deleteKey(this.#options.database, kid))) return "key_not_found";
     await this.read();
