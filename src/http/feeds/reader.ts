@@ -7,6 +7,7 @@
  */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
+import { progressOf } from "../../web/connections/tls-writes.ts";
 
 /** Messages that are sent together. */
 export interface Packet {
@@ -44,8 +45,8 @@ export class Reader {
   #heard = 0;
   #heardBytes = 0;
   #isAlive = true;
-  /** What had left when the last beat found something waiting. */
-  #sentAtBeat: number | undefined;
+  /** How much had left when the last beat found something waiting. */
+  #progressAtBeat: number | undefined;
   #left: Leaving | undefined;
 
   constructor(webSocket: WebSocket, socket: Socket, bounds: ReaderBounds, onBug: (error: unknown) => void) {
@@ -110,10 +111,9 @@ export class Reader {
 
   #beat(): void {
     if (!this.#isAlive) this.cutOff("silent");
-    const { writableLength, bytesWritten } = this.#socket;
-    const sent = bytesWritten - writableLength;
-    if (this.#sentAtBeat === sent) this.cutOff("too_slow");
-    this.#sentAtBeat = writableLength > 0 ? sent : undefined;
+    const progress = progressOf(this.#socket);
+    if (this.#progressAtBeat === progress) this.cutOff("too_slow");
+    this.#progressAtBeat = this.#socket.writableLength > 0 ? progress : undefined;
     this.#isAlive = false;
     this.#heard = 0;
     this.#heardBytes = 0;

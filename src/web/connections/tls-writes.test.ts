@@ -6,7 +6,7 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
-import { sliceTlsWrites } from "./tls-writes.ts";
+import { progressOf, sliceTlsWrites } from "./tls-writes.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -90,10 +90,11 @@ test("what is written together goes out in slices, one behind the other, and cou
   for (const message of messages) socket.write(message);
   socket.uncork();
   for (let sent = 1; Buffer.concat(slices).length < all.length; sent += 1) {
-    expect([slices.length, socket.writableLength]).toEqual([sent, all.length]);
+    expect([slices.length, socket.writableLength, progressOf(socket)]).toEqual([sent, all.length, sent - 1]);
     leave();
   }
   leave();
+  expect(progressOf(socket)).toBe(slices.length);
   await until("nothing is unsent", () => socket.writableLength === 0);
   expect(Math.max(...slices.map((slice) => slice.length))).toBe(64 * KIB);
   expect(Buffer.concat(slices).equals(all)).toBe(true);

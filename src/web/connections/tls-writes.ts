@@ -24,18 +24,38 @@ export function sliceTlsWrites(server: object): void {
   if (server instanceof TlsServer) server.on("secureConnection", sliceWrites);
 }
 
+const left = new WeakMap<Socket, number>();
+
+/**
+ * A number that rises whenever some of what was written has left, and never falls. What Node counts of a connection that is
+ * written to in slices does fall: bytes of a write that has begun count as unsent until its last slice has left, and as
+ * written from the slice on in which they are.
+ */
+export function progressOf(socket: Socket): number {
+  return left.get(socket) ?? socket.bytesWritten - socket.writableLength;
+}
+
 /** `_write` and `_writev` are how Node's streams are implemented and extended, and documented as that. */
 function sliceWrites(socket: Socket): void {
   const write = socket._write.bind(socket);
   const writev = socket._writev?.bind(socket);
+  left.set(socket, 0);
+  /** The same, but what has left counts: whole writes that are short, and slices. */
+  const counting =
+    (done: Done): Done =>
+    (error) => {
+      if (!error) left.set(socket, (left.get(socket) ?? 0) + 1);
+      done(error);
+    };
+  const writeSlice: Socket["_write"] = (slice, encoding, done) => write(slice, encoding, counting(done));
   socket._write = (chunk: Buffer | string, encoding, done) => {
-    if (isShort([{ chunk, encoding }])) write(chunk, encoding, done);
-    else writeSlices(slicesOf([{ chunk, encoding }]), write, done);
+    if (isShort([{ chunk, encoding }])) writeSlice(chunk, encoding, done);
+    else writeSlices(slicesOf([{ chunk, encoding }]), writeSlice, done);
   };
   if (writev === undefined) return;
   socket._writev = (chunks: Chunk[], done) => {
-    if (isShort(chunks)) writev(chunks, done);
-    else writeSlices(slicesOf(chunks), write, done);
+    if (isShort(chunks)) writev(chunks, counting(done));
+    else writeSlices(slicesOf(chunks), writeSlice, done);
   };
 }
 

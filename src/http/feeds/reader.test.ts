@@ -1,0 +1,47 @@
+import { EventEmitter } from "node:events";
+import { Socket } from "node:net";
+import { createServer } from "node:tls";
+import { expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
+import { Reader } from "./reader.ts";
+
+const BOUNDS = { slackBytes: 1e6, mostHeard: 60, mostHeardBytes: 8_192, leaveMs: 1_000 };
+const SLICE_BYTES = 64 * 1024;
+
+test("over TLS a reader that has taken something between two beats stays, whatever has been written since", () => {
+  const server = createServer();
+  sliceTlsWrites(server);
+  const socket = new Socket();
+  let leave = (): void => undefined;
+  // As Node's own does: a write counts as written from here on.
+  let dispatched = 0;
+  socket._write = (slice: Buffer, _encoding, done) => {
+    dispatched += slice.length;
+    leave = done;
+  };
+  Object.defineProperty(socket, "bytesWritten", { get: () => dispatched });
+  server.emit("secureConnection", socket);
+  const webSocket = Object.assign(new EventEmitter(), {
+    readyState: WebSocket.OPEN,
+    ping: () => void webSocket.emit("pong"),
+    terminate: () => undefined,
+  });
+  const reader = new Reader(webSocket as unknown as WebSocket, socket, BOUNDS, (error) => {
+    throw error;
+  });
+
+  socket.write(Buffer.alloc(1_000));
+  reader.beat();
+  leave();
+  // What Node counts as written less what it counts as unsent is the same now as it was then.
+  socket.write(Buffer.alloc(SLICE_BYTES + 1_000));
+  reader.beat();
+  expect(reader.left).toBe(undefined);
+  leave();
+  reader.beat();
+  expect(reader.left).toBe(undefined);
+  reader.beat();
+  expect(reader.left).toBe("too_slow");
+  socket.destroy();
+});
