@@ -112,6 +112,8 @@ export class Upgrades {
     const { socket, response, head } = offer;
     reply.hijack();
     response.detachSocket(socket);
+    // Node closes it no more. Who waits for the end of this request waits for that of the feed.
+    socket.once("close", () => response.emit("close"));
     // There are no subprotocols to choose from, so whatever is offered is passed over.
     delete raw.headers["sec-websocket-protocol"];
     this.#server.handleUpgrade(raw, socket, head, (webSocket) => opened(webSocket, socket));

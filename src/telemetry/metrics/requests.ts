@@ -5,7 +5,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Dropped } from "../../web/connections/connections.ts";
-import { whenOver } from "../../web/connections/unanswered.ts";
 import type { Limited } from "../../web/limits/rate-limiter.ts";
 import { gauge } from "./gauge.ts";
 
@@ -89,7 +88,7 @@ export class RequestMetrics {
       const startedMs = performance.now();
       this.#underWay[name] += 1;
       // The end of the connection's part in it, answered or not.
-      whenOver(request.raw.socket, reply.raw, () => {
+      reply.raw.once("close", () => {
         this.#underWay[name] -= 1;
         const status = reply.raw.writableFinished ? reply.raw.statusCode : 0;
         this.#seconds.observe({ server: name, ...namesOf(request), status }, (performance.now() - startedMs) / 1_000);

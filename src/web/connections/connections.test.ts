@@ -8,7 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
-import { whenOver } from "./unanswered.ts";
+import { TrackedResponse } from "./last-response.ts";
 
 const servers: Server[] = [];
 const sockets: Socket[] = [];
@@ -79,15 +79,16 @@ test("proxies and the machine itself stand for many, and have no share of their 
   expect(all.map((from) => arrive(server, from)).filter((socket) => socket.destroyed)).toEqual([]);
 });
 
-/** An HTTP server that never answers, with its bounds. Its answers are waited for by others, too. */
+/** An HTTP server that never answers, with its bounds. */
 function silentServer(tls?: ServerOptions): { server: Server; dropped: Dropped[]; asked: () => number } {
   const dropped: Dropped[] = [];
   let asked = 0;
-  const keepSilent: RequestListener = (request, response) => {
+  const keepSilent: RequestListener = () => {
     asked += 1;
-    whenOver(request.socket, response, () => undefined);
   };
-  const server = tls === undefined ? createHttpServer(keepSilent) : createHttpsServer(tls, keepSilent);
+  const tracking = { ServerResponse: TrackedResponse };
+  const server =
+    tls === undefined ? createHttpServer(tracking, keepSilent) : createHttpsServer({ ...tracking, ...tls }, keepSilent);
   boundConnections(server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
   servers.push(server);
   return { server, dropped, asked: () => asked };

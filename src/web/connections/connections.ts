@@ -7,7 +7,7 @@
 import type { RequestListener } from "node:http";
 import type { Server, Socket } from "node:net";
 import { isLoopback, rateLimitKey } from "../limits/address.ts";
-import { countUnanswered } from "./unanswered.ts";
+import { countUnanswered } from "./last-response.ts";
 
 export interface ConnectionBounds {
   readonly most: number;
@@ -38,6 +38,7 @@ const TELL_EVERY_MS = 10_000;
 const MOST_UNANSWERED = 16;
 const SHUT_OUT_MS = 10_000;
 
+/** The server makes its responses of `TrackedResponse`. */
 export function boundConnections(server: Server, { most, isProxy, onDropped }: ConnectionBounds): void {
   const mostOfOne = Math.max(Math.floor(most / SHARE), 1);
   const tell = inGroups(onDropped);
@@ -77,7 +78,7 @@ function boundUnanswered(server: Server, onFlood: (socket: Socket) => void): voi
   server.on("request", ((request, response) => {
     const { socket } = request;
     if (socket.destroyed || flooded.has(socket)) return;
-    if (countUnanswered(socket, response) > MOST_UNANSWERED) {
+    if (countUnanswered(response) > MOST_UNANSWERED) {
       flooded.add(socket);
       onFlood(socket);
       return;

@@ -2,13 +2,16 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-import { isIdle, TrackedResponse } from "./last-response.ts";
+import { countUnanswered, isIdle, TrackedResponse } from "./last-response.ts";
 
 const responses: ServerResponse[] = [];
 const server = createServer({ ServerResponse: TrackedResponse }, (_request, response) => {
   responses.push(response);
 });
-afterEach(() => server.close());
+afterEach(() => {
+  responses.length = 0;
+  server.close();
+});
 
 test("a connection is idle when all its requests are answered, and when it ends every response is closed", async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -36,4 +39,21 @@ test("a connection is idle when all its requests are answered, and when it ends 
   await until("all are closed", () => closed.length === 7);
   expect(closed.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6]);
   expect(responses.map(({ destroyed }) => destroyed)).toEqual(new Array(7).fill(true));
+});
+
+test("a response behind one that ends the connection is closed with it, once", async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3));
+  await until("all requests have come", () => responses.length === 3);
+  const [first, second, third] = responses as [ServerResponse, ServerResponse, ServerResponse];
+  const closed: number[] = [];
+  for (const [index, response] of responses.entries()) response.on("close", () => closed.push(index));
+  expect(countUnanswered(third)).toBe(3);
+  second.end("answered, and never sent");
+  first.setHeader("connection", "close");
+  first.end("first");
+  socket.resume();
+  await until("all are closed", () => closed.length === 3);
+  expect([closed.toSorted(), countUnanswered(third)]).toEqual([[0, 1, 2], 0]);
 });

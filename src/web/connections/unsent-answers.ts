@@ -8,7 +8,6 @@
  */
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { whenOver } from "./unanswered.ts";
 
 export interface UnsentBounds {
   /** Bytes of all callers. */
@@ -114,9 +113,8 @@ export function boundAnswers(
     const caller = callerOf(request);
     if (!answers.hasRoomFor(caller, bytes)) return done(refusal());
     const sent = typeof payload === "string" && bytes > LARGE_BYTES ? Buffer.from(payload) : payload;
-    whenOver(
-      socket,
-      reply.raw,
+    reply.raw.once(
+      "close",
       answers.add(caller, sizeOf(sent), () => socket.destroy()),
     );
     done(null, sent);
