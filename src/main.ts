@@ -22,7 +22,7 @@ import { type Core, closeAll, openCore, StartupError } from "./service/core.ts";
 import { announce, makeDataDirectory, readyFile } from "./service/data-directory.ts";
 import { ensureDemoFile } from "./service/demo-file.ts";
 import { close, gate, listen, ownAddress, placeOf } from "./service/listening.ts";
-import { type Observers, observersOf, watchingLane, watchingServer } from "./service/observers.ts";
+import { bugTo, type Observers, observersOf, watchingLane, watchingServer } from "./service/observers.ts";
 import { refuseDemo, refuseDemoClients } from "./service/refuse-demo.ts";
 import { addResources, type Domain } from "./service/resources.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
@@ -261,13 +261,6 @@ function connectionBounds(
     },
   };
 }
-
-const bugTo =
-  (log: Logger, metrics: Metrics | undefined) =>
-  (error: unknown): void => {
-    log.error({ error }, "a connection met a bug, and was ended");
-    metrics?.requests.connectionBug();
-  };
 
 async function buildApi(
   config: Config,

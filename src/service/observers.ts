@@ -1,4 +1,5 @@
 /** Who looks on: the operator's metrics and traces, each only where it was asked for. */
+import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import type { ApiOptions } from "../http/server.ts";
 import { Metrics } from "../telemetry/metrics/metrics.ts";
@@ -26,3 +27,11 @@ export function watchingServer(name: ServerName, { metrics, traces }: Observers)
     traces?.watch(server);
   };
 }
+
+/** What is done about a bug that a connection met, beside ending that connection. */
+export const bugTo =
+  (log: Logger, metrics: Metrics | undefined) =>
+  (error: unknown): void => {
+    log.error({ error }, "a connection met a bug, and was ended");
+    metrics?.requests.connectionBug();
+  };

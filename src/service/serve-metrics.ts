@@ -5,9 +5,11 @@ import { lookAt } from "../telemetry/metrics/look.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createMetricsServer } from "../telemetry/metrics/metrics-server.ts";
 import { readLastVerify } from "../verify/last-verify.ts";
+import { containBugs } from "../web/connections/contained.ts";
 import type { Core } from "./core.ts";
 import { listen, ownAddress } from "./listening.ts";
 import { droppedLogLines } from "./logger.ts";
+import { bugTo } from "./observers.ts";
 
 export interface MetricsSources {
   readonly config: Config;
@@ -42,6 +44,7 @@ export async function serveMetrics(
     () => metrics.text(),
     (error) => log.error({ error }, "the metrics could not be told"),
   );
+  containBugs(server, bugTo(log, metrics));
   const settings = { host: "PARBOOK_METRICS_HOST", port: "PARBOOK_METRICS_PORT" };
   const port = await listen(server, { host, port: metricsPort, settings });
   return {

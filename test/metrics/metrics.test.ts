@@ -1,10 +1,11 @@
 /** What /metrics tells of a service that has had something to do. */
-import { request } from "node:http";
+import { request, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DEFAULT_RATES } from "../../src/web/limits/rates.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type Scrape, scrape } from "../support/metrics.ts";
+import { sendRaw } from "../support/raw-connection.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -220,4 +221,21 @@ test("without the database it tells that it is away, and the rest", { timeout: 1
   expect((await look()).value("parbook_http_unavailable_total", { reason: "database" })).toBeGreaterThan(0);
   relay.refuse(false);
   await until("it is back", async () => (await look()).value("parbook_database_up") === 1, 30);
+});
+
+test("a bug in a request for metrics ends its connection and nothing else", async () => {
+  const { metricsUrl = "" } = service.service;
+  const bugs = async () => (await look()).value("parbook_http_connections_cut_off_total", { why: "bug" });
+  const before = await bugs();
+  const write = vi.spyOn(ServerResponse.prototype, "writeHead").mockImplementation(() => {
+    throw new Error("a bug");
+  });
+  try {
+    for (const path of ["/nowhere", "/metrics"]) {
+      expect(await sendRaw(metricsUrl, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`), path).toBe("");
+    }
+  } finally {
+    write.mockRestore();
+  }
+  expect(((await bugs()) ?? 0) - (before ?? 0)).toBe(1);
 });

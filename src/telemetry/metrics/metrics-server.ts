@@ -29,13 +29,18 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
       if (url !== PATH) return answer(response, 404, "there is nothing at this path: the metrics are at /metrics\n");
       if (method !== "GET" && method !== "HEAD")
         return answer(response, 405, "the methods of this path are GET, HEAD\n");
-      text().then(
-        (body) => answer(response, 200, body, TEXT),
-        (error: unknown) => {
+      text()
+        .then(
+          (body) => answer(response, 200, body, TEXT),
+          (error: unknown) => {
+            onFailure(error);
+            answer(response, 500, "the log has what went wrong\n");
+          },
+        )
+        .catch((error: unknown) => {
           onFailure(error);
-          answer(response, 500, "the log has what went wrong\n");
-        },
-      );
+          response.destroy();
+        });
     },
   );
   server.maxConnections = MOST_CONNECTIONS;
