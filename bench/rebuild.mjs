@@ -59,7 +59,7 @@ function customer() {
 
 /** Places the orders and waits until all of them rest. */
 async function fill(config) {
-  const service = await startService(config, log);
+  const service = await startService({ config, log });
   for (let placed = 0; placed < orders; placed += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, orders - placed) }, (_, i) => order(placed + i));
     const outcomes = await Promise.all(some.map((one) => service.exchange.place(one, CALLER)));

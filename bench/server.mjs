@@ -11,10 +11,14 @@ import { UsualWay } from "./usual-way.mjs";
 
 const config = readConfig(process.env);
 const usualWay = new UsualWay();
-const service = await startService(config, createLogger({ logLevel: "warn" }), (api) => {
-  // The same body is parsed, nothing is checked or done with it.
-  api.post("/bench/empty", { config: { scope: "public" }, schema: { hide: true } }, async () => ({}));
-  usualWay.addRoute(api);
+const service = await startService({
+  config,
+  log: createLogger({ logLevel: "warn" }),
+  addRoutes: (api) => {
+    // The same body is parsed, nothing is checked or done with it.
+    api.post("/bench/empty", { config: { scope: "public" }, schema: { hide: true } }, async () => ({}));
+    usualWay.addRoute(api);
+  },
 });
 
 const answers = {

@@ -58,30 +58,29 @@ interface Addresses {
   authUrl: string;
 }
 
-/** Everything that is started is on `closing`, in the order in which it is to be closed. */
-export async function startService(
-  config: Config,
-  log: Logger,
+export interface StartOptions {
+  readonly config: Config;
+  readonly log: Logger;
   /** Routes of the caller's own beside ours: what a benchmark compares them with. */
-  addRoutes: (api: Api) => void = () => undefined,
+  readonly addRoutes?: ((api: Api) => void) | undefined;
   /** Aborted when the service is to stop: a start that waits for its clock then ends. */
-  stopping?: AbortSignal,
-): Promise<Service> {
+  readonly stopping?: AbortSignal | undefined;
+}
+
+export async function startService(options: StartOptions): Promise<Service> {
   const closing: (() => Promise<void> | void)[] = [];
   try {
-    return await start(config, log, closing, addRoutes, stopping);
+    return await start(options, closing);
   } catch (error) {
     await closeAll(closing).catch(() => undefined);
     throw error;
   }
 }
 
+/** Everything that is started is on `closing`, in the order in which it is to be closed. */
 async function start(
-  config: Config,
-  log: Logger,
+  { config, log, addRoutes, stopping }: StartOptions,
   closing: (() => Promise<void> | void)[],
-  addRoutes: (api: Api) => void,
-  stopping: AbortSignal | undefined,
 ): Promise<Service> {
   refusePlainHttp(config);
   const observers = observersOf(config);
@@ -147,7 +146,7 @@ async function start(
   const { hook, open } = gate();
   api.addHook("onRequest", hook);
   oauth.authServer.addHook("onRequest", hook);
-  addRoutes(api);
+  addRoutes?.(api);
   if (config.roles.has("auth")) {
     const port = await listen(oauth.authServer, placeOf(config, "auth"));
     closing.unshift(() => close(oauth.authServer, TOKENS_LIMIT_MS));

@@ -38,7 +38,7 @@ async function serve({ json }: { json?: true }): Promise<void> {
   const asked = untilAskedToStop(log);
   const stopping = new AbortController();
   void asked.then(() => stopping.abort());
-  service = await startService(config, log, undefined, stopping.signal);
+  service = await startService({ config, log, stopping: stopping.signal });
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
   // The service runs on when nobody reads this.

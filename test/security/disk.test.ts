@@ -28,7 +28,7 @@ test("a data directory that a start makes is open to its owner alone, and so is 
     PARBOOK_AUTH_PORT: "0",
     PARBOOK_SANDBOX_MAKER: "off",
   });
-  service = await startService(config, pino({ level: "silent" }));
+  service = await startService({ config, log: pino({ level: "silent" }) });
   const modes: Record<string, string> = {};
   for (const name of ["", "demo.json", "ready.json", "postgres", "postgres/.s.PGSQL.5432", "postgres.log"]) {
     modes[name] = ((await stat(join(dataDir, name))).mode & 0o777).toString(8);

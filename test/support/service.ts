@@ -106,12 +106,11 @@ export async function startTestService(
     await db.close();
     await rm(dataDir, { recursive: true, force: true });
   };
-  const service = await startService(config, pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" }), addRoutes).catch(
-    async (error: unknown) => {
-      await clean();
-      throw error;
-    },
-  );
+  const log = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
+  const service = await startService({ config, log, addRoutes }).catch(async (error: unknown) => {
+    await clean();
+    throw error;
+  });
   const { baseUrl, authUrl, core } = service;
   const others: Service[] = [];
   let stopped: Promise<void> | undefined;
@@ -181,7 +180,7 @@ export async function startTestService(
     another: async (differing = {}, log = pino({ level: "silent" }), stopping) => {
       const [port, authPort] = [await freePort(), await freePort()];
       const own = { port, authPort, baseUrl, authUrl, dataDir: await mkdtemp(join(dataDir, "node-")) };
-      others.push(await startService({ ...config, ...own, ...differing }, log, undefined, stopping));
+      others.push(await startService({ config: { ...config, ...own, ...differing }, log, stopping }));
       return { baseUrl: `http://127.0.0.1:${port}`, authUrl: `http://127.0.0.1:${authPort}` };
     },
     stop,
