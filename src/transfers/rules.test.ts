@@ -132,6 +132,20 @@ test("a deposit comes from the world, and takes an inactive profile back into us
   });
 });
 
+test("reactivating a profile never sets its updated_at back, even when the clock was set back", () => {
+  const later = profileOf(acme, { status: "INACTIVE", updatedAt: (NOW + 1) as Instant });
+  const decision = decideExternalTransfer(
+    { ...DEPOSIT, profileId: later.id },
+    ID,
+    USD,
+    stateOf(profileRow(later)),
+    NOW,
+  );
+  expect(decision).toMatchObject({
+    changes: { states: [change(profileTable, { ...later, status: "ACTIVE" as const })] },
+  });
+});
+
 test("a withdrawal of a coin burns it and releases its dollars, and leaves the profile's row alone", () => {
   const request = { ...DEPOSIT, direction: "DEBIT", type: "WIRE_WITHDRAWAL", asset: "USDG" } as const;
   const state = stateOf(profileRow(to), accountRow(to, "USDG", { available: "10" }));

@@ -163,7 +163,8 @@ export function decideExternalTransfer(
     direction === "CREDIT"
       ? (["deposit", entering(profileId, asset, amount)] as const)
       : (["withdrawal", leaving(profileId, asset, amount)] as const);
-  const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt: now }];
+  const updatedAt = Math.max(now, profile.updatedAt) as Instant;
+  const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt }];
   return accept(transfer, {
     journals: [journal(id, cause, entries)],
     records: [addition(transferTable, transfer)],
