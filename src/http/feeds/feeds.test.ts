@@ -69,6 +69,11 @@ const AFTER: OrderBook = {
   bids: [level("24000", "1")],
   asks: [level("25000", "0.1"), level("25001.5", "2")],
 };
+const AS_OF_AFTER = {
+  sequence: "8",
+  bids: [SNAPSHOT.bids[1]],
+  asks: [{ price: "25000", amount: "0.1" }, SNAPSHOT.asks[0]],
+};
 const UPDATE = { type: "UPDATE", market: "BTCUSD", sequence: "8" };
 const UPDATES = [
   { ...UPDATE, side: "BUY", price: "24999", amount: "0", final_update: false },
@@ -87,12 +92,19 @@ test("a reader is told the book, then each level that changes; a later one is to
   await heard(early, 3);
   await heard(late, 1);
   expect(early.messages).toEqual([SNAPSHOT, ...UPDATES]);
-  const after = {
-    sequence: "8",
-    bids: [SNAPSHOT.bids[1]],
-    asks: [{ price: "25000", amount: "0.1" }, SNAPSHOT.asks[0]],
-  };
-  expect(late.messages).toEqual([{ ...SNAPSHOT, ...after }]);
+  expect(late.messages).toEqual([{ ...SNAPSHOT, ...AS_OF_AFTER }]);
+});
+
+test("after a gap in a book's updates every reader gets a new snapshot", async () => {
+  await start();
+  feed.knowBook("BTCUSD", BOOK);
+  const early = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+  await heard(early, 1);
+  feed.knowBook("BTCUSD", AFTER);
+  const late = new FeedClient(toy.url, "/marketdata/BTCUSD");
+  await Promise.all([heard(early, 2), heard(late, 1)]);
+  const after = { ...SNAPSHOT, ...AS_OF_AFTER };
+  expect([early.messages, late.messages]).toEqual([[SNAPSHOT, after], [after]]);
 });
 
 const match = (id: bigint, amount: string): Match => ({
@@ -291,4 +303,27 @@ test("on closing readers are told to go, and those who do not listen are cut off
   expect(await reader.closed).toBe("1001 the service is shutting down");
   await closing;
   await once(deaf.resume(), "close");
+});
+
+test("a handshake that is in progress when the service closes is cut off and does not delay the shutdown", async () => {
+  feed = new ToyFeed();
+  let [arrived, goOn] = [false, (): void => {}];
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  toy = await startToyApi((api) => {
+    api.addHook("preHandler", async () => {
+      arrived = true;
+      await held;
+    });
+    feedRoutes(api, feed.exchange);
+  });
+  const late = new FeedClient(toy.url, "/marketdata/BTCUSD");
+  await until("the handshake has come", () => arrived);
+  const closing = toy.close();
+  await until("the server no longer listens", () => !toy.api.server.listening);
+  goOn();
+  expect(await late.closed).toBe("1006");
+  await closing;
+  expect(feed.followed).toEqual([]);
 });

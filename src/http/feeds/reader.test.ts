@@ -45,3 +45,31 @@ test("over TLS a reader that has taken something between two beats stays, whatev
   expect(reader.left).toBe("too_slow");
   socket.destroy();
 });
+
+test("what a reader sends is counted per beat, so a reader that answers pings is never disconnected", () => {
+  const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
+  let terminated = false;
+  const webSocket = Object.assign(new EventEmitter(), {
+    readyState: WebSocket.OPEN,
+    ping: () => undefined,
+    close: () => undefined,
+    terminate: () => {
+      terminated = true;
+    },
+  });
+  const socket = new Socket();
+  socket.on("data", () => webSocket.emit("pong"));
+  const bounds = { ...BOUNDS, mostHeard: 3, mostHeardBytes: 20 };
+  const reader = new Reader(webSocket as unknown as WebSocket, socket, bounds, (error) => {
+    throw error;
+  });
+
+  for (let beat = 0; beat < 20; beat += 1) {
+    reader.beat();
+    for (let i = 0; i < 3; i += 1) socket.emit("data", PONG);
+    expect([reader.left, terminated], `beat ${beat}`).toEqual([undefined, false]);
+  }
+  reader.beat();
+  socket.emit("data", Buffer.concat([PONG, PONG, PONG, PONG]));
+  expect([reader.left, terminated]).toEqual(["talks", true]);
+});

@@ -1,7 +1,8 @@
 /** Requests that offer another protocol, as bytes: none of them hides another one, and none ends the process. */
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { stuckReader } from "../../../test/support/feed-client.ts";
 import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { ToyFeed } from "../../../test/support/toy-feed.ts";
@@ -104,4 +105,13 @@ test("an offer that is passed over leaves its connection the time-outs that Node
   half.write(get("/v2/toys", ...WEBSOCKET));
   await once(half, "data");
   await Promise.all([once(half, "close"), toy.close()]);
+});
+
+test("a rejected handshake's connection times out after five seconds, and a reader's never does", async () => {
+  const handedOver: Socket[] = [];
+  toy.api.server.on("upgrade", ({ socket }) => handedOver.push(socket));
+  const refused = await sendRaw(toy.url, get("/marketdata/NOWHERE", ...HANDSHAKE));
+  const reader = await stuckReader(toy.url, "/marketdata/BTCUSD");
+  expect([statusesIn(refused), handedOver.map(({ timeout }) => timeout)]).toEqual([[404], [5_000, 0]]);
+  reader.destroy();
 });

@@ -58,6 +58,24 @@ test("past the bound connections are dropped, those that are there go on, and th
   expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: "too many connections" }]);
 });
 
+test("dropped connections are reported once in ten seconds, with their number since the last report", () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { server, dropped } = bounded(4);
+  const arriveTimes = (count: number): void => {
+    for (let i = 0; i < count; i += 1) arrive(server, "203.0.113.9");
+  };
+  // The first connection is within the share of its address.
+  arriveTimes(1 + 3);
+  vi.advanceTimersByTime(9_999);
+  arriveTimes(4);
+  vi.advanceTimersByTime(1);
+  arriveTimes(2);
+  vi.advanceTimersByTime(10_000);
+  arriveTimes(1);
+  expect(dropped.map(({ count }) => count)).toEqual([1, 7, 2]);
+});
+
 test("one address has a quarter of all, so that there is room for others; who leaves makes room again", async () => {
   const { server, dropped } = bounded(8);
   const [first, second, third] = ["203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9"].map((from) =>
