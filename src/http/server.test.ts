@@ -4,6 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
+import { ClockFault } from "../std/clock.ts";
 import { alreadyExists } from "./problems/problems.ts";
 import { problemOf } from "./problems/rejection-problems.ts";
 import type { Api } from "./server.ts";
@@ -143,13 +144,13 @@ test("what is thrown without being an error is a bug too", async () => {
   expect((await ask(toy, "/throw")).status).toBe(500);
 });
 
-test("a fault of the lane or of the database is a 503 to be tried again", async () => {
+test("a fault of the lane, of the clock or of the database is a 503 to be tried again", async () => {
   const headers = { "retry-after": "1" };
-  await startThrowing(new Unavailable("the outcome is not known yet"));
-  expect(await ask(toy, "/throw")).toEqual(
-    problem(503, "Service Unavailable", "the outcome is not known yet", { headers }),
-  );
-  await toy.close();
+  for (const fault of [new Unavailable("it is not known yet"), new ClockFault("the clock of this node is wrong")]) {
+    await startThrowing(fault);
+    expect(await ask(toy, "/throw")).toEqual(problem(503, "Service Unavailable", fault.message, { headers }));
+    await toy.close();
+  }
   await startThrowing(new DatabaseAway("the database cannot be reached", { cause: new Error("10.0.0.7 refused") }));
   const away = problem(503, "Service Unavailable", "the database cannot be reached", { headers });
   expect(await ask(toy, "/throw")).toEqual(away);

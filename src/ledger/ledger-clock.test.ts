@@ -89,6 +89,19 @@ test("an answer that takes long makes nobody wrong who was right, and a step is 
   expect(site.clock.wrongByMs).toBeCloseTo(60_000, -2);
 });
 
+test.each([
+  [8_000, 0],
+  [0, 8_000],
+])(
+  "a single measurement that took %d ms there and %d ms back does not make the clock wrong",
+  async (thereMs, backMs) => {
+    const site = new Site();
+    [site.thereMs, site.backMs] = [thereMs, backMs];
+    await site.measure();
+    expect([site.clock.fault, site.differenceMs]).toEqual([undefined, 0]);
+  },
+);
+
 test("where the monotonic clock stood still, as in a suspended machine, the next measurement sets it right", async () => {
   const site = new Site();
   await site.measure();

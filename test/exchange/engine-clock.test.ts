@@ -1,5 +1,5 @@
 /** What becomes of a market whose engine runs where the clock is wrong. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
 import { createEngines } from "../../src/exchange/engine/engines.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -23,7 +23,7 @@ test("a market goes to a node whose clock is right, and is not taken where it is
       const database = db.another();
       const { lane } = await startLane(database, { holder: `node ${i}` });
       const parts = { database, lane, clock, catalogue: { listMarkets }, holder: `node ${i}`, log: () => undefined };
-      return { lane, clock, engines: createEngines(parts) };
+      return { lane, clock, engines: createEngines(parts), rows: vi.spyOn(database, "rows") };
     }),
   );
   const states = () => nodes.map(({ engines }) => engines.report()[0]?.state);
@@ -33,6 +33,8 @@ test("a market goes to a node whose clock is right, and is not taken where it is
   two.engines.start();
   await until("the second one serves", () => states()[1] === "serving");
   expect(states()).toEqual(["standing_by", "serving"]);
+  const asksForMarket = one.rows.mock.calls.filter(([, values]) => values?.[0] === "market/BTCUSD");
+  expect(asksForMarket).toEqual([]);
   [one.clock.fault, two.clock.fault] = [undefined, "wrong"];
   for (const { engines } of nodes) engines.wake("BTCUSD" as Parameters<typeof engines.wake>[0]);
   await until("the first one serves", () => states()[0] === "serving");

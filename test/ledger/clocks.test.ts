@@ -8,9 +8,10 @@ import { readBalances } from "../../src/ledger/balances.ts";
 import { Lane } from "../../src/ledger/lane/lane.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
-import { Database } from "../../src/postgres/database.ts";
+import { Database, type Queryable } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource, instantOf } from "../../src/std/id.ts";
+import { pause } from "../../src/std/pause.ts";
 import { createTransfers } from "../../src/transfers/transfers.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -25,6 +26,7 @@ import {
   TESTER,
   type TestLane,
 } from "../support/movements.ts";
+import { openTransaction, terminate, untilBlocked } from "../support/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 const HOUR_MS = 3_600_000;
@@ -104,6 +106,29 @@ test("a clock that steps while commands wait decides none of them, and all when 
   expect(await latestAheadMs()).toBeLessThan(2_000);
 });
 
+test("a lost batch is not decided again while the clock is wrong", async () => {
+  const { lane, fund } = await start();
+  const [from, to] = newProfiles(2) as [never, never];
+  await fund([from, to], "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
+  const outcome = untilTold(lane.execute(movement({ from, to, amount: "1" })));
+  await untilBlocked(db);
+  aheadMs = 3 * HOUR_MS;
+  await terminate(db, "parbook lane");
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  await until("it is known to be lost", async () => (await db.owner.rows("select from batch where void")).length === 2);
+  // Enough time to decide it again.
+  await pause(300);
+  const [before] = await db.owner.rows<{ now: Instant }>("select clock_timestamp() as now");
+  aheadMs = 0;
+  expect(await outcome).toBe("done");
+  expect(await availableUsd(db.database, [from, to])).toEqual(["9", "11"]);
+  const [last] = await db.owner.rows<{ at: Instant }>("select max(at) as at from batch where not void");
+  expect(last?.at).toBeGreaterThanOrEqual(before?.now as Instant);
+});
+
 test("after a clock that was ahead for a moment what is stored is of the present", async () => {
   const { lane } = await start();
   const [a, b] = newProfiles(2) as [never, never];
@@ -120,10 +145,19 @@ test("after a clock that was ahead for a moment what is stored is of the present
 class OtherClock extends Database {
   /** Whether the clocks can be compared while the lane runs. */
   tellsTime = true;
+  /** How often the comparison has failed. */
+  asked = 0;
 
   override rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
-    if (!this.tellsTime && text.includes("extract(epoch")) return Promise.reject(new Error("nobody tells the time"));
+    if (!this.tellsTime && text.includes("extract(epoch")) {
+      this.asked += 1;
+      return Promise.reject(new Error("nobody tells the time"));
+    }
     return super.rows(otherClock(text), values);
+  }
+
+  override transaction<Value>(work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
+    return super.transaction(({ rows }) => work({ rows: (text, values) => rows(otherClock(text), values) }));
   }
 
   override async connect(...settings: Parameters<Database["connect"]>): ReturnType<Database["connect"]> {
@@ -163,6 +197,58 @@ test("when it is the database's clock that is set back, its CHECK stops the batc
   aheadMs = -HOUR_MS;
   expect(await outcome).toBe("done");
   expect(await availableUsd(db.database, [to])).toEqual(["2"]);
+  await lane.stop();
+  await database.close();
+});
+
+test("when a batch under row locks fails on the database's clock, the clocks are compared again", async () => {
+  await setDatabaseClock(0);
+  const database = new OtherClock({ connection: db.connection, maxConnections: 5, onIdleError: () => undefined });
+  const { lane } = await startLane(database, { clock });
+  const to = newProfile();
+  expect(await untilTold(lane.execute(deposit(to)))).toBe("done");
+  // From here on only a new connection of the lane compares the clocks.
+  database.tellsTime = false;
+  await setDatabaseClock(-HOUR_MS);
+  const outcome = untilTold(lane.execute({ ...deposit(to), lock: true }));
+  await until("it is known why", () => lane.refusesWork !== undefined);
+  expect(lane.refusesWork).toBe("the clock of this node is 3600.0 s ahead of the database's, and 2 s are allowed");
+  expect(await outcome).toMatch(/^Unavailable: /);
+  database.tellsTime = true;
+  aheadMs = -HOUR_MS;
+  expect(await untilTold(lane.execute({ ...deposit(to), lock: true }))).toBe("done");
+  expect(await availableUsd(db.database, [to])).toEqual(["2"]);
+  await lane.stop();
+  await database.close();
+});
+
+test("a failed comparison of the clocks is repeated", async () => {
+  await setDatabaseClock(0);
+  const database = new OtherClock({ connection: db.connection, maxConnections: 5, onIdleError: () => undefined });
+  const { lane } = await startLane(database, { clock });
+  database.tellsTime = false;
+  await until("one has failed", () => database.asked > 0);
+  database.tellsTime = true;
+  aheadMs = -HOUR_MS;
+  await setDatabaseClock(-HOUR_MS);
+  await until("the clocks are known to agree", () => lane.refusesWork === undefined);
+  expect(await untilTold(lane.execute(deposit()))).toBe("done");
+  await lane.stop();
+  await database.close();
+});
+
+test("after both clocks were ahead and were set back, batches have the present time", async () => {
+  await setDatabaseClock(HOUR_MS);
+  aheadMs = HOUR_MS;
+  const database = new OtherClock({ connection: db.connection, maxConnections: 5, onIdleError: () => undefined });
+  const { lane } = await startLane(database, { clock });
+  expect(await untilTold(lane.execute(deposit()))).toBe("done");
+  aheadMs = 0;
+  await setDatabaseClock(0);
+  await until("the clocks are known to agree", () => lane.refusesWork === undefined);
+  expect(await untilTold(lane.execute(deposit()))).toBe("done");
+  const [last] = await db.owner.rows<{ at: Instant }>("select at from batch where not void order by n desc limit 1");
+  expect(Math.abs((last?.at ?? 0) - Date.now())).toBeLessThan(10_000);
   await lane.stop();
   await database.close();
 });
