@@ -5,6 +5,7 @@ import { createEngines } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/lane/lane.ts";
+import { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startLane } from "../support/movements.ts";
@@ -45,8 +46,8 @@ interface Process {
 async function startProcess(
   holder: string,
   around: (execute: Execute) => Execute = (execute) => execute,
+  { database = exchange.db.another(), leaseMs = 15_000 } = {},
 ): Promise<Process> {
-  const database = exchange.db.another();
   const { lane } = await startLane(database, { holder });
   const events: EngineEvent[] = [];
   const engine = new Engine(exchange.market("ETHUSD"), {
@@ -54,7 +55,7 @@ async function startProcess(
     lane: { execute: around((command) => lane.execute(command)) },
     clock: systemClock,
     holder,
-    leaseMs: 15_000,
+    leaseMs,
     // How a round went is told after each of them.
     log: (event) => event.kind !== "round_committed" && events.push(event),
     publish: () => undefined,
@@ -170,6 +171,34 @@ test("a round that is decided after the market was opened anew is refused, also 
   await startProcess("next");
   await exchange.askToCancel(order);
   await exchange.untilDone();
+});
+
+test("a late answer to the renewal of a lost lease does not give up the next lease", async () => {
+  let answerLate: (() => void) | undefined;
+  class SlowOnce extends Database {
+    override async rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
+      const isRenewal = text.startsWith("update lease set expires_at = clock") && values?.[0] === "market/ETHUSD";
+      if (!isRenewal || answerLate !== undefined) return super.rows(text, values);
+      await new Promise<void>((resolve) => (answerLate = resolve));
+      return [];
+    }
+  }
+  const { connection } = exchange.db;
+  const database = new SlowOnce({ connection, maxConnections: 5, onIdleError: () => undefined });
+  atEnd.push(() => database.close());
+  const { engine, events } = await startProcess("engine", undefined, { database, leaseMs: 300 });
+  await until("its first renewal is under way", () => answerLate !== undefined);
+  await exchange.db.database.rows(
+    "update lease set fence = fence + 1, expires_at = now() - interval '1 second' where name = 'market/ETHUSD'",
+  );
+  await until("it has lost the market", () => events.some(({ kind }) => kind === "market_lost"));
+  await until("it serves it again", () => events.at(-1)?.kind === "market_opened" && engine.state === "serving");
+  answerLate?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([events.map(({ kind }) => kind), engine.state]).toEqual([
+    ["market_opened", "market_lost", "market_opened"],
+    "serving",
+  ]);
 });
 
 test("an engine that does not know that it lost the market strikes out no cancel", async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { dataDirectory, type ServiceProcess, startService } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp, type OrderAsked, TestExchange } from "../support/orders.ts";
+import { openTransaction } from "../support/rows-in-the-way.ts";
 import { startTestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -71,6 +72,17 @@ test("a process that meets a bug gives its leases back, and another one trades w
   expect(await serves(second)).toBe(true);
   await expectBooksBalance(exchange.db.database);
   await expectOrdersAddUp(exchange.db.database);
+});
+
+test("a process that has met a bug ends within seconds even when the database does not release its leases", async () => {
+  const node = await startNode();
+  const inTheWay = await openTransaction(exchange.db.owner);
+  await inTheWay.query("lock table lease in exclusive mode");
+  const startedMs = performance.now();
+  expect((await node.end("SIGUSR2")).exitCode).toBe(1);
+  expect(performance.now() - startedMs).toBeLessThan(TAKEOVER_S * 1_000);
+  await inTheWay.query("rollback");
+  await inTheWay.end();
 });
 
 test("from a bug on nothing is committed, not even what was begun, and the leases are free", async () => {

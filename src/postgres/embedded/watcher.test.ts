@@ -1,6 +1,7 @@
 /** However the service ends, its server ends in order. The service here is a process that starts a server and no more. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -15,6 +16,7 @@ import { until } from "../../../test/support/until.ts";
 import { startEmbedded } from "./embedded.ts";
 import { endServer, listResidents } from "./processes.ts";
 import { EmbeddedError } from "./refusal.ts";
+import { withWatcher } from "./watcher.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
 /** What is promised. */
@@ -40,6 +42,8 @@ async function startService(): Promise<EmbeddedService & { readonly watcher: num
   });
   const watchers = sessionOf(service.postmaster).filter((pid) => pid !== service.postmaster);
   expect(watchers).toHaveLength(1);
+  // It keeps no directory in use.
+  if (process.platform === "linux") expect(readlinkSync(`/proc/${watchers[0]}/cwd`)).toBe("/");
   expect((await listResidents(cluster)).length).toBeGreaterThan(1);
   return { ...service, watcher: watchers[0] as number };
 }
@@ -132,4 +136,26 @@ test("a watcher that is late leaves the next service's server alone", async () =
   await until("the watcher has ended", () => sessionOf(postmaster).length === 0);
   expect(sessionOf(successor.pid)).toHaveLength(2);
   expect(log.filter((line) => line.includes("ended unasked"))).toEqual([]);
+});
+
+test("a server that ignores signals gets SIGINT, then SIGQUIT, then SIGKILL", async () => {
+  const hurried = join(place, "hurried");
+  mkdirSync(hurried);
+  // The watcher waits by calling sleep. This one returns at once.
+  writeFileSync(join(hurried, "sleep"), "#!/bin/sh\n", { mode: 0o755 });
+  const traps = ["INT", "QUIT"].map((name) => `trap 'echo ${name}' ${name}`).join("; ");
+  const stubborn = `${traps}; echo runs; while :; do /bin/sleep 0.001; done`;
+  const server = spawn("/bin/sh", withWatcher("/bin/sh", ["-c", stubborn]), {
+    env: { PATH: `${hurried}:/usr/bin:/bin` },
+    stdio: ["ignore", "pipe", "inherit", "pipe"],
+  });
+  onTestFinished(() => void server.kill("SIGKILL"));
+  let said = "";
+  server.stdout?.on("data", (chunk) => {
+    said += chunk;
+  });
+  await until("it runs", () => said === "runs\n");
+  // As when the service has ended.
+  server.stdio[3]?.destroy();
+  expect([...(await once(server, "close")), said]).toEqual([null, "SIGKILL", "runs\nINT\nQUIT\n"]);
 });
