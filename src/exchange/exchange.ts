@@ -110,7 +110,7 @@ export interface ExchangeParts {
 
 export function createExchange(parts: ExchangeParts): Exchange {
   const { database, lane, catalogue, engines } = parts;
-  const waits = new FillWaiters(database);
+  const waits = new FillWaiters(database.commits);
   const fees = new Fees(parts);
   const placing = { ...parts, fees };
   const following = { database, clock: steadyClock, onFault: parts.onFeedFault };
@@ -133,7 +133,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       return outcome;
     },
     findOrder: (customerId, profileId, id) => findOrder(database, customerId, profileId, id),
-    findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database, customerId, id),
+    findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database.commits, customerId, id),
     listOrders: (filter) => listOrders(database, filter),
     averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
     listExecutions: (query) => readExecutions(database, query),

@@ -71,11 +71,20 @@ const POOLED: SessionSettings = {
   idle_in_transaction_session_timeout: "10s",
 };
 
+/**
+ * Of the pooled connections, those that may wait for a commit at the same time in statements of `commits`. A commit waits
+ * for as long as a synchronous standby is away, and reads have to find connections meanwhile.
+ */
+const COMMITTING_SHARE = 0.3;
+
 /** How often two sessions take turns before their backends count as their own. */
 const TURNS = 8;
 
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
+  readonly #committing: pg.Pool;
+  /** Runs statements that commit on the request of a caller: a few at a time, whoever else waits. */
+  readonly commits: Queryable = { rows: (text, values = []) => this.#rows(this.#committing, text, values) };
   readonly #connection: pg.ClientConfig;
   /** All that are open, shared or not. */
   readonly #clients = new Set<pg.Client>();
@@ -83,9 +92,15 @@ export class Database implements Queryable {
 
   constructor(options: DatabaseOptions) {
     this.#connection = { ...options.connection, types: TYPES };
-    this.#pool = new pg.Pool({
+    const committing = Math.ceil(options.maxConnections * COMMITTING_SHARE);
+    this.#pool = this.#openPool(Math.max(1, options.maxConnections - committing), options.onIdleError);
+    this.#committing = this.#openPool(committing, options.onIdleError);
+  }
+
+  #openPool(max: number, onIdleError: (error: Error) => void): pg.Pool {
+    const pool = new pg.Pool({
       ...this.#connection,
-      max: options.maxConnections,
+      max,
       connectionTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
       onConnect: async (client) => void (await prepareSession(client, POOLED)),
@@ -94,15 +109,20 @@ export class Database implements Queryable {
     });
     // A connection that breaks between two statements says so by an event, which would end the process if nobody
     // listened. The next statement finds out.
-    this.#pool.on("connect", (client) => this.#note(client.on("error", () => undefined)));
-    this.#pool.on("error", (error) => {
+    pool.on("connect", (client) => this.#note(client.on("error", () => undefined)));
+    pool.on("error", (error) => {
       // Who closes is not told of connections that end.
-      if (!this.#pool.ending && !this.#isCutOff) options.onIdleError(error);
+      if (!pool.ending && !this.#isCutOff) onIdleError(error);
     });
+    return pool;
   }
 
   async rows<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#withClient(async (client) => (await commit<Row & object>(client, text, values)).rows);
+    return this.#rows(this.#pool, text, values);
+  }
+
+  async #rows<Row>(pool: pg.Pool, text: string, values: readonly unknown[]): Promise<Row[]> {
+    return this.#withClient(pool, async (client) => (await commit<Row & object>(client, text, values)).rows);
   }
 
   /**
@@ -116,7 +136,7 @@ export class Database implements Queryable {
     work: (transaction: Queryable) => Promise<Value>,
     takes: "seconds" | "any time" = "seconds",
   ): Promise<Value> {
-    return this.#withClient(async (client) => {
+    return this.#withClient(this.#pool, async (client) => {
       await client.query("begin");
       if (takes === "any time") await client.query("set local statement_timeout = 0");
       const timeout = takes === "any time" ? { query_timeout: FOREVER_MS } : {};
@@ -130,10 +150,10 @@ export class Database implements Queryable {
     });
   }
 
-  async #withClient<Value>(work: (client: pg.PoolClient) => Promise<Value>): Promise<Value> {
+  async #withClient<Value>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Value>): Promise<Value> {
     let client: pg.PoolClient;
     try {
-      client = await this.#pool.connect();
+      client = await pool.connect();
     } catch (error) {
       throw asFault(error);
     }
@@ -207,12 +227,17 @@ export class Database implements Queryable {
 
   /** The shared connections: how many there are, are free, and are waited for. */
   report(): { readonly open: number; readonly idle: number; readonly waiting: number } {
-    const { totalCount, idleCount, waitingCount } = this.#pool;
-    return { open: totalCount, idle: idleCount, waiting: waitingCount };
+    const pools = [this.#pool, this.#committing];
+    const sum = (count: (pool: pg.Pool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);
+    return {
+      open: sum(({ totalCount }) => totalCount),
+      idle: sum(({ idleCount }) => idleCount),
+      waiting: sum(({ waitingCount }) => waitingCount),
+    };
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await Promise.all([this.#pool.end(), this.#committing.end()]);
   }
 }
 

@@ -22,7 +22,7 @@ export const LEASE_SLACK_MS = 15_000;
  * Takes a lease that is free, has ended, or is this holder's own from before: a holder's name belongs to one living
  * process at a time. Also one that lasts longer than any renewal makes it: the database's clock was ahead then, and its
  * holder may be dead. One that lives has lost it by its fence. Undefined while somebody else has it. All who share a lease
- * name the same length.
+ * name the same length. A try that finds it held writes nothing, so it never waits for a synchronous standby.
  */
 export async function takeLease(
   database: Queryable,
@@ -32,7 +32,11 @@ export async function takeLease(
 ): Promise<Lease | undefined> {
   const [row] = await database.rows<{ fence: string }>(
     `insert into lease (name, holder, fence, expires_at)
-     values ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
+     select $1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond'
+      where not exists (
+              select from lease
+               where name = $1 and holder <> $2
+                 and expires_at between clock_timestamp() and clock_timestamp() + $4 * interval '1 millisecond')
      on conflict (name) do update
         set holder = excluded.holder, fence = lease.fence + 1, expires_at = excluded.expires_at
       where lease.expires_at < clock_timestamp() or lease.holder = excluded.holder
@@ -43,11 +47,14 @@ export async function takeLease(
   return row === undefined ? undefined : { name, holder, fence: BigInt(row.fence) };
 }
 
-/** Holds a lease for longer. False: it is somebody else's by now, or was let go of. */
+/**
+ * Extends a lease. False: another process holds it by now, or it was released. The commit does not wait for a synchronous
+ * standby: a renewal that a failover loses only ends the lease earlier, since the fence stays as it was.
+ */
 export async function renewLease(database: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const renewed = await database.rows(
     `update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-      where name = $1 and fence = $2 returning 1`,
+      where name = $1 and fence = $2 and set_config('synchronous_commit', 'local', true) is not null returning 1`,
     [lease.name, lease.fence, leaseMs],
   );
   return renewed.length === 1;

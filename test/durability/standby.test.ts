@@ -10,10 +10,13 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
+import { cancel } from "../../src/exchange/orders/orders.ts";
 import { askToCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders/store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
 import { deleteKey } from "../../src/oauth/keys/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
+import { renewLease, takeLease } from "../../src/postgres/leases.ts";
+import { must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
@@ -304,6 +307,43 @@ test("a change whose commit is interrupted has an unknown outcome, whoever makes
   // What fails before it is committed has had no effect.
   const refused = database.transaction((transaction) => transaction.rows("select 1 / 0"));
   await expect(refused).rejects.toMatchObject({ name: "error", code: "22012" });
+});
+
+/*
+ * Seen red: renewals that wait for the standby (the lease ended while its holder lived), and a try that locks the lease's
+ * row before it finds it held (one connection of each process that stands by waited for the standby).
+ */
+test("while the standby is away leases are kept, and processes that stand by for them wait for nothing", async () => {
+  const { database } = pair.primary;
+  const lease = must(await takeLease(database, "market/KEPT", "holder", 2_000), "nobody has it");
+  await pair.stopStandby();
+  const expiry = async (): Promise<number> => {
+    const [row] = await database.rows<{ at: number }>("select expires_at as at from lease where name = 'market/KEPT'");
+    return Number(row?.at);
+  };
+  const before = await expiry();
+  expect(await renewLease(database, lease, 60_000)).toBe(true);
+  expect(await expiry()).toBeGreaterThan(before);
+  expect(await takeLease(database, "market/KEPT", "another", 60_000)).toBeUndefined();
+  expect(await pair.waiting(/lease/)).toEqual([]);
+});
+
+/*
+ * Seen red: `askToCancel` on the connections that all share. The read was answered "the database cannot be reached".
+ */
+test("while the standby is away reads find connections, however many cancels wait for it", async () => {
+  const { database } = pair.primary;
+  const { id, customerId, profileId, caller } = await openOrder(pair);
+  await pair.stopStandby();
+  const cancels = Array.from({ length: 20 }, () =>
+    cancel({ database, clock: systemClock }, customerId, profileId, id, caller).catch((error: Error) => error.name),
+  );
+  await pair.untilWaiting(/order_cancel/);
+  expect(await database.rows("select 1 as one")).toEqual([{ one: 1 }]);
+  await pair.startStandby();
+  expect(new Set((await Promise.all(cancels)).map((outcome) => JSON.stringify(outcome)))).toEqual(
+    new Set([JSON.stringify({ kind: "done", value: "BTCUSD" })]),
+  );
 });
 
 const clientsOf = (database: Database): Clients =>

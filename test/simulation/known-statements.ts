@@ -24,7 +24,11 @@ const KNOWN: Readonly<Record<string, Statement>> = {
 
   // postgres/leases.ts
   [`insert into lease (name, holder, fence, expires_at)
-    values ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond')
+    select $1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond'
+      where not exists (
+        select from lease
+          where name = $1 and holder <> $2
+            and expires_at between clock_timestamp() and clock_timestamp() + $4 * interval '1 millisecond')
     on conflict (name) do update
       set holder = excluded.holder, fence = lease.fence + 1, expires_at = excluded.expires_at
     where lease.expires_at < clock_timestamp() or lease.holder = excluded.holder
@@ -39,8 +43,9 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return [{ fence }];
   },
   [`update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-     where name = $1 and fence = $2 returning 1`]: async (run, [name, fence, leaseMs]) =>
-    changeLease(run, name, fence, (lease) => ({ ...lease, expires_at: run.now + Number(leaseMs) })),
+     where name = $1 and fence = $2 and set_config('synchronous_commit', 'local', true) is not null returning 1`]:
+    async (run, [name, fence, leaseMs]) =>
+      changeLease(run, name, fence, (lease) => ({ ...lease, expires_at: run.now + Number(leaseMs) })),
   "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2": async (
     run,
     [name, fence],

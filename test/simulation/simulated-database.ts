@@ -155,12 +155,13 @@ class Line {
   }
 }
 
-export class SimulatedDatabase implements Pick<Database, "rows" | "transaction" | "connect" | "close"> {
+export class SimulatedDatabase implements Pick<Database, "rows" | "commits" | "transaction" | "connect" | "close"> {
   readonly postgres: SimulatedPostgres;
   readonly network: Network;
   readonly process: Process;
   readonly lines = new Set<Line>();
   readonly onFailure: (fate: Fate, text: string) => void;
+  readonly commits = this;
 
   constructor(
     postgres: SimulatedPostgres,

@@ -196,7 +196,7 @@ export class Clients {
     if (lastUsedAt !== undefined && lastUsedAt > unlessAfter) return;
     if (this.#recording.has(id)) return;
     this.#recording.add(id);
-    setLastUsed(this.#database, { clientId, id }, now, unlessAfter)
+    setLastUsed(this.#database.commits, { clientId, id }, now, unlessAfter)
       .catch((error: unknown) => this.#onUnrecordedUse(clientId, error))
       .finally(() => this.#recording.delete(id));
   }

@@ -93,6 +93,7 @@ export class Engine {
   readonly #end = new WakeSignal();
   #state: EngineState = "standing_by";
   #lease: Lease | undefined;
+  #renewing = false;
   #book: EngineBook | undefined;
   /** Since the last round that went well. */
   #failures = 0;
@@ -149,7 +150,7 @@ export class Engine {
     const { database, holder, leaseMs, clock } = this.#parts;
     if (clock.fault !== undefined) return;
     try {
-      this.#lease = await takeLease(database, `market/${this.#market.code}`, holder, leaseMs);
+      this.#lease = await takeLease(database.commits, `market/${this.#market.code}`, holder, leaseMs);
     } catch (error) {
       // When the database is away everybody finds out, and who serves a market says so.
       if (!(error instanceof DatabaseAway)) this.#failed(error);
@@ -172,7 +173,7 @@ export class Engine {
     this.#book = undefined;
     this.#lease = undefined;
     // Where it is somebody else's by now, this changes nothing; where it cannot be let go of, it ends by itself.
-    await releaseLease(this.#parts.database, lease).catch(() => undefined);
+    await releaseLease(this.#parts.database.commits, lease).catch(() => undefined);
   }
 
   get #leads(): boolean {
@@ -235,12 +236,17 @@ export class Engine {
   }
 
   async #renew(lease: Lease): Promise<void> {
+    // One at a time, however long the database takes: the others would wait for its row, and hold connections.
+    if (this.#renewing) return;
+    this.#renewing = true;
     try {
       const isKept = await renewLease(this.#parts.database, lease, this.#parts.leaseMs);
       // The answer may come when this lease was let go of, and even when the next one is there.
       if (!isKept && this.#lease === lease) this.#lose();
     } catch {
       // The database is away. Whether the lease is still ours, the next renewal finds out, or the next round.
+    } finally {
+      this.#renewing = false;
     }
   }
 

@@ -83,7 +83,7 @@ async function venueOf({ database, catalogue, fees }: Parts, request: OrderReque
 function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest, id: OrderId): Claim | undefined {
   if (refId === undefined) return undefined;
   const released = async (holder: string): Promise<boolean> => {
-    const order = await findOrderOfCustomer(database, customerId, holder as OrderId);
+    const order = await findOrderOfCustomer(database.commits, customerId, holder as OrderId);
     return order?.closedAt !== undefined && clock.now() > order.closedAt + REF_ID_KEPT_MS;
   };
   return { customerId, kind: "order", refId, id, released };
@@ -97,7 +97,7 @@ export async function cancel(
   id: OrderId,
   caller: Caller,
 ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>> {
-  const asked = await askToCancel(database, { customerId, profileId, id, caller, now: clock.now() });
+  const asked = await askToCancel(database.commits, { customerId, profileId, id, caller, now: clock.now() });
   if (asked === undefined) return { kind: "rejected", rejection: { code: "order_not_found", orderId: id } };
   const { market, status } = asked;
   if (market === undefined) return { kind: "rejected", rejection: { code: "order_not_cancellable", status } };

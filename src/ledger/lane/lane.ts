@@ -94,7 +94,7 @@ export class Lane {
     this.#admission = new AdmissionControl(this.#bounds.inside, this.#bounds.insidePerCustomer);
     this.#deciding = new Deciding(this.#bounds.remembered);
     this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
-    this.#refIds = new RefIdLookup(options.database, options.clock, this.#deciding);
+    this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#deciding);
     const steps: Steps = {
       admit: (waiting) => this.#admit(waiting),
       fail: (waiting, error) => this.#fail(waiting, error),

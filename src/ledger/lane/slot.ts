@@ -26,6 +26,7 @@ export class Slot {
   readonly #holder: string;
   readonly #leaseMs: number;
   #lease: Lease | undefined;
+  #renewal: Promise<boolean> | undefined;
   #number = 0;
   /** The last link that was sent. */
   #sent: Head = { n: -1n, hash: NO_HASH };
@@ -88,7 +89,12 @@ export class Slot {
 
   /** False when somebody else holds the slot by now. */
   async renew(): Promise<boolean> {
-    return this.#lease !== undefined && renewLease(this.#database, this.#lease, this.#leaseMs);
+    if (this.#lease === undefined) return false;
+    // One at a time, however long the database takes.
+    this.#renewal ??= renewLease(this.#database, this.#lease, this.#leaseMs).finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
   }
 
   async release(): Promise<void> {
