@@ -8,7 +8,7 @@ import { amountOf, negative, ZERO } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource, siblingId } from "../../std/id.ts";
 import type { BookOrderId, Sequence } from "../book/order.ts";
-import { NO_EXECUTION, nextMatchId } from "../execution-id.ts";
+import { executedAtOf, NO_EXECUTION, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
 import { journalsOf, type RoundEffect } from "./matching.ts";
@@ -81,4 +81,25 @@ test("in a market that is ahead what is no match is of the present", () => {
   const lastExecutionId = nextMatchId(NO_EXECUTION, BTCUSD.number, (NOW + 60_000) as Instant);
   const [order] = settled(BID, [{ kind: "waiting" }], { head: { ...HEAD, lastExecutionId } }).orders;
   expect(order).toMatchObject({ status: "SUBMITTED", modifiedAt: NOW });
+});
+
+test("in a market that is ahead a match has the time that its id tells", () => {
+  const ahead = (NOW + 60_000) as Instant;
+  const lastExecutionId = takerId(nextMatchId(NO_EXECUTION, BTCUSD.number, ahead));
+  const terms = { status: "OPEN", filledGross: ZERO, takerRate: ZERO, makerRebate: ZERO };
+  const maker = { ...BID, ...terms, id: "maker" } as unknown as Order;
+  const taker = { ...BID, ...terms, id: "taker", side: "SELL", held: amountOf("1") } as unknown as Order;
+  const filled = { kind: "filled", maker: maker.id, taker: taker.id, price: 1, lots: 1, cost: 1n };
+  const rows = {
+    head: { ...HEAD, lastExecutionId },
+    orders: new Map([maker, taker].map((order) => [order.id as string as BookOrderId, order])),
+    recipients: new Map(),
+  };
+  const round = { taken: new Map(), effects: [filled as unknown as RoundEffect] };
+  const { executions, orders } = journalsOf(BTCUSD, round, rows, NOW);
+  expect(executions.map(({ id, executedAt }) => [executedAt, executedAtOf(id)])).toEqual([
+    [ahead, ahead],
+    [ahead, ahead],
+  ]);
+  expect(orders.map(({ modifiedAt }) => modifiedAt)).toEqual([ahead, ahead]);
 });
