@@ -123,13 +123,13 @@ test.each([
 
 test("the coarser asset decides on decimals, whichever side it is on", () => {
   const fine = { amount: amountOf("0.0000001") };
-  const refusal = { code: "exceed_precision", asset: "PYUSD", precision: 6 };
-  expect(create(fine, pairOf(USDG, PYUSD))).toEqual({ accepted: false, refusal });
-  expect(create(fine, pairOf(PYUSD, USDG))).toEqual({ accepted: false, refusal });
+  const rejection = { code: "exceed_precision", asset: "PYUSD", precision: 6 };
+  expect(create(fine, pairOf(USDG, PYUSD))).toEqual({ accepted: false, rejection });
+  expect(create(fine, pairOf(PYUSD, USDG))).toEqual({ accepted: false, rejection });
   const finer = { amount: amountOf("0.000000001") };
   const [usdp, named] = [asset("USDP", "stablecoin", 8), { code: "exceed_precision", precision: 8 }];
-  expect(create(finer, pairOf(usdp, USDG))).toEqual({ accepted: false, refusal: { ...named, asset: "USDP" } });
-  expect(create(finer, pairOf(USDG, usdp))).toEqual({ accepted: false, refusal: { ...named, asset: "USDG" } });
+  expect(create(finer, pairOf(usdp, USDG))).toEqual({ accepted: false, rejection: { ...named, asset: "USDP" } });
+  expect(create(finer, pairOf(USDG, usdp))).toEqual({ accepted: false, rejection: { ...named, asset: "USDG" } });
   expect(create({ amount: amountOf("0.01") })).toMatchObject({ accepted: true });
 });
 
@@ -170,9 +170,9 @@ test.each<[string, Partial<ConversionRequest>, ReturnType<typeof pairOf>, object
   ["too many decimals", { amount: amountOf("10.001") }, pairOf(USD, USDG), { code: "exceed_precision" }],
   ["one unit more than there is", { amount: amountOf("10.01") }, pairOf(USD, USDG), { code: "insufficient_funds" }],
   ["a recipient without room", {}, pairOf(USD, USDG), { code: "balance_too_large", profileId: receiver.id }],
-])("%s is refused before what comes behind it", (_what, request, pair, refusal) => {
+])("%s is refused before what comes behind it", (_what, request, pair, rejection) => {
   const decision = decideConversion({ ...MINT, ...request }, ID, pair, COINS, stateOf(...full));
-  expect(decision).toMatchObject({ accepted: false, refusal });
+  expect(decision).toMatchObject({ accepted: false, rejection });
 });
 
 test.each([
@@ -183,7 +183,7 @@ test.each([
   const limit = { available: "99999999999999999999999999999.99" };
   const at = (profile: Profile) =>
     create({ recipientProfileId }, pairOf(USD, USDG), [...ROWS, accountRow(profile, "USDG", limit)]);
-  expect(at(crowded)).toMatchObject({ accepted: false, refusal: { profileId: crowded.id, asset: "USDG" } });
+  expect(at(crowded)).toMatchObject({ accepted: false, rejection: { profileId: crowded.id, asset: "USDG" } });
   expect(at(other)).toMatchObject({ accepted: true });
 });
 
@@ -266,12 +266,12 @@ test.each([undefined, payer.id])(
 );
 
 test.each(["SETTLED", "CANCELLED"] as const)("one that is %s is not closed again", (status) => {
-  const refused = { accepted: false, refusal: { code: "conversion_not_cancellable", status } };
+  const refused = { accepted: false, rejection: { code: "conversion_not_cancellable", status } };
   expect([settle({ status }), cancel({ status })]).toEqual([refused, refused]);
 });
 
 test("one that is not there is not found", () => {
-  const refused = { accepted: false, refusal: { code: "conversion_not_found", conversionId: ID } };
+  const refused = { accepted: false, rejection: { code: "conversion_not_found", conversionId: ID } };
   expect([decideSettlement(key, ID, stateOf(), NOW), decideCancel(key, ID, stateOf(), NOW)]).toEqual([
     refused,
     refused,

@@ -92,10 +92,10 @@ test.each<[string, Partial<TransferRequest>, Asset | undefined, object]>([
   ["too many decimals", { amount: amountOf("11.001") }, USD, { code: "exceed_precision", asset: "USD", precision: 2 }],
   ["one unit more than there is", { amount: amountOf("10.01") }, USD, { code: "insufficient_funds" }],
   ["a receiver without room", {}, USD, { code: "balance_too_large", profileId: to.id }],
-])("%s is refused before what comes behind it", (_what, request, asset, refusal) => {
+])("%s is refused before what comes behind it", (_what, request, asset, rejection) => {
   const rows = [...ROWS, profileRow(idle), fullTo];
   const decision = decideTransfer({ ...INTERNAL, ...request }, ID, asset, stateOf(...rows));
-  expect(decision).toMatchObject({ accepted: false, refusal });
+  expect(decision).toMatchObject({ accepted: false, rejection });
 });
 
 const DEPOSIT: ExternalTransferRequest = {
@@ -183,8 +183,8 @@ test.each<[string, Partial<ExternalTransferRequest>, Asset | undefined, object]>
     USD,
     { code: "insufficient_funds" },
   ],
-])("%s is refused before what comes behind it", (_what, request, asset, refusal) => {
+])("%s is refused before what comes behind it", (_what, request, asset, rejection) => {
   const rows = [...ROWS, profileRow(idle), fullTo];
   const decision = decideExternalTransfer({ ...DEPOSIT, ...request }, ID, asset, stateOf(...rows), NOW);
-  expect(decision).toMatchObject({ accepted: false, refusal });
+  expect(decision).toMatchObject({ accepted: false, rejection });
 });

@@ -92,7 +92,7 @@ test.each([
   expect(poor).toMatchObject(
     isRejected
       ? { accepted: true, value: { status, rejectReason: "gtt_too_soon", held: 0n, closedAt: NOW } }
-      : { accepted: false, refusal: { code: "insufficient_funds" } },
+      : { accepted: false, rejection: { code: "insufficient_funds" } },
   );
   if (poor.accepted) expect(poor.changes.journals).toBeUndefined();
 });
@@ -104,7 +104,7 @@ test("what is sold at any price is worth what the last execution paid, and unche
   expect(at("25000")).toMatchObject({ accepted: true });
   expect(at("25000.000001")).toEqual({
     accepted: false,
-    refusal: {
+    rejection: {
       code: "notional_value_too_large",
       market: "BTCUSD",
       orderType: "STOP_MARKET",
@@ -144,7 +144,7 @@ test.each<[string, OrderRequest, "usd" | "btc"]>([
   const available = (amountOf(held) - 1n) as Amount;
   expect(decideOrder(request, id, venue, stateWith({ [asset]: formatAmount(available) }), NOW)).toEqual({
     accepted: false,
-    refusal: {
+    rejection: {
       code: "insufficient_funds",
       profileId,
       asset: asset.toUpperCase(),
@@ -231,7 +231,7 @@ test.each([
 });
 
 const other = { ...recipient, customerId: "0190d5a4-0000-7000-8000-000000000009" as Uuid as CustomerId };
-const wrong = (code: string, more: object = {}) => ({ accepted: false, refusal: { code, ...more } });
+const wrong = (code: string, more: object = {}) => ({ accepted: false, rejection: { code, ...more } });
 
 /** In the order of the checks: each request also breaks all rules that come behind the one that it hears of. */
 test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
@@ -335,7 +335,7 @@ test("a stop price is held against the tick like a price", () => {
   const request = { ...STOP_SELL, stopPrice: price("19999.5") };
   expect(decideOrder(request, id, venue, stateWith({ btc: "4" }), NOW)).toEqual({
     accepted: false,
-    refusal: {
+    rejection: {
       code: "off_tick",
       field: "stopPrice",
       market: "BTCUSD",
@@ -349,7 +349,7 @@ test("a stop price is held against the tick like a price", () => {
 test("a halted market is told before what the order is worth, and before its identity pair", () => {
   const request = { ...GTT_BUY, baseAmount: amountOf("100"), identityId: "alone" };
   const decision = decideOrder(request, id, venue, stateWith({ status: "HALTED" }), NOW);
-  expect(decision).toEqual({ accepted: false, refusal: { code: "market_unavailable", market: "BTCUSD" } });
+  expect(decision).toEqual({ accepted: false, rejection: { code: "market_unavailable", market: "BTCUSD" } });
 });
 
 test.each([
