@@ -121,14 +121,14 @@ async function start(
   }
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
   const keep = keepRefusals(core, closing);
-  const onRefused = (refusal: AccessDenial): void => {
+  const onDenied = (refusal: AccessDenial): void => {
     keep(refusal);
     metrics?.access.refused(refusal);
   };
   const oauth = createOauth({
     ...core,
     ...doors,
-    onRefused,
+    onDenied,
     watch: watchingServer("auth", observers),
     onTokenRequest: metrics?.access.tokenRequest,
     readiness: readinessOf(core),
@@ -138,7 +138,7 @@ async function start(
   });
   await oauth.start();
   closing.unshift(() => oauth.stop());
-  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onRefused, observers });
+  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onDenied, observers });
   const servers = [api.server, oauth.authServer.server];
   for (const server of servers) containBugs(server, bugTo(log, metrics));
   for (const server of servers) boundConnections(server, connectionBounds(config, log, metrics));
@@ -270,7 +270,7 @@ async function buildApi(
   {
     observers,
     ...doors
-  }: Doors & { readonly onRefused: (refusal: AccessDenial) => void; readonly observers: Observers },
+  }: Doors & { readonly onDenied: (refusal: AccessDenial) => void; readonly observers: Observers },
 ): Promise<Api> {
   const api = await createApi({
     ...doors,
@@ -279,7 +279,7 @@ async function buildApi(
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
     refusesWork: () => core.lane.refusesWork,
-    watch: watchingServer("api", observers),
+    observe: watchingServer("api", observers),
     onProblem: observers.metrics?.requests.problem,
     onCutOff: observers.metrics?.requests.slowReaders,
   });

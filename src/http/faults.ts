@@ -76,7 +76,7 @@ export function createErrorHandler(baseUrl: () => string, onProblem: (problem: P
 }
 
 /** What Node itself refuses before there is a request: the bytes were not HTTP, too many, or too slow. */
-export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
+export function respondToClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   rejectConnection(error, socket, ({ status, reason }) => {
     const requestId = freshRequestId();
     const headers = {

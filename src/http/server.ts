@@ -44,8 +44,6 @@ import { boundAnswers, UnsentAnswers } from "../web/connections/unsent-answers.t
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { paceRetries } from "../web/limits/retry-pace.ts";
 import { safeHeaders } from "../web/safe-headers.ts";
-import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
-import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
 import {
   type Admissions,
   admissionOfRead,
@@ -53,11 +51,13 @@ import {
   createAdmissions,
   rejectUnread,
   rejectWhenFull,
-  unread,
-} from "./access/taking-turns.ts";
+  tooManyUnread,
+} from "./access/admission.ts";
+import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
+import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
 import type { Api } from "./api.ts";
-import { BODY_LIMIT_BYTES, createErrorHandler, refuseConnection } from "./faults.ts";
-import { MaybeHandshake } from "./feeds/upgrade.ts";
+import { BODY_LIMIT_BYTES, createErrorHandler, respondToClientError } from "./faults.ts";
+import { UpgradeRequest } from "./feeds/upgrade.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi/openapi.ts";
 import { referencePage } from "./openapi/reference-page.ts";
@@ -65,8 +65,8 @@ import { problemPages } from "./problems/problem-pages.ts";
 import { notFound, Problem, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
 import { readJson } from "./requests/body-reader.ts";
-import { refuseUnsoundBody, refuseUnsoundHeaders } from "./requests/unsound-headers.ts";
-import { AJV, readByTheSchemas } from "./requests/validation.ts";
+import { rejectUnsoundBody, rejectUnsoundHeaders } from "./requests/unsound-headers.ts";
+import { AJV, readRequest } from "./requests/validation.ts";
 
 export type { Api } from "./api.ts";
 
@@ -79,15 +79,15 @@ export interface ApiOptions {
   /** Whether there is no room for more work. Then a write is refused before its token and body are read. */
   readonly refusesWork: () => string | undefined;
   /** How many requests are worked on at once, and how many wait. */
-  readonly turnstiles?: Admissions;
+  readonly admissions?: Admissions;
   /** What is kept for callers who do not read their answers. */
   readonly answers?: UnsentAnswers;
   /** Told of connections that were closed because their answers were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
   /** Told of every refusal of authority. Nobody waits for it. */
-  readonly onRefused?: (refusal: AccessDenial) => void;
+  readonly onDenied?: (refusal: AccessDenial) => void;
   /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
-  readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
+  readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Told of every problem that is answered. */
   readonly onProblem?: ((problem: Problem) => void) | undefined;
   /** Left out: nothing is limited. */
@@ -97,21 +97,21 @@ export interface ApiOptions {
   /** Left out: plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
   /** How long a request may take to arrive, and how often that is looked at. */
-  readonly patience?: Patience;
+  readonly timeouts?: ArrivalTimeouts;
 }
 
-interface Patience {
+interface ArrivalTimeouts {
   readonly headersMs: number;
   readonly requestMs: number;
   readonly checkEveryMs: number;
 }
 
-const PATIENCE: Patience = { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 5_000 };
+const ARRIVAL_TIMEOUTS: ArrivalTimeouts = { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 5_000 };
 
 /** Builds the API without its resources: routes are added to it, then it listens. */
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl, options.onProblem);
-  const { patience = PATIENCE, trustedProxies = [], turnstiles = createAdmissions() } = options;
+  const { timeouts = ARRIVAL_TIMEOUTS, trustedProxies = [], admissions = createAdmissions() } = options;
   const { answers = new UnsentAnswers(), onCutOff } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
@@ -126,17 +126,17 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     // Room for a hundred values in each of several repeatable filters.
     ...transport(
       {
-        IncomingMessage: MaybeHandshake,
+        IncomingMessage: UpgradeRequest,
         ServerResponse: TrackedResponse,
         requireHostHeader: false,
         maxHeaderSize: 65_536,
-        headersTimeout: patience.headersMs,
-        connectionsCheckingInterval: patience.checkEveryMs,
+        headersTimeout: timeouts.headersMs,
+        connectionsCheckingInterval: timeouts.checkEveryMs,
       },
       options.tls,
     ),
     routerOptions: { maxParamLength: 1_024 },
-    requestTimeout: patience.requestMs,
+    requestTimeout: timeouts.requestMs,
     connectionTimeout: 60_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: "idle",
@@ -146,7 +146,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       endConnection(request as FastifyRequest, reply as never);
       handleError(error, request as FastifyRequest, reply as never);
     },
-    clientErrorHandler: refuseConnection,
+    clientErrorHandler: respondToClientError,
   });
   sliceTlsWrites(api.server);
   api.setErrorHandler(handleError);
@@ -155,7 +155,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
-      refuseUnsoundBody(request);
+      rejectUnsoundBody(request);
       return readJson(bytes);
     },
   );
@@ -173,15 +173,15 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     },
   });
   ignoreWhatFollows(api);
-  options.watch?.(api);
+  options.observe?.(api);
   const admit = admitBy(options.limiter);
-  refuseUnsoundHeaders(api);
-  refuseUnknownRoutes(api, options.baseUrl, admit);
-  refuseWhileClosing(api);
+  rejectUnsoundHeaders(api);
+  rejectUnknownRoutes(api, options.baseUrl, admit);
+  rejectWhileClosing(api);
   paceRetries(api);
-  const { checkEveryMs } = patience;
-  boundAnswers(api, { answers, callerOf, refusal: unread, checkEveryMs, onCutOff });
-  api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...turnstiles, answers }));
+  const { checkEveryMs } = timeouts;
+  boundAnswers(api, { answers, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
+  api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...admissions, answers }));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
   await referencePage(api, options.authUrl);
@@ -189,7 +189,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
 }
 
 /** Gives every answer its id and what all have in common, then refuses paths and methods that are not there before their bodies are read. */
-function refuseUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): void {
+function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): void {
   const routes = new KnownRoutes();
   api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
   api.addHook("onRequest", (request, reply, done) => {
@@ -197,18 +197,18 @@ function refuseUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): voi
     reply.headers(safeHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (!request.is404) return done();
     admit(request, reply, undefined);
-    done(notThere(request, routes.methodsOf(request.url)));
+    done(unknownRoute(request, routes.methodsOf(request.url)));
   });
 }
 
-function notThere(request: FastifyRequest, methods: readonly string[]): Problem {
+function unknownRoute(request: FastifyRequest, methods: readonly string[]): Problem {
   if (methods.length === 0) return notFound("there is nothing at this path");
   const allow = methods.join(", ");
   return new Problem(405, `${request.method} is not a method of this path: it has ${allow}`, { headers: { allow } });
 }
 
 /** On the way out requests under way are finished, new ones on open connections are sent elsewhere. */
-function refuseWhileClosing(api: Api): void {
+function rejectWhileClosing(api: Api): void {
   let closing = false;
   api.addHook("preClose", async () => {
     closing = true;
@@ -226,27 +226,27 @@ function refuseWhileClosing(api: Api): void {
 /** Puts before each route what its configuration and its schemas ask for. */
 function prepareRoute(
   route: RouteOptions,
-  { verify, refusesWork, onRefused = () => {} }: ApiOptions,
+  { verify, refusesWork, onDenied = () => {} }: ApiOptions,
   admit: Admit,
   turns: Admissions & { readonly answers: UnsentAnswers },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
   const isWrite = [route.method].flat().some((method) => WRITES.has(method));
-  const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onRefused });
-  const hooks = [...(isWrite ? [refuseWork(refusesWork)] : []), entrance];
-  if (route.config?.takesTurns !== false) {
+  const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied });
+  const hooks = [...(isWrite ? [rejectAtCapacity(refusesWork)] : []), entrance];
+  if (route.config?.admission !== false) {
     const { reads, writes, answers } = turns;
     hooks.push(rejectWhenFull(isWrite ? writes : reads), rejectUnread(answers));
     route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
-  route.preValidation = [readByTheSchemas(route.schema ?? {}), ...[route.preValidation ?? []].flat()];
+  route.preValidation = [readRequest(route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }
 
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-function refuseWork(refusesWork: () => string | undefined): onRequestHookHandler {
+function rejectAtCapacity(refusesWork: () => string | undefined): onRequestHookHandler {
   return (_request, _reply, done) => {
     const why = refusesWork();
     if (why === undefined) done();

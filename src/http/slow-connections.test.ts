@@ -31,7 +31,7 @@ function trickle(beginning: string, byte: string): Socket & { received: string }
 const gone = (socket: Socket): boolean => socket.destroyed || socket.closed;
 
 test("headers that trickle in are given up on, however steadily", async () => {
-  toy = await startToyApi(undefined, { patience: IMPATIENT });
+  toy = await startToyApi(undefined, { timeouts: IMPATIENT });
   const socket = trickle("GET /v2/toys HTTP/1.1\r\nHost: toy\r\nX-Slow: ", "a");
   await until("the connection is closed", () => gone(socket));
   expect(socket.received).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
@@ -42,7 +42,7 @@ test("a body that trickles in is given up on, and its handler never runs", async
   let ran = 0;
   toy = await startToyApi(
     (api) => api.post("/count", { config: { scope: "public" }, schema: { hide: true } }, async () => ({ ran: ++ran })),
-    { patience: IMPATIENT },
+    { timeouts: IMPATIENT },
   );
   const head = "POST /count HTTP/1.1\r\nHost: toy\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{";
   const socket = trickle(head, " ");
@@ -51,7 +51,7 @@ test("a body that trickles in is given up on, and its handler never runs", async
 });
 
 test("a caller who opens a connection and says nothing is given up on", async () => {
-  toy = await startToyApi(undefined, { patience: IMPATIENT });
+  toy = await startToyApi(undefined, { timeouts: IMPATIENT });
   const { hostname, port } = new URL(toy.url);
   const socket = connect(Number(port), hostname);
   sockets.push(socket);

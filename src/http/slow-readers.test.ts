@@ -37,7 +37,7 @@ async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecon
   };
   toy = await startToyApi(addPages, {
     answers,
-    patience: { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 50 },
+    timeouts: { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 50 },
   });
 }
 

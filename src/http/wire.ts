@@ -39,7 +39,7 @@ export function idPosition(position: readonly string[]): Uuid | undefined {
  * What a command came to: its value, or the problem that its caller hears. `existing` is the problem of a name that
  * the record with this id has; a command without a name of the caller's needs none.
  */
-export async function doneValue<Value>(
+export async function valueOrThrow<Value>(
   outcome: Outcome<Value, DomainRejection>,
   sent: Sent,
   existing?: (id: Uuid) => Promise<Problem>,

@@ -104,8 +104,8 @@ test("a disabled client gets no token, and within five seconds its live one is r
   for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toBeDefined();
   await clients.disable("leaver");
   const refusedEverywhere = async (): Promise<void> => {
-    const misplaced = { misplaced: expect.objectContaining({ clientId: "leaver" }) };
-    for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toEqual(misplaced);
+    const restricted = { restricted: expect.objectContaining({ clientId: "leaver" }) };
+    for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toEqual(restricted);
   };
   await vi.waitFor(refusedEverywhere, { timeout: 5_000, interval: 50 });
 });

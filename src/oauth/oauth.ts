@@ -40,7 +40,7 @@ export interface OauthOptions {
   readonly baseUrl: () => string;
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
-  readonly onRefused?: ((refusal: AccessDenial) => void) | undefined;
+  readonly onDenied?: ((refusal: AccessDenial) => void) | undefined;
   /** Both of the server on auth_url: who adds hooks before all its own, and who is told how a request for a token ends. */
   readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;

@@ -21,7 +21,7 @@ export function watchingLane({ metrics, traces }: Observers): LaneWatching {
   return { onCommitted: ledger?.committed, onEvent: ledger?.told, createLane: traces?.createLane };
 }
 
-export function watchingServer(name: ServerName, { metrics, traces }: Observers): ApiOptions["watch"] {
+export function watchingServer(name: ServerName, { metrics, traces }: Observers): ApiOptions["observe"] {
   return (server) => {
     metrics?.requests.watch(name, server);
     traces?.watch(server);

@@ -7,7 +7,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import { findLastPrice } from "../../exchange/markets/markets.ts";
 import { alreadyExists } from "../../http/problems/problems.ts";
 import { transferBody } from "../../http/routes/transfer-record.ts";
-import { doneValue } from "../../http/wire.ts";
+import { valueOrThrow } from "../../http/wire.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { type Asset, USD } from "../../money/asset.ts";
@@ -94,7 +94,7 @@ async function cross(core: Core, { direction, suffix, done, command }: Way, opti
   const crossing = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, crossing, refId };
   const outcome = await createTransfers(core).cross(request, operatorOf(command));
-  const transfer = await doneValue(outcome, {}, async (id) =>
+  const transfer = await valueOrThrow(outcome, {}, async (id) =>
     alreadyExists(`ref_id ${JSON.stringify(refId)} was used before, for transfer ${id}`, { id }),
   );
   const record = transferBody(transfer);

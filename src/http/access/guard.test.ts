@@ -8,7 +8,7 @@ const refused: AccessDenial[] = [];
 beforeAll(async () => {
   const verify = async (token: string) => {
     verified.push(token);
-    if (token === "misplaced") return { misplaced: GRANT };
+    if (token === "restricted") return { restricted: GRANT };
     return token === "good" ? GRANT : undefined;
   };
   toy = await startToyApi(
@@ -17,7 +17,7 @@ beforeAll(async () => {
         clientId: request.grant.clientId,
       }));
     },
-    { verify, onRefused: (refusal) => refused.push(refusal) },
+    { verify, onDenied: (refusal) => refused.push(refusal) },
   );
 });
 afterAll(() => toy.close());
@@ -48,7 +48,7 @@ test("a token that is not valid is an invalid_token", async () => {
 test("a good token in the wrong place is told as a bad one, and named in the trail and in the log", async () => {
   const bad = await ask(toy, "/v2/toys", { token: "bad" });
   refused.length = 0;
-  expect(await ask(toy, "/v2/toys", { token: "misplaced" })).toEqual(bad);
+  expect(await ask(toy, "/v2/toys", { token: "restricted" })).toEqual(bad);
   const { clientId, tokenId } = GRANT;
   const address = "127.0.0.1";
   expect(refused).toEqual([{ kind: "invalid_token", operation: "GET /v2/toys", address, clientId, tokenId }]);

@@ -51,49 +51,52 @@ export function clientCallerOf(request: FastifyRequest): ClientCaller {
 /** The method and the path's pattern, such as "GET /v2/profiles/:id". */
 const operationOf = ({ method, routeOptions }: FastifyRequest): string => `${method} ${routeOptions.url ?? ""}`;
 
-export interface Guarding {
+export interface GuardOptions {
   readonly verify: Verify;
   readonly admit: Admit;
   /** Told of every refusal of authority. Nobody waits for it. */
-  readonly onRefused: (refusal: AccessDenial) => void;
+  readonly onDenied: (refusal: AccessDenial) => void;
 }
 
 /**
  * The hook of a route that is not public: lets the request through when its token holds one of the scopes. Whoever
  * shows no good token is limited as a stranger, so that trying tokens out is no cheaper than using them.
  */
-export function guard(required: readonly Scope[], { verify, admit, onRefused }: Guarding): onRequestAsyncHookHandler {
+export function guard(
+  required: readonly Scope[],
+  { verify, admit, onDenied }: GuardOptions,
+): onRequestAsyncHookHandler {
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     const known = token === undefined ? undefined : await verify(token, request.ip);
     const grant = isGrant(known) ? known : undefined;
     admit(request, reply, grant?.clientId);
     if (token === undefined) {
-      onRefused(refusalOf(request, "no_token"));
+      onDenied(denialOf(request, "no_token"));
       throw unauthorized("no access token was sent: the header is Authorization: Bearer <token>");
     }
     if (grant === undefined) {
-      const whose = isMisplaced(known) ? ofMisplaced(request, known) : {};
-      onRefused({ ...refusalOf(request, "invalid_token"), ...whose });
+      const whose = isRestricted(known) ? reportRestrictedToken(request, known) : {};
+      onDenied({ ...denialOf(request, "invalid_token"), ...whose });
       throw unauthorized("the access token is malformed, expired, revoked or not for use from here", "invalid_token");
     }
     if (!required.some((scope) => grant.scopes.has(scope))) {
       const { clientId, tokenId } = grant;
-      onRefused({ ...refusalOf(request, "insufficient_scope"), clientId, tokenId });
+      onDenied({ ...denialOf(request, "insufficient_scope"), clientId, tokenId });
       throw insufficientScopes(required, [...grant.scopes]);
     }
     request.known = grant;
   };
 }
 
-const isMisplaced = (known: Grant | RestrictedToken | undefined): known is RestrictedToken =>
-  known !== undefined && "misplaced" in known;
+const isRestricted = (known: Grant | RestrictedToken | undefined): known is RestrictedToken =>
+  known !== undefined && "restricted" in known;
 const isGrant = (known: Grant | RestrictedToken | undefined): known is Grant =>
-  known !== undefined && !isMisplaced(known);
+  known !== undefined && !isRestricted(known);
 
 /** Whoever has found a token somewhere must not hear that it is a good one. The operator may want to know. */
-function ofMisplaced(request: FastifyRequest, { misplaced }: RestrictedToken) {
-  const { clientId, tokenId } = misplaced;
+function reportRestrictedToken(request: FastifyRequest, { restricted }: RestrictedToken) {
+  const { clientId, tokenId } = restricted;
   logOf(request).info(
     { client_id: clientId, token_id: tokenId, address: request.ip },
     "token refused: its client is disabled, or may not call from this address",
@@ -101,7 +104,7 @@ function ofMisplaced(request: FastifyRequest, { misplaced }: RestrictedToken) {
   return { clientId, tokenId };
 }
 
-function refusalOf(request: FastifyRequest, kind: AccessDenial["kind"]): AccessDenial {
+function denialOf(request: FastifyRequest, kind: AccessDenial["kind"]): AccessDenial {
   return { kind, address: request.ip, operation: operationOf(request) };
 }
 

@@ -24,7 +24,7 @@ async function start(trustedProxies: readonly string[] = []): Promise<{ pass: (s
       trustedProxies: trustedProxies.map((text) => parseNetwork(text) as Network),
       verify: async (token) => {
         if (token.startsWith("good")) return { ...GRANT, clientId: token };
-        return token === "misplaced good 1" ? { misplaced: { ...GRANT, clientId: "good 1" } } : undefined;
+        return token === "restricted good 1" ? { restricted: { ...GRANT, clientId: "good 1" } } : undefined;
       },
     },
   );
@@ -97,7 +97,7 @@ test("whoever has no good token is limited by address, and takes nothing from cl
 
 test("a token that was found and is sent from elsewhere takes nothing from its client", async () => {
   await start();
-  expect(await statuses(7, "/v2/toys", "misplaced good 1")).toEqual([401, 401, 401, 401, 401, 401, 429]);
+  expect(await statuses(7, "/v2/toys", "restricted good 1")).toEqual([401, 401, 401, 401, 401, 401, 429]);
   expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
 });
 

@@ -3,37 +3,37 @@ import type { Followed, Listener } from "../../exchange/exchange.ts";
 import type { Packet, Reader } from "./reader.ts";
 
 /** What is followed, and how it is told. */
-export interface Source<State, News> {
-  follow(listener: Listener<News | undefined>): Followed<State>;
+export interface Source<State, Update> {
+  subscribe(listener: Listener<Update | undefined>): Followed<State>;
   /** What a reader is told at first. */
-  first(state: State): readonly Buffer[];
-  next(news: News): readonly Buffer[];
+  snapshot(state: State): readonly Buffer[];
+  updates(update: Update): readonly Buffer[];
 }
 
-/** As many messages are told behind an old beginning before a new one is made. */
-const MOST_BEHIND = 500;
+/** As many messages are told behind an old backlog before a new one is made. */
+const MAX_BACKLOG_MESSAGES = 500;
 
 /** What a reader is told who comes now: how a state was told at some time, and all that was told since. */
-interface Beginning {
+interface Backlog {
   readonly first: Packet;
   readonly since: Packet[];
   messages: number;
   bytes: number;
 }
 
-export class Channel<State, News> {
-  readonly #source: Source<State, News>;
+export class Channel<State, Update> {
+  readonly #source: Source<State, Update>;
   readonly #readers = new Set<Reader>();
-  readonly #followed: Followed<State>;
+  readonly #subscription: Followed<State>;
   /**
    * Made for the reader who comes first, and kept while what was told since is little beside it: a deep book takes longer
    * to tell than a hundred changes of it, and readers may come and go all the time.
    */
-  #beginning: Beginning | undefined;
+  #backlog: Backlog | undefined;
 
-  constructor(source: Source<State, News>) {
+  constructor(source: Source<State, Update>) {
     this.#source = source;
-    this.#followed = source.follow((news) => this.#tell(news));
+    this.#subscription = source.subscribe((update) => this.#publish(update));
   }
 
   get isEmpty(): boolean {
@@ -43,7 +43,7 @@ export class Channel<State, News> {
   /** When the state is not known yet, the reader is told of it as soon as it is. */
   join(reader: Reader): void {
     this.#readers.add(reader);
-    this.#begin(reader);
+    this.#sendBacklog(reader);
   }
 
   leave(reader: Reader): void {
@@ -51,40 +51,40 @@ export class Channel<State, News> {
   }
 
   stop(): void {
-    this.#followed.stop();
+    this.#subscription.stop();
   }
 
-  #tell(news: News | undefined): void {
-    if (news === undefined) {
-      this.#beginning = undefined;
-      for (const reader of this.#readers) this.#begin(reader);
+  #publish(update: Update | undefined): void {
+    if (update === undefined) {
+      this.#backlog = undefined;
+      for (const reader of this.#readers) this.#sendBacklog(reader);
       return;
     }
-    const packet = packetOf(this.#source.next(news));
-    this.#addToBeginning(packet);
+    const packet = packetOf(this.#source.updates(update));
+    this.#addToBacklog(packet);
     for (const reader of this.#readers) reader.send(packet);
   }
 
-  #begin(reader: Reader): void {
-    this.#beginning ??= this.#newBeginning();
-    if (this.#beginning === undefined) return;
-    const { first, since } = this.#beginning;
+  #sendBacklog(reader: Reader): void {
+    this.#backlog ??= this.#newBacklog();
+    if (this.#backlog === undefined) return;
+    const { first, since } = this.#backlog;
     for (const packet of [first, ...since]) reader.send(packet);
   }
 
   /** Undefined while the state is not known. To ask for it costs something, where a book has to be sorted. */
-  #newBeginning(): Beginning | undefined {
-    const { state } = this.#followed;
-    return state && { first: packetOf(this.#source.first(state)), since: [], messages: 0, bytes: 0 };
+  #newBacklog(): Backlog | undefined {
+    const { state } = this.#subscription;
+    return state && { first: packetOf(this.#source.snapshot(state)), since: [], messages: 0, bytes: 0 };
   }
 
-  #addToBeginning(packet: Packet): void {
-    const beginning = this.#beginning;
-    if (beginning === undefined) return;
-    beginning.since.push(packet);
-    beginning.messages += packet.messages.length;
-    beginning.bytes += packet.bytes;
-    if (beginning.messages > MOST_BEHIND || beginning.bytes > beginning.first.bytes / 2) this.#beginning = undefined;
+  #addToBacklog(packet: Packet): void {
+    const backlog = this.#backlog;
+    if (backlog === undefined) return;
+    backlog.since.push(packet);
+    backlog.messages += packet.messages.length;
+    backlog.bytes += packet.bytes;
+    if (backlog.messages > MAX_BACKLOG_MESSAGES || backlog.bytes > backlog.first.bytes / 2) this.#backlog = undefined;
   }
 }
 

@@ -107,7 +107,7 @@ test("one who says that it is there, and reads next to nothing, is cut off", asy
   await toy.close();
   const why: string[] = [];
   toy = await startToyApi((api) =>
-    feedRoutes(api, feed.exchange, { beatMs: 500 }, (event) => {
+    feedRoutes(api, feed.exchange, { heartbeatMs: 500 }, (event) => {
       if (event.kind === "reader_gone" && event.sentAway !== undefined) why.push(event.sentAway);
     }),
   );

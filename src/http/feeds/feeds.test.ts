@@ -232,7 +232,7 @@ test("one address has a quarter of the readers", async () => {
 test("an address whose reader has flooded a feed gets no new ones for a while, and others do", async () => {
   feed = new ToyFeed();
   const trustedProxies = [parseNetwork("127.0.0.1") as Network];
-  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { mostHeard: 3 }), { trustedProxies });
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { mostReceived: 3 }), { trustedProxies });
   const from = (address: string) => ({ "x-forwarded-for": address });
   const flooding = await new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from("203.0.113.9") }).opened();
   for (let i = 0; i < 4; i += 1) flooding.webSocket.pong();
@@ -248,7 +248,7 @@ test("an address whose reader has flooded a feed gets no new ones for a while, a
 });
 
 test("what a reader says is ignored; one that talks much, or long, is sent away", async () => {
-  await start({ mostHeard: 3 });
+  await start({ mostReceived: 3 });
   const [quiet, chatty, long] = await Promise.all(
     [1, 2, 3].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()),
   );
@@ -262,7 +262,7 @@ test("what a reader says is ignored; one that talks much, or long, is sent away"
 });
 
 test("a pong counts like anything else that a reader sends", async () => {
-  await start({ mostHeard: 3 });
+  await start({ mostReceived: 3 });
   const chatty = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   for (let i = 0; i < 4; i += 1) chatty.webSocket.pong();
   expect(await chatty.closed).toBe("1008 a feed is read, and not talked to");
@@ -287,7 +287,7 @@ test("a flood of frames ends its connection, whatever kind they are of, and nobo
 
 test("whoever does not answer a ping is gone; whoever does stays", async () => {
   // A busy machine takes its time to answer a ping, too.
-  await start({ beatMs: 1_000 });
+  await start({ heartbeatMs: 1_000 });
   const there = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const gone = await stuck("/marketdata/BTCUSD");
   await once(gone.resume(), "close");

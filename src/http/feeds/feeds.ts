@@ -16,7 +16,7 @@ import { Problem, unavailable } from "../problems/problems.ts";
 import { MarketParam, marketInPath } from "../routes/markets/market-in-path.ts";
 import { Channel } from "./channel.ts";
 import { executionMessage, snapshotMessage, updateMessages } from "./messages.ts";
-import { GOING_AWAY, type Leaving, Reader, type ReaderBounds } from "./reader.ts";
+import { type DisconnectReason, GOING_AWAY, Reader, type ReaderBounds } from "./reader.ts";
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
@@ -24,45 +24,45 @@ export interface FeedBounds extends ReaderBounds {
   readonly mostReaders: number;
   /** Bytes that wait for all readers together. Past it those are cut off for whom most is waiting. */
   readonly mostUnsentBytes: number;
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
 }
 
 /** What an operator may want to know; a reader that went by itself was not sent away. */
 export type FeedEvent =
   | { readonly kind: "reader_came" }
-  | { readonly kind: "reader_gone"; readonly sentAway: Leaving | undefined };
+  | { readonly kind: "reader_gone"; readonly sentAway: DisconnectReason | undefined };
 
 const BOUNDS: FeedBounds = {
   mostReaders: 5_000,
   mostUnsentBytes: 64 * 1024 * 1024,
   slackBytes: 1024 * 1024,
-  mostHeard: 60,
-  mostHeardBytes: 8 * 1024,
-  beatMs: 30_000,
-  leaveMs: 5_000,
+  mostReceived: 60,
+  mostReceivedBytes: 8 * 1024,
+  heartbeatMs: 30_000,
+  closeMs: 5_000,
 };
-const SHARE = 4;
-const LOOK_AT_UNSENT_MS = 1_000;
-const SHUT_OUT_SECONDS = 30;
-const LATER = { "retry-after": String(SHUT_OUT_SECONDS) };
+const ADDRESS_SHARE = 4;
+const UNSENT_CHECK_MS = 1_000;
+const BLOCK_SECONDS = 30;
+const RETRY_AFTER_BLOCK = { "retry-after": String(BLOCK_SECONDS) };
 /** Closing waits no longer for readers that do not answer. */
-const LAST_WORDS_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
 type AnyChannel = Channel<OrderBook, BookNews> | Channel<LastMatch, readonly Match[]>;
 type OpenChannel = (feed: MarketFeed, market: MarketCode) => AnyChannel;
 
 const bookChannel: OpenChannel = (feed, market) =>
   new Channel<OrderBook, BookNews>({
-    follow: (listener) => feed.followBook(market, listener),
-    first: (book) => [snapshotMessage(market, book)],
-    next: (news) => updateMessages(market, news),
+    subscribe: (listener) => feed.followBook(market, listener),
+    snapshot: (book) => [snapshotMessage(market, book)],
+    updates: (news) => updateMessages(market, news),
   });
 
 const matchChannel: OpenChannel = (feed, market) =>
   new Channel<LastMatch, readonly Match[]>({
-    follow: (listener) => feed.followMatches(market, listener),
-    first: ({ last }) => (last === undefined ? [] : [executionMessage(market, last)]),
-    next: (matches) => matches.map((match) => executionMessage(market, match)),
+    subscribe: (listener) => feed.followMatches(market, listener),
+    snapshot: ({ last }) => (last === undefined ? [] : [executionMessage(market, last)]),
+    updates: (matches) => matches.map((match) => executionMessage(market, match)),
   });
 
 type FeedExchange = Pick<Exchange, "marketCodes" | "feed">;
@@ -75,7 +75,7 @@ export function feedRoutes(
 ): void {
   const onBug = (error: unknown): void => api.log.error({ err: error }, "a reader of a feed met a bug, and was ended");
   const readers = new Readers({ ...BOUNDS, ...bounds }, log, onBug);
-  api.addHook("preClose", () => readers.sendAway());
+  api.addHook("preClose", () => readers.disconnectAll());
   const upgrades = new Upgrades(api);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
     const channels = new Map<MarketCode, AnyChannel>();
@@ -83,7 +83,7 @@ export function feedRoutes(
       const channel = channels.get(market) ?? open(exchange.feed, market);
       channels.set(market, channel);
       channel.join(reader);
-      void reader.gone.then(() => {
+      void reader.closed.then(() => {
         channel.leave(reader);
         if (!channel.isEmpty) return;
         channel.stop();
@@ -92,7 +92,7 @@ export function feedRoutes(
     };
     const schema = { hide: true, params: Type.Object({ market: MarketParam }) };
     // A handshake costs what the request does that reads the same.
-    const config = { scope: "public", rate, takesTurns: false } as const;
+    const config = { scope: "public", rate, admission: false } as const;
     api.get(`/${name}/:market`, { config, schema, exposeHeadRoute: false }, (request, reply) => {
       const market = marketInPath(exchange, (request.params as { readonly market: string }).market);
       upgrades.check(request);
@@ -111,20 +111,20 @@ class Readers {
   readonly #all = new Set<Reader>();
   readonly #ofAddress = new Map<string, number>();
   /** Addresses of readers that were sent away because they talked: to come back at once costs more than what they said. */
-  readonly #shutOut = new Set<string>();
+  readonly #blockedAddresses = new Set<string>();
   readonly #timers: readonly NodeJS.Timeout[];
-  #isLeaving = false;
+  #isClosing = false;
 
   constructor(bounds: FeedBounds, log: (event: FeedEvent) => void, onBug: (error: unknown) => void) {
     this.#bounds = bounds;
     this.#onBug = onBug;
     this.#log = log;
     const beat = (): void => {
-      for (const reader of this.#all) reader.beat();
+      for (const reader of this.#all) reader.heartbeat();
     };
     this.#timers = [
-      setInterval(beat, bounds.beatMs).unref(),
-      setInterval(() => this.#boundUnsent(), LOOK_AT_UNSENT_MS).unref(),
+      setInterval(beat, bounds.heartbeatMs).unref(),
+      setInterval(() => this.#boundUnsent(), UNSENT_CHECK_MS).unref(),
     ];
   }
 
@@ -132,45 +132,45 @@ class Readers {
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
     const { mostReaders } = this.#bounds;
     const key = rateLimitKey(request.ip);
-    const mostOfOne = isLoopback(request.ip) ? mostReaders : Math.ceil(mostReaders / SHARE);
+    const mostOfOne = isLoopback(request.ip) ? mostReaders : Math.ceil(mostReaders / ADDRESS_SHARE);
     if (this.#all.size >= mostReaders) throw unavailable("as many read the feeds as can");
     if ((this.#ofAddress.get(key) ?? 0) >= mostOfOne)
       throw unavailable("as many read the feeds from this address as can");
-    if (this.#shutOut.has(key))
-      throw new Problem(429, "a reader at this address has flooded a feed", { headers: LATER });
+    if (this.#blockedAddresses.has(key))
+      throw new Problem(429, "a reader at this address has flooded a feed", { headers: RETRY_AFTER_BLOCK });
     upgrades.accept(request, reply, (webSocket, socket) => {
       const reader = new Reader(webSocket, socket, this.#bounds, this.#onBug);
       // A handshake that was under way when the others were sent away.
-      if (this.#isLeaving) return reader.cutOff(undefined);
+      if (this.#isClosing) return reader.terminate(undefined);
       this.#all.add(reader);
       this.#count(key, 1);
       this.#log({ kind: "reader_came" });
-      void reader.gone.then(() => {
+      void reader.closed.then(() => {
         this.#all.delete(reader);
         this.#count(key, -1);
-        if (reader.left === "talks" && !isLoopback(request.ip)) this.#shutOutForAWhile(key);
-        this.#log({ kind: "reader_gone", sentAway: reader.left });
+        if (reader.disconnectReason === "talks" && !isLoopback(request.ip)) this.#blockForAWhile(key);
+        this.#log({ kind: "reader_gone", sentAway: reader.disconnectReason });
       });
       join(reader);
     });
   }
 
   /** Ends all connections: in order where the reader answers, and in any case. */
-  async sendAway(): Promise<void> {
-    this.#isLeaving = true;
+  async disconnectAll(): Promise<void> {
+    this.#isClosing = true;
     for (const timer of this.#timers) clearInterval(timer);
     const leaving = [...this.#all];
-    for (const reader of leaving) reader.leave(GOING_AWAY, "the service is shutting down");
+    for (const reader of leaving) reader.close(GOING_AWAY, "the service is shutting down");
     const timer = setTimeout(() => {
-      for (const reader of leaving) reader.cutOff(undefined);
-    }, LAST_WORDS_MS);
-    await Promise.all(leaving.map(({ gone }) => gone));
+      for (const reader of leaving) reader.terminate(undefined);
+    }, CLOSE_TIMEOUT_MS);
+    await Promise.all(leaving.map(({ closed }) => closed));
     clearTimeout(timer);
   }
 
-  #shutOutForAWhile(key: string): void {
-    this.#shutOut.add(key);
-    setTimeout(() => this.#shutOut.delete(key), SHUT_OUT_SECONDS * 1_000).unref();
+  #blockForAWhile(key: string): void {
+    this.#blockedAddresses.add(key);
+    setTimeout(() => this.#blockedAddresses.delete(key), BLOCK_SECONDS * 1_000).unref();
   }
 
   #count(key: string, change: 1 | -1): void {
@@ -189,7 +189,7 @@ class Readers {
       .sort((a, b) => b.bytes - a.bytes);
     for (const { reader, bytes } of slowest) {
       if (unsent <= this.#bounds.mostUnsentBytes) return;
-      reader.cutOff("too_slow");
+      reader.terminate("too_slow");
       unsent -= bytes;
     }
   }

@@ -6,7 +6,7 @@ import { WebSocket } from "ws";
 import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
 import { Reader } from "./reader.ts";
 
-const BOUNDS = { slackBytes: 1e6, mostHeard: 60, mostHeardBytes: 8_192, leaveMs: 1_000 };
+const BOUNDS = { slackBytes: 1e6, mostReceived: 60, mostReceivedBytes: 8_192, closeMs: 1_000 };
 const SLICE_BYTES = 64 * 1024;
 
 test("over TLS a reader that has taken something between two beats stays, whatever has been written since", () => {
@@ -32,17 +32,17 @@ test("over TLS a reader that has taken something between two beats stays, whatev
   });
 
   socket.write(Buffer.alloc(1_000));
-  reader.beat();
+  reader.heartbeat();
   leave();
   // What Node counts as written less what it counts as unsent is the same now as it was then.
   socket.write(Buffer.alloc(SLICE_BYTES + 1_000));
-  reader.beat();
-  expect(reader.left).toBe(undefined);
+  reader.heartbeat();
+  expect(reader.disconnectReason).toBe(undefined);
   leave();
-  reader.beat();
-  expect(reader.left).toBe(undefined);
-  reader.beat();
-  expect(reader.left).toBe("too_slow");
+  reader.heartbeat();
+  expect(reader.disconnectReason).toBe(undefined);
+  reader.heartbeat();
+  expect(reader.disconnectReason).toBe("too_slow");
   socket.destroy();
 });
 
@@ -59,17 +59,17 @@ test("what a reader sends is counted per beat, so a reader that answers pings is
   });
   const socket = new Socket();
   socket.on("data", () => webSocket.emit("pong"));
-  const bounds = { ...BOUNDS, mostHeard: 3, mostHeardBytes: 20 };
+  const bounds = { ...BOUNDS, mostReceived: 3, mostReceivedBytes: 20 };
   const reader = new Reader(webSocket as unknown as WebSocket, socket, bounds, (error) => {
     throw error;
   });
 
   for (let beat = 0; beat < 20; beat += 1) {
-    reader.beat();
+    reader.heartbeat();
     for (let i = 0; i < 3; i += 1) socket.emit("data", PONG);
-    expect([reader.left, terminated], `beat ${beat}`).toEqual([undefined, false]);
+    expect([reader.disconnectReason, terminated], `beat ${beat}`).toEqual([undefined, false]);
   }
-  reader.beat();
+  reader.heartbeat();
   socket.emit("data", Buffer.concat([PONG, PONG, PONG, PONG]));
-  expect([reader.left, terminated]).toEqual(["talks", true]);
+  expect([reader.disconnectReason, terminated]).toEqual(["talks", true]);
 });

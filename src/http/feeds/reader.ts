@@ -19,15 +19,15 @@ export interface ReaderBounds {
   /** What may wait for a reader on top of the largest packet that it was sent. */
   readonly slackBytes: number;
   /** Frames of any kind that it may send between two beats: messages, pings and pongs. */
-  readonly mostHeard: number;
+  readonly mostReceived: number;
   /** Bytes that it may send between two beats. They bound the frames that `ws` does not announce, such as fragments. */
-  readonly mostHeardBytes: number;
+  readonly mostReceivedBytes: number;
   /** For how long the answer to a close frame is waited for. */
-  readonly leaveMs: number;
+  readonly closeMs: number;
 }
 
 /** Why a reader was sent away. */
-export type Leaving = "too_slow" | "silent" | "talks" | "bug";
+export type DisconnectReason = "too_slow" | "silent" | "talks" | "bug";
 
 /** RFC 6455, section 7.4.1, and the registry that it has opened. */
 export const GOING_AWAY = 1001;
@@ -36,33 +36,33 @@ const TRY_AGAIN_LATER = 1013;
 
 export class Reader {
   /** Settles when the connection has ended. */
-  readonly gone: Promise<void>;
+  readonly closed: Promise<void>;
   readonly #webSocket: WebSocket;
   readonly #socket: Socket;
   readonly #bounds: ReaderBounds;
   readonly #onBug: (error: unknown) => void;
   #largest = 0;
-  #heard = 0;
-  #heardBytes = 0;
+  #received = 0;
+  #receivedBytes = 0;
   #isAlive = true;
-  /** How much had left when the last beat found something waiting. */
-  #progressAtBeat: number | undefined;
-  #left: Leaving | undefined;
+  /** Bytes that had left at the last heartbeat that found some unsent. */
+  #progressAtHeartbeat: number | undefined;
+  #disconnectReason: DisconnectReason | undefined;
 
   constructor(webSocket: WebSocket, socket: Socket, bounds: ReaderBounds, onBug: (error: unknown) => void) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#bounds = bounds;
     this.#onBug = onBug;
-    this.gone = new Promise((resolve) => webSocket.once("close", () => resolve()));
+    this.closed = new Promise((resolve) => webSocket.once("close", () => resolve()));
     // What breaks the protocol, or is longer than it may be, is answered with a close frame already.
     webSocket.on("error", () => undefined);
     webSocket.on("pong", () => {
       this.#isAlive = true;
-      this.#hear();
+      this.#countReceived();
     });
-    webSocket.on("message", () => this.#hear());
-    webSocket.on("ping", () => this.#hear());
+    webSocket.on("message", () => this.#countReceived());
+    webSocket.on("ping", () => this.#countReceived());
     this.#meter();
   }
 
@@ -72,34 +72,34 @@ export class Reader {
   }
 
   /** Why it was sent away; undefined while it was not. */
-  get left(): Leaving | undefined {
-    return this.#left;
+  get disconnectReason(): DisconnectReason | undefined {
+    return this.#disconnectReason;
   }
 
   send(packet: Packet): void {
-    this.#contain(() => this.#send(packet));
+    this.#guard(() => this.#send(packet));
   }
 
   /** Called at regular times: asks whether anybody is there, and ends the connection when nobody answered the last time. */
-  beat(): void {
-    this.#contain(() => this.#beat());
+  heartbeat(): void {
+    this.#guard(() => this.#heartbeat());
   }
 
   /** What fails for one reader ends its connection, and not those of all who are sent the same. */
-  #contain(act: () => void): void {
+  #guard(act: () => void): void {
     try {
       act();
     } catch (error) {
       this.#onBug(error);
-      this.cutOff("bug");
+      this.terminate("bug");
     }
   }
 
   #send({ messages, bytes }: Packet): void {
     if (this.#webSocket.readyState !== WebSocket.OPEN) return;
     if (this.#webSocket.bufferedAmount > this.#bounds.slackBytes + this.#largest) {
-      this.#left = "too_slow";
-      this.leave(TRY_AGAIN_LATER, "too slow: connect again, and start from a new snapshot");
+      this.#disconnectReason = "too_slow";
+      this.close(TRY_AGAIN_LATER, "too slow: connect again, and start from a new snapshot");
       return;
     }
     this.#largest = Math.max(this.#largest, bytes);
@@ -109,39 +109,39 @@ export class Reader {
     this.#socket.uncork();
   }
 
-  #beat(): void {
-    if (!this.#isAlive) this.cutOff("silent");
+  #heartbeat(): void {
+    if (!this.#isAlive) this.terminate("silent");
     const progress = progressOf(this.#socket);
-    if (this.#progressAtBeat === progress) this.cutOff("too_slow");
-    this.#progressAtBeat = this.#socket.writableLength > 0 ? progress : undefined;
+    if (this.#progressAtHeartbeat === progress) this.terminate("too_slow");
+    this.#progressAtHeartbeat = this.#socket.writableLength > 0 ? progress : undefined;
     this.#isAlive = false;
-    this.#heard = 0;
-    this.#heardBytes = 0;
+    this.#received = 0;
+    this.#receivedBytes = 0;
     if (this.#webSocket.readyState === WebSocket.OPEN) this.#webSocket.ping();
   }
 
-  leave(code: number, reason: string): void {
+  close(code: number, reason: string): void {
     if (this.#webSocket.readyState !== WebSocket.OPEN) return;
     this.#webSocket.close(code, reason);
-    const timer = setTimeout(() => this.#webSocket.terminate(), this.#bounds.leaveMs);
+    const timer = setTimeout(() => this.#webSocket.terminate(), this.#bounds.closeMs);
     this.#webSocket.once("close", () => clearTimeout(timer));
   }
 
   /** Ends the connection, and waits for nothing. */
-  cutOff(why: Leaving | undefined): void {
-    this.#left ??= why;
+  terminate(why: DisconnectReason | undefined): void {
+    this.#disconnectReason ??= why;
     this.#webSocket.terminate();
   }
 
   /** A feed is not talked to. What little comes is ignored. */
-  #hear(): void {
-    this.#heard += 1;
-    if (this.#heard > this.#bounds.mostHeard) this.#leaveTalking();
+  #countReceived(): void {
+    this.#received += 1;
+    if (this.#received > this.#bounds.mostReceived) this.#closeTalkative();
   }
 
-  #leaveTalking(): void {
-    this.#left = "talks";
-    this.leave(POLICY_VIOLATION, "a feed is read, and not talked to");
+  #closeTalkative(): void {
+    this.#disconnectReason = "talks";
+    this.close(POLICY_VIOLATION, "a feed is read, and not talked to");
   }
 
   /**
@@ -152,12 +152,12 @@ export class Reader {
     const parsers = this.#socket.listeners("data") as ((chunk: Buffer) => void)[];
     this.#socket.removeAllListeners("data");
     this.#socket.on("data", (chunk: Buffer) => {
-      this.#heardBytes += chunk.length;
-      if (this.#heardBytes <= this.#bounds.mostHeardBytes) {
+      this.#receivedBytes += chunk.length;
+      if (this.#receivedBytes <= this.#bounds.mostReceivedBytes) {
         for (const parse of parsers) parse.call(this.#socket, chunk);
       } else {
-        this.#leaveTalking();
-        this.cutOff("talks");
+        this.#closeTalkative();
+        this.terminate("talks");
       }
     });
   }

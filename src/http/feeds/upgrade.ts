@@ -14,17 +14,17 @@ import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 
 /** Of what a reader sends. It has nothing to say. */
-const LONGEST_HEARD_BYTES = 1_024;
+const MAX_FRAME_BYTES = 1_024;
 
 /** A handshake that is refused, for want of room for example, is answered in one small write. */
-const REFUSAL_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
 /**
  * Node sets `upgrade` when it has parsed a request that offers another protocol. Where it reads true then, Node sets it
  * once more, to whether anybody listens for such requests, and hands the connection over where it still reads true. From
  * Node 24.9 on the server's option `shouldUpgradeCallback` is there to decide the same.
  */
-export class MaybeHandshake extends IncomingMessage {
+export class UpgradeRequest extends IncomingMessage {
   get upgrade(): boolean {
     return upgrading.has(this);
   }
@@ -62,7 +62,7 @@ function isHandshake(request: IncomingMessage): boolean {
 }
 
 /** A connection that Node has handed over. */
-interface Offer {
+interface HandedOver {
   readonly socket: Socket;
   readonly response: ServerResponse;
   /** What has come behind the request. */
@@ -70,13 +70,13 @@ interface Offer {
 }
 
 export class Upgrades {
-  readonly #offers = new WeakMap<IncomingMessage, Offer>();
+  readonly #handedOver = new WeakMap<IncomingMessage, HandedOver>();
   /** Nothing is compressed: that would cost memory for each reader. */
   readonly #server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: LONGEST_HEARD_BYTES,
+    maxPayload: MAX_FRAME_BYTES,
   });
 
   /** From here on handshakes come to their routes like other requests. */
@@ -85,19 +85,19 @@ export class Upgrades {
       const { socket } = request;
       // Node listens no more: an error would end the process, and nothing would bound how long a refusal is read.
       socket.on("error", () => undefined);
-      socket.setTimeout(REFUSAL_MS, () => socket.destroy());
+      socket.setTimeout(RESPONSE_TIMEOUT_MS, () => socket.destroy());
       const response = new ServerResponse(request);
       response.shouldKeepAlive = false;
       response.assignSocket(socket);
       response.once("finish", () => socket.destroySoon());
-      this.#offers.set(request, { socket, response, head });
+      this.#handedOver.set(request, { socket, response, head });
       api.routing(request, response);
     });
   }
 
   /** Throws a problem when the request has not become a handshake. */
   check({ raw }: FastifyRequest): void {
-    if (this.#offers.has(raw)) return;
+    if (this.#handedOver.has(raw)) return;
     const { upgrade, "sec-websocket-version": version, "sec-websocket-key": key = "" } = raw.headers;
     if (upgrade?.toLowerCase() !== "websocket") throw upgradeRequired("this is a feed: it is read over WebSocket");
     if (version !== VERSION) throw upgradeRequired(`Sec-WebSocket-Version has to be ${VERSION}`);
@@ -107,7 +107,7 @@ export class Upgrades {
 
   /** Takes over a connection that was checked. */
   accept({ raw }: FastifyRequest, reply: FastifyReply, opened: (webSocket: WebSocket, socket: Socket) => void): void {
-    const offer = this.#offers.get(raw);
+    const offer = this.#handedOver.get(raw);
     if (offer === undefined) return;
     const { socket, response, head } = offer;
     reply.hijack();

@@ -61,7 +61,7 @@ function shortened(text: string): string {
 /** The errors of one part of a request as failing fields, each field once, in the order in which the schema has them. */
 export function failingFields(errors: readonly ShapeError[], fieldOrder: readonly string[]): FailingField[] {
   const first = new Map<string, FailingField>();
-  for (const error of errors.toSorted(byWorth)) {
+  for (const error of errors.toSorted(byPriority)) {
     const failing = failingField(error);
     if (failing !== undefined && !first.has(failing.field)) first.set(failing.field, failing);
   }
@@ -73,7 +73,7 @@ export function failingFields(errors: readonly ShapeError[], fieldOrder: readonl
 }
 
 /** A named check knows the rule in words, so it is heard before the pattern or the length that it stands beside. */
-function byWorth(a: ShapeError, b: ShapeError): number {
+function byPriority(a: ShapeError, b: ShapeError): number {
   return Number(b.keyword === "x-check") - Number(a.keyword === "x-check");
 }
 

@@ -30,7 +30,7 @@ function isSlug(text: string): text is ProblemSlug {
 
 function pageOf(slug: ProblemSlug, baseUrl: string): string {
   const { status, title } = PROBLEM_KINDS[slug];
-  const { happened, advice, meta } = PROBLEM_PAGES[slug];
+  const { meaning: happened, advice, meta } = PROBLEM_PAGES[slug];
   const { detail, meta: exampleMeta } = PROBLEM_EXAMPLES[slug];
   const example = problemBody(new Problem(slug, detail, { meta: exampleMeta }), {
     baseUrl,

@@ -55,21 +55,21 @@ export const PROBLEM_EXAMPLES = {
 
 /** A page on a problem. `meta` says what each member of the problem's `meta` holds. */
 interface PageText {
-  readonly happened: string;
+  readonly meaning: string;
   readonly advice: string;
   readonly meta: Readonly<Record<string, string>>;
 }
 
 export const PROBLEM_PAGES: Readonly<Record<ProblemSlug, PageText>> = {
   "exceed-precision": {
-    happened:
+    meaning:
       "An amount has more decimals than the asset can hold. It was not rounded: that would have moved a sum that you did not ask for. Nothing was done.",
     advice:
       "Send the amount with at most as many decimals as meta.precision says. Zeros at the end do not count. For a conversion, the coarser of the two assets decides.",
     meta: { asset: "The asset that decided.", precision: "How many decimals it allows." },
   },
   "insufficient-funds": {
-    happened: "The profile has less available than the request would debit or reserve. Nothing was done.",
+    meaning: "The profile has less available than the request would debit or reserve. Nothing was done.",
     advice:
       "Fund the profile or ask for less, then send the request again; the same ref_id may be used. What open orders and conversions hold is not available until they close.",
     meta: {
@@ -80,7 +80,7 @@ export const PROBLEM_PAGES: Readonly<Record<ProblemSlug, PageText>> = {
     },
   },
   "notional-value-too-large": {
-    happened: "The order is worth more than its market allows for a single order. It was not placed.",
+    meaning: "The order is worth more than its market allows for a single order. It was not placed.",
     advice: "Split it into smaller orders. GET /v2/markets tells the limits of each market.",
     meta: {
       market: "The market of the order.",
@@ -90,25 +90,25 @@ export const PROBLEM_PAGES: Readonly<Record<ProblemSlug, PageText>> = {
     },
   },
   "unavailable-market": {
-    happened:
+    meaning:
       "Trading in the market is halted. The order was not placed. Orders that rest on the book stay there and can be cancelled.",
     advice: "Try again when GET /v2/markets no longer shows the market as halted.",
     meta: { market: "The market that is halted." },
   },
   "not-cancellable": {
-    happened:
+    meaning:
       "The order or conversion is closed: it was filled, settled, cancelled or rejected before. It is as it was.",
     advice: "Read it to see how it ended. There is nothing left to cancel.",
     meta: { status: "The status that it has now." },
   },
   "profile-not-empty": {
-    happened:
+    meaning:
       "The profile cannot be deactivated: it holds money, has open orders, is to receive what an open order or conversion pays, or is the customer's DEFAULT profile.",
     advice: "Move its balances to another profile, cancel what is open, and try again.",
     meta: { asset: "An asset that it holds.", amount: "How much of it, held amounts included." },
   },
   "already-exists": {
-    happened:
+    meaning:
       "The ref_id or nickname was used before. The request had no effect of its own: what it asked for was done the first time, if the bodies were the same.",
     advice:
       "After a time-out this is the answer that you were hoping for: meta.existing is the first record as it is now. For something new, choose another ref_id.",

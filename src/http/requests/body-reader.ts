@@ -20,14 +20,14 @@ interface FieldSchema {
 }
 
 /** Longer strings than any field has. It also bounds what a pattern may be tried on: patterns can take quadratic time. */
-const LONGEST_STRING = 1_024;
+const MAX_STRING_LENGTH = 1_024;
 /**
  * More than any body has. Each value can fail, and is then looked for, worded and sent back: without a bound 64 KiB of
  * them keep everybody else waiting for a tenth of a second.
  */
-const MOST_VALUES = 500;
+const MAX_VALUES = 500;
 /** Deeper than any body of ours, and no danger to the stack. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 /** Reads a body. Undefined when it is empty: whether one is needed is the route's to say. */
 export function readJson(bytes: Buffer): unknown {
@@ -37,7 +37,7 @@ export function readJson(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   const parsed = parsedJson(text);
   const { members, values } = countIn(parsed);
-  if (values > MOST_VALUES) throw invalid([{ field: "the body", rule: `has more than ${MOST_VALUES} values` }]);
+  if (values > MAX_VALUES) throw invalid([{ field: "the body", rule: `has more than ${MAX_VALUES} values` }]);
   if (members !== nameCount(text)) {
     throw invalid([{ field: "the body", rule: "has a field twice, of which only one could be meant" }]);
   }
@@ -113,8 +113,8 @@ function findUnsound(value: unknown, path: string[], found: FailingField[]): voi
     const rule = unsoundTextRule(value);
     if (rule !== undefined) found.push({ field: fieldName(path), rule });
   } else if (typeof value === "object" && value !== null) {
-    if (path.length === DEEPEST) {
-      found.push({ field: fieldName(path), rule: `is nested more than ${DEEPEST} levels deep` });
+    if (path.length === MAX_DEPTH) {
+      found.push({ field: fieldName(path), rule: `is nested more than ${MAX_DEPTH} levels deep` });
       return;
     }
     for (const name of Object.keys(value)) {
@@ -130,7 +130,7 @@ function findUnsound(value: unknown, path: string[], found: FailingField[]): voi
 }
 
 function unsoundTextRule(text: string): string | undefined {
-  if (text.length > LONGEST_STRING) return `has more than ${LONGEST_STRING} characters`;
+  if (text.length > MAX_STRING_LENGTH) return `has more than ${MAX_STRING_LENGTH} characters`;
   if (text.includes("\0")) return "contains the character NUL";
   if (!text.isWellFormed()) return "contains half of a surrogate pair, which is not text";
   return undefined;

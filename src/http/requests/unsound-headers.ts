@@ -13,7 +13,7 @@ import {
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 
-export function refuseUnsoundHeaders(api: Api): void {
+export function rejectUnsoundHeaders(api: Api): void {
   api.addHook("onRequest", (request, reply, done) => {
     const why = unreadable(request.raw);
     if (why !== undefined) {
@@ -28,7 +28,7 @@ export function refuseUnsoundHeaders(api: Api): void {
 }
 
 /** Looked at when the body is there, and what comes behind it. */
-export function refuseUnsoundBody({ raw, headers }: FastifyRequest): void {
+export function rejectUnsoundBody({ raw, headers }: FastifyRequest): void {
   if (isTooMany(raw.rawTrailers)) throw new Problem(TOO_MANY_HEADERS.status, TOO_MANY_HEADERS.reason);
   if (isCoded(headers))
     throw new Problem(415, "the body has a Content-Encoding, but a body is application/json as it is");

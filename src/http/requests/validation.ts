@@ -35,7 +35,7 @@ const PARTS = ["params", "querystring", "body"] as const;
 export type RouteSchemas = { readonly [Part in (typeof PARTS)[number]]?: unknown };
 
 /** Reads the request as its schemas say, before Fastify judges it by them. */
-export function readByTheSchemas(schemas: RouteSchemas): preValidationHookHandler {
+export function readRequest(schemas: RouteSchemas): preValidationHookHandler {
   const querySchema = schemas.querystring as ObjectSchema | undefined;
   const bodySchema = schemas.body as ObjectSchema | undefined;
   const optional = bodySchema === undefined ? [] : optionalFields(bodySchema);
@@ -61,11 +61,11 @@ export function readByTheSchemas(schemas: RouteSchemas): preValidationHookHandle
  */
 export function shapeProblem(request: FastifyRequest, foundInReading: readonly FailingField[] = []): Problem {
   const known = new Set(foundInReading.map(({ field }) => field));
-  const judged = PARTS.flatMap((part) => judgedAgain(request, part)).filter(({ field }) => !known.has(field));
+  const judged = PARTS.flatMap((part) => validatePart(request, part)).filter(({ field }) => !known.has(field));
   return invalid([...foundInReading, ...judged]);
 }
 
-function judgedAgain(request: FastifyRequest, part: (typeof PARTS)[number]): FailingField[] {
+function validatePart(request: FastifyRequest, part: (typeof PARTS)[number]): FailingField[] {
   const judge = request.getValidationFunction(part);
   if (judge === undefined) return [];
   judge(part === "params" ? request.params : part === "body" ? request.body : request.query);

@@ -30,7 +30,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../requests/time-range.ts";
-import { doneValue, idPosition, nameTaken, present, profileIdOf, requestedAmount } from "../wire.ts";
+import { idPosition, nameTaken, present, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
 import { filteredProfile } from "./path-profile.ts";
 
 const Status = Type.Enum([...CONVERSION_STATUSES], {
@@ -157,7 +157,7 @@ function createRoute(api: Api, conversions: Conversions): void {
         metadata: body.metadata,
       };
       const outcome = await conversions.create(request, caller);
-      const conversion = await doneValue(outcome, body, async (id) => {
+      const conversion = await valueOrThrow(outcome, body, async (id) => {
         const existing = await conversions.find(customerId, id as ConversionId);
         return nameTaken("ref_id", body, existing && conversionBody(existing));
       });
@@ -243,7 +243,7 @@ function cancelRoute(api: Api, conversions: Conversions): void {
     },
     async ({ grant: { customerId }, caller, params }) => {
       const outcome = await conversions.cancel(customerId, uuidOf(params.id) as ConversionId, caller);
-      return conversionBody(await doneValue(outcome, {}));
+      return conversionBody(await valueOrThrow(outcome, {}));
     },
   );
 }

@@ -20,7 +20,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
-import { doneValue, nameTaken, present, profileInPath } from "../wire.ts";
+import { nameTaken, present, profileInPath, valueOrThrow } from "../wire.ts";
 
 const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };
 const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };
@@ -111,7 +111,7 @@ function createRoute(api: Api, profiles: Profiles): void {
     async ({ grant: { customerId }, caller, body: { nickname, description } }) => {
       const outcome = await profiles.create({ customerId, nickname, description }, caller);
       const taken = takenIn(profiles, { customerId, sent: { nickname } });
-      return profileBody(await doneValue(outcome, {}, taken));
+      return profileBody(await valueOrThrow(outcome, {}, taken));
     },
   );
 }
@@ -204,7 +204,7 @@ function changeRoute(api: Api, profiles: Profiles): void {
       const id = await profileInPath(profiles, customerId, params.id);
       const outcome = await profiles.update(customerId, id, { nickname, description }, caller);
       const taken = takenIn(profiles, { customerId, sent: { nickname } });
-      return profileBody(await doneValue(outcome, {}, taken));
+      return profileBody(await valueOrThrow(outcome, {}, taken));
     },
   );
 }
@@ -226,7 +226,7 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
     },
     async ({ grant: { customerId }, caller, params }) => {
       const id = await profileInPath(profiles, customerId, params.id);
-      return profileBody(await doneValue(await transfers.deactivate(customerId, id, caller), {}));
+      return profileBody(await valueOrThrow(await transfers.deactivate(customerId, id, caller), {}));
     },
   );
 }

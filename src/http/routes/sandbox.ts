@@ -9,7 +9,7 @@ import type { Api } from "../api.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../requests/schemas.ts";
-import { doneValue, requestedAmount } from "../wire.ts";
+import { requestedAmount, valueOrThrow } from "../wire.ts";
 import { ownProfile } from "./path-profile.ts";
 
 const DepositBody = Body(
@@ -59,14 +59,14 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
     async ({ grant: { customerId }, caller, params, body }) => {
       const profileId = await ownProfile(profiles, customerId, params.id);
       const asset = catalogue.findAsset(body.asset);
-      if (asset?.kind === "fiat") refuseCryptoFields(body);
+      if (asset?.kind === "fiat") rejectCryptoFields(body);
       const amount = requestedAmount(body.amount);
       const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
       const cameBy = sandboxCrossing({ profileId, asset, amount, network, address, lastPrice: price });
       const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
       const outcome = await transfers.cross({ ...deposit, ...cameBy }, caller);
-      const { id } = await doneValue(outcome, body);
+      const { id } = await valueOrThrow(outcome, body);
       return { activity_id: id };
     },
   );
@@ -74,7 +74,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
 
 type DepositBody = Static<typeof DepositBody>;
 
-function refuseCryptoFields(body: DepositBody): void {
+function rejectCryptoFields(body: DepositBody): void {
   const failing = (["crypto_network", "crypto_address"] as const)
     .filter((field) => body[field] !== undefined)
     .map((field) => ({ field, value: body[field] as string, rule: `is not for ${body.asset}, which is fiat` }));

@@ -31,7 +31,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
-import { doneValue, idPosition, nameTaken, profileIdOf, requestedAmount } from "../wire.ts";
+import { idPosition, nameTaken, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
 import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(
@@ -128,7 +128,7 @@ function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"
     },
     async ({ grant: { customerId }, caller, body }) => {
       const outcome = await transfers.move(moveOf(kind, customerId, body), caller);
-      const debit = await doneValue(outcome, body, async (id) => {
+      const debit = await valueOrThrow(outcome, body, async (id) => {
         const existing = await transfers.find(customerId, id);
         return nameTaken("ref_id", body, existing && transferBody(existing));
       });
@@ -239,24 +239,27 @@ function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuer
   const times = intersection([readComparisons(query, "created_at"), readComparisons(query, "updated_at")]);
   return {
     customerId,
-    ids: both(query.ids?.map(uuidOf), groups?.flatMap(recordsOf)),
+    ids: intersect(query.ids?.map(uuidOf), groups?.flatMap(recordIdsOf)),
     refIds: query.ref_ids,
     accountIds: query.account_ids,
     identityIds: query.identity_ids,
     // A deposit has an id that could be a group's, but no group.
-    types: both(query.type, groups && PAIRED_TYPES),
+    types: intersect(query.type, groups && PAIRED_TYPES),
     ...idsWithin(times),
   };
 }
 
 /** What is in both of two filters on the same thing; an absent one filters nothing. */
-function both<Item>(one: readonly Item[] | undefined, other: readonly Item[] | undefined): readonly Item[] | undefined {
+function intersect<Item>(
+  one: readonly Item[] | undefined,
+  other: readonly Item[] | undefined,
+): readonly Item[] | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return one.filter((item) => other.includes(item));
 }
 
 /** The two records of a group, whose id is that of the debit record and even. An odd id is no group's. */
-function recordsOf(groupId: Uuid): Uuid[] {
+function recordIdsOf(groupId: Uuid): Uuid[] {
   const isEven = siblingId(groupId) > groupId;
   return isEven ? [groupId, siblingId(groupId)] : [];
 }

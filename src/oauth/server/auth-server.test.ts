@@ -346,7 +346,7 @@ test("behind a trusted proxy each caller has limits of its own, by the address t
   const refused: (string | undefined)[] = [];
   const limited = createAuthServer({
     ...fewTokens(),
-    onRefused: ({ address }) => refused.push(address),
+    onDenied: ({ address }) => refused.push(address),
     trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
   });
   const url = await limited.listen({ host: "127.0.0.1", port: 0 });

@@ -39,7 +39,7 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   readonly ids: IdSource;
   readonly log: FastifyBaseLogger;
   /** Told of every client that could not prove who it is. Nobody waits for it. */
-  readonly onRefused?: ((refusal: AccessDenial) => void) | undefined;
+  readonly onDenied?: ((refusal: AccessDenial) => void) | undefined;
   /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
   readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Told how every request for a token ends. */
@@ -209,10 +209,10 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Aut
 function noteRefusal(
   { error, clientId }: TokenRequestError,
   { ip }: FastifyRequest,
-  { onRefused }: AuthServerOptions,
+  { onDenied }: AuthServerOptions,
 ): void {
   if (error !== "invalid_client") return;
-  onRefused?.({ kind: "invalid_client", clientId, address: ip, operation: `POST ${TOKEN_PATH}` });
+  onDenied?.({ kind: "invalid_client", clientId, address: ip, operation: `POST ${TOKEN_PATH}` });
 }
 
 /** RFC 6749, section 5.2, and `Retry-After` where trying again helps. */

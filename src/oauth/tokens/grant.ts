@@ -11,5 +11,5 @@ export interface Grant {
 
 /** A token that is good, in a place where it is not, or of a client that was disabled. Its sender is not told which. */
 export interface RestrictedToken {
-  readonly misplaced: Grant;
+  readonly restricted: Grant;
 }

@@ -57,7 +57,7 @@ function startNode(database: Database): Node {
 }
 
 const GRANTED = { clientId: "acme", scopes: new Set(["exchange:read_order", "funding:read_profile"]) };
-const misplaced = { misplaced: expect.objectContaining({ clientId: "acme" }) };
+const restricted = { restricted: expect.objectContaining({ clientId: "acme" }) };
 const verified = ({ tokens }: Node, token: string, address = ADDRESS) => tokens.verify(token, address);
 
 beforeAll(async () => {
@@ -332,8 +332,8 @@ test("a disabled client's live tokens are refused on every node once it has read
   await clients.disable("acme");
   for (const each of [node, other]) {
     await each.freshness.follow();
-    expect(await verified(each, remembered)).toEqual(misplaced);
-    expect(await verified(each, unseen)).toEqual(misplaced);
+    expect(await verified(each, remembered)).toEqual(restricted);
+    expect(await verified(each, unseen)).toEqual(restricted);
   }
   await testing.owner.rows("update client set disabled_at = null");
 });
@@ -345,7 +345,7 @@ test("a list of disabled clients that has become old is read again before a toke
   passTime(4 * SECOND - 1);
   expect(await verified(node, token)).toBeDefined();
   passTime(1);
-  expect(await verified(node, token)).toEqual(misplaced);
+  expect(await verified(node, token)).toEqual(restricted);
   await testing.owner.rows("update client set disabled_at = null");
 });
 

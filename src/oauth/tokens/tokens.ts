@@ -110,7 +110,7 @@ export class Tokens {
     // The node that has issued it may be as far ahead as this one is behind.
     const isOfTheFuture = issuedAt > now + 2 * (clock.toleranceMs ?? TOLERANCE_MS);
     if (now >= expiresAt || isOfTheFuture) return this.#outOfTime();
-    return restrictions.admits(grant.clientId, address) ? grant : { misplaced: grant };
+    return restrictions.admits(grant.clientId, address) ? grant : { restricted: grant };
   }
 
   /** A token that is good but for the time grants nothing, when that is the time. */

@@ -70,7 +70,7 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
       },
     },
     async (request) => {
-      const { series, wanted } = asked(request, request.query, systemClock.now());
+      const { series, wanted } = readSeries(request, request.query, systemClock.now());
       const market = marketInPath(exchange, request.params.market);
       const candles = await exchange.marketData.candles(market, { ...series, limit: wanted.limit + 1 });
       const made = page(candles, wanted, ({ at }) => positionText({ ...series, before: at }), candleBody);
@@ -89,7 +89,7 @@ interface Series {
   readonly before: Instant;
 }
 
-function asked(request: FastifyRequest, query: Static<typeof Query>, now: Instant) {
+function readSeries(request: FastifyRequest, query: Static<typeof Query>, now: Instant) {
   const { increment, max_data_points: most } = query;
   if ((increment === undefined) === (most === undefined)) {
     const rule = increment === undefined ? "is required, or max_data_points" : "cannot be given with max_data_points";

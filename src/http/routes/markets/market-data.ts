@@ -240,7 +240,7 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
 }
 
 /** What is large and the same for everybody is made into bytes once, and kept for as long as its origin is. */
-function madeOnce<Origin extends object, Rest extends readonly unknown[]>(
+function cachedBytes<Origin extends object, Rest extends readonly unknown[]>(
   make: (origin: Origin, ...rest: Rest) => string,
 ): (origin: Origin, ...rest: Rest) => Buffer {
   const made = new WeakMap<Origin, Buffer>();
@@ -251,12 +251,12 @@ function madeOnce<Origin extends object, Rest extends readonly unknown[]>(
   };
 }
 
-const bookBytes = madeOnce(
+const bookBytes = cachedBytes(
   ({ number, bids, asks }: WrittenBook, market: string) =>
     `{"market":${JSON.stringify(market)},"sequence":"${number}","bids":[${bids}],"asks":[${asks}]}`,
 );
 
-const matchesBytes = madeOnce((matches: readonly Match[]) =>
+const matchesBytes = cachedBytes((matches: readonly Match[]) =>
   JSON.stringify({ items: matches.map(recentExecutionBody) }),
 );
 

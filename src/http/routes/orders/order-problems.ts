@@ -25,14 +25,14 @@ export function orderProblem(refusal: OrderRefusal, body: NewOrderBody, markets:
       const { market, tick, below, above } = refusal;
       const nearest =
         below === undefined ? `is ${formatAmount(above)}` : `are ${formatAmount(below)} and ${formatAmount(above)}`;
-      return refusedField(
+      return rejectedField(
         refusal.field,
         body,
         `is not a multiple of ${market}'s tick ${formatAmount(tick)}: the nearest ${nearest}`,
       );
     }
     case "price_too_large":
-      return refusedField(
+      return rejectedField(
         refusal.field,
         body,
         `is above ${formatAmount(refusal.maximum)}, the highest price on ${refusal.market}`,
@@ -41,7 +41,7 @@ export function orderProblem(refusal: OrderRefusal, body: NewOrderBody, markets:
     case "amount_too_large": {
       const { market, asset, bound } = refusal;
       const side = refusal.code === "amount_too_small" ? "below the minimum" : "above the maximum";
-      return refusedField(refusal.field, body, `is ${side} of ${market}: ${formatAmount(bound)} ${asset}`);
+      return rejectedField(refusal.field, body, `is ${side} of ${market}: ${formatAmount(bound)} ${asset}`);
     }
     case "exceed_precision": {
       const { asset, precision } = refusal;
@@ -69,7 +69,7 @@ export function unknownMarket(market: string, markets: readonly MarketCode[], fi
   return invalid([{ field, value: shownValue(market), rule: `is not one of ${markets.join(", ")}` }]);
 }
 
-function refusedField(field: keyof typeof WIRE_FIELDS, body: NewOrderBody, rule: string): Problem {
+function rejectedField(field: keyof typeof WIRE_FIELDS, body: NewOrderBody, rule: string): Problem {
   const name = WIRE_FIELDS[field];
   return invalid([{ field: name, value: shownValue(body[name]), rule }]);
 }

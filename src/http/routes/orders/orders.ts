@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import type { Profiles } from "../../../customers/profiles/profiles.ts";
 import type { Exchange, OrderFilter, OrderId } from "../../../exchange/exchange.ts";
 import type { ProfileId } from "../../../ledger/accounts.ts";
-import { releaseAdmission } from "../../access/taking-turns.ts";
+import { releaseAdmission } from "../../access/admission.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { notFound, Problem } from "../../problems/problems.ts";
@@ -79,7 +79,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
       const { await_fill_millis: millis = 0 } = body;
       if (millis === 0) return orderBody(outcome.value, exchange);
       releaseAdmission(request);
-      return orderBody(await exchange.untilClosed(outcome.value, millis, whenGone(reply)), exchange);
+      return orderBody(await exchange.untilClosed(outcome.value, millis, whenClosed(reply)), exchange);
     },
   );
 }
@@ -87,7 +87,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
 const PLACING = ["insufficient-funds", "notional-value-too-large", "unavailable-market"] as const;
 
 /** Says when the caller has hung up, or has been answered: from then on nobody waits. */
-function whenGone(reply: FastifyReply): AbortSignal {
+function whenClosed(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
   return gone.signal;

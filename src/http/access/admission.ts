@@ -11,7 +11,7 @@ import { callerOf } from "./guard.ts";
 declare module "fastify" {
   interface FastifyContextConfig {
     /** False for what asks nothing of the database. */
-    takesTurns?: false;
+    admission?: false;
   }
   interface FastifyRequest {
     /** Ends its turn; null when it has none. */
@@ -68,7 +68,7 @@ export function admissionOfRead({ query }: FastifyRequest, { reads, longReads }:
 export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
   return (request, _reply, done) => {
     if (turnstile.hasRoomFor(callerOf(request))) done();
-    else done(crowded());
+    else done(atCapacity());
   };
 }
 
@@ -76,7 +76,7 @@ export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
 export function rejectUnread(answers: UnsentAnswers): onRequestHookHandler {
   return (request, _reply, done) => {
     if (answers.hasRoomFor(callerOf(request))) done();
-    else done(unread());
+    else done(tooManyUnread());
   };
 }
 
@@ -88,7 +88,7 @@ export function admitted(
   return async function (request, reply) {
     const caller = callerOf(request);
     const turnstile = turnstileOf(request);
-    if (!(await turnstile.enter(caller))) throw crowded();
+    if (!(await turnstile.enter(caller))) throw atCapacity();
     request.leave = () => turnstile.leave(caller);
     try {
       if (reply.raw.destroyed) throw unavailable("nobody waits for the answer any more");
@@ -106,6 +106,6 @@ export function releaseAdmission(request: FastifyRequest): void {
   leave?.();
 }
 
-const crowded = (): Problem => unavailable("there is more work waiting than can be taken on");
+const atCapacity = (): Problem => unavailable("there is more work waiting than can be taken on");
 
-export const unread = (): Problem => unavailable("more answers are waiting to be read than can be kept");
+export const tooManyUnread = (): Problem => unavailable("more answers are waiting to be read than can be kept");

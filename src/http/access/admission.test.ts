@@ -4,7 +4,7 @@ import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../.
 import { until } from "../../../test/support/until.ts";
 import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/admission.ts";
 import { Limit } from "../requests/schemas.ts";
-import { createAdmissions, releaseAdmission } from "./taking-turns.ts";
+import { createAdmissions, releaseAdmission } from "./admission.ts";
 
 let toy: ToyApi;
 let end: () => void;
@@ -41,7 +41,7 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
     finish = resolve;
   });
   const work: Work = { inside: [], waiting: [], finish: () => finish() };
-  const turnstiles = {
+  const admissions = {
     reads: new FairAdmission({ ...BOUNDS, ...bounds }),
     longReads: new FairAdmission({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
     writes: new FairAdmission({ ...BOUNDS, ...bounds }),
@@ -72,9 +72,9 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
       api.post("/fail", { config, schema }, async () => {
         throw new Error("a bug");
       });
-      api.get("/alive", { config: { scope: "public", takesTurns: false }, schema }, async () => ({}));
+      api.get("/alive", { config: { scope: "public", admission: false }, schema }, async () => ({}));
     },
-    { turnstiles, verify },
+    { admissions, verify },
   );
   end = work.finish;
   return work;
