@@ -188,17 +188,20 @@ test("a late answer to the renewal of a lost lease does not give up the next lea
   atEnd.push(() => database.close());
   const { engine, events } = await startProcess("engine", undefined, { database, leaseMs: 300 });
   await until("its first renewal is under way", () => answerLate !== undefined);
-  await exchange.db.database.rows(
-    "update lease set fence = fence + 1, expires_at = now() - interval '1 second' where name = 'market/ETHUSD'",
-  );
+  const second = await startProcess("second");
+  await serves(second);
+  await second.engine.stop();
+  const order = await exchange.place(ann, eth("SELL", "1", "1000"));
   await until("it has lost the market", () => events.some(({ kind }) => kind === "market_lost"));
   await until("it serves it again", () => events.at(-1)?.kind === "market_opened" && engine.state === "serving");
   answerLate?.();
   await new Promise((resolve) => setImmediate(resolve));
   expect([events.map(({ kind }) => kind), engine.state]).toEqual([
-    ["market_opened", "market_lost", "market_opened"],
+    ["market_opened", "market_failed", "market_lost", "market_opened"],
     "serving",
   ]);
+  await exchange.askToCancel(order);
+  await exchange.untilDone();
 });
 
 test("an engine that does not know that it lost the market strikes out no cancel", async () => {
