@@ -278,7 +278,7 @@ async function buildApi(
     authUrl: () => addresses.authUrl,
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
-    refusesWork: () => core.lane.refusesWork,
+    refusesWork: () => core.lane.unavailableReason,
     observe: watchingServer("api", observers),
     onProblem: observers.metrics?.requests.problem,
     onCutOff: observers.metrics?.requests.slowReaders,

@@ -56,7 +56,7 @@ export const executionTable: RecordTable<Execution> = {
     timeColumn("executed_at", (row) => row.executedAt),
   ],
   // Matches are made by the engine alone.
-  tellsCaller: false,
+  hasCaller: false,
   orderBy: (row) => `${row.profileId}/${row.id.toString().padStart(20, "0")}`,
   read: readExecution,
 };

@@ -35,7 +35,7 @@ test("entries of zero are left out of a journal", () => {
   expect(journal(ids.next(), "deposit", entries).entries).toEqual(entries.slice(0, 2));
 });
 
-test("an entry changes its own part and numbers the account on", () => {
+test("an entry changes its own part and increments the account's version", () => {
   const funded = applyEntry(emptyAccount(profile, USD, 1), entry(profile, USD, ONE));
   const held = applyEntry(applyEntry(funded, entry(profile, USD, negative(ONE))), entry(profile, USD, ONE, "trading"));
   expect(held).toMatchObject({ available: 0n, trading: ONE, pending: 0n, seq: 3n });
@@ -51,7 +51,7 @@ test("no part of a profile goes one unit below zero", () => {
   }
 });
 
-test("of the house, only what it owes goes below zero, and only in its one part", () => {
+test("house accounts other than fees may go below zero, but only in available", () => {
   const unit = -1n as Amount;
   for (const house of HOUSES) {
     const take = (): unknown => applyEntry(emptyAccount(house, USD, 1), entry(house, USD, unit));
@@ -65,13 +65,13 @@ test("an entry of another asset is never applied to an account", () => {
   expect(() => applyEntry(emptyAccount(profile, USD, 1), entry(profile, BTC, ONE))).toThrow("an account of its asset");
 });
 
-test("every house has an account of its own in every slot, and all of them are UUIDs", () => {
+test("every house account has its own owner id in every slot, and all of them are UUIDs", () => {
   const owners = HOUSES.flatMap((house) => Array.from({ length: 64 }, (_, i) => houseOwnerId(house, i + 1)));
   expect(new Set(owners).size).toBe(4 * 64);
   expect(owners.every((owner) => parseUuid(owner) === owner)).toBe(true);
 });
 
-test("the key of an account leads to its row's columns and back", () => {
+test("the key of an account maps to its row's columns and back", () => {
   for (const owner of [profile, ...HOUSES]) {
     const { key } = accountKey(owner, USD);
     const account = emptyAccount(owner, USD, 7);

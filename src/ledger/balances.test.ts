@@ -19,7 +19,7 @@ let db: TestDatabase;
 const ids = new IdSource();
 const profile = ids.next() as Uuid as ProfileId;
 
-/** So many postings of 1 to the account, the one with number n made `millisOf(n)` after the start. */
+/** Adds `postings` postings of 1; posting n is made `millisOf` ms after the start, an SQL expression of n. */
 async function fill(asset: AssetCode, postings: number, millisOf: string): Promise<void> {
   const at = `$3::timestamptz + ${millisOf} * interval '1 millisecond'`;
   const values = [profile, asset, new Date(START)];
@@ -54,7 +54,7 @@ function balance(asset: AssetCode, seq: number): Balance {
   };
 }
 
-test("balances come in the order in which they are asked for, and an account that was not opened is zero", async () => {
+test("balances are returned in the requested order, and an account that was never opened is zero", async () => {
   expect(await readBalances(db.database, profile, [EUR, USD, BTC])).toEqual([
     balance(EUR, 0),
     balance(USD, POSTINGS),
@@ -64,7 +64,7 @@ test("balances come in the order in which they are asked for, and an account tha
   expect(await readBalances(db.database, ids.next() as Uuid as ProfileId, [USD])).toEqual([balance(USD, 0)]);
 });
 
-test("a balance at a time is the one that the last posting up to and including that millisecond left", async () => {
+test("a balance at a time is that of the last posting up to and including that millisecond", async () => {
   for (const millis of [1, 2, 3, 49_999, 50_000, 99_999, POSTINGS]) {
     expect(await readBalances(db.database, profile, [USD], after(millis))).toEqual([balance(USD, millis)]);
   }
@@ -84,14 +84,14 @@ test("of several postings in one millisecond the last counts", async () => {
   }
 });
 
-test("before the first posting there is nothing, and after the last one the balance is that of now", async () => {
+test("a balance is zero before the first posting, and the current one after the last posting", async () => {
   const assets = [USD, BTC, EUR];
   expect(await readBalances(db.database, profile, assets, after(-1))).toEqual(assets.map((asset) => balance(asset, 0)));
   const now = await readBalances(db.database, profile, assets);
   expect(await readBalances(db.database, profile, assets, after(10 * POSTINGS))).toEqual(now);
 });
 
-test("a balance at a time takes a look-up per halving, however long the history of the account is", async () => {
+test("a balance at a time takes a logarithmic number of lookups", async () => {
   const plans: { readonly Plan: { readonly "Shared Hit Blocks": number; readonly "Shared Read Blocks": number } }[] =
     [];
   const explaining: Queryable = {
@@ -106,7 +106,7 @@ test("a balance at a time takes a look-up per halving, however long the history 
   };
   await readBalances(explaining, profile, [USD], after(12_345));
   const blocks = plans.map(({ Plan }) => Plan["Shared Hit Blocks"] + Plan["Shared Read Blocks"]);
-  // 17 halvings of 4 blocks each, the account, and the posting itself; a scan of the history would read 1,500.
+  // 17 probes of 4 blocks each, the account, and the posting itself; a scan of the history would read 1,500.
   expect(blocks[0]).toBeGreaterThan(40);
   expect(blocks[0]).toBeLessThan(100);
 });

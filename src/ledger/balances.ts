@@ -1,4 +1,4 @@
-/** Balances: what a profile has now, or had at a time. */
+/** A profile's balances, now or at a past time. */
 import { type Amount, amountOf, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -22,8 +22,8 @@ interface BalanceRow {
 }
 
 /**
- * The balances of these assets, in their order; an account that was not opened is zero. `at`: as they were at that
- * time, what was posted at that very millisecond included.
+ * Balances in the order of `assets`; an account that was never opened is zero.
+ * @param at reads the balances at that time, including postings of that very millisecond
  */
 export async function readBalances(
   database: Queryable,
@@ -49,10 +49,9 @@ function now(database: Queryable, profileId: ProfileId, assets: readonly AssetCo
 }
 
 /**
- * The postings of an account are numbered without gaps, and their times never step back: so the last one that was not
- * after a time is found by halving the numbers, which takes as many look-ups in the primary key as the number has
- * bits, and no index on time. Each look-up is a scalar subquery, which cannot be planned as anything else, and `offset 0`
- * keeps it from being written out in both of the cases that ask for it.
+ * An account's postings are numbered without gaps and their times never decrease, so a binary search over the primary
+ * key finds the last posting at or before `at` without an index on time. Each probe is a scalar subquery, so that the
+ * planner cannot turn it into a join; `offset 0` stops it from being inlined into both `case` expressions.
  */
 function then(
   database: Queryable,

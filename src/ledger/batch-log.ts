@@ -1,6 +1,6 @@
 /**
- * Walks the batches of each slot in their order, each with all that it wrote. A batch and its rows are committed by one
- * statement and never change, so whoever sees a batch sees its rows, now and later: pages need no common snapshot.
+ * Walks the batches of each slot in order, each with everything that it wrote. A batch and its rows are committed by
+ * one statement and never change, so pages need no common snapshot.
  */
 import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
@@ -8,15 +8,15 @@ import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
 import { type AnyRecordTable, type AnyStateTable, PAGE, type SqlRecord } from "./rows.ts";
 
-/** Every table that lanes write, but for accounts and postings, which the ledger knows itself. */
+/** Every table that lanes write, except accounts and postings, which the ledger knows itself. */
 export interface LaneTables {
   readonly records: readonly AnyRecordTable[];
   readonly states: readonly AnyStateTable[];
-  /** Those of the states whose rows the catalogue opens, outside of any batch. */
+  /** The subset of `states` whose rows the catalogue opens outside any batch. */
   readonly opened: readonly AnyStateTable[];
 }
 
-/** Where a slot's chain has come to. */
+/** The last batch of a slot's chain. */
 export interface ChainHead {
   readonly slot: number;
   readonly n: bigint;
@@ -30,20 +30,20 @@ export interface StoredBatch {
   readonly hash: Buffer;
   readonly at: Instant;
   readonly void: boolean;
-  /** The text as it was hashed. */
+  /** The exact text that was hashed. */
   readonly changes: string | undefined;
-  /** Who asked for what it wrote, as text as it was hashed; undefined of those from before this was kept. */
+  /** The callers of its writes, as the exact text that was hashed; undefined in batches that predate callers. */
   readonly callers: string | undefined;
-  /** What `changes` says: the numbers of the state rows that it wrote, by table and key. */
+  /** Parsed from `changes`: the versions of the state rows that it wrote, by table and key. */
   readonly written: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
-  /** The rows that it added, by table, as SQL gives them. */
+  /** The rows that it added, by table. */
   readonly records: ReadonlyMap<string, readonly SqlRecord[]>;
   readonly journals: ReadonlyMap<Uuid, readonly Posting[]>;
 }
 
 export const batchName = ({ slot, n }: { readonly slot: number; readonly n: bigint }): string => `batch ${slot}/${n}`;
 
-/** The last batch of every slot that has one. Looks into the index once per slot. */
+/** The last batch of every slot that has one. One index probe per slot. */
 export async function readHeads(database: Queryable): Promise<ChainHead[]> {
   const rows = await database.rows<{ slot: number; n: string; hash: Buffer }>(
     `with recursive slots(slot) as (
@@ -57,7 +57,7 @@ export async function readHeads(database: Queryable): Promise<ChainHead[]> {
   return rows.map(({ slot, n, hash }) => ({ slot, n: BigInt(n), hash }));
 }
 
-/** When the latest of these batches was made; undefined when there is none. */
+/** The latest time of any slot's last batch; undefined when there are no batches. */
 export async function readLastTime(database: Queryable): Promise<Instant | undefined> {
   const heads = await readHeads(database);
   const [row] = await database.rows<{ at: Instant | null }>(
@@ -67,11 +67,11 @@ export async function readLastTime(database: Queryable): Promise<Instant | undef
   return row?.at ?? undefined;
 }
 
-/** Batches and rows of one table in a page at most, but for a batch that has more rows alone. */
+/** Limits of a page, in batches and in rows of one table. A single batch may exceed the row limit. */
 const MOST_BATCHES = 500;
 const MOST_ROWS = 2 * PAGE;
 
-/** The batches of a slot from a number up to its head, in pages that hold about `PAGE` rows whatever the size of the batches. */
+/** Yields a slot's batches from number `from` to its head, in pages of about `PAGE` rows whatever the batch size. */
 export async function* walkBatches(
   database: Database,
   records: readonly AnyRecordTable[],
@@ -80,7 +80,7 @@ export async function* walkBatches(
 ): AsyncGenerator<StoredBatch[]> {
   const tables = [postingTable, ...records];
   let next = from;
-  // How large batches are is not known before one was read.
+  // The size of batches is unknown until one has been read.
   let limit = 1;
   for (;;) {
     const headers = await readHeaders(database, head, next, limit);
@@ -90,7 +90,7 @@ export async function* walkBatches(
     const range = { slot: head.slot, first: first.n, last: last.n, most };
     const added = await Promise.all(tables.map((table) => readAdded(database, table, range)));
     if (added.some(({ count }) => count === most)) {
-      // The batches ahead are larger than those behind: the same again, with fewer of them.
+      // These batches are larger than the ones before: read the page again with fewer.
       limit = Math.ceil(headers.length / 4);
       continue;
     }
@@ -128,13 +128,13 @@ interface BatchRange {
   readonly slot: number;
   readonly first: bigint;
   readonly last: bigint;
-  /** Rows at most; so many are as good as none, because some of a batch may be missing. Null: all of them. */
+  /** Row limit. A result that reaches it is discarded, because it may cut a batch in two. Null: no limit. */
   readonly most: number | null;
 }
 
 async function readAdded(database: Queryable, table: AnyRecordTable, range: BatchRange): Promise<Added> {
   const columns = table.columns.map((column) => column.name).join(", ");
-  const caller = table.tellsCaller ? "caller, " : "";
+  const caller = table.hasCaller ? "caller, " : "";
   const rows = await database.rows<SqlRecord>(
     `select ${columns}, ${caller}batch from ${table.name} where slot = $1 and batch between $2 and $3 limit $4`,
     [range.slot, range.first, range.last, range.most],
@@ -157,7 +157,7 @@ function withRows(header: Header, tables: readonly AnyRecordTable[], added: read
   };
 }
 
-/** Text that was tampered with is JSON, because of the column's type, and need not be more. */
+/** The column's type guarantees JSON, but tampered text may have any shape. */
 function writtenRows(changes: string | undefined): Map<string, Map<string, bigint>> {
   const tables = Object.entries((JSON.parse(changes ?? "{}") ?? {}) as Readonly<Record<string, unknown>>);
   return new Map(tables.map(([table, rows]) => [table, numbersOf(Object.entries(rows ?? {}))]));
@@ -172,12 +172,12 @@ function numbersOf(entries: readonly (readonly [key: string, entry: unknown])[])
   return numbers;
 }
 
-/** A changed row's digest takes some 120 characters, as much memory as a small row. */
+/** In rows: a changed row's digest takes about 120 characters, as much memory as a small row. */
 function weightOf(headers: readonly Header[]): number {
   return headers.reduce((sum, { changes }) => sum + 1 + (changes?.length ?? 0) / 120, 0);
 }
 
-/** So many batches that the next page has about `PAGE` rows, given how many rows so many batches had. */
+/** The number of batches that should hold about `PAGE` rows, given what the last page held. */
 function nextLimit(batches: number, rows: number): number {
   return Math.max(1, Math.min(batches * 2, MOST_BATCHES, Math.floor((batches * PAGE) / rows)));
 }

@@ -1,9 +1,9 @@
 /**
- * Who asked for a write. A batch keeps its callers for good, covered by its hash, and each record says which of them
- * asked for it (docs/decisions/0019-who-made-each-write.md).
+ * Who requested a write. A batch stores its callers permanently, covered by its hash, and each record refers to one of
+ * them (docs/decisions/0019-who-made-each-write.md).
  */
 
-/** An API client. The address is personal data where a person is behind it; the token is named, never kept. */
+/** An API client. The address may be personal data; the token itself is never stored. */
 export interface ClientCaller {
   readonly client: string;
   /** The token's `jti`. */
@@ -13,14 +13,14 @@ export interface ClientCaller {
   readonly operation: string;
 }
 
-/** A part of the program that acts by itself. */
+/** A component that acts on its own behalf. */
 export interface HouseCaller {
   readonly house: "engine" | "settlement" | "maker" | "bootstrap";
 }
 
-/** Somebody at the command line of the host. */
+/** A user of the command line. */
 export interface OperatorCaller {
-  /** The name of the user of the operating system. */
+  /** The operating system's user name. */
   readonly operator: string;
   /** The command, such as "deposit". */
   readonly operation: string;
@@ -28,7 +28,7 @@ export interface OperatorCaller {
 
 export type Caller = ClientCaller | HouseCaller | OperatorCaller;
 
-/** The callers of one batch, each once and by its number from 0. Most of a batch's commands have few callers. */
+/** The distinct callers of one batch, numbered from 0. */
 export class Callers {
   readonly #numbers = new Map<string, number>();
 
@@ -39,7 +39,7 @@ export class Callers {
     return number;
   }
 
-  /** As it is stored and hashed: a JSON array in the order of the numbers. Undefined without any. */
+  /** The text that is stored and hashed: a JSON array in number order; undefined without callers. */
   text(): string | undefined {
     return this.#numbers.size === 0 ? undefined : `[${[...this.#numbers.keys()].join(",")}]`;
   }

@@ -1,6 +1,6 @@
 /**
- * What a command is, and what its rule answers. A rule is pure: the rows that it rests on and the time come in, a
- * decision goes out. It is called again, on newer rows, when the first decision could not be saved.
+ * Commands and their decisions. A rule is pure: it takes the rows that it depends on and the time, and returns a
+ * decision. It runs again on newer rows when its first decision could not be committed.
  */
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
@@ -8,7 +8,7 @@ import type { Journal } from "./accounts.ts";
 import type { Caller } from "./caller.ts";
 import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./rows.ts";
 
-/** Why a command is not carried out: expected, and part of the interface. `code` is a snake_case sentence. */
+/** Why a business rule says no: expected, and part of the interface. `code` is in snake_case. */
 export interface Rejection {
   readonly code: string;
 }
@@ -28,49 +28,48 @@ export function accept<Value>(value: Value, changes: Changes): Decision<Value, n
   return { accepted: true, value, changes };
 }
 
-export function reject<Why extends Rejection>(refusal: Why): Decision<never, Why> {
-  return { accepted: false, rejection: refusal };
+export function reject<Why extends Rejection>(rejection: Why): Decision<never, Why> {
+  return { accepted: false, rejection };
 }
 
-/** The rows that a command said it rests on, as they stand when it is decided. */
+/** The rows that a command depends on, as they are when it is decided. */
 export interface State {
-  /** Undefined: there is no such row. Asking for a row that the command did not name is a bug. */
+  /** @returns undefined when there is no such row. @throws for a row that is not in `dependsOn`: a bug */
   get<Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined;
 }
 
 export type ClaimKind = "transfer" | "conversion" | "order" | "nickname" | "opening";
 
-/** A ref_id in the claims' key order: what two commands must not both have. */
+/** The unique key of a claim. */
 export function claimKey(claim: Pick<Claim, "customerId" | "kind" | "refId">): string {
   return `${claim.customerId}/${claim.kind}/${claim.refId}`;
 }
 
-/** A ref_id that the command takes when it is accepted: whoever has it has had the one effect. */
+/** A ref_id that the command claims when it is accepted, so that a retry takes effect only once. */
 export interface Claim {
   readonly customerId: Uuid;
   readonly kind: ClaimKind;
   readonly refId: string;
-  /** What the ref_id will lead to. */
+  /** The record that the ref_id will identify. */
   readonly id: Uuid;
   /**
-   * It has probably been taken before, as everything that is done again at every start: it is looked up first. Without
-   * this a ref_id counts as free until the database says otherwise, which costs a failed batch.
+   * Look the ref_id up first, because it is probably taken, such as by a command that runs at every start. Otherwise a
+   * ref_id is assumed to be free, and a taken one costs a failed batch.
    */
-  readonly again?: true;
-  /** Whether the record that holds the ref_id has let go of it by now (orders, 24 h after closing). */
+  readonly likelyTaken?: true;
+  /** Whether the record that holds the ref_id has released it (orders: 24 h after closing). */
   readonly released?: (holder: Uuid) => Promise<boolean>;
 }
 
 export interface Command<Value, Why extends Rejection> {
-  /** Whose turn in the queue it takes. `house`: settlements, fills and expiries, which are never refused for load. */
+  /** The customer whose queue it joins. `house`: settlements, fills and expiries, which are never shed under load. */
   readonly queueKey: Uuid | "house";
-  /** Who asks for it: kept with what it writes. */
+  /** Stored with what it writes. */
   readonly caller: Caller;
   readonly dependsOn: readonly Key[];
   readonly claim?: Claim | undefined;
   /**
-   * Its rows are locked before it is decided: for a rule that rests on rows which are *not* there. See
-   * `readKeys` for the order that makes this sound.
+   * Lock its rows before it is decided: for a rule that depends on the absence of rows. `inLockOrder` makes this sound.
    */
   readonly lock?: true;
   decide(state: State, now: Instant): Decision<Value, Why>;
@@ -79,10 +78,10 @@ export interface Command<Value, Why extends Rejection> {
 export type Outcome<Value, Why extends Rejection> =
   | { readonly kind: "done"; readonly value: Value }
   | { readonly kind: "rejected"; readonly rejection: Why }
-  /** The ref_id was taken before, by this record. */
+  /** The ref_id belongs to this earlier record. */
   | { readonly kind: "exists"; readonly id: Uuid };
 
-/** The fault that a caller hears as 503: nothing was done, or the ref_id tells. */
+/** A fault that becomes 503: nothing was committed, or a lookup by ref_id shows what was. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable";
 }

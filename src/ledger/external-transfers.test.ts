@@ -4,7 +4,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { amountOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import { accountKey } from "./accounts.ts";
-import { entering, externalTransferKeys, leaving } from "./external-transfers.ts";
+import { depositEntries, externalTransferKeys, withdrawalEntries } from "./external-transfers.ts";
 
 const { id: owner } = profileOf("acme" as CustomerId);
 const ASSETS: readonly Asset[] = [
@@ -13,8 +13,8 @@ const ASSETS: readonly Asset[] = [
   { code: "BTC" as AssetCode, kind: "crypto", precision: 8 },
 ];
 
-test.each(ASSETS)("the accounts that a crossing of $code names are those that it moves, and no others", (asset) => {
-  for (const entries of [entering(owner, asset, amountOf("1")), leaving(owner, asset, amountOf("1"))]) {
+test.each(ASSETS)("an external transfer of $code depends on exactly the accounts that it changes", (asset) => {
+  for (const entries of [depositEntries(owner, asset, amountOf("1")), withdrawalEntries(owner, asset, amountOf("1"))]) {
     const moved = entries.map((each) => accountKey(each.owner, each.asset).key);
     expect(new Set(externalTransferKeys(owner, asset).map(({ key }) => key))).toEqual(new Set(moved));
   }

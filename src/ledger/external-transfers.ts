@@ -1,13 +1,13 @@
 /**
- * What enters and leaves the platform. A stablecoin is issued when it enters and burnt when it leaves, against USD in
- * the reserve: so the world never holds coins, and the reserve equals what is issued at every moment.
+ * Entries of deposits and withdrawals. A stablecoin is issued on deposit and burnt on withdrawal, against USD in the
+ * reserve: `world` never holds coins, and the reserve always equals the outstanding supply.
  */
 import { type Amount, negative } from "../money/amount.ts";
 import { type Asset, USD } from "../money/asset.ts";
 import { accountKey, type Entry, entry, type Owner } from "./accounts.ts";
 import type { Key } from "./rows.ts";
 
-export function entering(owner: Owner, asset: Asset, amount: Amount): Entry[] {
+export function depositEntries(owner: Owner, asset: Asset, amount: Amount): Entry[] {
   if (asset.kind !== "stablecoin") {
     return [entry("world", asset.code, negative(amount)), entry(owner, asset.code, amount)];
   }
@@ -19,11 +19,11 @@ export function entering(owner: Owner, asset: Asset, amount: Amount): Entry[] {
   ];
 }
 
-export function leaving(owner: Owner, asset: Asset, amount: Amount): Entry[] {
-  return entering(owner, asset, negative(amount));
+export function withdrawalEntries(owner: Owner, asset: Asset, amount: Amount): Entry[] {
+  return depositEntries(owner, asset, negative(amount));
 }
 
-/** The accounts that either of them touches. */
+/** The accounts that a deposit or a withdrawal changes. */
 export function externalTransferKeys(owner: Owner, asset: Asset): Key[] {
   const keys = [accountKey(owner, asset.code)];
   if (asset.kind !== "stablecoin") return [...keys, accountKey("world", asset.code)];

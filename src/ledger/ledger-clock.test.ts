@@ -6,7 +6,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const NOON = Date.parse("2026-11-21T12:00:00Z");
 
-/** A process and its database, each with a clock that a test sets; a question takes a while there and back. */
+/** A process and its database, each with a clock that a test sets, and the latency of a query each way. */
 class Site {
   readonly clock: LedgerClock;
   steadyMs = 0;
@@ -32,13 +32,13 @@ class Site {
     }, anew);
   }
 
-  /** What the clock says, less what the database's does. */
+  /** Our clock minus the database's. */
   get differenceMs(): number {
     return this.clock.now() - (NOON + this.steadyMs + this.databaseAheadMs);
   }
 }
 
-test("what nobody has measured yet is right", () => {
+test("a clock that was never measured counts as right", () => {
   const site = new Site();
   site.aheadMs = 10_000;
   expect([site.clock.wrongByMs, site.clock.fault, site.differenceMs]).toEqual([0, undefined, 10_000]);
@@ -54,7 +54,7 @@ test("within the tolerance the time is the process's own, to the millisecond", a
   }
 });
 
-test("past it the clock is wrong at once, and the time is the database's until it is right", async () => {
+test("beyond the tolerance the clock is wrong at once, and the database's time is used until it is right", async () => {
   const site = new Site();
   await site.measure();
   for (const [ms, words] of [
@@ -71,13 +71,13 @@ test("past it the clock is wrong at once, and the time is the database's until i
   expect(site.clock.fault).toBeUndefined();
 });
 
-test("an answer that takes long makes nobody wrong who was right, and a step is found all the same", async () => {
+test("a slow response never makes a correct clock wrong, and a step is still detected", async () => {
   const site = new Site();
   await site.measure();
   [site.thereMs, site.backMs] = [0, 8_000];
   await site.measure();
   expect([site.clock.fault, site.differenceMs]).toEqual([undefined, 0]);
-  // By half of what it took the measurement alone might be wrong; what was known before still holds.
+  // The measurement alone may be wrong by half its duration; the earlier bounds still hold.
   site.aheadMs = 2_100;
   expect(site.clock.wrongByMs).toBeCloseTo(2_100, -2);
   site.aheadMs = 0;
@@ -92,17 +92,14 @@ test("an answer that takes long makes nobody wrong who was right, and a step is 
 test.each([
   [8_000, 0],
   [0, 8_000],
-])(
-  "a single measurement that took %d ms there and %d ms back does not make the clock wrong",
-  async (thereMs, backMs) => {
-    const site = new Site();
-    [site.thereMs, site.backMs] = [thereMs, backMs];
-    await site.measure();
-    expect([site.clock.fault, site.differenceMs]).toEqual([undefined, 0]);
-  },
-);
+])("one measurement of %d ms there and %d ms back does not make the clock wrong", async (thereMs, backMs) => {
+  const site = new Site();
+  [site.thereMs, site.backMs] = [thereMs, backMs];
+  await site.measure();
+  expect([site.clock.fault, site.differenceMs]).toEqual([undefined, 0]);
+});
 
-test("where the monotonic clock stood still, as in a suspended machine, the next measurement sets it right", async () => {
+test("after the monotonic clock stopped, as on a suspended machine, the next measurement corrects it", async () => {
   const site = new Site();
   await site.measure();
   site.aheadMs = 3_600_000;
@@ -112,7 +109,7 @@ test("where the monotonic clock stood still, as in a suspended machine, the next
   expect([site.clock.fault, site.differenceMs]).toEqual([undefined, 0]);
 });
 
-test("a clock that runs a little slower or faster is measured as it goes on", async () => {
+test("the drift of a slower or faster clock is followed", async () => {
   const site = new Site();
   for (let second = 0; second < 10_000; second += 1) {
     await site.measure();
@@ -122,7 +119,7 @@ test("a clock that runs a little slower or faster is measured as it goes on", as
   expect(site.clock.wrongByMs).toBeCloseTo(-4_000, -2);
 });
 
-test("of another database nothing is known that was measured before", async () => {
+test("measurements of another database are discarded", async () => {
   const site = new Site();
   await site.measure();
   site.databaseAheadMs = 3;
@@ -130,7 +127,7 @@ test("of another database nothing is known that was measured before", async () =
   expect(Math.abs(site.clock.databaseTime(NOON as Instant) - NOON - 3)).toBeLessThanOrEqual(1);
 });
 
-test("bounds in time are given by the database's clock, less what the installation is ahead on purpose", async () => {
+test("time bounds are in the database's time, without the installation's intended offset", async () => {
   const YEAR_MS = 365 * 86_400_000;
   const site = new Site({ businessOffsetMs: YEAR_MS });
   site.aheadMs = YEAR_MS + 1_000;

@@ -1,29 +1,28 @@
 /**
- * The process's clock, held to the database's. All processes share one database, so its clock is the one that they can
- * be compared with: a time that is far ahead, once it is stored, would stay with the accounts that it reached.
+ * The process's clock, checked against the database's, which all processes share. A stored time that is far ahead would
+ * stick to the accounts that it reached.
  *
- * The database's clock is measured against the process's monotonic one, which no correction of the time of day moves.
- * So a step of the time of day shows at once, whenever somebody asks, and costs no question to the database. Where the
- * monotonic clock stands still, as in a suspended machine, the time of day seems to have stepped, until the next
- * measurement.
+ * The database's clock is measured against the process's monotonic clock, which ignores corrections of the time of day.
+ * A step of the time of day is therefore detected on the next read, without a query. When the monotonic clock stops, as
+ * on a suspended machine, the time of day appears to have stepped until the next measurement.
  */
 import type { Clock, ComparedClock, Instant } from "../std/clock.ts";
 
 export interface LedgerClockOptions {
-  /** How far the two clocks may be apart. */
+  /** How far apart the two clocks may be. */
   readonly toleranceMs: number;
   /** How far the installation's time is ahead of real time on purpose: 0 in production. */
   readonly businessOffsetMs?: number;
 }
 
-/** By how much more the two clocks may differ for each millisecond since they were compared. */
+/** Assumed drift between the two clocks: ms per ms since the last measurement. */
 const DRIFT = 1e-3;
 
 export class LedgerClock implements ComparedClock {
   readonly #system: Clock;
   readonly toleranceMs: number;
   readonly #businessOffsetMs: number;
-  /** The installation's time less the monotonic one, as it was measured last: between these bounds. */
+  /** Bounds of the installation's time minus the monotonic clock, as last measured. */
   #least = Number.NEGATIVE_INFINITY;
   #most = Number.POSITIVE_INFINITY;
   #measuredMs = 0;
@@ -34,23 +33,23 @@ export class LedgerClock implements ComparedClock {
     this.#businessOffsetMs = options.businessOffsetMs ?? 0;
   }
 
-  /** The process's time of day; while that is wrong, the time that the database should have by now. */
+  /** The process's time of day or, while that is wrong, the estimated time of the database. */
   now(): Instant {
     const now = this.#system.now();
     return this.#wrongByAt(now) === 0 ? now : this.#expected();
   }
 
-  /** By how much the time of day is ahead of the database's as it was measured; behind: below zero. 0: not measured. */
+  /** How far the time of day is ahead of the database's; negative when behind, 0 before the first measurement. */
   get aheadMs(): number {
     return Number.isFinite(this.#least) ? this.#system.now() - this.#expected() : 0;
   }
 
-  /** The same, but 0 while it is within the tolerance as far as known. */
+  /** Like `aheadMs`, but 0 unless it is certain that the tolerance is exceeded. */
   get wrongByMs(): number {
     return this.#wrongByAt(this.#system.now());
   }
 
-  /** Why nothing may be decided now, in words; undefined while the clock is right. */
+  /** Why nothing may be decided now, in words; undefined while the clock is within tolerance. */
   get fault(): string | undefined {
     const wrongByMs = this.wrongByMs;
     if (wrongByMs === 0) return undefined;
@@ -61,36 +60,37 @@ export class LedgerClock implements ComparedClock {
   }
 
   /**
-   * Compares the clocks. The database read its own between the question and the answer, and what was measured before
-   * still holds but for the drift since, so a slow answer makes nothing less certain. `anew`: it may be another database.
+   * Compares the clocks. The database read its clock between our two readings. The earlier bounds still hold, widened
+   * by drift, so a slow response never makes the estimate worse.
+   * @param anew discards the earlier bounds: it may be another database
    */
-  async measure(askTime: () => Promise<number>, anew = false): Promise<void> {
+  async measure(readTime: () => Promise<number>, anew = false): Promise<void> {
     const before = performance.now();
-    const there = (await askTime()) + this.#businessOffsetMs;
+    const databaseMs = (await readTime()) + this.#businessOffsetMs;
     const after = performance.now();
     const drift = anew ? Number.POSITIVE_INFINITY : (after - this.#measuredMs) * DRIFT;
-    const least = Math.max(there - after, this.#least - drift);
-    const most = Math.min(there - before, this.#most + drift);
-    // Bounds that contradict each other: one of the two clocks has stepped since.
-    [this.#least, this.#most] = least <= most ? [least, most] : [there - after, there - before];
+    const least = Math.max(databaseMs - after, this.#least - drift);
+    const most = Math.min(databaseMs - before, this.#most + drift);
+    // Contradictory bounds: one of the two clocks has stepped since.
+    [this.#least, this.#most] = least <= most ? [least, most] : [databaseMs - after, databaseMs - before];
     this.#measuredMs = after;
   }
 
-  /** What the database's clock says at this moment of ours. */
+  /** Converts our time to the database's. */
   databaseTime(instant: Instant): Instant {
     if (!Number.isFinite(this.#least)) return instant;
     const aheadMs = this.now() - this.#expected();
     return Math.floor(instant - aheadMs - this.#businessOffsetMs) as Instant;
   }
 
-  /** Before this time of the database nothing may be stored that was decided at this moment of ours. */
+  /** The earliest database time at which a decision made at `decidedAt`, our time, may be stored. */
   notBefore(decidedAt: Instant): Instant {
     return Math.floor(decidedAt - this.#businessOffsetMs - this.toleranceMs) as Instant;
   }
 
   #wrongByAt(now: Instant): number {
     const steady = performance.now();
-    // Wrong only when it is for sure: a measurement that took long must not stop a node.
+    // Wrong only when certain: a slow measurement must not stop a node.
     const isAhead = now - steady - this.#most > this.toleranceMs;
     const isBehind = this.#least + steady - now > this.toleranceMs;
     return isAhead || isBehind ? now - this.#expected() : 0;

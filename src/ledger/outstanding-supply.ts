@@ -1,6 +1,6 @@
 /**
- * What backs the stablecoins that are out, from the house's accounts alone: a few rows for each slot, so it can be asked
- * for at any time. Whether profiles hold what is out, and no more, only `verify` knows.
+ * Outstanding supply and its backing, from the house accounts alone: a few rows per slot, so it is cheap to read. Only
+ * `verify` checks that profiles hold exactly the outstanding supply.
  */
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -9,7 +9,7 @@ import type { Queryable } from "../postgres/database.ts";
 export interface OutstandingSupply {
   readonly reserve: string;
   readonly supply: readonly { readonly asset: AssetCode; readonly amount: string }[];
-  /** Reserve minus supply; "0" when the books are right. */
+  /** Reserve minus supply; "0" when the ledger is correct. */
   readonly gap: string;
 }
 

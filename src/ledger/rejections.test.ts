@@ -9,7 +9,7 @@ const USD = "USD" as AssetCode;
 const profile = profileOf("acme" as CustomerId);
 const ALMOST_FULL = "99999999999999999999999999990";
 
-test("funds are what is available: to the last unit, and no part that is held", () => {
+test("funds are the available part, to the last unit, and no held part", () => {
   const state = stateOf(accountRow(profile, "USD", { available: "10", trading: "5", pending: "5" }));
   const needed = amountOf("10.000000000000000001");
   expect(checkFunds(state, profile.id, USD, amountOf("10"))).toBeUndefined();
@@ -34,7 +34,7 @@ test("without an account nothing is available, and there is room below the limit
 });
 
 test.each(["available", "trading", "pending"] as const)(
-  "what is in %s takes room from a credit, so that its release never overflows",
+  "%s counts towards the balance limit, so that its release never overflows",
   (part) => {
     const state = stateOf(accountRow(profile, "USD", { [part]: ALMOST_FULL }));
     expect(checkRoom(state, profile.id, USD, amountOf("9.999999999999999999"))).toBeUndefined();
@@ -42,10 +42,10 @@ test.each(["available", "trading", "pending"] as const)(
   },
 );
 
-test("an amount with more decimals than the asset has is refused, naming the asset and its precision", () => {
+test("an amount with more decimals than the asset has is rejected with the asset and its precision", () => {
   const usd: Asset = { code: USD, kind: "fiat", precision: 2 };
   expect(checkPrecision(amountOf("1.01"), usd)).toBe(amountOf("1.01"));
-  const refusal = { code: "exceed_precision", asset: "USD", precision: 2 };
-  expect(checkPrecision(amountOf("1.001"), usd)).toEqual(refusal);
-  expect(checkPrecision("too_precise", { ...usd, precision: 18 })).toEqual({ ...refusal, precision: 18 });
+  const rejection = { code: "exceed_precision", asset: "USD", precision: 2 };
+  expect(checkPrecision(amountOf("1.001"), usd)).toEqual(rejection);
+  expect(checkPrecision("too_precise", { ...usd, precision: 18 })).toEqual({ ...rejection, precision: 18 });
 });

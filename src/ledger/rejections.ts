@@ -1,4 +1,4 @@
-/** Refusals that every mover of money shares, and the checks that give them. */
+/** Rejections that everything that moves money shares, and the checks that return them. */
 import { type Amount, BALANCE_LIMIT, fitsPrecision, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import { type Account, accountKey, accountTable, type ProfileId, totalOf } from "./accounts.ts";
@@ -31,7 +31,7 @@ export interface BalanceTooLarge extends Rejection {
   readonly asset: AssetCode;
 }
 
-/** An amount as it was asked for: it may have more decimals than the ledger holds, and then no asset holds it. */
+/** "too_precise": it has more decimals than the ledger, and so more than any asset. */
 export type RequestedAmount = Amount | "too_precise";
 
 export function checkPrecision(amount: RequestedAmount, asset: Asset): Amount | ExceedPrecision {
@@ -39,7 +39,7 @@ export function checkPrecision(amount: RequestedAmount, asset: Asset): Amount | 
   return { code: "exceed_precision", asset: asset.code, precision: asset.precision };
 }
 
-/** Undefined when the profile has what is needed available. */
+/** @returns undefined when the profile has enough available */
 export function checkFunds(
   state: State,
   profileId: ProfileId,
@@ -50,7 +50,7 @@ export function checkFunds(
   return available >= needed ? undefined : { code: "insufficient_funds", profileId, asset, available, needed };
 }
 
-/** Undefined when the account can take so much more. All three parts count, so that no release ever overflows. */
+/** @returns undefined when the credit fits. All three parts count, so that releasing a hold never overflows. */
 export function checkRoom(
   state: State,
   profileId: ProfileId,

@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
 import { canonicalJson, jsonColumn, line, optionalsOf, textColumn, textRow } from "./rows.ts";
 
-test("JSON comes out the same whatever the order of its keys was", () => {
+test("canonical JSON does not depend on the order of keys", () => {
   const one = canonicalJson({ b: "2", a: "1", "10": "x", "9": "y" });
   expect(canonicalJson({ "9": "y", "10": "x", a: "1", b: "2" })).toBe(one);
   expect(JSON.parse(one)).toEqual({ a: "1", b: "2", "9": "y", "10": "x" });
   expect(canonicalJson({})).toBe("{}");
 });
 
-test("what is hashed tells absent values, empty ones and neighbouring columns apart", () => {
+test("hashed text distinguishes null, empty values and neighbouring columns", () => {
   interface Row {
     readonly one?: string;
     readonly two?: string;
@@ -34,7 +34,7 @@ test("what is hashed tells absent values, empty ones and neighbouring columns ap
   expect(new Set(rows.map((row) => line(textRow(columns, row)))).size).toBe(rows.length);
 });
 
-test("an optional column is what it holds, what is made of that, or undefined where it is null", () => {
+test("an optional column is its value, the parsed value, or undefined for null", () => {
   const maybe = optionalsOf({ ref_id: "", memo: null, amount: "1.5", number: null });
   expect(maybe<string>("ref_id")).toBe("");
   expect(maybe<string>("memo")).toBe(undefined);

@@ -1,6 +1,6 @@
 /**
- * How a domain folder describes its tables to the lane. The lane reads, guards and writes rows through these
- * descriptions and knows no transfer, conversion or order by name.
+ * Table descriptions. The lane reads, guards and writes rows through them, and knows nothing about transfers,
+ * conversions or orders.
  */
 import { createHash } from "node:crypto";
 import { type Amount, formatAmount } from "../money/amount.ts";
@@ -8,63 +8,63 @@ import type { Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Caller } from "./caller.ts";
 
-/** Rows that are read at once where a table is walked. */
+/** Rows per page when a table is scanned. */
 export const PAGE = 5_000;
 
-/** A column, its SQL type, and the text that PostgreSQL is sent for it. */
+/** `text` is PostgreSQL's text format of the value. */
 export interface Column<Row> {
   readonly name: string;
   readonly type: string;
   readonly text: (row: Row) => string | null;
 }
 
-/** What every row that can change has: its running number, 0 for a row that is not there yet. */
+/** A row that can change. `seq` is its version, 0 before it is inserted. */
 export interface StateRow {
   readonly seq: bigint;
 }
 
-/** A table whose rows change. A decision rests on them, so every batch checks the number that was decided on. */
+/** A table whose rows change. Decisions depend on them, so every batch checks the version that was decided on. */
 export interface StateTable<Row extends StateRow> {
   readonly name: string;
-  /** First the column by which the table would be distributed. */
+  /** The first column is the one by which the table would be sharded. */
   readonly keys: readonly Column<Row>[];
-  /** Written when the row is opened, never changed. */
+  /** Written once, when the row is inserted. */
   readonly fixed: readonly Column<Row>[];
   readonly changing: readonly Column<Row>[];
   /**
-   * Whether the row carries the batch that wrote it last, and its digest goes into that batch. Accounts do not:
+   * Whether the row refers to the batch that wrote it last, and its digest is part of that batch. False for accounts:
    * their postings are in the batch.
    */
   readonly digested: boolean;
-  /** The values of the key columns, out of a key. `slot` tells the house accounts of one lane from another's. */
+  /** The key columns' values. `slot` distinguishes the house accounts of different lanes. */
   readonly keyValues: (key: string, slot: number) => readonly string[];
   readonly keyOf: (row: Row) => string;
-  /** From what `select` gives for all columns and `seq`. */
+  /** Parses a record that has all columns and `seq`. */
   readonly read: (record: SqlRecord) => Row;
 }
 
-/** A table whose rows are only ever added. Slot and batch are added to the columns named here. */
+/** An append-only table. The lane adds the columns `slot` and `batch`. */
 export interface RecordTable<Row> {
   readonly name: string;
   readonly columns: readonly Column<Row>[];
-  /** Whether each row says in a column `caller` which of its batch's callers asked for it. */
-  readonly tellsCaller: boolean;
-  /** Sorts the rows of one batch, so that its hash can be made again from the table. */
+  /** Whether a column `caller` holds the number of the batch's caller who requested the row. */
+  readonly hasCaller: boolean;
+  /** Sort key within a batch, so that its hash can be recomputed from the table. */
   readonly orderBy: (row: Row) => string;
-  /** From what `select` gives for all columns: so that the hash of a batch can be made again from what is stored. */
+  /** Parses a record that has all columns. */
   readonly read: (record: SqlRecord) => Row;
 }
 
-/** A row as the driver gives it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */
+/** A row as the driver returns it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */
 export type SqlRecord = Readonly<Record<string, unknown>>;
 
-/** Which row a command rests on. */
+/** A row that a command depends on. */
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
 }
 
-// The lane holds tables of many row types in one collection; each row only ever meets its own table again.
+// The lane keeps tables of many row types in one collection; each row is only ever used with its own table.
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
 export type AnyStateTable = StateTable<any>;
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
@@ -74,11 +74,10 @@ export type AnyRecordTable = RecordTable<any>;
 export interface StateChange {
   readonly table: AnyStateTable;
   readonly row: StateRow;
-  /** Who asked for it beforehand, where that is not whoever carries it out. */
-  readonly askedBy?: Caller | undefined;
+  /** Who requested the change, when that is not the command's caller. */
+  readonly requestedBy?: Caller | undefined;
 }
 
-/** A new row paired with its table. */
 export interface RecordAddition {
   readonly table: AnyRecordTable;
   readonly row: object;
@@ -92,7 +91,7 @@ export function addition<Row extends object>(table: RecordTable<Row>, row: Row):
   return { table, row };
 }
 
-/** A key as text, unique over all tables. */
+/** Unique across all tables. */
 export const keyName = ({ table, key }: Key): string => `${table.name}/${key}`;
 
 export const keyOf = <Row extends StateRow>(table: StateTable<Row>, key: string): Key => ({ table, key });
@@ -112,7 +111,7 @@ const optional =
     },
   });
 
-/** Text, ids, codes and enums: `type` is the SQL type. */
+/** For text, ids, codes and enums. */
 export const textColumn = optional<string>((value) => value);
 const numbers = optional<Amount>(formatAmount);
 const times = optional<Instant>(formatInstant);
@@ -129,8 +128,8 @@ export const jsonColumn = <Row>(name: string, of: Reader<Row, Readonly<Record<st
   objects(name, "jsonb", of);
 
 /**
- * Reads a record's optional columns: what one holds, or what `read` makes of that; undefined where it is null. The way
- * back of the columns above.
+ * Reads a record's optional columns, the inverse of the columns above.
+ * @returns a reader of one column: the stored value, parsed by `read` if given; undefined for null
  */
 export function optionalsOf(record: SqlRecord) {
   return <Value>(name: string, read?: (stored: string) => Value): Value | undefined => {
@@ -140,7 +139,7 @@ export function optionalsOf(record: SqlRecord) {
   };
 }
 
-/** JSON with sorted keys: `jsonb` keeps no order, and a digest must come out the same after reading it back. */
+/** JSON with sorted keys: `jsonb` does not preserve order, and a digest must survive a round trip. */
 export function canonicalJson(value: Readonly<Record<string, string>>): string {
   const names = Object.keys(value);
   if (names.length < 2) return JSON.stringify(value);
@@ -149,24 +148,24 @@ export function canonicalJson(value: Readonly<Record<string, string>>): string {
 
 // What is hashed -----------------------------------------------------------------------------------------------------
 
-/** Separates columns in what is hashed: a character that no value may contain. */
+/** Separates columns in hashed text. No value may contain it. */
 const UNIT_SEPARATOR = "\u0000";
 
-/** A row as PostgreSQL is sent it and as it is hashed: the text of each column, null where there is nothing. */
+/** A row as it is sent to PostgreSQL and as it is hashed: the text or null of each column. */
 export type TextRow = readonly (string | null)[];
 
 export function textRow<Row>(columns: readonly Column<Row>[], row: Row): TextRow {
   return columns.map((column) => column.text(row));
 }
 
-/** A row as one line of what is hashed. Absent values and empty ones differ. */
+/** One line of hashed text. Null and empty values differ. */
 export function line(texts: TextRow): string {
   let text = "";
   for (const value of texts) text += value === null ? UNIT_SEPARATOR : `=${value}${UNIT_SEPARATOR}`;
   return text;
 }
 
-/** The digest of a state row as it stands, 128 bits in hex. */
+/** The digest of a state row: 128 bits in hex. */
 export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row): string {
   const text = line(textRow([...table.keys, ...table.fixed, ...table.changing], row)) + row.seq;
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
@@ -175,19 +174,19 @@ export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row)
 // Reading ------------------------------------------------------------------------------------------------------------
 
 /**
- * Locks are taken table by table, accounts last: what a rule finds about a profile's accounts under the lock of the
- * profile stays so, because whoever opens an account has the profile among the rows that it guards.
+ * Locks are taken table by table, accounts last. A profile's lock thus protects what a rule reads about the profile's
+ * accounts, because every batch that opens an account guards the profile too.
  */
 const LAST_LOCKED = "account";
 
 const lockRank = ({ name }: AnyStateTable): string => (name === LAST_LOCKED ? "~" : name);
 
-/** Tables in the order of the locks: every lock that the lane takes follows it, so that no two of them deadlock. */
+/** Sorts tables into the order in which every lane locks them, so that no two of them deadlock. */
 export function inLockOrder<Of>(tables: ReadonlyMap<AnyStateTable, Of>): [AnyStateTable, Of][] {
   return [...tables].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
 }
 
-/** Reads rows of any tables. */
+/** Reads, and optionally locks, rows of any tables. Missing rows are left out. */
 export async function readKeys(
   database: Queryable,
   keys: readonly Key[],
@@ -205,8 +204,7 @@ export async function readKeys(
 }
 
 /**
- * Reads the rows of these keys; those that are not there are missing from the answer. With `lock`, in key order, so
- * that two who lock the same rows wait for each other instead of deadlocking.
+ * Locks in key order, so that two transactions that lock the same rows wait for each other instead of deadlocking.
  */
 async function readRows<Row extends StateRow>(
   database: Queryable,

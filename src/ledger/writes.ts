@@ -1,6 +1,6 @@
 /**
- * Who did what: what the batches wrote, with who asked for it (docs/decisions/0019-who-made-each-write.md). Read in the
- * order of the chains, slot by slot, from a time or from where the page before ended.
+ * The audit trail: what the batches wrote, and for whom (docs/decisions/0019-who-made-each-write.md). Read slot by slot
+ * in chain order, from a time or from the end of the previous page.
  */
 import type { Database, Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
@@ -8,49 +8,49 @@ import { readHeads, type StoredBatch, walkBatches } from "./batch-log.ts";
 import type { Caller } from "./caller.ts";
 import type { AnyRecordTable } from "./rows.ts";
 
-/** One row that one caller had written. */
+/** One row that was written for one caller. */
 export interface Write {
   readonly at: Instant;
   readonly slot: number;
   readonly batch: bigint;
   readonly table: string;
-  /** The row's key: profile and id of a record, the id of a profile. */
+  /** The row's key: a record's profile and id, or a profile's id. */
   readonly key: string;
-  /** Undefined: it was written before this was kept. */
+  /** Undefined: the write predates callers. */
   readonly caller: Caller | undefined;
 }
 
-/** Where a page ended: with the last row of this batch. */
+/** The batch with which a page ended. */
 export interface WritesPosition {
   readonly slot: number;
   readonly batch: bigint;
 }
 
-export interface WritesAsked {
+export interface WritesQuery {
   readonly since: Instant;
   readonly after?: WritesPosition | undefined;
   readonly isWanted: (write: Write) => boolean;
-  /** A page ends with the batch that reaches it. */
+  /** In rows. The batch that reaches it is still returned in full. */
   readonly limit: number;
 }
 
 export interface WritesPage {
   readonly writes: readonly Write[];
-  /** Undefined: there is nothing behind. */
+  /** Undefined: this is the last page. */
   readonly next: WritesPosition | undefined;
 }
 
-/** `records`: the tables whose rows tell their caller. */
+/** @param records the tables that have a caller column */
 export async function listWrites(
   database: Database,
   records: readonly AnyRecordTable[],
-  { since, after, isWanted, limit }: WritesAsked,
+  { since, after, isWanted, limit }: WritesQuery,
 ): Promise<WritesPage> {
   const writes: Write[] = [];
   for (const head of await readHeads(database)) {
     if (after !== undefined && head.slot < after.slot) continue;
-    const goesOn = after !== undefined && head.slot === after.slot;
-    const from = goesOn ? after.batch + 1n : await firstSince(database, head, since);
+    const isContinued = after !== undefined && head.slot === after.slot;
+    const from = isContinued ? after.batch + 1n : await firstSince(database, head, since);
     for await (const batches of walkBatches(database, records, head, from)) {
       for (const batch of batches) {
         for (const write of writesOf(batch, records)) if (isWanted(write)) writes.push(write);
@@ -62,8 +62,8 @@ export async function listWrites(
 }
 
 /**
- * The first batch of a slot that is not before a time. They are in the order of their times, so halving finds it; but where
- * a clock was set back between two processes they are not, and it may find a later one (decision 19).
+ * Binary search for a slot's first batch at or after a time. If a clock was set back between two processes, times are
+ * out of order and the result may be a later batch (decision 19).
  */
 async function firstSince(database: Queryable, head: { slot: number; n: bigint }, since: Instant): Promise<bigint> {
   let [low, high] = [0n, head.n + 1n];

@@ -3,7 +3,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
 import { accept, type Decision, reject, type State } from "../ledger/decision.ts";
-import { entering, leaving } from "../ledger/external-transfers.ts";
+import { depositEntries, withdrawalEntries } from "../ledger/external-transfers.ts";
 import {
   type BalanceTooLarge,
   checkFunds,
@@ -161,8 +161,8 @@ export function decideExternalTransfer(
   };
   const [cause, entries] =
     direction === "CREDIT"
-      ? (["deposit", entering(profileId, asset, amount)] as const)
-      : (["withdrawal", leaving(profileId, asset, amount)] as const);
+      ? (["deposit", depositEntries(profileId, asset, amount)] as const)
+      : (["withdrawal", withdrawalEntries(profileId, asset, amount)] as const);
   const updatedAt = Math.max(now, profile.updatedAt) as Instant;
   const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt }];
   return accept(transfer, {

@@ -107,7 +107,7 @@ export const transferTable: RecordTable<Transfer> = {
     textColumn("memo", "text", (row) => row.memo),
     timeColumn("created_at", (row) => row.createdAt),
   ],
-  tellsCaller: true,
+  hasCaller: true,
   orderBy: (row) => `${row.profileId}/${row.id}`,
   read: readTransfer,
 };

@@ -108,5 +108,5 @@ function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): C
 }
 
 function openingOf({ customerId, profileId, asset }: ExternalTransferRequest, id: Uuid): Claim {
-  return { customerId, kind: "opening", refId: `${profileId}/${asset}`, id, again: true };
+  return { customerId, kind: "opening", refId: `${profileId}/${asset}`, id, likelyTaken: true };
 }

@@ -1,9 +1,9 @@
 /** Who made each write, over all tables that tell it. */
-import { listWrites, type WritesAsked, type WritesPage } from "../ledger/writes.ts";
+import { listWrites, type WritesPage, type WritesQuery } from "../ledger/writes.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
 
-export function listAllWrites(database: Database, asked: WritesAsked): Promise<WritesPage> {
+export function listAllWrites(database: Database, asked: WritesQuery): Promise<WritesPage> {
   return listWrites(database, [transferTable], asked);
 }
 

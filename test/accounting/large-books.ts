@@ -4,7 +4,7 @@
  */
 import { accountKey, type Entry, entry, type JournalCause, journal } from "../../src/ledger/accounts.ts";
 import { accept } from "../../src/ledger/decision.ts";
-import { entering } from "../../src/ledger/external-transfers.ts";
+import { depositEntries } from "../../src/ledger/external-transfers.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { TestDatabase } from "../support/database.ts";
@@ -31,9 +31,10 @@ export async function makeLargeBooks({ database, owner }: Pick<TestDatabase, "da
   const [some, least] = [amountOf("1.123456789012345678"), amountOf("0.000000000000000001")];
   await post("deposit", [entry("world", USD, negative(all)), entry(rich, USD, all)]);
   await post("transfer", [entry(rich, USD, negative(least)), entry(poor, USD, least)]);
-  await post("deposit", entering(rich, { code: ETH, kind: "crypto", precision: 18 }, some));
-  await post("deposit", entering(poor, { code: "USDG" as AssetCode, kind: "stablecoin", precision: 8 }, some));
-  for (const code of ODD_CODES) await post("deposit", entering(poor, { code, kind: "crypto", precision: 18 }, some));
+  await post("deposit", depositEntries(rich, { code: ETH, kind: "crypto", precision: 18 }, some));
+  await post("deposit", depositEntries(poor, { code: "USDG" as AssetCode, kind: "stablecoin", precision: 8 }, some));
+  for (const code of ODD_CODES)
+    await post("deposit", depositEntries(poor, { code, kind: "crypto", precision: 18 }, some));
   await books.transfer("12.5");
   await post("transfer", [entry(rich, ETH, negative(least)), entry(poor, ETH, least)]);
   await books.deactivate();

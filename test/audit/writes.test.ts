@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { openProfile } from "../../src/customers/profiles/profiles.ts";
-import { listWrites, type Write, type WritesAsked, type WritesPosition } from "../../src/ledger/writes.ts";
+import { listWrites, type Write, type WritesPosition, type WritesQuery } from "../../src/ledger/writes.ts";
 import { type Instant, systemClock } from "../../src/std/clock.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -103,7 +103,7 @@ test("what was written is told in pages, from a time on, and as not kept where i
   }
   await lane.stop();
   const start = systemClock.now() - 60_000;
-  const page = (asked: Partial<WritesAsked>) =>
+  const page = (asked: Partial<WritesQuery>) =>
     listWrites(db.database, [], { since: start as Instant, isWanted: () => true, limit: 1, ...asked });
   const found: Write[] = [];
   let next: WritesPosition | undefined;

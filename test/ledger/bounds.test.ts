@@ -119,19 +119,19 @@ test("after a clock was set back, what is decided under lock is in time", async 
  * Taken out to see it fail: the bounds of `Inside`. Everybody was let in.
  */
 test("past its bound the lane answers 503 at once, the house excepted", async () => {
-  const { lane } = await start({ bounds: { inside: 20, insidePerCustomer: 10 } });
+  const { lane } = await start({ bounds: { pending: 20, pendingPerCustomer: 10 } });
   const send = (turn: Parameters<typeof movement>[0]["turn"]): Promise<string> =>
     untilTold(lane.execute(movement({ from: "world", to: newProfile(), amount: "1", ...(turn && { turn }) })));
   const flooding = newId();
   const flood = Array.from({ length: 15 }, () => send(flooding));
   const others = Array.from({ length: 15 }, () => send(newId()));
-  expect(lane.refusesWork).toBe("there is more work waiting than can be taken on");
+  expect(lane.unavailableReason).toBe("there is more work waiting than can be taken on");
   const house = Array.from({ length: 15 }, () => send("house"));
   const count = async (outcomes: Promise<string>[]): Promise<number> =>
     (await Promise.all(outcomes)).filter((told) => told === "done").length;
   expect([await count(flood), await count(others), await count(house)]).toEqual([10, 10, 15]);
   expect(await flood[14]).toBe("Unavailable: too much is waiting");
-  expect(lane.refusesWork).toBeUndefined();
+  expect(lane.unavailableReason).toBeUndefined();
 });
 
 /*

@@ -81,13 +81,13 @@ test.each([
     const { lane, events } = await start();
     const fault = `the clock of this node is 2592000.0 s ${side} the database's, and 2 s are allowed`;
     expect(await untilTold(lane.execute(deposit()))).toBe(`Unavailable: ${fault}`);
-    expect(lane.refusesWork).toBe(fault);
+    expect(lane.unavailableReason).toBe(fault);
     expect(lane.report().clockFault).toBe(fault);
     await until("it is logged", () => events.length > 0);
     expect(await db.owner.rows("select 1 from batch where not void")).toEqual([]);
     aheadMs = 0;
     expect(await untilTold(lane.execute(deposit()))).toBe("done");
-    expect(lane.refusesWork).toBeUndefined();
+    expect(lane.unavailableReason).toBeUndefined();
     await until("that is logged too", () => events.length > 1);
     expect(events).toEqual([{ kind: "clock_wrong", fault }, { kind: "clock_right" }]);
   },
@@ -191,8 +191,10 @@ test("when it is the database's clock that is set back, its CHECK stops the batc
   const outcome = untilTold(lane.execute(deposit(to)));
   await until("the batch has failed", () => events.some(({ kind }) => kind === "batch_failed"));
   expect(events[0]).toMatchObject({ kind: "batch_failed", error: { constraint: "clock_ahead" } });
-  await until("it is known why", () => lane.refusesWork !== undefined);
-  expect(lane.refusesWork).toBe("the clock of this node is 3600.0 s ahead of the database's, and 2 s are allowed");
+  await until("it is known why", () => lane.unavailableReason !== undefined);
+  expect(lane.unavailableReason).toBe(
+    "the clock of this node is 3600.0 s ahead of the database's, and 2 s are allowed",
+  );
   database.tellsTime = true;
   aheadMs = -HOUR_MS;
   expect(await outcome).toBe("done");
@@ -211,8 +213,10 @@ test("when a batch under row locks fails on the database's clock, the clocks are
   database.tellsTime = false;
   await setDatabaseClock(-HOUR_MS);
   const outcome = untilTold(lane.execute({ ...deposit(to), lock: true }));
-  await until("it is known why", () => lane.refusesWork !== undefined);
-  expect(lane.refusesWork).toBe("the clock of this node is 3600.0 s ahead of the database's, and 2 s are allowed");
+  await until("it is known why", () => lane.unavailableReason !== undefined);
+  expect(lane.unavailableReason).toBe(
+    "the clock of this node is 3600.0 s ahead of the database's, and 2 s are allowed",
+  );
   expect(await outcome).toMatch(/^Unavailable: /);
   database.tellsTime = true;
   aheadMs = -HOUR_MS;
@@ -231,7 +235,7 @@ test("a failed comparison of the clocks is repeated", async () => {
   database.tellsTime = true;
   aheadMs = -HOUR_MS;
   await setDatabaseClock(-HOUR_MS);
-  await until("the clocks are known to agree", () => lane.refusesWork === undefined);
+  await until("the clocks are known to agree", () => lane.unavailableReason === undefined);
   expect(await untilTold(lane.execute(deposit()))).toBe("done");
   await lane.stop();
   await database.close();
@@ -245,7 +249,7 @@ test("after both clocks were ahead and were set back, batches have the present t
   expect(await untilTold(lane.execute(deposit()))).toBe("done");
   aheadMs = 0;
   await setDatabaseClock(0);
-  await until("the clocks are known to agree", () => lane.refusesWork === undefined);
+  await until("the clocks are known to agree", () => lane.unavailableReason === undefined);
   expect(await untilTold(lane.execute(deposit()))).toBe("done");
   const [last] = await db.owner.rows<{ at: Instant }>("select at from batch where not void order by n desc limit 1");
   expect(Math.abs((last?.at ?? 0) - Date.now())).toBeLessThan(10_000);
@@ -302,7 +306,7 @@ test("an installation may have a time of its own, a year from now, and its batch
   expect(await untilTold(lane.execute(deposit()))).toBe("done");
   expect(Math.abs((await latestAheadMs()) - YEAR_MS)).toBeLessThan(2_000);
   aheadMs = 0;
-  expect(lane.refusesWork).toContain("behind the database's");
+  expect(lane.unavailableReason).toContain("behind the database's");
 });
 
 // Times that are in the future already --------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ test("two lanes over the same accounts at once get in each other's way and fail 
  */
 test("a lane that remembers fifty rows serves a thousand accounts", async () => {
   await ours.lane.stop();
-  const small = await startLane(db.database, { holder: "ours", bounds: { remembered: 50 } });
+  const small = await startLane(db.database, { holder: "ours", bounds: { cachedRows: 50 } });
   const profiles = newProfiles(1_000);
   await small.fund(profiles, "10");
   const sends = profiles.map((from, i) => {

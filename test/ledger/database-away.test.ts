@@ -52,7 +52,7 @@ test("a database that goes away and comes back: 503 meanwhile, then on without a
   const clients = ["a", "b", "c", "d"].map((name) => client(name, 150));
   await until("some are done", () => answered.length > 40);
   await server.stop();
-  await until("the lane says that it takes nothing in", () => lane.refusesWork !== undefined);
+  await until("the lane says that it takes nothing in", () => lane.unavailableReason !== undefined);
   await expect(lane.execute(movement({ from, to, amount: "1" }))).rejects.toMatchObject({ name: "Unavailable" });
   const before = answered.length;
   server = await start();

@@ -174,7 +174,7 @@ test("stop answers everybody who is inside, and takes nobody in any more", async
   );
   await funded;
   await stopped;
-  expect(ours.lane.refusesWork).toBeDefined();
+  expect(ours.lane.unavailableReason).toBeDefined();
   expect(ours.lane.report().depth).toBe(0);
   expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["1"]));
 });
@@ -187,7 +187,7 @@ test("a lane that is stopped while the database is away does not come back to it
   await setConnectable(db, false);
   await terminate(db, "parbook lane");
   await terminate(db);
-  await until("the lane knows that the database is away", () => ours.lane.refusesWork !== undefined);
+  await until("the lane knows that the database is away", () => ours.lane.unavailableReason !== undefined);
   await ours.lane.stop();
   await setConnectable(db, true);
   expect(await laneConnections(db.owner)).toBe(0);

@@ -101,7 +101,7 @@ test("while the outcome is unknown nobody is told that it is done or that it is 
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   expect(answered).toBe(false);
-  expect(ours.lane.refusesWork).toBe("the database cannot be reached");
+  expect(ours.lane.unavailableReason).toBe("the database cannot be reached");
   await expect(ours.lane.execute(movement({ from, to, amount: "1" }))).rejects.toThrow("the database is away");
   await inTheWay.query("rollback");
   await inTheWay.end();
@@ -124,7 +124,7 @@ test("a clock that is set back makes nobody wait longer for a database that is a
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   aheadMs = -3_600_000;
-  expect(await told).toBe("the database is away: the ref_id tells what was done");
+  expect(await told).toBe("the database is away: look up the ref_id to see what was done");
   relay.refuse(false);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"), 30);
   await inTheWay.query("rollback");

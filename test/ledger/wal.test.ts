@@ -68,7 +68,7 @@ async function batchOfTransfers(profiles: readonly ProfileId[]) {
     const request = { customerId, kind: "platform", ...sides, amount, asset: USD, refId } as const;
     const decision = decideTransfer(request, id, DOLLAR, state);
     if (!decision.accepted) throw new Error(`the transfer was refused: ${decision.rejection.code}`);
-    batch.rest([profileKey(from), profileKey(to), accountKey(from, USD), accountKey(to, USD)]);
+    batch.dependOn([profileKey(from), profileKey(to), accountKey(from, USD), accountKey(to, USD)]);
     batch.add(decision.changes, TESTER);
     batch.claim({ customerId, kind: "transfer", refId, id });
   }

@@ -74,7 +74,7 @@ function closing(slot: number, n: number, status: Conversion["status"], had: big
   const open: Conversion = { ...conversion, status: "CREATED", settledAt: undefined, cancelledAt: undefined };
   if (had > 0n) memory.set(conversionTable, key.key, open);
   const batch = new Batch(memory, slot);
-  batch.rest([key]);
+  batch.dependOn([key]);
   batch.add({ states: [change(conversionTable, conversion)] }, { house: "settlement" });
   const link = { slot, n: BigInt(n), previous: hashOf(slot, n - 1), hash: hashOf(slot, n) };
   return new Statements().batch(batch.close(NOW), link, TIMES);
@@ -100,8 +100,8 @@ function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, refI
   const batch = new Batch(memory, slot);
   const id = `00000000-0000-7000-8000-0000000${slot}${n}000` as Uuid;
   const entries = [entry("world", USD, negative(amountOf("1"))), entry(profile, USD, amountOf("1"))];
-  batch.rest([accountKey("world", USD), accountKey(profile, USD)]);
-  if (looks !== undefined) batch.rest([accountKey(looks, USD)]);
+  batch.dependOn([accountKey("world", USD), accountKey(profile, USD)]);
+  if (looks !== undefined) batch.dependOn([accountKey(looks, USD)]);
   batch.add({ journals: [journal(siblingId(id), "deposit", entries)] }, { house: "bootstrap" });
   if (refId !== undefined) batch.claim({ customerId: CUSTOMER, kind: "transfer", refId, id });
   const link = { slot, n: BigInt(n), previous: previous ?? hashOf(slot, n - 1), hash: hashOf(slot, n) };

@@ -101,7 +101,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       const scopes = token.includes("/") ? [] : Object.keys(SCOPES);
       return known && { customerId: known.customerId, clientId: token, scopes: new Set(scopes), tokenId: token };
     },
-    refusesWork: () => lane.refusesWork,
+    refusesWork: () => lane.unavailableReason,
   });
   orderRoutes(api, exchange, profiles);
   executionRoutes(api, exchange, profiles);

@@ -10,7 +10,7 @@ import { marketKey, marketTable } from "../../src/exchange/market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, orderTable, readOrder } from "../../src/exchange/order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command, type Rejection, reject } from "../../src/ledger/decision.ts";
-import { entering, externalTransferKeys } from "../../src/ledger/external-transfers.ts";
+import { depositEntries, externalTransferKeys } from "../../src/ledger/external-transfers.ts";
 import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { accountOf } from "../../src/ledger/rejections.ts";
 import { change, type SqlRecord } from "../../src/ledger/rows.ts";
@@ -101,7 +101,7 @@ export class TestExchange {
       caller: TESTER,
       dependsOn: externalTransferKeys(profileId, asset),
       decide: () =>
-        accept(undefined, { journals: [journal(ids.next(), "deposit", entering(profileId, asset, amount))] }),
+        accept(undefined, { journals: [journal(ids.next(), "deposit", depositEntries(profileId, asset, amount))] }),
     });
   }
 

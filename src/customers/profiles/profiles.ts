@@ -115,7 +115,7 @@ export function openProfile(
     queueKey: customerId,
     caller,
     dependsOn: [],
-    claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { again: true }) },
+    claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { likelyTaken: true }) },
     decide: () => {
       const profile: Profile = {
         id,

@@ -127,7 +127,7 @@ export function commitRound(market: Market, round: Round, about: Instant): Comma
 
 function changeOf(order: Order, askedBy: Caller | undefined): StateChange {
   const changed = change(orderTable, order);
-  return askedBy === undefined ? changed : { ...changed, askedBy };
+  return askedBy === undefined ? changed : { ...changed, requestedBy: askedBy };
 }
 
 const stale = (what: Stale["what"]) => reject<Stale>({ code: "stale", what });

@@ -3,72 +3,72 @@ import type { Command, Outcome, Rejection } from "../decision.ts";
 import { PendingCommand } from "./pending-command.ts";
 
 /**
- * Who is inside the lane: every command from its arrival to its answer, bounded in all and per customer. What the
- * house does itself is bounded by whoever does it, and let in always.
+ * Admission control: bounds the pending commands, in total and per customer. House commands are bounded at their source
+ * and always admitted.
  */
 export class AdmissionControl {
   readonly #all = new Set<PendingCommand>();
-  readonly #perTurn = new Map<string, number>();
-  readonly #most: number;
-  readonly #mostPerCustomer: number;
-  #whenEmpty: (() => void)[] = [];
+  readonly #countByQueue = new Map<string, number>();
+  readonly #max: number;
+  readonly #maxPerCustomer: number;
+  #drainWaiters: (() => void)[] = [];
 
-  constructor(most: number, mostPerCustomer: number) {
-    this.#most = most;
-    this.#mostPerCustomer = mostPerCustomer;
+  constructor(max: number, maxPerCustomer: number) {
+    this.#max = max;
+    this.#maxPerCustomer = maxPerCustomer;
   }
 
   get size(): number {
     return this.#all.size;
   }
 
-  get full(): boolean {
-    return this.#all.size >= this.#most;
+  get isFull(): boolean {
+    return this.#all.size >= this.#max;
   }
 
-  /** Lets a command in; one too many is answered with `Unavailable` at once. */
-  enter<Value, Why extends Rejection>(
+  /** A command beyond a bound fails with `Unavailable` at once. */
+  admit<Value, Why extends Rejection>(
     command: Command<Value, Why>,
     deadline: Instant,
-  ): { waiting: PendingCommand; outcome: Promise<Outcome<Value, Why>> } {
+  ): { pending: PendingCommand; outcome: Promise<Outcome<Value, Why>> } {
     const { promise, resolve, reject } = withResolvers<Outcome<Value, Why>>();
-    const ofCustomer = this.#perTurn.get(command.queueKey) ?? 0;
-    const tooMany = command.queueKey !== "house" && (this.full || ofCustomer >= this.#mostPerCustomer);
-    // The item is of all kinds of commands; only this command's own rule answers it.
-    const tellOutcome = resolve as (outcome: Outcome<unknown, Rejection>) => void;
-    const waiting = new PendingCommand(command, deadline, { resolve: tellOutcome, reject, leave: this.#leave });
-    this.#all.add(waiting);
-    this.#perTurn.set(command.queueKey, ofCustomer + 1);
-    if (tooMany) waiting.unavailable("too much is waiting");
-    return { waiting, outcome: promise };
+    const ofCustomer = this.#countByQueue.get(command.queueKey) ?? 0;
+    const tooMany = command.queueKey !== "house" && (this.isFull || ofCustomer >= this.#maxPerCustomer);
+    // PendingCommand is not generic; only this command's own rule produces its outcome.
+    const resolveAny = resolve as (outcome: Outcome<unknown, Rejection>) => void;
+    const pending = new PendingCommand(command, deadline, { resolve: resolveAny, reject, onComplete: this.#remove });
+    this.#all.add(pending);
+    this.#countByQueue.set(command.queueKey, ofCustomer + 1);
+    if (tooMany) pending.unavailable("too much is waiting");
+    return { pending, outcome: promise };
   }
 
-  /** Tells those whose time is over. */
+  /** Fails commands past their deadline. */
   expire(now: Instant): void {
-    for (const waiting of this.#all) if (waiting.deadline <= now) waiting.unavailable("not in time");
+    for (const pending of this.#all) if (pending.deadline <= now) pending.unavailable("not in time");
   }
 
-  /** Tells everybody that their outcome is not known. */
-  tellAll(why: string): void {
-    for (const waiting of this.#all) waiting.unavailable(why);
+  /** Fails every pending command, because its outcome is unknown. */
+  failAll(why: string): void {
+    for (const pending of this.#all) pending.unavailable(why);
   }
 
-  /** Answers when nobody is inside. Every command has a deadline, so this has one. */
-  empty(): Promise<void> {
+  /** Resolves when no command is pending, at the latest when the last deadline has passed. */
+  drained(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#all.size === 0) resolve();
-      else this.#whenEmpty.push(resolve);
+      else this.#drainWaiters.push(resolve);
     });
   }
 
-  readonly #leave = (waiting: PendingCommand): void => {
-    const { queueKey: turn } = waiting.command;
-    this.#all.delete(waiting);
-    const left = (this.#perTurn.get(turn) ?? 1) - 1;
-    if (left === 0) this.#perTurn.delete(turn);
-    else this.#perTurn.set(turn, left);
+  readonly #remove = (pending: PendingCommand): void => {
+    const { queueKey } = pending.command;
+    this.#all.delete(pending);
+    const left = (this.#countByQueue.get(queueKey) ?? 1) - 1;
+    if (left === 0) this.#countByQueue.delete(queueKey);
+    else this.#countByQueue.set(queueKey, left);
     if (this.#all.size > 0) return;
-    for (const tell of this.#whenEmpty.splice(0)) tell();
+    for (const resolve of this.#drainWaiters.splice(0)) resolve();
   };
 }
 

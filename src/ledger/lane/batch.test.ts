@@ -58,7 +58,7 @@ const counterTable: StateTable<Counter> = {
 const noteTable: RecordTable<{ id: Uuid }> = {
   name: "note",
   columns: [uuidColumn("id", (row) => row.id)],
-  tellsCaller: true,
+  hasCaller: true,
   orderBy: (row) => row.id,
   read: (record) => ({ id: record.id as Uuid }),
 };
@@ -80,25 +80,25 @@ function move(from: Owner, to: Owner, amount: Amount = ONE): Journal {
   return journal(ids.next(), "transfer", [entry(from, USD, negative(amount)), entry(to, USD, amount)]);
 }
 
-/** Adds changes to a batch as the lane does: what a command moves money on it has named. */
+/** Adds changes to a batch as the lane does: a command depends on every account that it changes. */
 function add(to: Batch, changes: Changes, caller: Caller = ENGINE): void {
   const entries = (changes.journals ?? []).flatMap((one) => one.entries);
-  to.rest(entries.map(({ owner, asset }) => accountKey(owner, asset)));
+  to.dependOn(entries.map(({ owner, asset }) => accountKey(owner, asset)));
   to.add(changes, caller);
 }
 
 const keyOfCounter = (id: Uuid) => ({ table: counterTable, key: id });
 
-/** The postings as they are sent, by the names of their columns. */
+/** The postings as they are sent, by column name. */
 function postingsOf({ records }: ReturnType<Batch["close"]>): Readonly<Record<string, string | null>>[] {
   const names = postingTable.columns.map(({ name }) => name);
   const rows = records.find(({ table }) => table === postingTable)?.rows ?? [];
   return rows.map(({ texts }) => Object.fromEntries(names.map((name, i) => [name, texts[i] as string | null])));
 }
 
-test("an account stands once in a batch: the number that it had, the state that it ends with", () => {
+test("an account occurs once in a batch, with its version before and its state after", () => {
   remember(a, "10", 7n);
-  batch.rest([accountKey(a, USD), accountKey(b, USD)]);
+  batch.dependOn([accountKey(a, USD), accountKey(b, USD)]);
   add(batch, { journals: [move(a, b)] });
   add(batch, { journals: [move(a, b), move(b, a)] });
   const content = batch.close(NOW);
@@ -115,26 +115,26 @@ test("an account stands once in a batch: the number that it had, the state that 
   expect(memory.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ seq: 10n, at: NOW });
 });
 
-test("what was only looked at is checked, and what is not there is not", () => {
+test("a row that was only read is checked, and an absent one is not", () => {
   remember(a, "10", 7n);
-  batch.rest([accountKey(a, USD), accountKey(b, USD)]);
+  batch.dependOn([accountKey(a, USD), accountKey(b, USD)]);
   const { states } = batch.close(NOW);
   expect(states).toMatchObject([{ opened: [], changed: [], checked: [{ ownerId: a, seq: 7n }] }]);
 });
 
-test("a row that is looked at and then changed is changed and not checked as well", () => {
+test("a row that is read and then changed is not checked as well", () => {
   remember(a, "10", 7n);
-  batch.rest([accountKey(a, USD)]);
+  batch.dependOn([accountKey(a, USD)]);
   add(batch, { journals: [move(a, "world")] });
-  batch.rest([accountKey(a, USD)]);
+  batch.dependOn([accountKey(a, USD)]);
   const { states } = batch.close(NOW);
   expect(states[0]).toMatchObject({ changedWas: [7n], checked: [] });
 });
 
-test("a row that is changed twice is numbered on twice, whatever number the rule wrote into it", () => {
+test("two changes increment a row's version twice, whatever version the rule wrote", () => {
   const id = ids.next();
   memory.set(counterTable, id, { id, count: 1, seq: 4n } as Counter);
-  batch.rest([keyOfCounter(id)]);
+  batch.dependOn([keyOfCounter(id)]);
   add(batch, { states: [change(counterTable, { id, count: 2, seq: 4n })] });
   add(batch, { states: [change(counterTable, { id, count: 3, seq: 99n })] });
   const { states } = batch.close(NOW);
@@ -149,7 +149,7 @@ test("the postings of an account are never earlier than its last one", () => {
   expect(postingsOf(content).every(({ at }) => at === formatInstant((NOW + 5_000) as Instant))).toBe(true);
 });
 
-test("the time of a batch is that of the latest of all its accounts, whichever comes first", () => {
+test("the time of a batch is the latest of all its accounts, in any order", () => {
   const [early, late] = [NOW + 5_000, NOW + 60_000] as [Instant, Instant];
   for (const [from, to] of [
     [early, late],
@@ -164,15 +164,15 @@ test("the time of a batch is that of the latest of all its accounts, whichever c
   }
 });
 
-test("a batch whose changes broke off half-way says that it is spoilt", () => {
+test("a batch is inconsistent when adding changes failed half-way", () => {
   remember(a, "1", 1n);
   add(batch, { journals: [move("world", a)] });
-  expect(batch.spoilt).toBe(false);
+  expect(batch.isInconsistent).toBe(false);
   expect(() => add(batch, { journals: [move(a, b, amountOf("5"))] })).toThrow("stays at or above zero");
-  expect(batch.spoilt).toBe(true);
+  expect(batch.isInconsistent).toBe(true);
 });
 
-test("the digest is made of what is stored, in an order of its own", () => {
+test("the digest covers what is stored, in a canonical order", () => {
   const notes = [ids.next(), ids.next(), ids.next()];
   const journals = [move("world", a), move("world", b)];
   const digests = [notes, [...notes].reverse()].map((order) => {
@@ -185,8 +185,8 @@ test("the digest is made of what is stored, in an order of its own", () => {
   expect(contentDigest(content)).toEqual(content.digest);
 });
 
-/** Made by the version before callers were kept; in columns that tell a caller it is null of such rows. */
-test("a batch from before callers were kept hashes to what it did", () => {
+/** Written by the last version without callers; the caller column of its rows is null. */
+test("a batch that predates callers keeps its hash", () => {
   const at = 1_700_000_000_000 as Instant;
   const posting: Posting = {
     ownerId: OLD_PROFILE,
@@ -211,7 +211,7 @@ test("a batch from before callers were kept hashes to what it did", () => {
   expect(digest.toString("hex")).toBe("363d9cfd806ed6cf6a7bec469f0b047711fd786f3c8ef2f0afa86d86d236a758");
 });
 
-test("the digest differs by every single thing that is stored", () => {
+test("the digest depends on every stored value", () => {
   const id = ids.next();
   const transfer = move("world", a);
   const close = (journals: Journal[], count: number, at: number, note: Uuid, caller = ENGINE): string => {
@@ -236,7 +236,7 @@ test("the digest differs by every single thing that is stored", () => {
   expect(new Set(digests).size).toBe(digests.length);
 });
 
-test("digests of state rows are noted by table and key, and accounts are left to their postings", () => {
+test("digests of state rows are keyed by table and key, and accounts have none", () => {
   const [first, second] = [ids.next(), ids.next()];
   add(batch, {
     journals: [move("world", a)],
@@ -248,16 +248,16 @@ test("digests of state rows are noted by table and key, and accounts are left to
   expect(changes.counter?.[first]).toMatch(/^1 [0-9a-f]{32} 0$/);
 });
 
-test("each caller stands once in a batch, and what was written tells by number who asked for it", () => {
+test("each caller occurs once in a batch, and each write refers to its caller by number", () => {
   const [one, other, row] = [ids.next(), ids.next(), ids.next()];
-  const asks = { token: one, address: "192.0.2.7", operation: "POST /v2/transfer/platform" };
-  const acme: ClientCaller = { client: "acme", ...asks };
-  const globex: ClientCaller = { client: "globex", ...asks };
+  const request = { token: one, address: "192.0.2.7", operation: "POST /v2/transfer/platform" };
+  const acme: ClientCaller = { client: "acme", ...request };
+  const globex: ClientCaller = { client: "globex", ...request };
   add(batch, { records: [addition(noteTable, { id: one })] }, acme);
   add(batch, { states: [change(counterTable, { id: row, count: 1, seq: 0n })] }, globex);
   add(batch, { records: [addition(noteTable, { id: other })] }, { ...acme });
   add(batch, {}, { house: "settlement" });
-  const cancelled = { ...change(counterTable, { id: row, count: 2, seq: 1n }), askedBy: acme };
+  const cancelled = { ...change(counterTable, { id: row, count: 2, seq: 1n }), requestedBy: acme };
   add(batch, { states: [cancelled] }, ENGINE);
   const { records, changes, callers } = batch.close(NOW);
   expect(callers).toBe(JSON.stringify([acme, globex, ENGINE]));
@@ -265,7 +265,7 @@ test("each caller stands once in a batch, and what was written tells by number w
   expect(JSON.parse(changes ?? "").counter[row]).toMatch(/^2 [0-9a-f]{32} 1 2 0$/);
 });
 
-test("a link's hash depends on the link before it, the slot, the number and the content", () => {
+test("a link's hash depends on its predecessor, the slot, the number and the content", () => {
   const content = Buffer.from("content");
   const links = [
     linkHash(NO_HASH, 1, 1n, content),
@@ -279,17 +279,14 @@ test("a link's hash depends on the link before it, the slot, the number and the 
   expect(links.every((hash) => hash.length === 64)).toBe(true);
 });
 
-test("money on an account that its command has not named is a bug, found before anything is sent", () => {
-  batch.rest([accountKey(a, USD)]);
-  expect(() => batch.add({ journals: [move("world", a)] }, ENGINE)).toThrow("account world/USD has named it");
-  expect(batch.spoilt).toBe(true);
+test("moving money on an account that the command does not depend on is a bug, found before dispatch", () => {
+  batch.dependOn([accountKey(a, USD)]);
+  expect(() => batch.add({ journals: [move("world", a)] }, ENGINE)).toThrow("account world/USD depends on it");
+  expect(batch.isInconsistent).toBe(true);
 });
 
-/*
- * Taken out to see it fail: claims were written in the order in which they were decided. Two nodes that are sent the same
- * ref_ids in opposite orders could then deadlock.
- */
-test("ref_ids are claimed in the order of their keys", () => {
+// In decision order, two nodes that receive the same ref_ids in opposite orders could deadlock.
+test("ref_ids are claimed in key order", () => {
   const customerId = ids.next();
   const claim = (refId: string) => ({ customerId, kind: "transfer" as const, refId, id: ids.next() });
   const [third, first, second] = [claim("c"), claim("a"), claim("b")];

@@ -1,6 +1,6 @@
 /**
- * A batch in the making: the decisions of a group of commands, gathered into what one statement has to check and to
- * write. Each row stands once in it: the number that it had at the start, the state that it has at the end.
+ * Builds a batch: collects the decisions of a group of commands into what one statement has to check and write. Each
+ * row occurs once, with its version before the batch and its state after it.
  */
 import { createHash } from "node:crypto";
 import { assert } from "../../std/assert.ts";
@@ -32,61 +32,61 @@ import {
 } from "../rows.ts";
 import type { Memory } from "./memory.ts";
 
-/** A row that the batch rests on: `was` is the number that was decided on, 0 where there was no row. */
-interface Held {
+/** A row that the batch depends on: `was` is the version that was decided on, 0 if there was no row. */
+interface BatchRow {
   readonly table: AnyStateTable;
   readonly key: string;
   readonly was: bigint;
   row: StateRow;
   changed: boolean;
-  /** The numbers of the callers who asked for its changes. */
+  /** The numbers of the callers who requested its changes. */
   callers: Set<number> | undefined;
 }
 
-/** Those of one table, in key order. */
-interface HeldRows {
+/** In key order. */
+interface RowsOfTable {
   readonly table: AnyStateTable;
-  readonly held: readonly Held[];
+  readonly rows: readonly BatchRow[];
 }
 
-/** Its time is the batch's, which is known when that is closed. */
-type PostingInTheMaking = Omit<Posting, "at"> & { at: Instant };
+/** Its time is set when the batch is closed. */
+type DraftPosting = Omit<Posting, "at"> & { at: Instant };
 
 /** The rows of one table that a batch checks or writes, in key order. */
 export interface TableRows {
   readonly table: AnyStateTable;
   readonly opened: readonly StateRow[];
   readonly changed: readonly StateRow[];
-  /** The numbers that the changed rows had. */
+  /** The previous versions of the changed rows. */
   readonly changedWas: readonly bigint[];
   readonly checked: readonly StateRow[];
 }
 
-/** A row to add, turned into text once: for the statement, and for the hash. */
+/** A row to insert, formatted once for both the statement and the hash. */
 export interface AddedRow {
   readonly texts: TextRow;
-  /** The number of the caller who asked for it; null where the table tells none. */
+  /** The caller's number; null if the table has no caller column. */
   readonly caller: string | null;
 }
 
-/** The rows that a batch adds to one table, in the order in which they are hashed. */
+/** The rows that a batch inserts into one table, in hash order. */
 export interface AddedRows {
   readonly table: AnyRecordTable;
   readonly rows: readonly AddedRow[];
 }
 
-/** What of a batch its hash covers, besides its place in the chain. */
+/** What a batch's hash covers, besides its position in the chain. */
 export interface HashedContent {
   readonly at: Instant;
-  /** By the names of their tables. */
+  /** Sorted by table name. */
   readonly records: readonly AddedRows[];
-  /** Digests of the state rows as the batch leaves them, or undefined when it changes accounts alone. */
+  /** Digests of the resulting state rows; undefined when it changes nothing but accounts. */
   readonly changes: string | undefined;
-  /** Undefined: it writes nothing, or was written before callers were kept. */
+  /** Undefined: it writes nothing, or predates callers. */
   readonly callers: string | undefined;
 }
 
-/** What a batch holds when it is closed: everything that the statement is made of. */
+/** A closed batch: everything that the statement is built from. */
 export interface BatchContent extends HashedContent {
   readonly states: readonly TableRows[];
   readonly claims: readonly (Claim & { readonly replaces?: string })[];
@@ -96,11 +96,11 @@ export interface BatchContent extends HashedContent {
 export class Batch {
   readonly #memory: Memory;
   readonly #slot: number;
-  /** By table and key. Undefined: a command has named the row, and memory does not have it. */
-  readonly #held = new Map<AnyStateTable, Map<string, Held | undefined>>();
+  /** By table and key. Undefined: a command depends on the row, but memory does not have it. */
+  readonly #rows = new Map<AnyStateTable, Map<string, BatchRow | undefined>>();
   readonly #records = new Map<AnyRecordTable, { row: object; caller: number }[]>();
   readonly #callers = new Callers();
-  readonly #postings: PostingInTheMaking[] = [];
+  readonly #postings: DraftPosting[] = [];
   readonly #claims: (Claim & { readonly replaces?: string })[] = [];
   #adding = false;
 
@@ -109,34 +109,34 @@ export class Batch {
     this.#slot = slot;
   }
 
-  /** Notes that a decision rested on these rows. Rows that are not there are not guarded: nobody may rest on that. */
-  rest(keys: readonly Key[]): void {
+  /** Guards the rows that a decision depended on. Absent rows cannot be guarded; rules about absence need `lock`. */
+  dependOn(keys: readonly Key[]): void {
     for (const { table, key } of keys) {
-      const rows = this.#heldOf(table);
+      const rows = this.#rowsOfTable(table);
       if (rows.get(key) !== undefined) continue;
       const row = this.#memory.get<StateRow>(table, key);
       rows.set(key, row && { table, key, was: row.seq, row, changed: false, callers: undefined });
     }
   }
 
-  /** Takes in what an accepted command changes, and remembers the rows as it leaves them. */
+  /** Adds the changes of an accepted command, and updates memory. */
   add({ states = [], records = [], journals = [] }: Changes, by: Caller): void {
     if (states.length + records.length + journals.length === 0) return;
     this.#adding = true;
     const caller = this.#callers.numberOf(by);
-    for (const { table, row, askedBy } of states) {
-      const held = this.#put(table, table.keyOf(row), row);
-      held.callers ??= new Set();
-      held.callers.add(caller);
-      if (askedBy !== undefined) held.callers.add(this.#callers.numberOf(askedBy));
+    for (const { table, row, requestedBy } of states) {
+      const batchRow = this.#put(table, table.keyOf(row), row);
+      batchRow.callers ??= new Set();
+      batchRow.callers.add(caller);
+      if (requestedBy !== undefined) batchRow.callers.add(this.#callers.numberOf(requestedBy));
     }
-    for (const { table, row } of records) this.#rowsOf(table).push({ row, caller });
+    for (const { table, row } of records) this.#recordsOfTable(table).push({ row, caller });
     for (const journal of journals) this.#post(journal);
     this.#adding = false;
   }
 
-  /** Whether adding a command's changes broke off half-way: the batch and the memory are of no use any more. */
-  get spoilt(): boolean {
+  /** Whether adding a command's changes failed half-way: the batch and the memory must be discarded. */
+  get isInconsistent(): boolean {
     return this.#adding;
   }
 
@@ -145,13 +145,13 @@ export class Batch {
   }
 
   /**
-   * Gives the batch its time and its digest. The time is the clock's, but never before the last posting of a profile's
-   * account that it changes, so that the postings of an account are in the order of their times. A house account that is
-   * ahead keeps to its own order alone: it takes part in what everybody does, and would pass its time on to all of them.
+   * Gives the batch its time and its digest. The time is the clock's, but never before the last posting of a profile
+   * account that it changes, so that an account's postings are in time order. A house account that is ahead only keeps
+   * its own postings in order: it is shared by all, and would spread its time to every account.
    */
   close(clock: Instant): BatchContent {
-    const tables = heldRows(this.#held);
-    const accounts = tables.flatMap(({ table, held }) => (table === accountTable ? held.filter(hasChanged) : []));
+    const tables = rowsInLockOrder(this.#rows);
+    const accounts = tables.flatMap(({ table, rows }) => (table === accountTable ? rows.filter(hasChanged) : []));
     const profiles = accounts.map(accountOf).filter(({ house }) => house === undefined);
     const at = latest(clock, ...profiles.map((account) => account.at));
     for (const item of accounts) {
@@ -175,23 +175,23 @@ export class Batch {
     };
   }
 
-  #put(table: AnyStateTable, key: string, row: StateRow): Held {
-    const held = this.#hold(table, key);
-    held.row = { ...row, seq: held.row.seq + 1n };
-    held.changed = true;
-    this.#memory.set(table, key, held.row);
-    return held;
+  #put(table: AnyStateTable, key: string, row: StateRow): BatchRow {
+    const batchRow = this.#rowFor(table, key);
+    batchRow.row = { ...row, seq: batchRow.row.seq + 1n };
+    batchRow.changed = true;
+    this.#memory.set(table, key, batchRow.row);
+    return batchRow;
   }
 
   #post(journal: Journal): void {
     for (const entry of journal.entries) {
       const { key } = accountKey(entry.owner, entry.asset);
-      const isNamed = this.#heldOf(accountTable).has(key);
-      assert(isNamed, () => `a command that moves money on account ${key} has named it`);
-      const held = this.#hold(accountTable, key, () => emptyAccount(entry.owner, entry.asset, this.#slot));
-      const account = applyEntry(accountOf(held), entry);
-      held.row = account;
-      held.changed = true;
+      const isNamed = this.#rowsOfTable(accountTable).has(key);
+      assert(isNamed, () => `a command that moves money on account ${key} depends on it`);
+      const batchRow = this.#rowFor(accountTable, key, () => emptyAccount(entry.owner, entry.asset, this.#slot));
+      const account = applyEntry(accountOf(batchRow), entry);
+      batchRow.row = account;
+      batchRow.changed = true;
       this.#memory.set(accountTable, key, account);
       this.#postings.push({
         ownerId: account.ownerId,
@@ -209,23 +209,23 @@ export class Batch {
     }
   }
 
-  #hold(table: AnyStateTable, key: string, empty?: () => StateRow): Held {
-    const rows = this.#heldOf(table);
-    const held = rows.get(key);
-    if (held !== undefined) return held;
+  #rowFor(table: AnyStateTable, key: string, empty?: () => StateRow): BatchRow {
+    const rows = this.#rowsOfTable(table);
+    const existing = rows.get(key);
+    if (existing !== undefined) return existing;
     const row = this.#memory.get<StateRow>(table, key) ?? empty?.() ?? { seq: 0n };
-    const taken: Held = { table, key, was: row.seq, row, changed: false, callers: undefined };
+    const taken: BatchRow = { table, key, was: row.seq, row, changed: false, callers: undefined };
     rows.set(key, taken);
     return taken;
   }
 
-  #heldOf(table: AnyStateTable): Map<string, Held | undefined> {
-    const rows = this.#held.get(table) ?? new Map<string, Held | undefined>();
-    this.#held.set(table, rows);
+  #rowsOfTable(table: AnyStateTable): Map<string, BatchRow | undefined> {
+    const rows = this.#rows.get(table) ?? new Map<string, BatchRow | undefined>();
+    this.#rows.set(table, rows);
     return rows;
   }
 
-  #rowsOf(table: AnyRecordTable): { row: object; caller: number }[] {
+  #recordsOfTable(table: AnyRecordTable): { row: object; caller: number }[] {
     const rows = this.#records.get(table) ?? [];
     this.#records.set(table, rows);
     return rows;
@@ -234,7 +234,7 @@ export class Batch {
 
 const latest = (...times: Instant[]): Instant => Math.max(...times) as Instant;
 
-/** What the batch was decided on: each row with the number that it had, 0 for one that was not there. */
+/** The versions that the batch was decided on, by key name; 0 for a row that did not exist. */
 export function guardsOf(content: BatchContent): Map<string, bigint> {
   const guards = new Map<string, bigint>();
   for (const { table, opened, changed, changedWas, checked } of content.states) {
@@ -246,22 +246,22 @@ export function guardsOf(content: BatchContent): Map<string, bigint> {
   return guards;
 }
 
-/** The hash of a batch: of its content and of the batch before it. */
+/** The hash of a batch, which covers its content and its predecessor. */
 export function linkHash(previous: Buffer, slot: number, n: bigint, content: Buffer): Buffer {
   return createHash("sha256").update(previous).update(`${slot}/${n}/`).update(content).digest();
 }
 
-/** The hash of a row that takes a number for nothing. */
+/** The hash of a void batch, which takes up a number without content. */
 export function voidHash(previous: Buffer, slot: number, n: bigint): Buffer {
   return linkHash(previous, slot, n, Buffer.from("void"));
 }
 
-/** What the chain starts from. */
+/** The predecessor of a chain's first batch. */
 export const NO_HASH = Buffer.alloc(32);
 
 /**
- * The digest of a batch's content. It is made of what the append-only tables keep and of `changes`, so that it can be
- * made again from the database: rows in the order of `orderBy`, tables by name.
+ * The digest of a batch's content. It covers the rows of the append-only tables and `changes`, so that it can be
+ * recomputed from the database: rows in `orderBy` order, tables by name.
  */
 export function contentDigest({ at, records, changes, callers }: HashedContent): Buffer {
   let text = formatInstant(at);
@@ -270,40 +270,40 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
     for (const { texts, caller } of rows) text += `\n${line(texts)}${caller ?? ""}`;
   }
   text += `\nchanges ${changes ?? ""}`;
-  // A batch from before callers were kept hashes to what it did then.
+  // Batches that predate callers must keep their hashes.
   if (callers !== undefined) text += `\ncallers ${callers}`;
   return createHash("sha256").update(text).digest();
 }
 
 /**
- * Digests of the digested tables' rows, as text with sorted keys, each with the numbers of the callers who asked for the
- * changes: {"conversion":{"<key>":"<seq> <digest> 0 2"}}. It is stored as it is hashed.
+ * Digests of changed rows in digested tables, with sorted keys, each followed by the numbers of its callers:
+ * {"conversion":{"<key>":"<seq> <digest> 0 2"}}. This exact text is stored and hashed.
  */
-function digests(tables: readonly HeldRows[]): string | undefined {
-  const changes = tables.flatMap(({ table, held }) => {
-    const changed = table.digested ? held.filter(hasChanged) : [];
-    return changed.length === 0 ? [] : [[table.name, Object.fromEntries(changed.map(digestOfHeld))]];
+function digests(tables: readonly RowsOfTable[]): string | undefined {
+  const changes = tables.flatMap(({ table, rows }) => {
+    const changed = table.digested ? rows.filter(hasChanged) : [];
+    return changed.length === 0 ? [] : [[table.name, Object.fromEntries(changed.map(digestEntry))]];
   });
   return changes.length === 0 ? undefined : JSON.stringify(Object.fromEntries(changes));
 }
 
-function digestOfHeld({ table, key, row, callers = new Set() }: Held): [key: string, digest: string] {
+function digestEntry({ table, key, row, callers = new Set() }: BatchRow): [key: string, digest: string] {
   return [key, [row.seq, digestOf(table, row), ...callers].join(" ")];
 }
 
-const accountOf = (held: Held): Account => held.row as Account;
+const accountOf = (batchRow: BatchRow): Account => batchRow.row as Account;
 
-const hasChanged = ({ changed }: Held): boolean => changed;
+const hasChanged = ({ changed }: BatchRow): boolean => changed;
 
-/** The rows that a batch rests on, in the order in which the statement locks them. */
-function heldRows(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, Held | undefined>>): HeldRows[] {
+/** In the order in which the statement locks them. */
+function rowsInLockOrder(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, BatchRow | undefined>>): RowsOfTable[] {
   return inLockOrder(all).map(([table, rows]) => {
-    const held = [...rows.values()].filter((item) => item !== undefined);
-    return { table, held: held.sort((a, b) => (a.key < b.key ? -1 : 1)) };
+    const present = [...rows.values()].filter((item) => item !== undefined);
+    return { table, rows: present.sort((a, b) => (a.key < b.key ? -1 : 1)) };
   });
 }
 
-/** As the rows: two nodes that are sent the same ref_ids wait for each other instead of deadlocking. */
+/** Two nodes that receive the same ref_ids wait for each other instead of deadlocking. */
 function inKeyOrder<One extends Claim>(claims: readonly One[]): One[] {
   return [...claims].sort(
     (a, b) => order(a.customerId, b.customerId) || order(a.kind, b.kind) || order(a.refId, b.refId),
@@ -312,18 +312,18 @@ function inKeyOrder<One extends Claim>(claims: readonly One[]): One[] {
 
 const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
-function tableRows({ table, held }: HeldRows): TableRows {
-  const changed = held.filter((item) => item.changed && item.was > 0n);
+function tableRows({ table, rows }: RowsOfTable): TableRows {
+  const changed = rows.filter((item) => item.changed && item.was > 0n);
   return {
     table,
-    opened: held.filter((item) => item.changed && item.was === 0n).map((item) => item.row),
+    opened: rows.filter((item) => item.changed && item.was === 0n).map((item) => item.row),
     changed: changed.map((item) => item.row),
     changedWas: changed.map((item) => item.was),
-    checked: held.filter((item) => !item.changed).map((item) => item.row),
+    checked: rows.filter((item) => !item.changed).map((item) => item.row),
   };
 }
 
-/** Sorts the rows of one table of a batch, and turns them into text. */
+/** Sorts and formats the rows of one table. */
 export function addedRows(
   table: AnyRecordTable,
   rows: readonly { readonly row: object; readonly caller: number | undefined }[],
@@ -332,7 +332,7 @@ export function addedRows(
   keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
   const texts = keyed.map(({ added: { row, caller } }) => ({
     texts: textRow(table.columns, row),
-    caller: table.tellsCaller && caller !== undefined ? String(caller) : null,
+    caller: table.hasCaller && caller !== undefined ? String(caller) : null,
   }));
   return { table, rows: texts };
 }

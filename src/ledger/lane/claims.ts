@@ -1,4 +1,4 @@
-/** Whose a ref_id is: asked of the database, for commands that may be repeating something that was done before. */
+/** Looks up in the database which records hold ref_ids, for commands that may be retries. */
 import type { Queryable } from "../../postgres/database.ts";
 import { COMMITTED_BEHIND_ALONE } from "../../postgres/durability.ts";
 import type { Clock } from "../../std/clock.ts";
@@ -8,9 +8,9 @@ import type { Deciding } from "./deciding.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import type { PendingCommand } from "./pending-command.ts";
 
-/** How often a command's ref_id is looked up before its caller is told to come back later. */
-const MOST_ROUNDS = 5;
-/** For how long the ref_ids of a customer who repeats them are looked up first. */
+/** Lookups of a command's ref_id before it fails as unavailable. */
+const MAX_ROUNDS = 5;
+/** How long the ref_ids of a customer that repeats them are looked up first. */
 const REPEATING_MS = 10_000;
 
 export class RefIdLookup {
@@ -24,51 +24,51 @@ export class RefIdLookup {
     this.#repeating = new ExpiringSet(clock, REPEATING_MS);
   }
 
-  /** A ref_id that was taken long ago fails the batch that claims it. Somebody who sends a row of them again does so once. */
+  /** Claiming a ref_id that was taken long ago fails the whole batch. This limits a series of retries to one failure. */
   isLikelyTaken(claim: Claim | undefined): boolean {
-    return claim !== undefined && (claim.again === true || this.#repeating.has(claim.customerId));
+    return claim !== undefined && (claim.likelyTaken === true || this.#repeating.has(claim.customerId));
   }
 
-  forgetOld(): void {
-    this.#repeating.forgetOld();
+  removeExpired(): void {
+    this.#repeating.removeExpired();
   }
 
-  /** Answers those whose ref_id is another record's. Returns the others, whose ref_id is theirs to take. */
+  /** Completes commands whose ref_id another record holds. @returns the others, which may claim theirs */
   async lookUp(some: readonly PendingCommand[]): Promise<Set<PendingCommand>> {
     const claims = some.flatMap(({ command }) => command.claim ?? []);
     const holders = await findClaims(this.#database, claims);
     const free = new Set<PendingCommand>();
-    for (const waiting of some) {
-      const { claim } = waiting.command;
+    for (const pending of some) {
+      const { claim } = pending.command;
       const holder = claim && holders.get(claimKey(claim));
-      waiting.holder = undefined;
-      if (claim === undefined || holder === undefined) free.add(waiting);
-      else if (await this.#mayTake(waiting, claim, holder)) free.add(waiting);
+      pending.holder = undefined;
+      if (claim === undefined || holder === undefined) free.add(pending);
+      else if (await this.#mayTake(pending, claim, holder)) free.add(pending);
     }
     return free;
   }
 
-  /** Whether a ref_id that is taken is the command's own by now, or was let go. If not, the caller is told whose it is. */
-  async #mayTake(waiting: PendingCommand, claim: Claim, holder: Uuid): Promise<boolean> {
-    waiting.rounds += 1;
-    if (waiting.rounds > MOST_ROUNDS) {
-      waiting.unavailable("its ref_id is changing hands");
+  /** Whether a taken ref_id is the command's own or was released. If not, the command completes with `exists`. */
+  async #mayTake(pending: PendingCommand, claim: Claim, holder: Uuid): Promise<boolean> {
+    pending.attempts += 1;
+    if (pending.attempts > MAX_ROUNDS) {
+      pending.unavailable("its ref_id is changing hands");
       return false;
     }
     this.#deciding.rememberClaim(claimKey(claim), holder);
     const released = holder !== claim.id && (await claim.released?.(holder)) === true;
-    waiting.holder = { id: holder, released };
+    pending.holder = { id: holder, released };
     if (released || holder === claim.id) return true;
-    // Who says so himself repeats what starts with the program, not what he is sent.
-    if (claim.again !== true) this.#repeating.note(claim.customerId);
-    waiting.answer({ kind: "exists", id: holder });
+    // Commands that run at every start are marked, and say nothing about what the customer sends.
+    if (claim.likelyTaken !== true) this.#repeating.add(claim.customerId);
+    pending.complete({ kind: "exists", id: holder });
     return false;
   }
 }
 
 /**
- * Which record has each of these ref_ids, durably; those that are free are missing from the answer. However many are found
- * at once, one commit is waited for.
+ * The records that durably hold these ref_ids, by claim key; free ones are left out. Waits for one commit, however many
+ * are found.
  */
 async function findClaims(
   database: Queryable,

@@ -1,6 +1,6 @@
 /**
- * Decides commands on the rows in memory, and gathers what one batch has to check and to write. Synchronous: between
- * the first and the last decision of a batch nothing else happens.
+ * Decides commands on the rows in memory, and builds the batch. Synchronous: nothing else runs between the first and
+ * the last decision of a batch.
  */
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
@@ -14,29 +14,28 @@ import type { Decided, PendingCommand } from "./pending-command.ts";
 export interface DecidedBatch {
   readonly content: BatchContent;
   readonly decided: readonly Decided[];
-  /** What the clock said, which the database looks at. The batch's own time may be later: see `Batch.close`. */
+  /** The clock's time, which the database checks. The batch's own time may be later: see `Batch.close`. */
   readonly decidedAt: Instant;
-  /** The earliest of its commands. */
+  /** The earliest deadline of its commands. */
   readonly deadline: Instant;
 }
 
-/** What became of a group of commands that were to be decided. */
 export interface Decisions {
   /** Undefined when nothing was decided. */
   readonly batch: DecidedBatch | undefined;
-  /** Rows of these have to be read first. */
+  /** Commands whose rows must be read first. */
   readonly unknown: readonly PendingCommand[];
-  /** Commands whose own code failed: bugs, one by one. */
-  readonly failed: readonly { readonly waiting: PendingCommand; readonly error: Error }[];
+  /** Commands whose rule threw: bugs. */
+  readonly failed: readonly { readonly pending: PendingCommand; readonly error: Error }[];
 }
 
 export class Deciding {
   readonly #memory: Memory;
-  /** Ref_ids that were claimed lately, with whose they are. What is not here the database finds. */
+  /** Recently claimed ref_ids and their records. The database catches what is missing here. */
   readonly #claims: Recent<string>;
-  /** When the last batch was decided: what follows it is not earlier. */
+  /** Batches never go back in time. */
   #lastDecidedAt = 0 as Instant;
-  /** Rises whenever the memory starts anew: what was read for an older one is not put into it. */
+  /** Increments on every reset, so that rows read for an older memory are dropped. */
   #epoch = 0;
 
   constructor(remembered: number) {
@@ -48,93 +47,93 @@ export class Deciding {
     return this.#epoch;
   }
 
-  /** Whether each row that a command rests on is remembered, or known to be missing. */
-  isKnown(waiting: PendingCommand): boolean {
-    return waiting.command.dependsOn.every((key) => this.#isKnown(waiting, key));
+  /** Whether each row that a command depends on is in memory, or known to be absent. */
+  isKnown(pending: PendingCommand): boolean {
+    return pending.command.dependsOn.every((key) => this.#isKnown(pending, key));
   }
 
-  /** The rows that have to be read before it can be decided. */
-  unknown(waiting: PendingCommand): Key[] {
-    return waiting.command.dependsOn.filter((key) => !this.#isKnown(waiting, key));
+  /** The rows that must be read before it can be decided. */
+  unknown(pending: PendingCommand): Key[] {
+    return pending.command.dependsOn.filter((key) => !this.#isKnown(pending, key));
   }
 
-  #isKnown(waiting: PendingCommand, key: Key): boolean {
-    return this.#memory.has(key.table, key.key) || waiting.isAbsent(keyName(key));
+  #isKnown(pending: PendingCommand, key: Key): boolean {
+    return this.#memory.has(key.table, key.key) || pending.isAbsent(keyName(key));
   }
 
   /**
-   * Takes in the rows that were read for these commands; keys without a row are noted as absent, for them alone. A row
-   * that memory has no room for is not absent: its command finds it unknown, and it is read again.
+   * Adds rows that were read for these commands; for them alone, keys without a row count as absent. A row that memory
+   * has already evicted is not absent: it is read again.
    */
-  learn(
+  remember(
     keys: readonly Key[],
     rows: readonly (Key & { readonly row: StateRow })[],
     readFor: readonly PendingCommand[],
   ): void {
-    // A row that came into memory meanwhile is newer than what was read.
+    // A row that is already in memory is newer than what was read.
     for (const { table, key, row } of rows) if (!this.#memory.has(table, key)) this.#memory.set(table, key, row);
     const missing = new Set(keys.map(keyName));
     for (const key of rows) missing.delete(keyName(key));
-    for (const waiting of readFor) {
-      for (const key of this.unknown(waiting)) if (missing.has(keyName(key))) waiting.noteAbsent(keyName(key));
+    for (const pending of readFor) {
+      for (const key of this.unknown(pending)) if (missing.has(keyName(key))) pending.addAbsent(keyName(key));
     }
   }
 
-  startAnew(): void {
-    this.#memory.forget();
+  reset(): void {
+    this.#memory.clear();
     this.#claims.clear();
-    // It may have been decided by a clock that was wrong.
+    // It may stem from a clock that was wrong.
     this.#lastDecidedAt = 0 as Instant;
     this.#epoch += 1;
   }
 
-  /** Rules are given the time as it is, `now`, which may step back; the times of batches do not. */
+  /** @param now what rules see; it may step back, unlike the times of batches */
   decide(group: readonly PendingCommand[], slot: number, now: Instant): Decisions {
     const batch = new Batch(this.#memory, slot);
     const decided: Decided[] = [];
     const unknown: PendingCommand[] = [];
-    const failed: { waiting: PendingCommand; error: Error }[] = [];
-    for (const [i, waiting] of group.entries()) {
-      if (!this.isKnown(waiting)) {
-        unknown.push(waiting);
+    const failed: { pending: PendingCommand; error: Error }[] = [];
+    for (const [i, pending] of group.entries()) {
+      if (!this.isKnown(pending)) {
+        unknown.push(pending);
         continue;
       }
       try {
-        decided.push(this.#decideOne(waiting, batch, now));
+        decided.push(this.#decideOne(pending, batch, now));
       } catch (error) {
-        failed.push({ waiting, error: error instanceof Error ? error : new Error(String(error)) });
-        if (!batch.spoilt) continue;
-        // Its changes are half applied: nothing in memory is worth anything, and nobody was told yet.
-        this.startAnew();
-        const others = [...decided.map((one) => one.waiting), ...group.slice(i + 1)];
+        failed.push({ pending, error: error instanceof Error ? error : new Error(String(error)) });
+        if (!batch.isInconsistent) continue;
+        // Its changes are half applied, so the memory is worthless. No outcome has been reported yet.
+        this.reset();
+        const others = [...decided.map((one) => one.pending), ...group.slice(i + 1)];
         return { batch: undefined, unknown: [...unknown, ...others], failed };
       }
     }
     if (decided.length === 0) return { batch: undefined, unknown, failed };
     this.#lastDecidedAt = Math.max(now, this.#lastDecidedAt) as Instant;
     const content = batch.close(this.#lastDecidedAt);
-    const deadline = Math.min(...decided.map(({ waiting }) => waiting.deadline)) as Instant;
+    const deadline = Math.min(...decided.map(({ pending }) => pending.deadline)) as Instant;
     return { batch: { content, decided, decidedAt: this.#lastDecidedAt, deadline }, unknown, failed };
   }
 
-  #decideOne(waiting: PendingCommand, batch: Batch, now: Instant): Decided {
-    const { command } = waiting;
+  #decideOne(pending: PendingCommand, batch: Batch, now: Instant): Decided {
+    const { command } = pending;
     const { claim } = command;
     const key = claim && claimKey(claim);
-    const standing = claim === undefined || key === undefined ? "own" : this.#standing(claim, key, waiting.holder);
-    if (standing === "taken") return { waiting, decision: "taken" };
-    const decision = command.decide(this.#view(waiting), now);
-    batch.rest(command.dependsOn);
-    if (!decision.accepted) return { waiting, decision };
+    const standing = claim === undefined || key === undefined ? "own" : this.#standing(claim, key, pending.holder);
+    if (standing === "taken") return { pending: pending, decision: "taken" };
+    const decision = command.decide(this.#view(pending), now);
+    batch.dependOn(command.dependsOn);
+    if (!decision.accepted) return { pending, decision };
     batch.add(decision.changes, command.caller);
     if (claim !== undefined && key !== undefined && standing !== "own") {
       batch.claim(claim, standing === "free" ? undefined : standing.replaces);
       this.rememberClaim(key, claim.id);
     }
-    return { waiting, decision };
+    return { pending, decision };
   }
 
-  /** How a command stands to its ref_id, as far as that is known without asking the database. */
+  /** The state of a command's ref_id, as far as it is known without the database. */
   #standing(
     claim: Claim,
     key: string,
@@ -150,13 +149,13 @@ export class Deciding {
     this.#claims.set(key, id);
   }
 
-  #view(waiting: PendingCommand): State {
+  #view(pending: PendingCommand): State {
     return {
       get: <Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined => {
         const row = this.#memory.get(table, key);
         assert(
-          row !== undefined || waiting.isAbsent(keyName({ table, key })),
-          () => `a command that looks at ${table.name} ${key} has named it`,
+          row !== undefined || pending.isAbsent(keyName({ table, key })),
+          () => `a command that reads ${table.name} ${key} depends on it`,
         );
         return row;
       },

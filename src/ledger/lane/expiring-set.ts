@@ -1,6 +1,6 @@
 import type { Clock, Instant } from "../../std/clock.ts";
 
-/** Names that are remembered for a while. Bounded by how often something can be noted in that time. */
+/** Names that expire. Its size is bounded by how many can be added before they do. */
 export class ExpiringSet {
   readonly #clock: Clock;
   readonly #forMs: number;
@@ -15,7 +15,7 @@ export class ExpiringSet {
     return this.#until.size === 0;
   }
 
-  note(name: string): void {
+  add(name: string): void {
     this.#until.set(name, (this.#clock.now() + this.#forMs) as Instant);
   }
 
@@ -23,7 +23,7 @@ export class ExpiringSet {
     return this.#until.has(name);
   }
 
-  forgetOld(): void {
+  removeExpired(): void {
     const now = this.#clock.now();
     for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name);
   }

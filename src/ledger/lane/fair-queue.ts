@@ -1,6 +1,6 @@
 /**
- * The waiting line of the lane: one queue per customer, served in turn, so that a customer who sends a flood waits
- * for itself. Every queue has a bound, and so have all of them together.
+ * The lane's fair queue: one queue per customer, served round robin, so that a customer's flood delays only itself.
+ * Admission control bounds it.
  */
 export class FairQueue<Item> {
   readonly #queues = new Map<string, Item[]>();
@@ -10,28 +10,28 @@ export class FairQueue<Item> {
     return this.#size;
   }
 
-  push(turn: string, item: Item): void {
-    const queue = this.#queues.get(turn);
-    if (queue === undefined) this.#queues.set(turn, [item]);
+  push(queueKey: string, item: Item): void {
+    const queue = this.#queues.get(queueKey);
+    if (queue === undefined) this.#queues.set(queueKey, [item]);
     else queue.push(item);
     this.#size += 1;
   }
 
   /**
-   * Takes up to `most` items. Each round gives every queue an equal share of what is left, oldest first; whoever was
-   * served goes behind those who were not.
+   * Takes up to `max` items, oldest first. Each round gives every queue an equal share of what is left. Queues that were
+   * served move behind those that were not.
    */
-  take(most: number): Item[] {
+  take(max: number): Item[] {
     const taken: Item[] = [];
-    while (taken.length < most && this.#size > 0) {
-      const share = Math.max(1, Math.floor((most - taken.length) / this.#queues.size));
-      for (const [turn, queue] of [...this.#queues]) {
-        if (taken.length === most) break;
-        const some = queue.splice(0, Math.min(share, most - taken.length));
+    while (taken.length < max && this.#size > 0) {
+      const share = Math.max(1, Math.floor((max - taken.length) / this.#queues.size));
+      for (const [queueKey, queue] of [...this.#queues]) {
+        if (taken.length === max) break;
+        const some = queue.splice(0, Math.min(share, max - taken.length));
         taken.push(...some);
         this.#size -= some.length;
-        this.#queues.delete(turn);
-        if (queue.length > 0) this.#queues.set(turn, queue);
+        this.#queues.delete(queueKey);
+        if (queue.length > 0) this.#queues.set(queueKey, queue);
       }
     }
     return taken;

@@ -1,4 +1,4 @@
-/** A batch that was sent and is not answered yet. */
+/** A batch that was sent and whose outcome is not known yet. */
 import type { Database } from "../../postgres/database.ts";
 import { type Key, keyName, readKeys } from "../rows.ts";
 import { guardsOf } from "./batch.ts";
@@ -8,7 +8,7 @@ import type { Link } from "./slot.ts";
 
 export interface InFlightBatch extends DecidedBatch {
   readonly link: Link;
-  /** By the clock that never steps. */
+  /** By the monotonic clock. */
   readonly sentMs: number;
 }
 
@@ -16,13 +16,13 @@ export function dispatch(batch: DecidedBatch, link: Link): InFlightBatch {
   return { ...batch, link, sentMs: performance.now() };
 }
 
-/** What is told of a batch that is durable by now. */
+/** What observers receive about a durable batch. */
 export function committed({ link: { slot, n }, decided, sentMs }: InFlightBatch): CommittedBatch {
-  const commands = decided.map(({ waiting }) => waiting.command);
+  const commands = decided.map(({ pending }) => pending.command);
   return { slot, n, commands, ms: performance.now() - sentMs };
 }
 
-/** The names of its rows that are not as it had decided on: somebody else has moved them. */
+/** The key names of rows whose version is not the one that was decided on: another process changed them. */
 export async function movedRows(database: Database, { content }: InFlightBatch, slot: number): Promise<string[]> {
   const guards = guardsOf(content);
   const keys = content.states.flatMap(({ table, opened, changed, checked }) =>

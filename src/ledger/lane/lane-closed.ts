@@ -1,10 +1,10 @@
-/** Breaks off what a lane that was stopped still wanted to know. */
+/** Ends the retries of a stopped lane. */
 export class LaneClosed extends Error {
   override readonly name = "LaneClosed";
 }
 
-/** Everybody inside a closed lane has been answered; whoever takes the slot next finds out about the rest. */
-export async function unlessClosed(work: Promise<void>): Promise<void> {
+/** A closed lane has no pending commands; the slot's next holder resolves its batches. */
+export async function ignoreLaneClosed(work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {

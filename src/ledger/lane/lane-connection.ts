@@ -1,4 +1,4 @@
-/** The lane's own connection: pipelined, and with settings under which its statements cannot go astray. */
+/** The lane's own connection: pipelined, with settings that keep query plans and waiting times predictable. */
 import type pg from "pg";
 import { breakOff, type Database, type Queryable, serverError } from "../../postgres/database.ts";
 import type { SessionSettings } from "../../postgres/session.ts";
@@ -8,10 +8,9 @@ import type { InFlightBatch } from "./in-flight-batch.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 /**
- * A batch's statement joins a few hundred keys to tables by their primary keys, and is planned once for good. Left
- * alone, the planner makes that one plan while the tables are small and reads them whole for ever after; so every other
- * way than the index is closed to it. Locks and statements that take too long give up: the batch then fails as a whole
- * and is decided again.
+ * A batch's statement joins a few hundred keys to tables by primary key, with one generic plan. Made while the tables
+ * are small, that plan would scan them forever, so everything but the index is disabled. A batch whose locks or
+ * statement time out fails as a whole and is decided again.
  */
 const SETTINGS: SessionSettings = {
   plan_cache_mode: "force_generic_plan",
@@ -25,7 +24,7 @@ const SETTINGS: SessionSettings = {
   idle_in_transaction_session_timeout: "5s",
 };
 
-/** For a transaction of the pool that writes a batch: as impatient as the lane's own connection. */
+/** The same timeouts for a pooled transaction that writes a batch. */
 export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true)`;
 
 export class LaneConnection {
@@ -36,8 +35,8 @@ export class LaneConnection {
   #client: pg.Client | undefined;
 
   /**
-   * `onLost` is told when an open connection broke, not when it was dropped or closed. It is broken off at any warning:
-   * after that no batch that is under way on it counts as answered.
+   * @param onLost called when an open connection breaks, not when it is dropped or closed. Any warning breaks the
+   * connection, so that no batch in flight on it counts as committed.
    */
   constructor(database: Database, clock: LedgerClock, onLost: (warning?: string) => void) {
     this.#database = database;
@@ -53,7 +52,7 @@ export class LaneConnection {
     const client = await this.#database.connect({ pipeline: true, application_name: "parbook lane" }, SETTINGS);
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
-    // PostgreSQL warns, before it answers, of a commit that was not waited for until the standby had it.
+    // PostgreSQL warns, before it responds, when it did not wait for the standby to confirm a commit.
     client.on("notice", ({ message }) => this.#lost(client, message));
     this.#client = client;
     try {
@@ -64,18 +63,18 @@ export class LaneConnection {
     }
   }
 
-  /** Sends a batch behind those that were sent. Answers when it has committed. */
+  /** Pipelines a batch behind those already sent. Resolves when it has committed. */
   async send(flight: InFlightBatch): Promise<void> {
     await must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
   }
 
-  /** What saves a batch, here or in a transaction. Its bounds in time are ours, and judged by the database's clock. */
+  /** The statement that commits a batch, here or in a transaction. Its time bounds are checked by the database's clock. */
   statementOf({ content, link, decidedAt, deadline }: InFlightBatch): Statement {
     const times = { notBefore: this.#clock.notBefore(decidedAt), deadline: this.#clock.databaseTime(deadline) };
     return this.#statements.batch(content, link, times);
   }
 
-  /** Breaks the connection off, so that nothing more can be done on it, whatever state it is in. */
+  /** Breaks the connection at once, whatever its state. */
   drop(): void {
     const client = this.#client;
     this.#client = undefined;
@@ -95,16 +94,16 @@ export class LaneConnection {
   }
 }
 
-/** A network that swallows everything sends no error, and nobody else would end this wait. */
-const TIME_ANSWERED_MS = 5_000;
+/** A network that drops packets silently raises no error, and nothing else would end this wait. */
+const TIME_QUERY_TIMEOUT_MS = 5_000;
 
 async function timeOf(client: pg.Client): Promise<number> {
-  const question = { text: DATABASE_TIME, query_timeout: TIME_ANSWERED_MS };
+  const question = { text: DATABASE_TIME, query_timeout: TIME_QUERY_TIMEOUT_MS };
   const { rows } = await client.query<{ now: string }>(question);
   return Number(rows[0]?.now);
 }
 
-/** The database's time of day, in milliseconds. */
+/** @returns milliseconds since 1970, with fractions */
 export async function readDatabaseTime(database: Queryable): Promise<number> {
   const [row] = await database.rows<{ now: string }>(DATABASE_TIME);
   return Number(row?.now);
@@ -112,13 +111,21 @@ export async function readDatabaseTime(database: Queryable): Promise<number> {
 
 const DATABASE_TIME = "select extract(epoch from clock_timestamp()) * 1000 as now";
 
-const OVERTAKEN = ["states_moved", "claim_pkey", "refs_taken", "chain_broken", "clock_ahead", "too_late", "batch_pkey"];
+const CONTENTION_CONSTRAINTS = [
+  "states_moved",
+  "claim_pkey",
+  "refs_taken",
+  "chain_broken",
+  "clock_ahead",
+  "too_late",
+  "batch_pkey",
+];
 
-/** Whether a batch failed because others were there too, so that it may well succeed later. */
+/** Whether a batch failed because of concurrent work, so that a retry may succeed. */
 export function isContention(error: Error): boolean {
   const sent = serverError(error);
   if (sent === undefined) return false;
-  if (sent.constraint !== undefined && OVERTAKEN.includes(sent.constraint)) return true;
+  if (sent.constraint !== undefined && CONTENTION_CONSTRAINTS.includes(sent.constraint)) return true;
   // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
   return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);
 }

@@ -1,4 +1,4 @@
-/** What a lane is given, what bounds it, and what it tells the operator. */
+/** A lane's options and bounds, and what it reports to the operator. */
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
@@ -7,63 +7,63 @@ import type { AnyCommand } from "./pending-command.ts";
 export interface LaneOptions {
   readonly database: Database;
   readonly clock: LedgerClock;
-  /** Names this process among all that share the database; the same again after a restart on the same data. */
+  /** Identifies this process among all that share the database, also after a restart on the same data. */
   readonly holder: string;
   readonly log: (event: LaneEvent) => void;
-  /** Told of every batch that is durable, before its callers are answered. Does not throw. */
+  /** Called for every durable batch, before its outcomes are reported. Must not throw. */
   readonly onCommitted?: ((batch: CommittedBatch) => void) | undefined;
   readonly bounds?: Partial<LaneBounds>;
 }
 
 export interface LaneBounds {
-  /** Commands in one batch at most. */
+  /** Commands in one batch. */
   readonly batch: number;
-  /** Commands inside the lane at most, and of one customer. Past it: 503. */
-  readonly inside: number;
-  readonly insidePerCustomer: number;
+  /** Pending commands, in total and of one customer. Beyond it: `Unavailable`. */
+  readonly pending: number;
+  readonly pendingPerCustomer: number;
   /** How long after its arrival a command may still take effect. */
   readonly deadlineMs: number;
   readonly leaseMs: number;
-  /** Rows remembered per table, and ref_ids. */
-  readonly remembered: number;
+  /** Rows kept in memory per table, and ref_ids. */
+  readonly cachedRows: number;
 }
 
 export const BOUNDS: LaneBounds = {
   batch: 500,
-  inside: 10_000,
-  insidePerCustomer: 2_000,
+  pending: 10_000,
+  pendingPerCustomer: 2_000,
   deadlineMs: 10_000,
   leaseMs: LEASE_MS,
-  remembered: 200_000,
+  cachedRows: 200_000,
 };
 
 export interface CommittedBatch {
   readonly slot: number;
   readonly n: bigint;
   readonly commands: readonly AnyCommand[];
-  /** From when it was sent until it was known to be durable. */
+  /** From dispatch until it was known to be durable. */
   readonly ms: number;
 }
 
-/** Where a lane stands, for who watches it. */
+/** A snapshot for monitoring. */
 export interface LaneReport {
   readonly state: LaneState;
   readonly slot: number;
-  /** Commands inside: waiting, decided, or being committed. */
+  /** Pending commands: queued, decided, or being committed. */
   readonly depth: number;
-  /** Of those, the ones whose rows have to be locked before they are decided. */
+  /** Those whose rows must be locked before they are decided. */
   readonly toLock: number;
-  /** Batches that were sent and are not answered yet. */
+  /** Batches in flight. */
   readonly inFlight: number;
-  /** The database did not answer when it was last asked. */
-  readonly away: boolean;
-  /** Why the clock is too wrong for anything to be decided. */
+  /** The last attempt to reach the database failed. */
+  readonly databaseAway: boolean;
+  /** Why the clock prevents decisions. */
   readonly clockFault: string | undefined;
 }
 
 export type LaneState = "closed" | "running" | "locking" | "recovering";
 
-/** What an operator may want to know. */
+/** For the operator's log. */
 export type LaneEvent =
   | { readonly kind: "batch_failed"; readonly slot: number; readonly n: bigint; readonly error: Error }
   | { readonly kind: "database_away"; readonly error: Error }

@@ -1,13 +1,14 @@
 /**
- * The lane: the one way by which anything that matters changes. Commands that arrive while a batch is being committed
- * go into the next one together: know, decide, save as one statement, and answer when it is durable.
+ * The lane executes every command that changes the ledger. Commands that arrive while a batch commits form the next
+ * batch: their rows are read, they are decided, one statement commits them, and their outcomes are reported when it is
+ * durable.
  *
  * States:
- *   closed      no slot is held; nothing is taken in.
- *   running     batches are decided on the rows in memory and sent; up to two are under way on one connection.
- *   locking     no batch is under way; commands whose rows have to be locked first are being decided.
- *   recovering  a batch failed, or its outcome is unknown. Nothing is decided until the database has told what became
- *               of every batch under way; then memory starts anew.
+ *   closed      no slot is held; no command is admitted.
+ *   running     batches are decided on the rows in memory and dispatched; up to two are in flight on one connection.
+ *   locking     no batch is in flight; commands whose rows must be locked first are being decided.
+ *   recovering  a batch failed, or its outcome is unknown. Nothing is decided until the outcome of every in-flight
+ *               batch is known; then memory is reset.
  *
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */
@@ -19,14 +20,13 @@ import type { Command, Outcome, Rejection } from "../decision.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
 import { type Key, keyName, readKeys } from "../rows.ts";
 import { AdmissionControl } from "./admission.ts";
-import { Answers } from "./answers.ts";
 import { RefIdLookup } from "./claims.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { type DecidedBatch, Deciding } from "./deciding.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { committed, dispatch, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
-import { LaneClosed, unlessClosed } from "./lane-closed.ts";
+import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import {
   BOUNDS,
@@ -38,19 +38,20 @@ import {
   type LaneState,
 } from "./lane-options.ts";
 import { Loading } from "./loading.ts";
+import { OutcomeReporter } from "./outcome-reporter.ts";
 import type { PendingCommand, Steps } from "./pending-command.ts";
 import { Slot } from "./slot.ts";
 
-/** One batch commits while another is decided and sent. */
-const MOST_IN_FLIGHT = 2;
-/** How often a command is decided again before its caller is told to come back later. */
-const MOST_ROUNDS = 5;
-/** For how long a row that somebody else moved is locked before it is decided on. */
+/** One batch commits while the next is decided and dispatched. */
+const MAX_IN_FLIGHT = 2;
+/** Attempts to decide a command before it fails as unavailable. */
+const MAX_ROUNDS = 5;
+/** How long a row that another process changed is locked before it is decided on. */
 const CONTESTED_MS = 10_000;
-/** A batch that the database has not answered by then is treated as lost. */
+/** A batch without a response for this long is treated as lost. */
 const IN_FLIGHT_MS = 9_000;
-/** How long callers whose outcome is unknown wait for a database that is away. */
-const PATIENCE_MS = 2_000;
+/** How long commands with an unknown outcome wait for a database that is away. */
+const UNKNOWN_OUTCOME_WAIT_MS = 2_000;
 const SWEEP_MS = 100;
 
 export class Lane {
@@ -64,23 +65,23 @@ export class Lane {
   readonly #admission: AdmissionControl;
   readonly #deciding: Deciding;
   readonly #refIds: RefIdLookup;
-  readonly #answers: Answers;
+  readonly #outcomes: OutcomeReporter;
   #state: LaneState = "closed";
   #closing = false;
-  /** The database did not answer when it was last asked. */
-  #away = false;
+  /** The last attempt to reach the database failed. */
+  #databaseAway = false;
   readonly #connection: LaneConnection;
-  /** Commands whose rows are being read, whose rows are known, and whose rows have to be locked first. */
+  /** Commands whose rows are being read, are known, or must be locked first. */
   readonly #loading: Loading;
   readonly #queue = new FairQueue<PendingCommand>();
   #toLock: PendingCommand[] = [];
-  /** Rows that somebody else keeps changing: for a while they are locked before they are decided on. */
+  /** Rows that another process changed recently: they are locked before they are decided on. */
   readonly #contested: ExpiringSet;
   #inFlight: InFlightBatch[] = [];
-  #pumpSet = false;
+  #pumpScheduled = false;
   #timers: NodeJS.Timeout[] = [];
-  /** The locking or recovering that is going on, or was the last. */
-  #aside: Promise<void> = Promise.resolve();
+  /** The current or last locking or recovery. */
+  #background: Promise<void> = Promise.resolve();
 
   constructor(options: LaneOptions) {
     this.#database = options.database;
@@ -91,15 +92,15 @@ export class Lane {
     this.#connection = new LaneConnection(options.database, options.clock, (warning) => this.#connectionLost(warning));
     this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
-    this.#admission = new AdmissionControl(this.#bounds.inside, this.#bounds.insidePerCustomer);
-    this.#deciding = new Deciding(this.#bounds.remembered);
+    this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
+    this.#deciding = new Deciding(this.#bounds.cachedRows);
     this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#deciding);
     const steps: Steps = {
-      admit: (waiting) => this.#admit(waiting),
-      fail: (waiting, error) => this.#fail(waiting, error),
+      admit: (pending) => this.#admit(pending),
+      fail: (pending, error) => this.#fail(pending, error),
     };
-    this.#answers = new Answers(this.#refIds, this.#bounds.batch, steps);
+    this.#outcomes = new OutcomeReporter(this.#refIds, this.#bounds.batch, steps);
     this.#loading = new Loading(options.database, this.#deciding, this.#slot, this.#bounds.batch, steps);
   }
 
@@ -114,82 +115,81 @@ export class Lane {
     ];
   }
 
-  /** Why one more command would be refused before anything of it is read; undefined when it would not. */
-  get refusesWork(): string | undefined {
+  /** Why the lane admits no more commands, as a text for the response; undefined when it does. */
+  get unavailableReason(): string | undefined {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
-    if (this.#away) return "the database cannot be reached";
+    if (this.#databaseAway) return "the database cannot be reached";
     if (this.#clock.fault !== undefined) return this.#clock.fault;
-    return this.#admission.full ? "there is more work waiting than can be taken on" : undefined;
+    return this.#admission.isFull ? "there is more work waiting than can be taken on" : undefined;
   }
 
   report(): LaneReport {
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#admission.size];
     const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.length };
-    return { state, slot, depth, ...counts, away: this.#away, clockFault: this.#clock.fault };
+    return { state, slot, depth, ...counts, databaseAway: this.#databaseAway, clockFault: this.#clock.fault };
   }
 
   /**
-   * Carries a command out. Answers when its effect, or what its refusal rests on, is durable. Throws `Unavailable`
-   * when the lane is full, the database is away, or the outcome is not known in time: then nothing was done, or the
-   * ref_id tells.
+   * Executes a command. Resolves when its effect, or everything that its rejection depends on, is durable.
+   * @throws Unavailable when the lane is full, the database is away, or the outcome is not known in time: then nothing
+   * was committed, or a lookup by ref_id shows what was.
    */
   execute<Value, Why extends Rejection>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
     const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
-    const { waiting, outcome } = this.#admission.enter(command, deadline);
-    if (this.#state === "closed" || this.#closing) waiting.unavailable("shutting down");
-    else if (this.#away) waiting.unavailable("the database is away");
-    else if (this.#clock.fault !== undefined) waiting.unavailable(this.#clock.fault);
-    else if (waiting.answered) return outcome;
-    else if (this.#refIds.isLikelyTaken(command.claim)) this.#answers.lookUpFirst(waiting);
-    else this.#admit(waiting);
+    const { pending, outcome } = this.#admission.admit(command, deadline);
+    if (this.#state === "closed" || this.#closing) pending.unavailable("shutting down");
+    else if (this.#databaseAway) pending.unavailable("the database is away");
+    else if (this.#clock.fault !== undefined) pending.unavailable(this.#clock.fault);
+    else if (pending.isComplete) return outcome;
+    else if (this.#refIds.isLikelyTaken(command.claim)) this.#outcomes.lookUpFirst(pending);
+    else this.#admit(pending);
     return outcome;
   }
 
-  /** Finishes what is inside, within the deadline that it has, and lets go of the slot. */
+  /** Drains pending commands, within their deadlines, and releases the slot. */
   async stop(): Promise<void> {
     if (this.#state === "closed") return;
     this.#closing = true;
-    await this.#admission.empty();
+    await this.#admission.drained();
     this.#state = "closed";
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#aside;
+    await this.#background;
     await this.#connection.close();
     await this.#slot.release().catch(() => undefined);
   }
 
-  // Know -------------------------------------------------------------------------------------------------------------
+  // Load -------------------------------------------------------------------------------------------------------------
 
-  /** A command whose rows are known takes its place in the line; for another they are read first. */
-  #admit(waiting: PendingCommand): void {
-    if (this.#deciding.isKnown(waiting)) {
-      this.#queue.push(waiting.command.queueKey, waiting);
-      this.#pumpSoon();
+  #admit(pending: PendingCommand): void {
+    if (this.#deciding.isKnown(pending)) {
+      this.#queue.push(pending.command.queueKey, pending);
+      this.#schedulePump();
       return;
     }
-    this.#loading.read(waiting);
+    this.#loading.read(pending);
   }
 
-  // Decide and save --------------------------------------------------------------------------------------------------
+  // Decide and dispatch ----------------------------------------------------------------------------------------------
 
   /** Requests that are parsed in the same turn of the event loop go into one batch. */
-  #pumpSoon(): void {
-    if (this.#pumpSet) return;
-    this.#pumpSet = true;
+  #schedulePump(): void {
+    if (this.#pumpScheduled) return;
+    this.#pumpScheduled = true;
     setImmediate(() => {
-      this.#pumpSet = false;
+      this.#pumpScheduled = false;
       this.#pump();
     });
   }
 
   #pump(): void {
-    // What waits is decided when the clock is right again, if that is within its time.
+    // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
-    while (this.#inFlight.length < MOST_IN_FLIGHT && this.#queue.size > 0 && this.#toLock.length === 0) {
-      const taken = this.#queue.take(this.#bounds.batch).filter((waiting) => this.#isInTime(waiting));
-      this.#toLock.push(...taken.filter((waiting) => this.#mustLock(waiting)));
-      this.#dispatch(taken.filter((waiting) => !this.#mustLock(waiting)));
+    while (this.#inFlight.length < MAX_IN_FLIGHT && this.#queue.size > 0 && this.#toLock.length === 0) {
+      const taken = this.#queue.take(this.#bounds.batch).filter((pending) => this.#isInTime(pending));
+      this.#toLock.push(...taken.filter((pending) => this.#mustLock(pending)));
+      this.#dispatch(taken.filter((pending) => !this.#mustLock(pending)));
     }
-    if (this.#toLock.length > 0 && this.#inFlight.length === 0) this.#lockSome();
+    if (this.#toLock.length > 0 && this.#inFlight.length === 0) this.#startLocking();
   }
 
   #mustLock({ command }: PendingCommand): boolean {
@@ -198,9 +198,9 @@ export class Lane {
   }
 
   #dispatch(group: readonly PendingCommand[]): void {
-    // On remembered rows a rule may find what cannot be, such as a hold that another lane made since: it is decided
-    // again on locked ones, and only what fails there is a bug.
-    const batch = this.#decide(group, (waiting) => this.#toLock.push(waiting));
+    // Rows in memory may be stale and so contradict each other, for example when another lane has added a hold. A rule
+    // that fails is run again on locked rows; only a failure there is a bug.
+    const batch = this.#decide(group, (pending) => this.#toLock.push(pending));
     if (batch === undefined) return;
     const sent = dispatch(batch, this.#slot.next(batch.content.digest));
     this.#inFlight.push(sent);
@@ -213,8 +213,8 @@ export class Lane {
   #decide(group: readonly PendingCommand[], onFailed: Steps["fail"]): DecidedBatch | undefined {
     if (group.length === 0) return undefined;
     const { batch, unknown, failed } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
-    for (const { waiting, error } of failed) onFailed(waiting, error);
-    for (const waiting of unknown) this.#admit(waiting);
+    for (const { pending, error } of failed) onFailed(pending, error);
+    for (const pending of unknown) this.#admit(pending);
     return batch;
   }
 
@@ -227,51 +227,51 @@ export class Lane {
 
   #committed(batch: InFlightBatch): void {
     this.#onCommitted(committed(batch));
-    this.#answers.tell(batch.decided);
+    this.#outcomes.report(batch.decided);
   }
 
-  // Under lock: for what cannot be decided on memory -----------------------------------------------------------------
+  // Decide under lock ------------------------------------------------------------------------------------------------
 
-  #lockSome(): void {
+  #startLocking(): void {
     this.#state = "locking";
     const work = this.#decideUnderLock(this.#toLock.splice(0));
-    this.#aside = unlessClosed(work.then(() => this.#resume("locking")));
+    this.#background = ignoreLaneClosed(work.then(() => this.#resume("locking")));
   }
 
-  /** All together; and where that fails one command per batch, so that a poisonous one falls alone. */
+  /** In batches; if one fails, one command per batch, so that a poisonous command fails alone. */
   async #decideUnderLock(some: readonly PendingCommand[]): Promise<void> {
     for (let done = 0; done < some.length; done += this.#bounds.batch) {
       const group = some.slice(done, done + this.#bounds.batch);
       if ((await this.#saveUnderLock(group)) === undefined) continue;
-      for (const waiting of group) await this.#saveAlone(waiting);
+      for (const pending of group) await this.#saveAlone(pending);
     }
   }
 
-  async #saveAlone(waiting: PendingCommand): Promise<void> {
+  async #saveAlone(pending: PendingCommand): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
-      const failure = await this.#saveUnderLock([waiting]);
+      const failure = await this.#saveUnderLock([pending]);
       if (failure === undefined) return;
-      if (attempt === MOST_ROUNDS || !isContention(failure)) return this.#fail(waiting, failure);
+      if (attempt === MAX_ROUNDS || !isContention(failure)) return this.#fail(pending, failure);
       await pause(Math.random() * 10 * 2 ** attempt);
     }
   }
 
-  /** One batch in a transaction that locks its rows first. Answers the error when nothing of it was committed. */
+  /** One batch in a transaction that locks its rows first. @returns the error when nothing was committed */
   async #saveUnderLock(group: readonly PendingCommand[]): Promise<Error | undefined> {
     let sent: InFlightBatch | undefined;
-    await this.#clockWatch.untilRight(() => group.some((waiting) => this.#isInTime(waiting)));
+    await this.#clockWatch.untilRight(() => group.some((pending) => this.#isInTime(pending)));
     try {
-      const some = [...(await this.#refIds.lookUp(group.filter((waiting) => this.#isInTime(waiting))))];
+      const some = [...(await this.#refIds.lookUp(group.filter((pending) => this.#isInTime(pending))))];
       if (some.length === 0) return undefined;
       await this.#database.transaction(async (transaction) => {
         await transaction.rows(LOCKING_SETTINGS);
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
-        // What was read without a lock meanwhile may be older than what is locked now.
-        this.#deciding.startAnew();
-        for (const waiting of some) waiting.forgetAbsent();
-        this.#deciding.learn(keys, rows, some);
-        const batch = this.#decide(some, (waiting, error) => this.#fail(waiting, error));
+        // Rows that were read without a lock may be older than the locked ones.
+        this.#deciding.reset();
+        for (const pending of some) pending.clearAbsent();
+        this.#deciding.remember(keys, rows, some);
+        const batch = this.#decide(some, (pending, error) => this.#fail(pending, error));
         if (batch === undefined) return;
         sent = dispatch(batch, this.#slot.next(batch.content.digest));
         const statement = this.#connection.statementOf(sent);
@@ -279,10 +279,10 @@ export class Lane {
       });
     } catch (error) {
       const lost: InFlightBatch | undefined = sent;
-      const hasCommitted = lost !== undefined && (await this.#untilAnswered(() => this.#slot.hasCommitted(lost.link)));
-      // Only now: the slot may be another one, and with it the house's accounts.
-      this.#deciding.startAnew();
-      // By a clock that was set meanwhile all that follows would fail as well: the two are compared anew.
+      const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
+      // Only now, because the slot may have changed, and with it the house accounts.
+      this.#deciding.reset();
+      // If a clock was set, all later batches would fail too: reconnecting measures it anew.
       if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
       if (!hasCommitted) return asFault(error);
     }
@@ -298,11 +298,11 @@ export class Lane {
     this.#recover();
   }
 
-  /** The one way back, whatever has failed: find out, forget everything, decide again under lock. */
+  /** The only recovery path, whatever failed: resolve the batches in flight, reset memory, decide again under lock. */
   #recover(): void {
     if (this.#state === "recovering" || this.#state === "closed") return;
     this.#state = "recovering";
-    this.#aside = unlessClosed(this.#recoverAll());
+    this.#background = ignoreLaneClosed(this.#recoverAll());
   }
 
   async #recoverAll(): Promise<void> {
@@ -310,13 +310,13 @@ export class Lane {
     this.#inFlight = [];
     this.#connection.drop();
     const lost = await this.#resolve(batches);
-    const again = lost.flatMap(({ decided }) => decided.map(({ waiting }) => waiting));
-    await this.#untilAnswered(async () => {
-      await this.#slot.keep();
+    const again = lost.flatMap(({ decided }) => decided.map(({ pending }) => pending));
+    await this.#retryWhileAway(async () => {
+      await this.#slot.renewOrTake();
       if (lost[0] !== undefined) await this.#noteContested(lost[0]);
       await this.#connection.open();
     });
-    this.#deciding.startAnew();
+    this.#deciding.reset();
     await this.#decideUnderLock(again);
     const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
     const counts = { committed: all - again.length, again: again.length, voided: lost.length };
@@ -328,92 +328,92 @@ export class Lane {
     if (this.#state === "closed") return;
     assert(this.#state === from, `a lane that is ${this.#state} does not end ${from}`);
     this.#state = "running";
-    // A lost connection was noticed meanwhile: there is nothing under way, so going on means starting over.
+    // The connection broke in this state. Nothing was in flight, so recovery only reconnects.
     if (!this.#connection.isOpen) this.#recover();
     else this.#pump();
   }
 
-  /** Answers the batches that have committed, and returns the others, which never will. */
+  /** Reports the batches that have committed. @returns the others, which never will */
   async #resolve(batches: readonly InFlightBatch[]): Promise<readonly InFlightBatch[]> {
     for (const [i, batch] of batches.entries()) {
-      const hasCommitted = await this.#untilAnswered(() => this.#slot.hasCommitted(batch.link));
-      // Those behind a lost batch rest on it: their predecessor will never be there.
+      const hasCommitted = await this.#retryWhileAway(() => this.#slot.hasCommitted(batch.link));
+      // Later batches depend on the lost one: their predecessor will never exist.
       if (!hasCommitted) return batches.slice(i);
       this.#committed(batch);
     }
     return [];
   }
 
-  /** Rows that are not as the lost batch had decided on belong to somebody else as well, for a while. */
+  /** Rows that another process changed under the lost batch are likely to be changed again. */
   async #noteContested(batch: InFlightBatch): Promise<void> {
-    for (const name of await movedRows(this.#database, batch, this.#slot.number)) this.#contested.note(name);
+    for (const name of await movedRows(this.#database, batch, this.#slot.number)) this.#contested.add(name);
   }
 
   /**
-   * Asks the database until it answers. Meanwhile whoever waits in line is told at once that nothing was done; those
-   * whose batch was under way are told a little later that they have to ask again, unless the answer comes before.
+   * Retries a query until the database responds. Until then, queued commands fail at once, because nothing of them was
+   * done; commands in flight fail after `UNKNOWN_OUTCOME_WAIT_MS`, because their outcome is unknown.
    */
-  async #untilAnswered<Value>(ask: () => Promise<Value>): Promise<Value> {
-    const patientUntil = performance.now() + PATIENCE_MS;
+  async #retryWhileAway<Value>(query: () => Promise<Value>): Promise<Value> {
+    const patientUntil = performance.now() + UNKNOWN_OUTCOME_WAIT_MS;
     for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
-      if (this.#state === "closed") throw new LaneClosed("nobody waits for the answer any more");
+      if (this.#state === "closed") throw new LaneClosed("the lane was closed while it retried a query");
       try {
-        const value = await ask();
-        this.#away = false;
+        const value = await query();
+        this.#databaseAway = false;
         return value;
       } catch (error) {
         const fault = asFault(error);
-        // A bug of ours would only be met again.
+        // Retrying does not help against a bug of ours.
         if (!(fault instanceof DatabaseAway) && serverError(fault) === undefined) throw fault;
-        if (!this.#away) this.#log({ kind: "database_away", error: fault });
-        this.#away = true;
-        for (const waiting of this.#queue.take(this.#queue.size)) waiting.unavailable("the database is away");
+        if (!this.#databaseAway) this.#log({ kind: "database_away", error: fault });
+        this.#databaseAway = true;
+        for (const pending of this.#queue.take(this.#queue.size)) pending.unavailable("the database is away");
         if (performance.now() > patientUntil)
-          this.#admission.tellAll("the database is away: the ref_id tells what was done");
+          this.#admission.failAll("the database is away: look up the ref_id to see what was done");
         await pause(pauseMs);
       }
     }
   }
 
-  // Keeping going ----------------------------------------------------------------------------------------------------
+  // Upkeep -----------------------------------------------------------------------------------------------------------
 
   #connectionLost(warning: string | undefined): void {
     if (warning !== undefined) this.#log({ kind: "warned", slot: this.#slot.number, warning });
-    // While locking, nothing is under way on it; `#resume` will find it gone.
+    // While locking, nothing is in flight on it; `#resume` handles the loss.
     if (this.#state === "running") this.#recover();
   }
 
   async #renew(): Promise<void> {
-    // When the database is away the next batch, or the next renewal, finds out.
+    // If the database is away, the next batch or renewal will notice.
     const isHeld = await this.#slot.renew().catch(() => true);
-    // Whoever took the slot has voided our next number, and nothing of ours can commit on it any more.
+    // The new holder has voided our next number, so nothing of ours can commit on this slot any more.
     if (!isHeld && this.#state === "running") this.#recover();
   }
 
   #sweep(): void {
-    this.#clockWatch.look();
+    this.#clockWatch.check();
     const now = this.#clock.now();
     this.#admission.expire(now);
-    this.#contested.forgetOld();
-    this.#refIds.forgetOld();
+    this.#contested.removeExpired();
+    this.#refIds.removeExpired();
     const [oldest] = this.#inFlight;
     if (oldest !== undefined && oldest.sentMs + IN_FLIGHT_MS < performance.now()) this.#connection.drop();
     if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
     this.#pump();
   }
 
-  #isInTime(waiting: PendingCommand): boolean {
-    if (waiting.deadline <= this.#clock.now()) waiting.unavailable(this.#clock.fault ?? "not in time");
-    return !waiting.answered;
+  #isInTime(pending: PendingCommand): boolean {
+    if (pending.deadline <= this.#clock.now()) pending.unavailable(this.#clock.fault ?? "not in time");
+    return !pending.isComplete;
   }
 
-  #fail(waiting: PendingCommand, error: unknown): void {
+  #fail(pending: PendingCommand, error: unknown): void {
     const fault = asFault(error);
     if (fault instanceof DatabaseAway || isContention(fault)) {
-      waiting.unavailable(fault.message);
+      pending.unavailable(fault.message);
       return;
     }
     this.#log({ kind: "command_failed", error: fault });
-    waiting.fail(fault);
+    pending.fail(fault);
   }
 }

@@ -5,7 +5,7 @@ import { MicroBatcher } from "./micro-batcher.ts";
 import type { PendingCommand, Steps } from "./pending-command.ts";
 import type { Slot } from "./slot.ts";
 
-/** Reads the rows that commands rest on and that the lane does not remember: all that are missing at a time together. */
+/** Reads rows that commands depend on and that are not in memory, in micro-batches. */
 export class Loading {
   readonly #database: Queryable;
   readonly #deciding: Deciding;
@@ -13,29 +13,29 @@ export class Loading {
   readonly #steps: Steps;
   readonly #batcher: MicroBatcher<PendingCommand>;
 
-  /** `most`: commands whose rows are read at once. */
-  constructor(database: Queryable, deciding: Deciding, slot: Slot, most: number, steps: Steps) {
+  /** @param max commands per read */
+  constructor(database: Queryable, deciding: Deciding, slot: Slot, max: number, steps: Steps) {
     this.#database = database;
     this.#deciding = deciding;
     this.#slot = slot;
     this.#steps = steps;
-    this.#batcher = new MicroBatcher(most, (group) => this.#readSome(group.filter((waiting) => !waiting.answered)));
+    this.#batcher = new MicroBatcher(max, (group) => this.#readSome(group.filter((pending) => !pending.isComplete)));
   }
 
-  /** The command is admitted again when its rows are known. */
-  read(waiting: PendingCommand): void {
-    this.#batcher.add(waiting);
+  /** Admits the command again once its rows are known. */
+  read(pending: PendingCommand): void {
+    this.#batcher.add(pending);
   }
 
   async #readSome(some: readonly PendingCommand[]): Promise<void> {
     try {
       const { epoch } = this.#deciding;
-      const keys = some.flatMap((waiting) => this.#deciding.unknown(waiting));
+      const keys = some.flatMap((pending) => this.#deciding.unknown(pending));
       const rows = await readKeys(this.#database, keys, this.#slot.number, "none");
-      if (epoch === this.#deciding.epoch) this.#deciding.learn(keys, rows, some);
-      for (const waiting of some) this.#steps.admit(waiting);
+      if (epoch === this.#deciding.epoch) this.#deciding.remember(keys, rows, some);
+      for (const pending of some) this.#steps.admit(pending);
     } catch (error) {
-      for (const waiting of some) this.#steps.fail(waiting, error);
+      for (const pending of some) this.#steps.fail(pending, error);
     }
   }
 }

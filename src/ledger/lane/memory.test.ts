@@ -4,7 +4,7 @@ import { Memory } from "./memory.ts";
 
 const row = (seq: bigint) => ({ seq });
 
-test("the row that was not written for longest is dropped when there are too many", () => {
+test("the least recently written row is evicted when there are too many", () => {
   const memory = new Memory(2);
   memory.set(accountTable, "a", row(1n));
   memory.set(accountTable, "b", row(1n));
@@ -15,17 +15,17 @@ test("the row that was not written for longest is dropped when there are too man
   expect(memory.has(accountTable, "c")).toBe(true);
 });
 
-test("what is forgotten is gone, and rows of two tables with one key are two rows", () => {
+test("clear removes all rows, and equal keys of two tables are two rows", () => {
   const memory = new Memory(2);
   const other = { ...accountTable, name: "other" };
   memory.set(accountTable, "a", row(1n));
   memory.set(other, "a", row(5n));
   expect(memory.get(accountTable, "a")).toEqual(row(1n));
   expect(memory.get(other, "a")).toEqual(row(5n));
-  memory.forget();
+  memory.clear();
   expect(memory.has(accountTable, "a") || memory.has(other, "a")).toBe(false);
 });
 
-test("a row that was never written is not remembered", () => {
-  expect(() => new Memory(2).set(accountTable, "a", row(0n))).toThrow("a row that is remembered has been written");
+test("a row that was never written cannot be cached", () => {
+  expect(() => new Memory(2).set(accountTable, "a", row(0n))).toThrow("a cached row has been written");
 });

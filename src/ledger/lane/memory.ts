@@ -1,7 +1,6 @@
 /**
- * The rows that the lane remembers: those that it wrote or read lately, as the last decided batch leaves them. Nothing
- * is trusted for being remembered: each batch checks the running numbers of what it rests on. That a row is not there
- * is never remembered.
+ * A cache of the rows that the lane wrote or read recently, as the last decided batch leaves them. It is never trusted:
+ * each batch checks the versions of the rows that it depends on. The absence of a row is not cached.
  */
 import { assert } from "../../std/assert.ts";
 import { Recent } from "../../std/recent.ts";
@@ -9,11 +8,11 @@ import type { AnyStateTable, StateRow, StateTable } from "../rows.ts";
 
 export class Memory {
   readonly #tables = new Map<string, Recent<StateRow>>();
-  readonly #most: number;
+  readonly #max: number;
 
-  /** `most`: rows kept per table. Far more than a few batches touch, so that a row under way is never dropped. */
-  constructor(most: number) {
-    this.#most = most;
+  /** @param max rows per table: far more than a few batches touch, so that no row in flight is evicted */
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get<Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined {
@@ -24,15 +23,15 @@ export class Memory {
     return this.#tables.get(table.name)?.has(key) ?? false;
   }
 
-  /** Remembers a row; some that were not used for long are dropped when there are too many. */
+  /** Evicts rows that were not used recently when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
-    assert(row.seq > 0n, () => `a row that is remembered has been written, but ${table.name} ${key} has not`);
-    const rows = this.#tables.get(table.name) ?? new Recent<StateRow>(this.#most);
+    assert(row.seq > 0n, () => `a cached row has been written, but ${table.name} ${key} has not`);
+    const rows = this.#tables.get(table.name) ?? new Recent<StateRow>(this.#max);
     this.#tables.set(table.name, rows);
     rows.set(key, row);
   }
 
-  forget(): void {
+  clear(): void {
     this.#tables.clear();
   }
 }

@@ -1,30 +1,33 @@
 /**
- * Work that costs less together: what comes in the same turn of the event loop is one group, and what comes while a
- * group is worked on is the next.
+ * Groups work that is cheaper together: items added in the same turn of the event loop form one group, and items added
+ * while a group is processed form the next.
  */
 export class MicroBatcher<Item> {
-  readonly #most: number;
+  readonly #max: number;
   readonly #work: (group: Item[]) => Promise<void>;
-  #waiting: Item[] = [];
-  #isWorking = false;
+  #items: Item[] = [];
+  #isRunning = false;
 
-  /** `most`: items of a group. `work` never fails: what goes wrong with an item is told to whoever waits for it. */
-  constructor(most: number, work: (group: Item[]) => Promise<void>) {
-    this.#most = most;
+  /**
+   * @param max items per group
+   * @param work must not reject: it reports an item's failure to that item's caller
+   */
+  constructor(max: number, work: (group: Item[]) => Promise<void>) {
+    this.#max = max;
     this.#work = work;
   }
 
   add(item: Item): void {
-    this.#waiting.push(item);
-    if (!this.#isWorking) void this.#workOnAll();
+    this.#items.push(item);
+    if (!this.#isRunning) void this.#runAll();
   }
 
-  async #workOnAll(): Promise<void> {
-    this.#isWorking = true;
-    while (this.#waiting.length > 0) {
+  async #runAll(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#items.length > 0) {
       await new Promise(setImmediate);
-      await this.#work(this.#waiting.splice(0, this.#most));
+      await this.#work(this.#items.splice(0, this.#max));
     }
-    this.#isWorking = false;
+    this.#isRunning = false;
   }
 }

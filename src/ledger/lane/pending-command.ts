@@ -1,42 +1,42 @@
-/** A command inside the lane, from its arrival to its one answer. */
+/** A command in the lane, from its arrival to its only outcome. */
 import type { Instant } from "../../std/clock.ts";
 import { type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 
-/** Commands of all kinds stand in one line; what each answers is known to its caller alone. */
+/** Commands of all kinds share one queue; only the caller knows the outcome's type. */
 export type AnyCommand = Command<unknown, Rejection>;
 type AnyOutcome = Outcome<unknown, Rejection>;
 
-/** Whom the one answer is told, and who is told that the command has left. */
-export interface Ends {
+/** The caller's promise, and a callback on completion. */
+export interface Callbacks {
   readonly resolve: (outcome: AnyOutcome) => void;
   readonly reject: (error: Error) => void;
-  readonly leave: (waiting: PendingCommand) => void;
+  readonly onComplete: (pending: PendingCommand) => void;
 }
 
 export class PendingCommand {
   readonly command: AnyCommand;
   readonly deadline: Instant;
-  readonly #ends: Ends;
-  answered = false;
-  /** Keys that were looked for and are not there: of few commands any. */
+  readonly #callbacks: Callbacks;
+  isComplete = false;
+  /** Keys of rows that were read and do not exist. Rare. */
   #absent: Set<string> | undefined;
-  /** The record that holds the command's ref_id, and whether it has let go of it. */
+  /** The record that holds the command's ref_id, and whether it has released it. */
   holder: { readonly id: string; readonly released: boolean } | undefined;
-  /** How often its ref_id was looked up and the command decided again. */
-  rounds = 0;
+  /** How often its ref_id was looked up while taken. */
+  attempts = 0;
 
-  constructor(command: AnyCommand, deadline: Instant, ends: Ends) {
+  constructor(command: AnyCommand, deadline: Instant, ends: Callbacks) {
     this.command = command;
     this.deadline = deadline;
-    this.#ends = ends;
+    this.#callbacks = ends;
   }
 
-  answer(outcome: AnyOutcome): void {
-    if (this.#leaves()) this.#ends.resolve(outcome);
+  complete(outcome: AnyOutcome): void {
+    if (this.#finish()) this.#callbacks.resolve(outcome);
   }
 
   fail(error: Error): void {
-    if (this.#leaves()) this.#ends.reject(error);
+    if (this.#finish()) this.#callbacks.reject(error);
   }
 
   unavailable(why: string): void {
@@ -47,32 +47,32 @@ export class PendingCommand {
     return this.#absent?.has(key) === true;
   }
 
-  noteAbsent(key: string): void {
+  addAbsent(key: string): void {
     this.#absent ??= new Set();
     this.#absent.add(key);
   }
 
-  forgetAbsent(): void {
+  clearAbsent(): void {
     this.#absent = undefined;
   }
 
-  /** Whether it leaves now. A caller who was told 503 at the deadline is not told twice. */
-  #leaves(): boolean {
-    if (this.answered) return false;
-    this.answered = true;
-    this.#ends.leave(this);
+  /** False if it was complete: a command that failed at its deadline gets no second outcome. */
+  #finish(): boolean {
+    if (this.isComplete) return false;
+    this.isComplete = true;
+    this.#callbacks.onComplete(this);
     return true;
   }
 }
 
-/** What became of a command in a batch: its decision, or that its ref_id is another's, who has to be looked up. */
+/** A command's result in a batch: its decision, or "taken" when another record holds its ref_id. */
 export interface Decided {
-  readonly waiting: PendingCommand;
+  readonly pending: PendingCommand;
   readonly decision: Decision<unknown, Rejection> | "taken";
 }
 
-/** Where a command goes on from a side step: back to its place in the line, or to its caller with a fault. */
+/** How a command continues after a lookup: back to the queue, or to its caller with a fault. */
 export interface Steps {
-  admit(waiting: PendingCommand): void;
-  fail(waiting: PendingCommand, error: unknown): void;
+  admit(pending: PendingCommand): void;
+  fail(pending: PendingCommand, error: unknown): void;
 }

@@ -1,6 +1,6 @@
 /**
- * A slot of the ledger and its chain of batches. One lane writes a slot, held by a lease; what keeps a former holder
- * out for good is the chain: a batch commits only on the predecessor that it was decided on.
+ * A slot of the ledger and its chain of batches. One lane writes a slot and holds it by a lease. The chain fences off a
+ * former holder: a batch commits only on the predecessor that it was decided on.
  */
 import { type Database, type Queryable, serverError } from "../../postgres/database.ts";
 import { COMMITTED_BEHIND_ALONE } from "../../postgres/durability.ts";
@@ -9,13 +9,13 @@ import { linkHash, NO_HASH, voidHash } from "./batch.ts";
 
 const SLOTS = 64;
 
-/** A link of the chain: the next batch has the number n + 1 and carries this hash. */
+/** The end of a chain: the next batch has number n + 1 and refers to this hash. */
 export interface Head {
   readonly n: bigint;
   readonly hash: Buffer;
 }
 
-/** Where a batch stands in its slot's chain. */
+/** The position of a batch in its slot's chain. */
 export interface Link extends Head {
   readonly slot: number;
   readonly previous: Buffer;
@@ -28,8 +28,7 @@ export class Slot {
   #lease: Lease | undefined;
   #renewal: Promise<boolean> | undefined;
   #number = 0;
-  /** The last link that was sent. */
-  #sent: Head = { n: -1n, hash: NO_HASH };
+  #lastSent: Head = { n: -1n, hash: NO_HASH };
 
   constructor(database: Database, holder: string, leaseMs: number) {
     this.#database = database;
@@ -41,53 +40,54 @@ export class Slot {
     return this.#number;
   }
 
-  /** Takes a slot that is free, and its chain over from whoever wrote it before. */
+  /** Takes a free slot, and takes over its chain from the former holder. */
   async take(): Promise<void> {
     const { number, lease } = await takeFreeSlot(this.#database, this.#holder, this.#leaseMs);
     this.#lease = lease;
     this.#number = number;
-    this.#sent = await this.#openChain();
+    this.#lastSent = await this.#openChain();
   }
 
-  /** The link of the next batch, which is sent behind all that were sent. */
+  /** The link of the next batch, which follows all that were sent. */
   next(content: Buffer): Link {
-    const { n, hash } = this.#sent;
+    const { n, hash } = this.#lastSent;
     const link = {
       slot: this.#number,
       n: n + 1n,
       previous: hash,
       hash: linkHash(hash, this.#number, n + 1n, content),
     };
-    this.#sent = link;
+    this.#lastSent = link;
     return link;
   }
 
   /**
-   * Whether a batch of ours has committed, for good: if not, its number is now void and it never can; if so, it is as
-   * durable as what is answered without a question. The next batch goes behind what is found. When the number is somebody else's, so is the slot, and another one is taken.
+   * Whether a batch of ours has committed. The answer is final: if not, its number is now void; if so, the batch is
+   * durable. The next batch follows whatever is found. If another process has the number, it has the slot too, and a
+   * new one is taken.
    */
   async hasCommitted(link: Link): Promise<boolean> {
-    // Asked before: the slot was found to be somebody else's, and the database went away while another was taken.
+    // An earlier call found the slot lost, and the database went away while a new one was being taken.
     if (link.slot !== this.#number) {
       await this.take();
       return false;
     }
     const outcome = await this.#voidNext({ n: link.n - 1n, hash: link.previous });
     if (outcome.kind === "taken" && outcome.hash.equals(link.hash)) {
-      this.#sent = link;
+      this.#lastSent = link;
       return true;
     }
-    if (outcome.kind === "voided") this.#sent = outcome.head;
+    if (outcome.kind === "voided") this.#lastSent = outcome.head;
     else await this.take();
     return false;
   }
 
-  /** Holds the slot for longer, or takes another one when it is somebody else's by now. */
-  async keep(): Promise<void> {
+  /** Renews the lease, or takes another slot when this one is lost. */
+  async renewOrTake(): Promise<void> {
     if (!(await this.renew())) await this.take();
   }
 
-  /** False when somebody else holds the slot by now. */
+  /** @returns false when another process holds the slot */
   async renew(): Promise<boolean> {
     if (this.#lease === undefined) return false;
     // One at a time, however long the database takes.
@@ -103,11 +103,11 @@ export class Slot {
   }
 
   /**
-   * Voids the number that a batch of the former holder might still be under way with, and answers the head. From here
-   * on nothing that was decided before can commit.
+   * Voids the number that an in-flight batch of the former holder might still use, and returns the new head. After this
+   * nothing that was decided earlier can commit.
    */
   async #openChain(): Promise<Head> {
-    // Each round that fails saw one more batch of the former holder, which had few under way.
+    // Each failed round saw one more batch of the former holder, which had few in flight.
     for (let round = 0; round < 10; round += 1) {
       const [last] = await this.#database.rows<{ n: string; hash: Buffer }>(
         "select n, hash from batch where slot = $1 order by n desc limit 1",
@@ -117,14 +117,14 @@ export class Slot {
       const outcome = await this.#voidNext(head);
       if (outcome.kind === "voided") return outcome.head;
     }
-    throw new Error(`slot ${this.#number} is being written by somebody else`);
+    throw new Error(`slot ${this.#number} is being written by another process`);
   }
 
   /**
-   * Takes the number behind `head` for nothing. It waits for a transaction that has inserted the number and is not yet
-   * over, so the answer is final: voided, and whatever was sent under that number can never commit; or taken, durably, and
-   * the hash tells by whom. When the void itself may not be durable, this throws, and the next attempt finds the number
-   * taken by no batch of ours. `broken`: `head` itself is not in the database.
+   * Voids the number after `head`. The insert waits for an open transaction that has inserted the number, so the result
+   * is final: "voided", and no batch with that number can ever commit; or "taken", durably, and the hash identifies the
+   * batch. "broken": `head` itself is not in the database. Throws when the void may not be durable; the next attempt
+   * then finds the number taken by no batch of ours.
    */
   async #voidNext(
     head: Head,
@@ -152,7 +152,7 @@ export class Slot {
   }
 }
 
-/** Fails when all are held: more processes than the ledger has lanes for. */
+/** @throws when all slots are held: there are more processes than slots */
 async function takeFreeSlot(
   database: Queryable,
   holder: string,

@@ -12,7 +12,7 @@ const ids = new IdSource();
 const link = { slot: 1, n: 5n, previous: Buffer.alloc(32, 1), hash: Buffer.alloc(32, 2) };
 const ONE = amountOf("1");
 
-/** A batch of so many deposits, into accounts that are there or not, with so many ref_ids and so many looked at. */
+/** A batch of deposits into existing or new accounts, with ref_ids and rows that are only checked. */
 function statementOf(statements: Statements, deposits: number, known: boolean, claims = 0, looked = 0): Statement {
   const memory = new Memory(1_000);
   const batch = new Batch(memory, 1);
@@ -22,11 +22,11 @@ function statementOf(statements: Statements, deposits: number, known: boolean, c
     if (known) memory.set(accountTable, accountKey(id, USD).key, account);
     return id;
   };
-  for (let i = 0; i < looked; i += 1) batch.rest([accountKey(profile(), USD)]);
+  for (let i = 0; i < looked; i += 1) batch.dependOn([accountKey(profile(), USD)]);
   const journals = Array.from({ length: deposits }, () =>
     journal(ids.next(), "deposit", [entry("world", USD, negative(ONE)), entry(profile(), USD, ONE)]),
   );
-  for (const { entries } of journals) batch.rest(entries.map(({ owner, asset }) => accountKey(owner, asset)));
+  for (const { entries } of journals) batch.dependOn(entries.map(({ owner, asset }) => accountKey(owner, asset)));
   batch.add({ journals }, { house: "engine" });
   for (let i = 0; i < claims; i += 1)
     batch.claim({ customerId: ids.next(), kind: "transfer", refId: `${i}`, id: ids.next() });
@@ -42,7 +42,7 @@ test("the text and its name depend on the shape of a batch, not on how many rows
   expect(many.values).toHaveLength(one.values.length);
 });
 
-test("each shape has a name of its own, and keeps it", () => {
+test("each shape has its own stable name", () => {
   const statements = new Statements();
   const shapes = (): Statement[] => [
     statementOf(statements, 1, false),
@@ -56,7 +56,7 @@ test("each shape has a name of its own, and keeps it", () => {
   expect(again.map(({ name, text }) => [name, text])).toEqual(first.map(({ name, text }) => [name, text]));
 });
 
-test("two processes that met other shapes before have one name for one text", () => {
+test("equal texts have equal names in all processes", () => {
   const [one, another] = [new Statements(), new Statements()];
   statementOf(another, 1, true);
   const shape = [1, true, 1] as const;
@@ -65,7 +65,7 @@ test("two processes that met other shapes before have one name for one text", ()
   expect(first.name).toMatch(/^batch_[0-9a-f]{32}$/);
 });
 
-test("values never stand in the text", () => {
+test("values are never part of the text", () => {
   const { text, values } = statementOf(new Statements(), 3, true, 2, 1);
   expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}/);
   const placeholders = new Set(text.match(/\$[0-9]+/g));

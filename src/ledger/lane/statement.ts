@@ -1,12 +1,12 @@
 /**
- * A batch as one SQL statement. Nothing can split it, and there is no BEGIN, COMMIT or ROLLBACK to misplace: it writes
- * states and records, claims ref_ids, and last its own row in `batch` with the counts that were expected and found.
- * CHECK constraints on that row hold them equal, so one row moved by somebody else, a predecessor that is not there, a
- * deadline that is over, or a clock that was ahead, and the whole statement fails with the constraint's name; so it does with one ref_id taken.
+ * A batch as one SQL statement, atomic without BEGIN and COMMIT. It writes states and records, claims ref_ids, and last
+ * inserts its own row into `batch` with the expected and the actual row counts. CHECK constraints on that row require
+ * them to be equal. A row that another process changed, a missing predecessor, a passed deadline, a clock that was
+ * ahead, or a taken ref_id therefore fails the whole statement with the constraint's name.
  *
- * The text depends on the tables that a batch touches, not on how many rows: values go in as arrays through `unnest`.
- * There are few shapes, and each is prepared once per connection under a name that is made of its text: whoever prepared
- * a statement of that name, on whatever connection, meant the same.
+ * The text depends on the tables that a batch touches, not on how many rows: values are passed as arrays through
+ * `unnest`. There are few shapes, and each is prepared once per connection. Its name is a hash of its text, so equal
+ * names mean equal statements on any connection.
  */
 import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../std/clock.ts";
@@ -21,7 +21,7 @@ export interface Statement {
   readonly values: (string | null)[];
 }
 
-/** Between which times of the database's clock a batch may be stored. */
+/** The period, by the database's clock, in which a batch may be stored. */
 export interface BatchTimes {
   readonly notBefore: Instant;
   readonly deadline: Instant;
@@ -31,7 +31,7 @@ export class Statements {
   readonly #names = new Map<string, string>();
 
   batch(content: BatchContent, link: Link, { notBefore, deadline }: BatchTimes): Statement {
-    const writing = new Writing();
+    const writing = new StatementBuilder();
     const stamp = [writing.value("smallint", String(link.slot)), writing.value("bigint", String(link.n))] as const;
     const counted: string[] = [];
     let expected = 0;
@@ -42,10 +42,10 @@ export class Statements {
     for (const added of content.records) addRecords(writing, added, stamp);
     const claimed = writeClaims(writing, content.claims);
     const value = (type: string, text: string | null) => writing.value(type, text);
-    writing.part(
+    writing.cte(
       `predecessor as (select 1 from batch where slot = ${stamp[0]} and n = ${stamp[1]} - 1 and hash = ${value("bytea", bytea(link.previous))})`,
     );
-    // The clock is looked at last, when every row lock has been waited for.
+    // The clock is read last, after all row locks have been acquired.
     const text = `${writing.head()}
 insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, callers, not_ahead, in_time)
 select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("timestamptz", formatInstant(content.at))}, false,
@@ -64,22 +64,22 @@ select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("t
   }
 }
 
-/** A statement's common table expressions and values as they come together. */
-class Writing {
+/** Collects a statement's common table expressions and values. */
+class StatementBuilder {
   readonly values: (string | null)[] = [];
-  readonly #parts: string[] = [];
+  readonly #ctes: string[] = [];
 
   value(type: string, text: string | null): string {
     this.values.push(text);
     return `$${this.values.length}::${type}`;
   }
 
-  part(text: string): void {
-    this.#parts.push(text);
+  cte(text: string): void {
+    this.#ctes.push(text);
   }
 
   head(): string {
-    return `with ${this.#parts.join(",\n     ")}`;
+    return `with ${this.#ctes.join(",\n     ")}`;
   }
 
   /** The rows as a table `k` of the statement, one array per column. */
@@ -87,7 +87,6 @@ class Writing {
     return this.unnestTexts(columns, (column) => rows.map((row) => column.text(row)));
   }
 
-  /** The same with the text of each column's values. */
   unnestTexts<Kind extends Pick<Column<never>, "name" | "type">>(
     columns: readonly Kind[],
     textsOf: (column: Kind, place: number) => readonly (string | null)[],
@@ -102,7 +101,7 @@ type Stamp = readonly [slot: string, batch: string];
 const WAS = { name: "was", type: "bigint" };
 const SEQ: Column<StateRow> = { name: "seq", type: "bigint", text: (row) => row.seq.toString() };
 
-function writeStates(writing: Writing, rows: TableRows, stamp: Stamp): string[] {
+function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
   const names: string[] = [];
   if (rows.changed.length > 0) names.push(changeRows(writing, rows, stamp));
   if (rows.opened.length > 0) names.push(openRows(writing, rows, stamp));
@@ -110,7 +109,11 @@ function writeStates(writing: Writing, rows: TableRows, stamp: Stamp): string[] 
   return names;
 }
 
-function changeRows(writing: Writing, { table, changed, changedWas }: TableRows, [slot, batch]: Stamp): string {
+function changeRows(
+  writing: StatementBuilder,
+  { table, changed, changedWas }: TableRows,
+  [slot, batch]: Stamp,
+): string {
   const name = `${table.name}_changed`;
   const columns: Column<StateRow>[] = [...table.keys, ...table.changing, SEQ];
   const was = changedWas.map((number) => number.toString());
@@ -119,13 +122,13 @@ function changeRows(writing: Writing, { table, changed, changedWas }: TableRows,
   );
   const set = [...table.changing, SEQ].map((column) => `${column.name} = k.${column.name}`);
   if (table.digested) set.push(`slot = ${slot}`, `batch = ${batch}`);
-  writing.part(
+  writing.cte(
     `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and t.seq = k.was returning 1)`,
   );
   return name;
 }
 
-function openRows(writing: Writing, { table, opened }: TableRows, [slot, batch]: Stamp): string {
+function openRows(writing: StatementBuilder, { table, opened }: TableRows, [slot, batch]: Stamp): string {
   const name = `${table.name}_opened`;
   const columns: Column<StateRow>[] = [...table.keys, ...table.fixed, ...table.changing, SEQ];
   const names = columns.map((column) => column.name);
@@ -135,34 +138,34 @@ function openRows(writing: Writing, { table, opened }: TableRows, [slot, batch]:
         [...names, slot, batch],
       ]
     : [names, names];
-  writing.part(
+  writing.cte(
     `${name} as (insert into ${table.name} (${into.join(", ")}) select ${from.join(", ")} from ${writing.unnest(columns, opened)} on conflict do nothing returning 1)`,
   );
   return name;
 }
 
-/** `for share`: what was checked stays so until the commit. */
-function checkRows(writing: Writing, { table, checked }: TableRows): string {
+/** `for share`: checked rows stay unchanged until the commit. */
+function checkRows(writing: StatementBuilder, { table, checked }: TableRows): string {
   const name = `${table.name}_checked`;
   const source = writing.unnest<StateRow>([...table.keys, SEQ], checked);
-  writing.part(
+  writing.cte(
     `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.seq = k.seq for share of t)`,
   );
   return name;
 }
 
-function addRecords(writing: Writing, { table, rows }: AddedRows, [slot, batch]: Stamp): void {
-  const columns = table.tellsCaller ? [...table.columns, CALLER] : table.columns;
+function addRecords(writing: StatementBuilder, { table, rows }: AddedRows, [slot, batch]: Stamp): void {
+  const columns = table.hasCaller ? [...table.columns, CALLER] : table.columns;
   const names = columns.map((column) => column.name).join(", ");
   const source = writing.unnestTexts(columns, (column, i) =>
     rows.map(({ texts, caller }) => (column === CALLER ? caller : (texts[i] as string | null))),
   );
-  writing.part(
+  writing.cte(
     `${table.name}_added as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${source})`,
   );
 }
 
-/** Which of the batch's callers asked for a record. */
+/** The number of the batch's caller who requested a record. */
 const CALLER = { name: "caller", type: "smallint" };
 
 type ClaimRow = Claim & { readonly replaces?: string };
@@ -176,22 +179,22 @@ const CLAIM_COLUMNS: readonly Column<ClaimRow>[] = [
 const REPLACES: Column<ClaimRow> = { name: "replaces", type: "uuid", text: (claim) => claim.replaces ?? null };
 
 /**
- * A ref_id that is taken fails the statement by the key of its table: `on conflict` would write each claim twice. They
- * are counted all the same, so that whoever is waited for is waited for before the deadline is looked at.
+ * A taken ref_id fails the statement by the table's primary key: `on conflict` would write each claim twice. Claims are
+ * counted so that lock waits finish before the deadline check.
  */
-function writeClaims(writing: Writing, claims: readonly ClaimRow[]): string[] {
+function writeClaims(writing: StatementBuilder, claims: readonly ClaimRow[]): string[] {
   const names: string[] = [];
   const first = claims.filter((claim) => claim.replaces === undefined);
   if (first.length > 0) {
     names.push("claimed");
-    writing.part(
+    writing.cte(
       `claimed as (insert into claim (customer_id, kind, ref_id, id) select customer_id, kind, ref_id, id from ${writing.unnest(CLAIM_COLUMNS, first)} returning 1)`,
     );
   }
   const again = claims.filter((claim) => claim.replaces !== undefined);
   if (again.length > 0) {
     names.push("reclaimed");
-    writing.part(
+    writing.cte(
       `reclaimed as (update claim t set id = k.id from ${writing.unnest([...CLAIM_COLUMNS, REPLACES], again)} where t.customer_id = k.customer_id and t.kind = k.kind and t.ref_id = k.ref_id and t.id = k.replaces returning 1)`,
     );
   }
@@ -208,12 +211,12 @@ function count(names: readonly string[]): string {
 
 const bytea = (bytes: Buffer): string => `\\x${bytes.toString("hex")}`;
 
-/** Types whose text may hold any character. Numbers, times, ids and the words of enums have none that means something. */
+/** Types whose text may contain any character. Numbers, times, ids and enum values never need quoting. */
 const QUOTED = new Set(["text", "jsonb"]);
 
 /**
- * An array literal. The driver's own is general and as slow as all the rest of a batch together; here the type says
- * what has to be quoted. Beside other columns, `unnest` fills up with nulls a column that has no array.
+ * An array literal. The driver's general formatter is as slow as the rest of a batch together; here the type decides
+ * what is quoted. Null stands for a column of nulls, because `unnest` pads a missing array beside other columns.
  */
 function arrayOf(type: string, values: readonly (string | null)[]): string | null {
   if (values.every((value) => value === null)) return null;

@@ -88,7 +88,7 @@ export class LedgerMetrics {
     });
     plain("parbook_lane_slot", "The slot of the ledger, 1 to 64, that this process writes.", () => lane.report().slot);
     plain("parbook_lane_database_away", "1: the lane got no answer from the database when it last asked.", () =>
-      lane.report().away ? 1 : 0,
+      lane.report().databaseAway ? 1 : 0,
     );
     plain(
       "parbook_lane_clock_wrong",

@@ -11,7 +11,7 @@ test.each([
   ["more answers are waiting to be read than can be kept", "unread"],
   ["the database cannot be reached", "database"],
   ["the database took too long", "database"],
-  ["the database is away: the ref_id tells what was done", "database"],
+  ["the database is away: look up the ref_id to see what was done", "database"],
   ["there is more work waiting than can be taken on", "full"],
   ["too much is waiting", "full"],
   ["as many read the feeds as can", "full"],
