@@ -40,7 +40,7 @@ import { endConnection, ignoreWhatFollows } from "../web/connections/last-reques
 import { TrackedResponse } from "../web/connections/last-response.ts";
 import { sliceTlsWrites } from "../web/connections/tls-writes.ts";
 import { transport, trustOf } from "../web/connections/transport.ts";
-import { boundAnswers, UnsentAnswers } from "../web/connections/unsent-answers.ts";
+import { boundAnswers, createUnsentAnswers, type UnsentByAccess } from "../web/connections/unsent-answers.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { paceRetries } from "../web/limits/retry-pace.ts";
 import { safeHeaders } from "../web/safe-headers.ts";
@@ -52,6 +52,7 @@ import {
   rejectUnread,
   rejectWhenFull,
   tooManyUnread,
+  unsentOf,
 } from "./access/admission.ts";
 import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
 import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
@@ -81,7 +82,7 @@ export interface ApiOptions {
   /** How many requests are worked on at once, and how many wait. */
   readonly admissions?: Admissions;
   /** What is kept for callers who do not read their answers. */
-  readonly answers?: UnsentAnswers;
+  readonly answers?: UnsentByAccess;
   /** Told of connections that were closed because their answers were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
   /** Told of every refusal of authority. Nobody waits for it. */
@@ -112,7 +113,7 @@ const ARRIVAL_TIMEOUTS: ArrivalTimeouts = { headersMs: 20_000, requestMs: 30_000
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl, options.onProblem);
   const { timeouts = ARRIVAL_TIMEOUTS, trustedProxies = [], admissions = createAdmissions() } = options;
-  const { answers = new UnsentAnswers(), onCutOff } = options;
+  const { answers = createUnsentAnswers(), onCutOff } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -180,7 +181,8 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   rejectWhileClosing(api);
   paceRetries(api);
   const { checkEveryMs } = timeouts;
-  boundAnswers(api, { answers, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
+  const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
+  boundAnswers(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
   api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...admissions, answers }));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
@@ -228,7 +230,7 @@ function prepareRoute(
   route: RouteOptions,
   { verify, refusesWork, onDenied = () => {} }: ApiOptions,
   admit: Admit,
-  turns: Admissions & { readonly answers: UnsentAnswers },
+  turns: Admissions & { readonly answers: UnsentByAccess },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);

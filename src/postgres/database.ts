@@ -72,10 +72,10 @@ const POOLED: SessionSettings = {
 };
 
 /**
- * Of the pooled connections, those that may wait for a commit at the same time in statements of `commits`. A commit waits
- * for as long as a synchronous standby is away, and reads have to find connections meanwhile.
+ * Connections for the statements of `commits`, beside those of the pool. A commit waits for as long as a synchronous standby
+ * is away, and reads have to find connections while it does.
  */
-const COMMITTING_SHARE = 0.3;
+const MOST_COMMITTING = 6;
 
 /** How often two sessions take turns before their backends count as their own. */
 const TURNS = 8;
@@ -92,9 +92,9 @@ export class Database implements Queryable {
 
   constructor(options: DatabaseOptions) {
     this.#connection = { ...options.connection, types: TYPES };
-    const committing = Math.ceil(options.maxConnections * COMMITTING_SHARE);
-    this.#pool = this.#openPool(Math.max(1, options.maxConnections - committing), options.onIdleError);
-    this.#committing = this.#openPool(committing, options.onIdleError);
+    const { maxConnections, onIdleError } = options;
+    this.#pool = this.#openPool(maxConnections, onIdleError);
+    this.#committing = this.#openPool(Math.min(MOST_COMMITTING, maxConnections), onIdleError);
   }
 
   #openPool(max: number, onIdleError: (error: Error) => void): pg.Pool {

@@ -93,7 +93,8 @@ export class Engine {
   readonly #end = new WakeSignal();
   #state: EngineState = "standing_by";
   #lease: Lease | undefined;
-  #renewing = false;
+  /** The lease whose renewal is in progress. */
+  #renewing: Lease | undefined;
   #book: EngineBook | undefined;
   /** Since the last round that went well. */
   #failures = 0;
@@ -237,8 +238,8 @@ export class Engine {
 
   async #renew(lease: Lease): Promise<void> {
     // One at a time, however long the database takes: the others would wait for its row, and hold connections.
-    if (this.#renewing) return;
-    this.#renewing = true;
+    if (this.#renewing === lease) return;
+    this.#renewing = lease;
     try {
       const isKept = await renewLease(this.#parts.database, lease, this.#parts.leaseMs);
       // The answer may come when this lease was let go of, and even when the next one is there.
@@ -246,7 +247,7 @@ export class Engine {
     } catch {
       // The database is away. Whether the lease is still ours, the next renewal finds out, or the next round.
     } finally {
-      this.#renewing = false;
+      if (this.#renewing === lease) this.#renewing = undefined;
     }
   }
 

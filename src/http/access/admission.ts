@@ -3,7 +3,7 @@
  * the body is read; a turn is taken when the request is whole and sound, so that a body that trickles in holds up nobody.
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
-import type { UnsentAnswers } from "../../web/connections/unsent-answers.ts";
+import type { UnsentAnswers, UnsentByAccess } from "../../web/connections/unsent-answers.ts";
 import { FairAdmission } from "../../web/limits/admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
 import { callerOf } from "./guard.ts";
@@ -73,11 +73,15 @@ export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
 }
 
 /** Refuses who has not read what was answered before, before more is read from the database for him. */
-export function rejectUnread(answers: UnsentAnswers): onRequestHookHandler {
+export function rejectUnread(answers: UnsentByAccess): onRequestHookHandler {
   return (request, _reply, done) => {
-    if (answers.hasRoomFor(callerOf(request))) done();
+    if (unsentOf(request, answers).hasRoomFor(callerOf(request))) done();
     else done(tooManyUnread());
   };
+}
+
+export function unsentOf({ known }: FastifyRequest, { ofClients, ofStrangers }: UnsentByAccess): UnsentAnswers {
+  return known === null ? ofStrangers : ofClients;
 }
 
 /** The handler, when it is the caller's turn. */

@@ -25,3 +25,20 @@ test("an unsent answer is cut off after the grace period plus its size at the mi
   expect(new Set(cutOff)).toEqual(new Set(["small", "large"]));
   expect(answers.bytes).toBe(1_001);
 });
+
+const BOUNDS = { most: 0, graceMs: 60_000, bytesPerSecond: 1 };
+const KIB = 1_024;
+
+test("a caller below its fair share finds room, at the expense of the one with the most unread bytes", () => {
+  const cutOff: string[] = [];
+  const answers = new UnsentAnswers({ ...BOUNDS, most: 1_000 * KIB });
+  const add = (caller: string, bytes: number) => answers.add(caller, bytes, () => cutOff.push(caller));
+  for (const caller of ["first", "second"]) while (answers.makeRoomFor(caller, 10 * KIB)) add(caller, 10 * KIB);
+  expect([answers.bytes, cutOff]).toEqual([750 * KIB, []]);
+  expect([answers.hasRoomFor("client", 300 * KIB), answers.makeRoomFor("client", 300 * KIB)]).toEqual([true, true]);
+  add("client", 300 * KIB);
+  expect([answers.bytes, cutOff]).toEqual([1_000 * KIB, new Array(5).fill("first")]);
+  // More than its share is rejected, and costs nobody anything.
+  expect([answers.hasRoomFor("client", 40 * KIB), answers.makeRoomFor("client", 40 * KIB)]).toEqual([false, false]);
+  expect(cutOff).toHaveLength(5);
+});

@@ -2,9 +2,11 @@
  * Answers that are made and that their readers have not taken yet: they are kept in memory, so a reader that takes its
  * time holds memory of ours. Both are bounded, the memory and the time.
  *
- * A caller may have as much waiting as there is room left: one who takes nothing gets half of it, two get a third each,
- * and the next one finds room still. What is past that is refused: before any work where the room is used up already, and
- * else when the answer's size is known. And an answer has to leave at a rate: its connection is closed when it does not.
+ * A caller may have as much unread as there is room left. A caller below its fair share (the room divided by the callers)
+ * that finds less gets it at the expense of the caller with the most unread bytes, whose oldest connections are closed. What
+ * exceeds that is rejected: before any work where the room is used up already, and otherwise when the size is known. Strangers
+ * have room of their own, so that however many addresses they have, API clients keep theirs. A response has to be read at a
+ * minimum rate; its connection is closed when it is not.
  */
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -19,10 +21,11 @@ export interface UnsentBounds {
 }
 
 const BOUNDS: UnsentBounds = {
-  most: 192 * 1024 * 1024,
+  most: 128 * 1024 * 1024,
   graceMs: 20_000,
   bytesPerSecond: 32 * 1024,
 };
+const MOST_OF_STRANGERS = 64 * 1024 * 1024;
 const CHECK_EVERY_MS = 5_000;
 
 /** As long as these are never refused: a problem has to reach its caller, and so have most records. */
@@ -31,6 +34,8 @@ const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = 64 * 1024;
 
 interface Answer {
+  readonly caller: string;
+  readonly bytes: number;
   readonly dueAt: number;
   readonly cutOff: () => void;
 }
@@ -56,18 +61,52 @@ export class UnsentAnswers {
 
   /** Whether one more answer of this size may wait for this caller; of any size when none is given. */
   hasRoomFor(caller: string, bytes = SMALL_BYTES + 1): boolean {
-    return bytes <= SMALL_BYTES || this.#of(caller) + bytes <= this.#bounds.most - this.#bytes;
+    return bytes <= SMALL_BYTES || this.#fits(caller, bytes) || this.#whomToDisplace(caller, bytes) !== undefined;
+  }
+
+  /** The same, and closes connections of callers above their fair share where that is what makes the room. */
+  makeRoomFor(caller: string, bytes: number): boolean {
+    if (bytes <= SMALL_BYTES || this.#fits(caller, bytes)) return true;
+    if (this.#whomToDisplace(caller, bytes) === undefined) return false;
+    while (bytes > this.#bounds.most - this.#bytes) {
+      const greatest = this.#whomToDisplace(caller, bytes);
+      const oldest = [...this.#answers].find((answer) => answer.caller === greatest);
+      if (oldest === undefined) return false;
+      this.#remove(oldest);
+      oldest.cutOff();
+    }
+    return true;
+  }
+
+  #fits(caller: string, bytes: number): boolean {
+    return this.#of(caller) + bytes <= this.#bounds.most - this.#bytes;
+  }
+
+  /** The caller with the most unread bytes, when this one is within its fair share and that one is not. */
+  #whomToDisplace(caller: string, bytes: number): string | undefined {
+    const callers = this.#waiting.size + (this.#waiting.has(caller) ? 0 : 1);
+    const share = this.#bounds.most / callers;
+    if (this.#of(caller) + bytes > share) return undefined;
+    let greatest: string | undefined;
+    let most = share;
+    for (const [other, unread] of this.#waiting) {
+      if (other === caller || unread <= most) continue;
+      [greatest, most] = [other, unread];
+    }
+    return greatest;
   }
 
   /** Keeps account of an answer until the function that it answers is called. `cutOff` is called when it takes too long. */
   add(caller: string, bytes: number, cutOff: () => void): () => void {
     const { graceMs, bytesPerSecond } = this.#bounds;
-    const answer = { dueAt: this.#now() + graceMs + (bytes / bytesPerSecond) * 1_000, cutOff };
+    const answer = { caller, bytes, dueAt: this.#now() + graceMs + (bytes / bytesPerSecond) * 1_000, cutOff };
     this.#answers.add(answer);
     this.#note(caller, bytes);
-    return () => {
-      if (this.#answers.delete(answer)) this.#note(caller, -bytes);
-    };
+    return () => this.#remove(answer);
+  }
+
+  #remove(answer: Answer): void {
+    if (this.#answers.delete(answer)) this.#note(answer.caller, -answer.bytes);
   }
 
   /** Cuts off what should have left by now. Answers how many that were. */
@@ -90,8 +129,20 @@ export class UnsentAnswers {
   }
 }
 
+/** What a server keeps: for API clients, and for strangers. */
+export interface UnsentByAccess {
+  readonly ofClients: UnsentAnswers;
+  readonly ofStrangers: UnsentAnswers;
+}
+
+export const createUnsentAnswers = (): UnsentByAccess => ({
+  ofClients: new UnsentAnswers(),
+  ofStrangers: new UnsentAnswers({ ...BOUNDS, most: MOST_OF_STRANGERS }),
+});
+
 export interface Bounding {
-  readonly answers: UnsentAnswers;
+  readonly all: UnsentByAccess;
+  readonly answersOf: (request: FastifyRequest) => UnsentAnswers;
   readonly callerOf: (request: FastifyRequest) => string;
   /** What a caller is told for whose answer there is no room. */
   readonly refusal: () => Error;
@@ -103,7 +154,7 @@ export interface Bounding {
 /** Bounds what a server keeps for those who do not read. */
 export function boundAnswers(
   server: Pick<FastifyInstance, "addHook">,
-  { answers, callerOf, refusal, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
+  { all, answersOf, callerOf, refusal, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
 ): void {
   server.addHook("onSend", (request, reply, payload, done) => {
     const bytes = sizeOf(payload);
@@ -111,7 +162,8 @@ export function boundAnswers(
     // A request that was not sent over a connection has none.
     if (bytes === 0 || !(socket instanceof Socket)) return done();
     const caller = callerOf(request);
-    if (!answers.hasRoomFor(caller, bytes)) return done(refusal());
+    const answers = answersOf(request);
+    if (!answers.makeRoomFor(caller, bytes)) return done(refusal());
     const sent = typeof payload === "string" && bytes > LARGE_BYTES ? Buffer.from(payload) : payload;
     reply.raw.once(
       "close",
@@ -120,7 +172,7 @@ export function boundAnswers(
     done(null, sent);
   });
   const timer = setInterval(() => {
-    const count = answers.cutOffSlow();
+    const count = all.ofClients.cutOffSlow() + all.ofStrangers.cutOffSlow();
     if (count > 0) onCutOff(count);
   }, checkEveryMs).unref();
   server.addHook("onClose", (_server, done) => {
