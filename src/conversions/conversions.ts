@@ -9,11 +9,13 @@ import { accountKey } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Command, Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
+import type { Key } from "../ledger/rows.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
 import {
   type ConversionNotCancellable,
   type ConversionNotFound,
+  type ConversionNotSettleable,
   type ConversionRejection,
   type ConversionRequest,
   closingKeys,
@@ -34,7 +36,7 @@ import {
 export type {
   ConversionNotCancellable,
   ConversionNotFound,
-  ConversionRejection as ConversionRefusal,
+  ConversionRejection,
   ConversionRequest,
   UnknownPair,
 } from "./rules.ts";
@@ -71,7 +73,7 @@ export function createConversions(parts: Parts): Conversions {
       if (conversion === undefined) {
         return { kind: "rejected", rejection: { code: "conversion_not_found", conversionId: id } };
       }
-      return lane.execute(closing(conversion, "cancel", caller));
+      return lane.execute(cancellationOf(conversion, caller));
     },
     find: (customerId, id) => findConversion(database, customerId, id),
     list: (filter) => listConversions(database, filter),
@@ -101,19 +103,28 @@ async function create(
   return outcome;
 }
 
-/** The command that closes a conversion. What it rests on never changes while the conversion is CREATED. */
-export function closing(
+/** The command that settles a conversion. */
+export function settlementOf(
   conversion: Conversion,
-  how: "settle" | "cancel",
+  caller: Caller,
+): Command<Conversion, ConversionNotFound | ConversionNotSettleable> {
+  const { id } = conversion;
+  const { key, dependsOn } = closingRows(conversion);
+  return { queueKey: "house", caller, dependsOn, decide: (state, now) => decideSettlement(key, id, state, now) };
+}
+
+export function cancellationOf(
+  conversion: Conversion,
   caller: Caller,
 ): Command<Conversion, ConversionNotFound | ConversionNotCancellable> {
-  const { id, profileId, recipientProfileId, customerId } = conversion;
+  const { id, customerId } = conversion;
+  const { key, dependsOn } = closingRows(conversion);
+  return { queueKey: customerId, caller, dependsOn, decide: (state, now) => decideCancel(key, id, state, now) };
+}
+
+/** The rows that closing a conversion depends on. Which these are never changes while it is CREATED. */
+function closingRows(conversion: Conversion): { readonly key: Key; readonly dependsOn: readonly Key[] } {
+  const { profileId, recipientProfileId } = conversion;
   const key = conversionKey(conversion);
-  const rule = how === "settle" ? decideSettlement : decideCancel;
-  return {
-    queueKey: how === "settle" ? "house" : customerId,
-    caller,
-    dependsOn: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)],
-    decide: (state, now) => rule(key, id, state, now),
-  };
+  return { key, dependsOn: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)] };
 }

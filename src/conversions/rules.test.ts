@@ -266,8 +266,10 @@ test.each([undefined, payer.id])(
 );
 
 test.each(["SETTLED", "CANCELLED"] as const)("one that is %s is not closed again", (status) => {
-  const refused = { accepted: false, rejection: { code: "conversion_not_cancellable", status } };
-  expect([settle({ status }), cancel({ status })]).toEqual([refused, refused]);
+  expect([settle({ status }), cancel({ status })]).toEqual([
+    { accepted: false, rejection: { code: "conversion_not_settleable", status } },
+    { accepted: false, rejection: { code: "conversion_not_cancellable", status } },
+  ]);
 });
 
 test("one that is not there is not found", () => {

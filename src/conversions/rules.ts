@@ -42,6 +42,12 @@ export interface ConversionNotFound extends Rejection {
   readonly conversionId: ConversionId;
 }
 
+/** Another node, or a cancellation, was first. Only settlement meets it, never a caller. */
+export interface ConversionNotSettleable extends Rejection {
+  readonly code: "conversion_not_settleable";
+  readonly status: Conversion["status"];
+}
+
 export interface ConversionNotCancellable extends Rejection {
   readonly code: "conversion_not_cancellable";
   readonly status: Conversion["status"];
@@ -134,10 +140,10 @@ export function decideSettlement(
   id: ConversionId,
   state: State,
   now: Instant,
-): Decision<Conversion, ConversionNotFound | ConversionNotCancellable> {
+): Decision<Conversion, ConversionNotFound | ConversionNotSettleable> {
   const conversion = state.get(conversionTable, key.key);
   if (conversion === undefined) return reject({ code: "conversion_not_found", conversionId: id });
-  if (conversion.status !== "CREATED") return reject({ code: "conversion_not_cancellable", status: conversion.status });
+  if (conversion.status !== "CREATED") return reject({ code: "conversion_not_settleable", status: conversion.status });
   const at = Math.max(now, conversion.createdAt) as Instant;
   const settled: Conversion = { ...conversion, status: "SETTLED", updatedAt: at, settledAt: at };
   return accept(settled, {

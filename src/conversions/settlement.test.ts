@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "../ledger/caller.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import { closing } from "./conversions.ts";
+import { cancellationOf, settlementOf } from "./conversions.ts";
 import { Settlement } from "./settlement.ts";
 import type { Conversion } from "./store.ts";
 
@@ -61,7 +61,7 @@ test("what was created here is settled when its delay is over, and not a millise
 });
 
 test("a settlement takes the house's turn, whatever else its customer has sent; a cancel takes his", () => {
-  const [settling, cancelling] = (["settle", "cancel"] as const).map((how) => closing(conversion("one"), how, CALLER));
+  const [settling, cancelling] = [settlementOf, cancellationOf].map((of) => of(conversion("one"), CALLER));
   expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["house", "acme"]);
 });
 

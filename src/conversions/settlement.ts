@@ -9,7 +9,7 @@
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
-import { closing } from "./conversions.ts";
+import { settlementOf } from "./conversions.ts";
 import { type Conversion, type ConversionId, listDueConversions } from "./store.ts";
 
 export interface SettlementOptions {
@@ -81,7 +81,7 @@ export class Settlement {
     if (this.#underWay.has(conversion.id)) return;
     this.#underWay.add(conversion.id);
     try {
-      await this.#options.lane.execute(closing(conversion, "settle", { house: "settlement" }));
+      await this.#options.lane.execute(settlementOf(conversion, { house: "settlement" }));
     } catch (error) {
       // It stays CREATED, and the search finds it again.
       this.#options.onError(error);

@@ -47,7 +47,7 @@ export type { Order, OrderId } from "./order.ts";
 export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
 export { type Misfit, misfitsOf, TIMES_IN_FORCE, timeInForceOf } from "./orders/order-kinds.ts";
 export type { OrderNotCancellable, OrderNotFound } from "./orders/orders.ts";
-export type { OrderRejection as OrderRefusal, OrderRequest, RequestedPrice } from "./orders/place-order.ts";
+export type { OrderRejection, OrderRequest, RequestedPrice } from "./orders/place-order.ts";
 export type { OrderFilter } from "./orders/store.ts";
 
 /** What placing and cancelling need of the engines. A node that runs none has others run them. */

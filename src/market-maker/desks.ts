@@ -9,7 +9,7 @@ import type { Market } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Customers } from "../customers/customers.ts";
 import type { Profiles } from "../customers/profiles/profiles.ts";
-import type { Exchange, Order, OrderId, OrderRefusal } from "../exchange/exchange.ts";
+import type { Exchange, Order, OrderId, OrderRejection } from "../exchange/exchange.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { readBalances } from "../ledger/balances.ts";
 import type { Caller } from "../ledger/caller.ts";
@@ -180,7 +180,7 @@ export class Desks {
     this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.rejection.code });
   }
 
-  #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRefusal>> {
+  #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRejection>> {
     const order = {
       customerId: MAKER,
       profileId: this.#profileId,

@@ -25,8 +25,8 @@ import { findTransfer, listTransfers, type Transfer, type TransferFilter } from 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export { notionalValue } from "./notional-value.ts";
 export type {
-  ExternalTransferRequest as CrossingRequest,
-  TransferRejection as TransferRefusal,
+  ExternalTransferRequest,
+  TransferRejection,
   TransferRequest,
 } from "./rules.ts";
 export { sandboxTransfer as sandboxCrossing } from "./sandbox-transfer.ts";

@@ -9,14 +9,14 @@ import type { ClientCaller } from "../../src/ledger/caller.ts";
 import type { ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import type { CrossingRequest, TransferRequest } from "../../src/transfers/transfers.ts";
+import type { ExternalTransferRequest, TransferRequest } from "../../src/transfers/transfers.ts";
 import type { Random } from "../support/random.ts";
 import { residents } from "./fixtures.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
 export type Wish =
   | { readonly kind: "transfer"; readonly request: TransferRequest }
-  | { readonly kind: "deposit"; readonly request: CrossingRequest }
+  | { readonly kind: "deposit"; readonly request: ExternalTransferRequest }
   | { readonly kind: "convert"; readonly request: ConversionRequest }
   | { readonly kind: "order"; readonly request: OrderRequest }
   | { readonly kind: "cancel_conversion"; readonly customerId: CustomerId; readonly id: ConversionId }
@@ -222,7 +222,7 @@ function deposit(
   amount: string,
   refId: string | undefined,
   asked: string,
-): CrossingRequest {
+): ExternalTransferRequest {
   const type = asset === "USD" ? "WIRE_DEPOSIT" : "CRYPTO_DEPOSIT";
   const crossing = { memo: asked };
   return { customerId, profileId, amount: amountOf(amount), asset, direction: "CREDIT", type, crossing, refId };

@@ -3,7 +3,7 @@
  * conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
  */
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
-import { closing, createConversions } from "../../src/conversions/conversions.ts";
+import { cancellationOf, createConversions, settlementOf } from "../../src/conversions/conversions.ts";
 import type { ConversionRequest } from "../../src/conversions/rules.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createCustomers } from "../../src/customers/customers.ts";
@@ -113,7 +113,8 @@ class Making {
     const asked = { customerId: this.#customerId, profileId, ...request } as ConversionRequest;
     const conversion = done(await this.#parts.conversions.create(asked, TESTER));
     this.#named(name, conversion.id);
-    if (end !== undefined) done(await this.#lane.execute(closing(conversion, end, TESTER)));
+    if (end === "settle") done(await this.#lane.execute(settlementOf(conversion, TESTER)));
+    if (end === "cancel") done(await this.#lane.execute(cancellationOf(conversion, TESTER)));
   }
 
   async deactivate(): Promise<void> {

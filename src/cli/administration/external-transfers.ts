@@ -14,9 +14,9 @@ import { type Asset, USD } from "../../money/asset.ts";
 import type { Core } from "../../service/core.ts";
 import {
   CRYPTO_NETWORKS,
-  type CrossingRequest,
   type CryptoNetwork,
   createTransfers,
+  type ExternalTransferRequest,
   notionalValue,
   TRANSFER_TYPES,
   type TransferType,
@@ -28,7 +28,7 @@ import { getOwner } from "./customers.ts";
 
 /** What is different about the two ways across the border. */
 interface Way {
-  readonly direction: CrossingRequest["direction"];
+  readonly direction: ExternalTransferRequest["direction"];
   readonly suffix: "_DEPOSIT" | "_WITHDRAWAL";
   readonly done: string;
   readonly command: string;
@@ -118,7 +118,7 @@ async function onChain(
   { database }: Core,
   asset: Asset,
   options: CrossingOptions,
-): Promise<CrossingRequest["crossing"]> {
+): Promise<ExternalTransferRequest["crossing"]> {
   const { amount, network = "ETHEREUM", address, txHash, txIndex } = options;
   const lastPrice = await findLastPrice(database, `${asset.code}${USD}` as MarketCode);
   return {

@@ -5,14 +5,14 @@
 import type {
   ConversionNotCancellable,
   ConversionNotFound,
-  ConversionRefusal,
+  ConversionRejection,
   UnknownPair,
 } from "../../conversions/conversions.ts";
 import type { ProfileNotFound } from "../../customers/profiles/profiles.ts";
 import type { Rejection } from "../../ledger/decision.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
-import type { ProfileNotEmpty, TransferRefusal } from "../../transfers/transfers.ts";
+import type { ProfileNotEmpty, TransferRejection } from "../../transfers/transfers.ts";
 import { invalid } from "./failing-fields.ts";
 import { notFound, Problem } from "./problems.ts";
 
@@ -20,10 +20,10 @@ import { notFound, Problem } from "./problems.ts";
 export type DomainRejection =
   | ConversionNotCancellable
   | ConversionNotFound
-  | ConversionRefusal
+  | ConversionRejection
   | ProfileNotEmpty
   | ProfileNotFound
-  | TransferRefusal;
+  | TransferRejection;
 
 /** The fields of the request, for sentences about them: a refusal does not know what was sent. */
 export type Sent = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** What the caller hears about an order that is not placed. Exhaustive by type over the refusals of placing one. */
 import type { MarketCode } from "../../../catalogue/market.ts";
-import type { OrderRefusal } from "../../../exchange/exchange.ts";
+import type { OrderRejection } from "../../../exchange/exchange.ts";
 import { formatAmount } from "../../../money/amount.ts";
 import { invalid, shownValue } from "../../problems/failing-fields.ts";
 import { Problem } from "../../problems/problems.ts";
@@ -14,7 +14,7 @@ const WIRE_FIELDS = {
   quoteAmount: "quote_amount",
 } as const satisfies Record<string, keyof NewOrderBody>;
 
-export function orderProblem(refusal: OrderRefusal, body: NewOrderBody, markets: readonly MarketCode[]): Problem {
+export function orderProblem(refusal: OrderRejection, body: NewOrderBody, markets: readonly MarketCode[]): Problem {
   switch (refusal.code) {
     case "profile_not_found":
     case "insufficient_funds":
