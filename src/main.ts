@@ -31,7 +31,7 @@ import { isWithin, type Network } from "./std/network.ts";
 import { pause } from "./std/pause.ts";
 import type { Metrics } from "./telemetry/metrics/metrics.ts";
 import { createTransfers } from "./transfers/transfers.ts";
-import { noteTimesAhead } from "./verify/times-ahead.ts";
+import { findTimesAhead } from "./verify/times-ahead.ts";
 import { boundConnections, type ConnectionBounds } from "./web/connections/connections.ts";
 import { containBugs } from "./web/connections/contained.ts";
 import { RateLimiter } from "./web/limits/rate-limiter.ts";
@@ -177,7 +177,7 @@ async function untilClockIsRight({ lane }: Core, stopping: AbortSignal | undefin
 /** It reads all accounts, so nobody waits for it. */
 async function warnOfTimesAhead({ database, log }: Core): Promise<void> {
   try {
-    for (const note of await noteTimesAhead(database)) log.warn(note);
+    for (const note of await findTimesAhead(database)) log.warn(note);
   } catch (error) {
     log.info({ error }, "whether there are times in the future was not looked for; parbook verify does");
   }

@@ -1,7 +1,7 @@
 /**
- * The journal as Beancount reads it (2.3.5 was tried). It has a tolerance, which is set to none, and calculates with 28
- * digits unless told otherwise, which is too few for large sums with 18 decimals: docs/accounting.md says how it is told.
- * A `balance` is checked at the beginning of its day, so it stands on the day after the last.
+ * The Beancount format (tested with 2.3.5). Beancount's tolerance is disabled. Its default precision of 28 digits is too
+ * low for large sums with 18 decimals; docs/accounting.md says how to raise it. A `balance` is checked at the beginning
+ * of its day, so it is dated on the day after the last journal.
  */
 import { formatAmount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
@@ -11,14 +11,14 @@ import { accountName, type ExportedJournal, type JournalText, partsOf, recordOf,
 export const beancount: JournalText = {
   opening: () =>
     [
-      "; The books of Parbook. The last line says where they end.",
+      "; Parbook ledger export. The last line marks the end.",
       'option "title" "Parbook"',
       'option "inferred_tolerance_multiplier" "0"',
       "\n",
     ].join("\n"),
   journal: journalText,
-  // Where a line stands is of no weight: Beancount sorts by day, and an account is open before it is used.
-  closing: (closings, { first, behind }) => {
+  // Beancount sorts by day, so `open` directives may follow the journals.
+  closing: (closings, { first, dayAfterLast: behind }) => {
     const lines = closings.flatMap((closing) =>
       partsOf(closing).map((part) => {
         const account = accountName(closing.ownerId, part);
@@ -44,8 +44,8 @@ function journalText(journal: ExportedJournal): string {
 }
 
 /**
- * A currency begins with a letter, and three words mean something else. The sign in front of those is one that no asset
- * code can have, so that no two become one.
+ * Currencies begin with a letter, and three words are reserved. No asset code contains the hyphen, so the prefixed names
+ * are unique.
  */
 function currency(asset: AssetCode): string {
   return /^[0-9]|^(?:TRUE|FALSE|NULL)$/.test(asset) ? `A-${asset}` : asset;

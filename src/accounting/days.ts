@@ -1,12 +1,12 @@
 import { assert } from "../std/assert.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 
-/** The first and the last day of what was exported, by UTC. */
+/** The first and the last day of an export, in UTC, as YYYY-MM-DD. */
 export class Days {
   #first: Instant | undefined;
   #last: Instant | undefined;
 
-  note(at: Instant): void {
+  add(at: Instant): void {
     if (this.#first === undefined || at < this.#first) this.#first = at;
     if (this.#last === undefined || at > this.#last) this.#last = at;
   }
@@ -19,8 +19,8 @@ export class Days {
     return dayOf(this.#last);
   }
 
-  /** The day after the last: where a program checks at the beginning of a day. */
-  get behind(): string {
+  /** For programs that check balances at the beginning of a day. */
+  get dayAfterLast(): string {
     assert(this.#last !== undefined, "what has a balance was posted on some day");
     return dayOf((this.#last + DAY_MS) as Instant);
   }
@@ -28,7 +28,6 @@ export class Days {
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The calendar day of a moment, by UTC. */
 export function dayOf(instant: Instant | undefined): string {
   assert(instant !== undefined, "what has a balance was posted on some day");
   return formatInstant(instant).slice(0, 10);

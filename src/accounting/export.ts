@@ -1,10 +1,9 @@
 /**
- * The journal as text for plain-text accounting: every journal in the order of the commits, then every balance as an
- * assertion, which the accountant's program holds against what it has added up itself.
+ * Exports the ledger for plain-text accounting: every journal in commit order, then every balance as an assertion, which
+ * the accounting program compares with its own sums.
  *
- * Nothing needs one long snapshot, which would slow down everybody who writes: batches and postings never change, so the
- * heads of all slots, read in one statement, say once and for all what belongs to the export. All later pages are read
- * for themselves, also while money moves, and little is kept in memory whatever the size of the books.
+ * No long snapshot is needed, which would slow down writers: batches and postings never change, so the heads of all
+ * slots, read in one statement, define the export. Pages are read independently while money moves, with little memory.
  */
 import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
@@ -15,11 +14,11 @@ import { type JournalText, journalsOf } from "./journal-text.ts";
 import { ledger } from "./ledger.ts";
 import { readAssets, walkClosings } from "./store.ts";
 
-/** hledger and Ledger read the same text. */
+/** hledger and Ledger share a format. */
 export const FORMATS = { hledger: ledger, ledger, beancount } as const satisfies Record<string, JournalText>;
 export type Format = keyof typeof FORMATS;
 
-/** Gives the export piece by piece. `heads`: where it ends, for books as they were; as they are unless given. */
+/** Yields the export as text. @param heads the end of the export; the current heads by default */
 export async function* exportJournals(
   database: Database,
   format: Format,
@@ -27,13 +26,13 @@ export async function* exportJournals(
 ): AsyncGenerator<string> {
   const text = FORMATS[format];
   const ends = heads ?? (await readHeads(database));
-  // What accountants are given does not go away with a lost server.
+  // An export must not contain what a failover could still lose.
   await commitBehind(database);
   yield text.opening(await readAssets(database));
   const days = new Days();
   const counts = { journals: 0, postings: 0 };
   for await (const batch of inCommitOrder(database, ends)) {
-    days.note(batch.at);
+    days.add(batch.at);
     const journals = journalsOf(batch);
     counts.journals += journals.length;
     for (const { postings } of journals) counts.postings += postings.length;
@@ -44,8 +43,8 @@ export async function* exportJournals(
 }
 
 /**
- * Merges the slots by the times of their batches. Within a slot the order is that of the commits; between slots there is
- * none but the time, and what was committed within one millisecond in two slots may stand either way round.
+ * Merges the slots by batch time. Within a slot this is commit order; batches of different slots in the same millisecond
+ * may come in either order.
  */
 async function* inCommitOrder(database: Database, heads: readonly ChainHead[]): AsyncGenerator<StoredBatch> {
   const slots = heads.map((head) => singly(walkBatches(database, [], head)));

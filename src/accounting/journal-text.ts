@@ -1,4 +1,4 @@
-/** What the formats have in common: what a journal is called, and the chart of accounts. */
+/** What the formats share: journals with their tags, and the chart of accounts. */
 import { makerIdOf } from "../exchange/execution-id.ts";
 import { type House, houseOfOwner, PARTS, type Part, type Posting, postingTable } from "../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../ledger/batch-log.ts";
@@ -11,32 +11,32 @@ import type { Days } from "./days.ts";
 export interface ExportedJournal {
   readonly id: Uuid;
   readonly batch: StoredBatch;
-  /** In the order in which they were made, as far as an account's numbers tell. */
+  /** Per account in posting order. */
   readonly postings: readonly Posting[];
 }
 
-/** What an account's parts come to at the end. */
+/** An account's closing balances. */
 export interface Closing {
   readonly ownerId: Uuid;
   readonly asset: AssetCode;
   readonly available: Amount;
   readonly trading: Amount;
   readonly pending: Amount;
-  /** Whether no other account of this owner came before. */
+  /** Whether it is the owner's first account in the export. */
   readonly isFirst: boolean;
 }
 
-/** How a program wants to read it. */
+/** An export format. */
 export interface JournalText {
   opening(assets: readonly AssetCode[]): string;
   journal(journal: ExportedJournal): string;
-  /** Never called before a journal was. */
+  /** Called after all journals. */
   closing(closings: readonly Closing[], days: Days): string;
-  /** The last line: an export without it was broken off. */
+  /** The last line: an export without it is incomplete. */
   end(counts: { readonly journals: number; readonly postings: number }): string;
 }
 
-/** The journals of a batch. They became true at once; they stand in the order of their ids. */
+/** The journals of a batch, which took effect together, in id order. */
 export function journalsOf(batch: StoredBatch): ExportedJournal[] {
   const journals = [...batch.journals].map(([id, postings]) => ({ id, batch, postings: inOrder(postings) }));
   return journals.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -45,13 +45,13 @@ export function journalsOf(batch: StoredBatch): ExportedJournal[] {
 const inOrder = (postings: readonly Posting[]): Posting[] =>
   postings.toSorted((a, b) => (postingTable.orderBy(a) < postingTable.orderBy(b) ? -1 : 1));
 
-/** What is told beside a journal: where it stands in the chain, and what record it is of. */
+/** A journal's time, its batch, and the record that it belongs to. */
 export function tagsOf({ id, batch, postings }: ExportedJournal): [name: string, value: string][] {
   const record = recordOf(id, postings[0]?.cause);
   return [["at", formatInstant(batch.at)], ["batch", batchName(batch).slice("batch ".length)], record];
 }
 
-/** From a journal's id to the record's: the ids say it themselves (ARCHITECTURE.md, "The ledger in SQL"). */
+/** The kind and id of a journal's record, derived from the journal's id (ARCHITECTURE.md, "The ledger in SQL"). */
 export function recordOf(id: Uuid, cause: Posting["cause"] | undefined): [name: string, value: string] {
   switch (cause) {
     case "conversion_created":
@@ -70,7 +70,7 @@ export function recordOf(id: Uuid, cause: Posting["cause"] | undefined): [name: 
   }
 }
 
-/** Where the house's accounts stand: it holds reserve and fees, owes what it has issued, and the world is outside. */
+/** The house accounts in the chart of accounts. */
 const HOUSE_ACCOUNTS = {
   world: "Equity:World",
   reserve: "Assets:Reserve",
@@ -78,14 +78,13 @@ const HOUSE_ACCOUNTS = {
   fees: "Assets:Fees",
 } as const satisfies Record<House, string>;
 
-/** The name of an account. Profiles have one for each part; the house one for each slot. */
+/** Profiles have one account per part, the house one per slot. */
 export function accountName(ownerId: Uuid, part: Part): string {
   const house = houseOfOwner(ownerId);
   if (house !== undefined) return `${HOUSE_ACCOUNTS[house]}:Slot-${Number.parseInt(ownerId.slice(34), 16)}`;
   return `Assets:Profile-${ownerId}:${part[0]?.toUpperCase()}${part.slice(1)}`;
 }
 
-/** All parts that an account can have. */
 export function partsOf({ ownerId }: Closing): readonly Part[] {
   return houseOfOwner(ownerId) === undefined ? PARTS : ["available"];
 }

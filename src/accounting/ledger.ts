@@ -1,6 +1,6 @@
 /**
- * The journal as hledger and Ledger read it (hledger 1.25 and Ledger 3.3 were tried). Both look at a journal's sum with as
- * many decimals as they print of the commodity, so all 18 are declared; the assertion `= amount` they take exactly.
+ * The format of hledger and Ledger (tested with hledger 1.25 and Ledger 3.3). Both round a journal's sum to the decimals
+ * that a commodity is displayed with, so all 18 are declared. Balance assertions (`= amount`) are exact.
  */
 import { formatAmount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
@@ -8,7 +8,7 @@ import { dayOf } from "./days.ts";
 import { accountName, type ExportedJournal, type JournalText, partsOf, tagsOf } from "./journal-text.ts";
 
 export const ledger: JournalText = {
-  opening: (assets) => `; The books of Parbook. The last line says where they end.\n\n${assets.map(declared).join("")}`,
+  opening: (assets) => `; Parbook ledger export. The last line marks the end.\n\n${assets.map(declared).join("")}`,
   journal: journalText,
   closing: (closings, { last }) => {
     const lines = closings.flatMap((closing) =>
@@ -32,7 +32,7 @@ function journalText(journal: ExportedJournal): string {
   return `${head}\n${tags.join("")}${postings.join("")}\n`;
 }
 
-/** Asset codes may have digits, which only quoted commodities can. */
+/** Asset codes may contain digits, which commodities may only have in quotes. */
 const quoted = (asset: AssetCode): string => `"${asset}"`;
 
 const declared = (asset: AssetCode): string =>

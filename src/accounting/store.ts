@@ -18,10 +18,9 @@ type ClosingRow = { readonly owner_id: Uuid; readonly asset: AssetCode } & (
 );
 
 /**
- * Every account as it was left by its last posting that is within these heads, in pages by primary key. Postings never
- * change, so it does not matter when a page is read. Heads were read in one statement, so of an account's postings, which
- * are numbered from 1, those within them are the first ones: the last of these is found by halving, after a look at the
- * very last, however many have been posted since.
+ * Yields every account as of its last posting within these heads, in primary key order. Postings never change, so pages
+ * may be read at any time. Heads were read in one statement, so the postings within them are a prefix of each account's
+ * postings. A binary search that starts at the current last posting finds its end.
  */
 export async function* walkClosings(database: Database, heads: readonly ChainHead[]): AsyncGenerator<Closing[]> {
   const [slots, numbers] = [heads.map(({ slot }) => slot), heads.map(({ n }) => n)];
@@ -56,7 +55,7 @@ export async function* walkClosings(database: Database, heads: readonly ChainHea
     );
     const closings: Closing[] = [];
     for (const row of rows) {
-      // Opened behind the heads.
+      // Opened after the heads.
       if (row.available === null) continue;
       const { owner_id, asset } = row;
       closings.push({

@@ -68,8 +68,8 @@ export async function readLastTime(database: Queryable): Promise<Instant | undef
 }
 
 /** Limits of a page, in batches and in rows of one table. A single batch may exceed the row limit. */
-const MOST_BATCHES = 500;
-const MOST_ROWS = 2 * PAGE;
+const MAX_BATCHES = 500;
+const MAX_ROWS = 2 * PAGE;
 
 /** Yields a slot's batches from number `from` to its head, in pages of about `PAGE` rows whatever the batch size. */
 export async function* walkBatches(
@@ -86,7 +86,7 @@ export async function* walkBatches(
     const headers = await readHeaders(database, head, next, limit);
     const [first, last] = [headers[0], headers.at(-1)];
     if (first === undefined || last === undefined) return;
-    const most = headers.length === 1 ? null : MOST_ROWS;
+    const most = headers.length === 1 ? null : MAX_ROWS;
     const range = { slot: head.slot, first: first.n, last: last.n, most };
     const added = await Promise.all(tables.map((table) => readAdded(database, table, range)));
     if (added.some(({ count }) => count === most)) {
@@ -179,7 +179,7 @@ function weightOf(headers: readonly Header[]): number {
 
 /** The number of batches that should hold about `PAGE` rows, given what the last page held. */
 function nextLimit(batches: number, rows: number): number {
-  return Math.max(1, Math.min(batches * 2, MOST_BATCHES, Math.floor((batches * PAGE) / rows)));
+  return Math.max(1, Math.min(batches * 2, MAX_BATCHES, Math.floor((batches * PAGE) / rows)));
 }
 
 function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {

@@ -1,16 +1,16 @@
 /**
- * Verifying: what the books say is computed again from what they are made of. A check examines records and tells each
- * one that is broken by name. It reads in pages, each in a short snapshot of its own, so that it needs little memory
- * whatever the size of the books, and may run while money moves: every check says why what it compares belongs together.
+ * Verification recomputes derived data from its sources. A check examines records and reports each broken one. It reads
+ * in pages, each in its own short snapshot, so it needs little memory and may run while money moves; every check says
+ * why the data that it compares is consistent.
  */
 import type { Database } from "../postgres/database.ts";
 
-/** A record that is not as it has to be. */
+/** A broken record. */
 export interface Finding {
   readonly check: string;
   /** The table and the key, e.g. "batch 1/17". */
   readonly record: string;
-  /** What is wrong, to be read after the record: "is missing". */
+  /** What is wrong, phrased to follow the record: "is missing". */
   readonly message: string;
 }
 
@@ -21,29 +21,29 @@ export interface CheckResult {
   readonly first: Finding | undefined;
 }
 
-/** Where a check notes what it has seen. */
+/** Collects the results of one check. */
 export interface Tally {
   examined(count: number): void;
   broken(record: string, message: string): void;
 }
 
-/** One walk over some of the books. A walk is long, so several checks may share one. */
+/** One scan over a part of the data. Scans are long, so several checks may share one. */
 export interface Examination {
   readonly checks: readonly string[];
   run(database: Database, tally: (check: string) => Tally): Promise<void>;
 }
 
-/** What is told while an examination goes on. */
-export interface Watcher {
+/** Receives progress and findings while examinations run. */
+export interface ProgressListener {
   readonly examined?: (check: string, count: number) => void;
   readonly found?: (finding: Finding) => void;
 }
 
-/** Does the examinations one after the other, and answers the result of each check in the order of their names. */
+/** Runs the examinations one after the other. @returns one result per check, in the order of `examinations` */
 export async function examine(
   database: Database,
   examinations: readonly Examination[],
-  watcher: Watcher = {},
+  watcher: ProgressListener = {},
 ): Promise<CheckResult[]> {
   const counts = new Map<string, Count>();
   for (const { checks } of examinations) for (const check of checks) counts.set(check, new Count(check, watcher));
@@ -54,12 +54,12 @@ export async function examine(
 
 class Count implements Tally {
   readonly #check: string;
-  readonly #watcher: Watcher;
+  readonly #watcher: ProgressListener;
   #examined = 0;
   #broken = 0;
   #first: Finding | undefined;
 
-  constructor(check: string, watcher: Watcher) {
+  constructor(check: string, watcher: ProgressListener) {
     this.#check = check;
     this.#watcher = watcher;
   }

@@ -23,7 +23,7 @@ const CHECKPOINT: Checkpoint = {
 };
 const FILE = signCheckpoint(CHECKPOINT, privateKey);
 
-test("a checkpoint is text that a person can read", () => {
+test("a checkpoint is readable text", () => {
   expect(FILE.replace(/^(key|signature) .*$/gm, "$1 ...")).toBe(`parbook checkpoint 1
 books 0190d5a4-0000-7000-8000-000000000002
 at 2026-11-21T15:00:00.123Z
@@ -37,8 +37,8 @@ signature ...
 
 test.each([
   ["with heads", CHECKPOINT],
-  ["of books without a batch", { ...CHECKPOINT, heads: [] }],
-])("what was signed is read again: %s", (_, checkpoint) => {
+  ["without a batch", { ...CHECKPOINT, heads: [] }],
+])("a signed checkpoint is read back: %s", (_, checkpoint) => {
   const signed = readCheckpoint(signCheckpoint(checkpoint, privateKey)) as SignedCheckpoint;
   expect(signed).toEqual({
     ...checkpoint,
@@ -50,26 +50,26 @@ test.each([
   expect(isSignedBy(signed, generateKeyPairSync("ed25519").publicKey)).toBe(false);
 });
 
-test("no character can be changed, left out or added", () => {
+test("any changed, missing or additional character is detected", () => {
   for (let i = 0; i < FILE.length; i += 1) {
     const other = FILE[i] === "1" ? "2" : "1";
     for (const forged of [`${FILE.slice(0, i)}${other}${FILE.slice(i + 1)}`, FILE.slice(0, i) + FILE.slice(i + 1)]) {
       const read = readCheckpoint(forged);
-      // Base64 has bits to spare in its last character; none of them is part of what is signed.
+      // The last Base64 character has unused bits, which are not signed.
       if (typeof read !== "string" && isSignedBy(read, publicKey)) expect(read).toEqual(readCheckpoint(FILE));
     }
   }
-  expect(readCheckpoint(`${FILE}\n`)).toMatch(/^is not as a checkpoint is written/);
+  expect(readCheckpoint(`${FILE}\n`)).toMatch(/^is malformed/);
 });
 
 test.each([
-  ["", "is not a checkpoint: its first line is not that of one"],
-  ['{"heads":[]}', "is not a checkpoint: its first line is not that of one"],
-  [FILE.replace("checkpoint 1", "checkpoint 2"), "is a checkpoint of version 2, and this program knows version 1"],
+  ["", "is not a checkpoint: its first line is wrong"],
+  ['{"heads":[]}', "is not a checkpoint: its first line is wrong"],
+  [FILE.replace("checkpoint 1", "checkpoint 2"), "is a checkpoint of version 2, but this program supports version 1"],
   [FILE.slice(0, FILE.indexOf("signature")), "is not signed"],
-  [FILE.slice(0, -1), "is not as a checkpoint is written: it was changed by hand or broken off"],
-  [FILE.replaceAll("\n", "\r\n"), "is not a checkpoint: its first line is not that of one"],
-  [FILE.replace("T15", "T25"), "is not as a checkpoint is written: it was changed by hand or broken off"],
-])("what is no checkpoint is refused in words %#", (file, refusal) => {
+  [FILE.slice(0, -1), "is malformed: it was edited or truncated"],
+  [FILE.replaceAll("\n", "\r\n"), "is not a checkpoint: its first line is wrong"],
+  [FILE.replace("T15", "T25"), "is malformed: it was edited or truncated"],
+])("an invalid checkpoint is rejected with the reason: %#", (file, refusal) => {
   expect(readCheckpoint(file)).toBe(refusal);
 });

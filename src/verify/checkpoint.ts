@@ -1,14 +1,14 @@
 /**
- * Checkpoints: where the chains of all slots stood at some time, signed, to be kept outside of the database. Whoever owns
- * the database can make a chain again as a whole, with hashes that fit; he cannot make it end in hashes that somebody
- * else has noted. So a checkpoint fixes everything up to its heads, and nothing behind them.
+ * Checkpoints: the signed heads of all slots' chains at one time, kept outside the database. An attacker who controls
+ * the database can recompute a whole chain with consistent hashes, but cannot make it end in hashes that were recorded
+ * elsewhere. A checkpoint therefore protects everything up to its heads, and nothing after them.
  *
- * The signature (Ed25519, RFC 8032) lets a checkpoint lie anywhere, beside the database too, as long as its key does not:
- * it says that the holder of the key was shown these heads then, not that the books were right. It cannot say that
- * there is no later one: that takes a memory, such as the checkpoint before it, or a rule on how old one may be.
+ * Because of the signature (Ed25519, RFC 8032) a checkpoint may be stored anywhere, even beside the database, as long as
+ * the private key is not. It proves that the holder of the key saw these heads, not that the ledger was correct, and not
+ * that there is no later checkpoint: that takes the previous one, or a maximum age.
  *
- * A checkpoint is text, and what is signed is the text as it stands, up to the empty line: there is nothing to bring
- * into a form of its own first, and OpenSSL can check it.
+ * A checkpoint is text. The signature covers the text as it is, up to the empty line: nothing has to be canonicalized,
+ * and OpenSSL can check it.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import type { ChainHead } from "../ledger/batch-log.ts";
@@ -18,21 +18,21 @@ import { parseUuid, type Uuid } from "../std/id.ts";
 const VERSION = "1";
 
 export interface Checkpoint {
-  /** Which books these are: `books` in the schema. */
+  /** Identifies the installation: table `books`. */
   readonly booksId: Uuid;
   readonly at: Instant;
-  /** One for each slot that has a batch, in the order of the slots. */
+  /** One per slot that has a batch, in slot order. */
   readonly heads: readonly ChainHead[];
 }
 
 export interface SignedCheckpoint extends Checkpoint {
   readonly keyId: string;
-  /** What the signature is of. */
+  /** The signed text. */
   readonly text: string;
   readonly signature: Buffer;
 }
 
-/** The text of a checkpoint, signed with this private key. */
+/** @returns the text of the checkpoint file */
 export function signCheckpoint({ booksId, at, heads }: Checkpoint, privateKey: KeyObject): string {
   const text = [
     `parbook checkpoint ${VERSION}`,
@@ -49,7 +49,7 @@ export function isSignedBy({ text, signature }: SignedCheckpoint, publicKey: Key
   return verify(null, Buffer.from(text), publicKey, signature);
 }
 
-/** Names a key pair: the first 16 hexadecimal digits of the SHA-256 of the public key (its DER, SubjectPublicKeyInfo). */
+/** Identifies a key pair: the first 16 hex digits of the SHA-256 of the public key (DER, SubjectPublicKeyInfo). */
 export function keyIdOf(key: KeyObject): string {
   const publicKey = key.type === "private" ? createPublicKey(key) : key;
   return createHash("sha256")
@@ -62,16 +62,15 @@ const FIRST_LINE = /^parbook checkpoint ([0-9]{1,4})\n/;
 const FORM =
   /^(parbook checkpoint 1\nbooks ([0-9a-f-]{36})\nat (\S{24})\nkey ([0-9a-f]{16})\n((?:head [0-9]{1,2}\/[0-9]{1,19} [0-9a-f]{64}\n)*))\nsignature ([A-Za-z0-9+/]{86}==)\n$/;
 
-/** Reads a checkpoint, to the letter; or says, to be read after the name of the file, why it is none. */
+/** Parses a checkpoint strictly. @returns the reason, phrased to follow the file name, if it is not a valid one */
 export function readCheckpoint(file: string): SignedCheckpoint | string {
   const version = FIRST_LINE.exec(file)?.[1];
-  if (version === undefined) return "is not a checkpoint: its first line is not that of one";
-  if (version !== VERSION) return `is a checkpoint of version ${version}, and this program knows version ${VERSION}`;
+  if (version === undefined) return "is not a checkpoint: its first line is wrong";
+  if (version !== VERSION) return `is a checkpoint of version ${version}, but this program supports version ${VERSION}`;
   if (!file.includes("\n\nsignature ")) return "is not signed";
   const [, text = "", books = "", time = "", keyId = "", heads = "", signature = ""] = FORM.exec(file) ?? [];
   const [booksId, at] = [parseUuid(books), parseInstant(time, "down")];
-  if (booksId === undefined || at === undefined)
-    return "is not as a checkpoint is written: it was changed by hand or broken off";
+  if (booksId === undefined || at === undefined) return "is malformed: it was edited or truncated";
   return { booksId, at, heads: readHeads(heads), keyId, text, signature: Buffer.from(signature, "base64") };
 }
 

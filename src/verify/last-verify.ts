@@ -1,4 +1,4 @@
-/** How the last `parbook verify` ended, in a file of the data directory: for the service, whose metrics tell it. */
+/** The result of the last `parbook verify`, in a file of the data directory, for the service's metrics. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instant } from "../std/clock.ts";
@@ -12,15 +12,14 @@ export interface LastVerify {
 const fileIn = (dataDir: string): string => join(dataDir, "last-verify.json");
 
 /**
- * Where there is no such directory, or no room or right to write, nothing is noted: what was found is answered in any
- * case. Of a note that grows old there is an alert.
+ * Ignores a missing or unwritable directory: a failed write must not hide the result. An alert watches the file's age.
  */
-export async function noteVerify(dataDir: string, last: LastVerify): Promise<void> {
+export async function recordVerify(dataDir: string, last: LastVerify): Promise<void> {
   const note = { finished_at: last.finishedAt, sound: last.sound };
   await writeWhole(fileIn(dataDir), `${JSON.stringify(note)}\n`).catch(() => undefined);
 }
 
-/** Undefined: it was never run, or not with this data directory. */
+/** @returns undefined if it never ran with this data directory */
 export async function readLastVerify(dataDir: string): Promise<LastVerify | undefined> {
   try {
     const { finished_at, sound } = JSON.parse(await readFile(fileIn(dataDir), "utf8"));

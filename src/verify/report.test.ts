@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatReport } from "./report.ts";
 
-test("a report is a table, and below it the first finding of every check that found something", () => {
+test("a report is a table, followed by the first finding of every check", () => {
   const first = { check: "chain", record: "batch 1/17", message: "is missing" };
   expect(
     formatReport([

@@ -1,6 +1,6 @@
 import type { CheckResult } from "./check.ts";
 
-/** The results as a table: check, records examined, result. Findings follow, the first one of each check. */
+/** A table of the results, followed by the first finding of each check. @returns lines */
 export function formatReport(checks: readonly CheckResult[]): string[] {
   const rows = checks.map(({ check, examined, broken }) => [
     check,
@@ -13,7 +13,6 @@ export function formatReport(checks: readonly CheckResult[]): string[] {
   return [...lines, ...(broken.length === 0 ? [] : ["", ...broken])];
 }
 
-/** Columns as wide as their widest cell: words to the left, the numbers in the middle to the right. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const width = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const [first, second] = [width(0), width(1)];

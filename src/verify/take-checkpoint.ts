@@ -1,4 +1,4 @@
-/** What a checkpoint notes of the books, and whether they still have what an earlier one noted. */
+/** Takes checkpoints, and checks that the database still has the heads of an earlier one. */
 import type { ChainHead } from "../ledger/batch-log.ts";
 import { readHeads } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
@@ -9,8 +9,8 @@ import type { Uuid } from "../std/id.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
 /**
- * Heads are read in one statement: what each head rests on in other slots is within their heads. A standby that takes over
- * later has them: books that had lost a head would look as if they had been tampered with.
+ * Heads are read in one statement, so everything that a head depends on in other slots is within their heads. Waits
+ * until the standby has them: after a failover, a lost head would look like tampering.
  */
 export async function takeCheckpoint(database: Database, at: Instant): Promise<Checkpoint> {
   const [booksId, heads] = [await readBooksId(database), await readHeads(database)];
@@ -20,10 +20,10 @@ export async function takeCheckpoint(database: Database, at: Instant): Promise<C
 
 export async function readBooksId(database: Database): Promise<Uuid> {
   const [books] = await database.rows<{ id: Uuid }>("select id from books");
-  return must(books, "the books have a name").id;
+  return must(books, "the installation has an id").id;
 }
 
-/** The first of these heads that the books do not have. A look into an index for each, whatever their size. */
+/** The first of these heads that is not in the database. One index probe per head. */
 export async function findMissingHead(
   database: Database,
   heads: readonly ChainHead[],

@@ -1,6 +1,6 @@
 /**
- * Times in the books that have not come yet. A clock that was wrong has left them, one of a node of a former version or the
- * database's own. Nothing is broken by them, so they are a note and no finding; the operator is told what they do.
+ * Stored times that are in the future, left by a wrong clock: the database's, or that of a node of an older version. They
+ * break nothing, so they are a note for the operator and not a finding.
  */
 
 import type { ExecutionId } from "../exchange/execution.ts";
@@ -9,14 +9,14 @@ import type { Database } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import { instantOf, type Uuid } from "../std/id.ts";
 
-/** What clocks are allowed to be ahead, and some more: nobody is told of a time that has come before he has read of it. */
+/** More than clocks may be ahead, so that a reported time is still in the future when the note is read. */
 const ALLOWED_MS = 120_000;
 
 /**
- * One sentence each for accounts, for each kind of record and for markets, when there are some that are ahead of the
- * database's clock.
+ * @returns one sentence each for accounts, for each kind of record and for each market with times that are ahead of the
+ * database's clock
  */
-export async function noteTimesAhead(database: Database): Promise<string[]> {
+export async function findTimesAhead(database: Database): Promise<string[]> {
   const [row] = await database.rows<{ now: Instant; count: number; latest: Instant | null }>(
     `select date_trunc('milliseconds', clock_timestamp()) as now, count(*)::int as count, max(at) as latest
        from account where at > clock_timestamp() + $1 * interval '1 millisecond'`,
@@ -40,8 +40,7 @@ export async function noteTimesAhead(database: Database): Promise<string[]> {
 }
 
 /**
- * Of each kind the record with the latest time in its id. Each customer's newest is found by the index on its ids, so this
- * costs a look-up for each customer, however many records there are.
+ * The record of each kind with the latest time in its id. One index probe per customer and kind.
  */
 function newestRecords(database: Database): Promise<{ kind: string; id: Uuid }[]> {
   const newest = (kind: string, table: string) =>
@@ -59,5 +58,5 @@ const HOUR_MS = 3_600_000;
 
 function sentence(what: string, latest: Instant, now: Instant): string {
   const hours = ((latest - now) / HOUR_MS).toFixed(1);
-  return `${what} times in the future, up to ${formatInstant(latest)}, ${hours} h from now: a clock was wrong. They go on, with those times; see "Times in the future" in docs/runbook.md`;
+  return `${what} times in the future, up to ${formatInstant(latest)}, ${hours} h from now: a clock was wrong. Operation continues with these times; see "Times in the future" in docs/runbook.md`;
 }

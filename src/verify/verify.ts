@@ -1,22 +1,22 @@
 /**
- * Verifies everything: computes what the books say again from what they are made of, and names what does not fit. It
- * may run while money moves, on the primary or on a replica. What each check says, its file tells:
+ * Verifies everything: recomputes derived data from its sources and reports every record that does not match. It may
+ * run while money moves, on the primary or on a replica. The checks:
  *
- *   chain        the batches of each slot are numbered without gaps and hash to their hashes
- *   journals     each sums to zero per asset
- *   transfers    both sides are there and fit their journal
- *   matches      each one's journal moved what its executions and orders ask for
- *   conversions  each one's journals fit it
- *   states       what changes is as the batch left it that it names
- *   records      what never changes belongs to a batch
- *   accounts     each is what its postings make of it
- *   reserve      the reserve backs what is issued, and that is what profiles hold
- *   pending, trading   what is kept aside is what conversions and orders hold
- *   orders       each holds what is left of it, and filled what its executions say
- *   executions   both sides are there, at their orders' rates
- *   traded days  each is what its executions come to
- *   awaited      profiles count what will pay into them
- *   claims       every ref_id leads to its record
+ *   chain             the batches of each slot are numbered without gaps and match their hashes
+ *   journals          each sums to zero per asset
+ *   transfers         debit and credit exist and match their journal
+ *   matches           each journal moved what its executions and orders require
+ *   conversions       each matches its journals
+ *   states            each row matches the digest in the batch that it refers to
+ *   records           each append-only row belongs to a batch
+ *   accounts          each equals the result of its postings
+ *   reserve           the reserve equals the outstanding supply, and profiles hold that supply
+ *   pending, trading  held parts equal the holds of conversions and orders
+ *   orders            each holds what its remainder needs, and has filled what its executions say
+ *   executions        both sides exist, at the rates of their orders
+ *   customer volumes  each equals the sum of its executions
+ *   awaited           profiles count the records that will pay into them
+ *   claims            every ref_id refers to its record, and every record to its ref_id
  */
 import { conversionTable } from "../conversions/store.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
@@ -27,7 +27,7 @@ import { orderTable } from "../exchange/order.ts";
 import { type ChainHead, type LaneTables, readHeads } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
-import { type CheckResult, type Examination, examine, type Watcher } from "./check.ts";
+import { type CheckResult, type Examination, examine, type ProgressListener } from "./check.ts";
 import { customerVolumeExamination } from "./exchange/customer-volume.ts";
 import { executionsExamination } from "./exchange/executions.ts";
 import { matchCheck } from "./exchange/matches.ts";
@@ -39,29 +39,28 @@ import { claimsExamination } from "./ledger/claims.ts";
 import { journalCheck } from "./ledger/journals.ts";
 import { recordsExamination } from "./ledger/records.ts";
 import { reserveExamination } from "./ledger/reserve.ts";
-import { goneCheck, statesExamination } from "./ledger/states.ts";
+import { missingRowsCheck, statesExamination } from "./ledger/states.ts";
 import { conversionCheck, pendingExamination } from "./operations/conversions.ts";
 import { transferCheck } from "./operations/transfers.ts";
-import { noteTimesAhead } from "./times-ahead.ts";
+import { findTimesAhead } from "./times-ahead.ts";
 
 export interface VerifyReport {
   readonly checks: readonly CheckResult[];
-  /** Where the chains stood before. */
+  /** The chains' heads when verification began. */
   readonly heads: readonly ChainHead[];
-  /** Whether there was a checkpoint: without one, a chain that was made again as a whole looks sound. */
+  /** Without a checkpoint, a chain that was recomputed as a whole looks sound. */
   readonly hadCheckpoint: boolean;
   readonly sound: boolean;
-  /** What an operator should know, though nothing is broken. */
+  /** For the operator, though nothing is broken. */
   readonly notes: readonly string[];
 }
 
 export interface VerifyOptions {
-  /** Heads that were noted outside the database. */
+  /** Heads that were recorded outside the database. */
   readonly checkpoint?: readonly ChainHead[];
-  readonly watcher?: Watcher;
+  readonly watcher?: ProgressListener;
 }
 
-/** Everything that lanes write. */
 export const TABLES: LaneTables = {
   records: [executionTable, transferTable],
   states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, customerVolumeTable],
@@ -72,12 +71,12 @@ export async function verifyAll(database: Database, options: VerifyOptions = {})
   const heads = await readHeads(database);
   const checks = await examine(database, examinations(options.checkpoint), options.watcher);
   const sound = checks.every(({ broken }) => broken === 0);
-  const notes = await noteTimesAhead(database);
+  const notes = await findTimesAhead(database);
   return { checks, heads, hadCheckpoint: options.checkpoint !== undefined, sound, notes };
 }
 
 function examinations(checkpoint: readonly ChainHead[] | undefined): Examination[] {
-  const batchChecks = [journalCheck, transferCheck, matchCheck, conversionCheck, goneCheck(TABLES)];
+  const batchChecks = [journalCheck, transferCheck, matchCheck, conversionCheck, missingRowsCheck(TABLES)];
   return [
     chainExamination(TABLES.records, batchChecks, checkpoint),
     statesExamination(TABLES),

@@ -1,14 +1,14 @@
-/** Who made each write, over all tables that tell it. */
+/** The audit trail over all tables that have callers. */
 import { listWrites, type WritesPage, type WritesQuery } from "../ledger/writes.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
 
-export function listAllWrites(database: Database, asked: WritesQuery): Promise<WritesPage> {
-  return listWrites(database, [transferTable], asked);
+export function listAllWrites(database: Database, query: WritesQuery): Promise<WritesPage> {
+  return listWrites(database, [transferTable], query);
 }
 
-/** The records that have this ref_id, of any customer: one look into the index for each. */
-export async function findByRef(database: Queryable, refId: string): Promise<Set<string>> {
+/** @returns the ids of the records of any customer that have this ref_id. One index probe per customer and kind */
+export async function findByRefId(database: Queryable, refId: string): Promise<Set<string>> {
   const rows = await database.rows<{ id: string }>(
     `select c.id from customer
       cross join unnest('{transfer,conversion,order}'::claim_kind[]) as k(kind)

@@ -63,7 +63,7 @@ test("a checkpoint is contained in what follows, or both commands say what the b
   });
   const { exitCode, stdout } = await parbook(settings, ...verify);
   expect(exitCode).toBe(1);
-  expect(stdout).toContain("\nchain: batch 1/0 is not the batch that the checkpoint has\n");
+  expect(stdout).toContain("\nchain: batch 1/0 is not the batch in the checkpoint\n");
   expect(stdout).toMatch(
     new RegExp(
       `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nSomething is off\\.\n$`,

@@ -195,7 +195,7 @@ test("a restore that lacks what the backup has noted is unsound, and archives no
         check: "chain",
         examined: expect.any(Number),
         broken: 1,
-        first: { record: `batch ${head.slot}/${head.n}`, message: "is not the batch that the checkpoint has" },
+        first: { record: `batch ${head.slot}/${head.n}`, message: "is not the batch in the checkpoint" },
       },
     ],
   ]);

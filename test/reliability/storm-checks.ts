@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import type { Database, Queryable } from "../../src/postgres/database.ts";
 import { assert } from "../../src/std/assert.ts";
-import { noteTimesAhead } from "../../src/verify/times-ahead.ts";
+import { findTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp } from "../support/orders.ts";
 import type { Site } from "./site.ts";
@@ -26,7 +26,7 @@ export async function expectBooks(database: Queryable): Promise<void> {
 
 /** A clock that was wrong has left nothing behind that has not come yet. */
 export async function expectNothingAhead(database: Database): Promise<void> {
-  const notes = await noteTimesAhead(database);
+  const notes = await findTimesAhead(database);
   assert(notes.length === 0, `no time is in the future: ${notes.join("; ")}`);
 }
 

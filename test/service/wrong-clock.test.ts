@@ -7,7 +7,7 @@ import { pino } from "pino";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { writeNewKey } from "../../src/cli/auditing/checkpoint-file.ts";
 import { main } from "../../src/cli/parbook.ts";
-import { noteTimesAhead } from "../../src/verify/times-ahead.ts";
+import { findTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { scrape } from "../support/metrics.ts";
 import { freePort, startTestService, type TestService, urlOf } from "../support/service.ts";
@@ -57,7 +57,7 @@ test("a node whose clock is a month ahead changes nothing and says why, and work
   expect(await service.db.owner.rows("select slot, n from batch order by 1, 2")).toEqual(before);
   vi.useRealTimers();
   // Nothing of the time that has not come is left behind.
-  expect(await noteTimesAhead(service.db.database)).toEqual([]);
+  expect(await findTimesAhead(service.db.database)).toEqual([]);
   await until("it is ready", async () => (await service.call("GET", "/readyz")).status === 200, 3);
   expect((await transfer()).status).toBe(200);
   const placed = await service.call("POST", `/v2/profiles/${from}/orders`, {
@@ -97,7 +97,7 @@ test("a node that is started while its clock is wrong says why in log and metric
   vi.useRealTimers();
   const { baseUrl } = await starting;
   expect((await fetch(`${baseUrl}/readyz`)).status).toBe(200);
-  expect(await noteTimesAhead(service.db.database)).toEqual([]);
+  expect(await findTimesAhead(service.db.database)).toEqual([]);
 });
 
 test("a node that waits for its clock to be right can be stopped meanwhile", async () => {

@@ -19,8 +19,8 @@ const CUT_OFF = `
   delete from transfer where batch = 20;
   delete from batch where n = 20;`;
 
-const IS_MISSING = ["chain: batch 1/20 is missing: the checkpoint has it"];
-const IS_ANOTHER = ["chain: batch 1/20 is not the batch that the checkpoint has"];
+const IS_MISSING = ["chain: batch 1/20 is missing, but the checkpoint has it"];
+const IS_ANOTHER = ["chain: batch 1/20 is not the batch in the checkpoint"];
 
 export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
   { title: "the last batch is cut off with all that it wrote", sql: CUT_OFF, remade: false, findings: IS_MISSING },

@@ -6,9 +6,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "an amount of a posting is changed",
     sql: "update posting set amount = -26 where journal_id = :rent and amount < 0",
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to -1 USD, not to zero",
-      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -26 USD to available of treasury, 25 USD to available of shop",
+      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -26 USD to available of treasury, 25 USD to available of shop",
       "accounts: posting treasury/USD/3 leaves available at 99965, but it was 99990 and is changed by -26",
     ],
   },
@@ -17,9 +17,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     sql: `update posting set amount = amount + 5, available = available + 5 where journal_id = :rent and owner_id = :shop;
           update account set available = available + 5 where owner_id = :shop`,
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to 5 USD, not to zero",
-      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury, 30 USD to available of shop",
+      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury, 30 USD to available of shop",
       "reserve: asset USD sums to 5 over all accounts, not to zero",
     ],
   },
@@ -31,7 +31,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
           update account set available = available + 5 where owner_id = :shop and asset = 'USD';
           update account set available = available - 5 where owner_id = :treasury and asset = 'USD';
           update transfer set amount = 30 where id in (:rent, :rent+1)`,
-    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "two postings of an account are swapped",
@@ -39,7 +39,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
           update posting set seq = 2 where owner_id = :treasury and asset = 'USD' and seq = 3;
           update posting set seq = 3 where owner_id = :treasury and asset = 'USD' and seq = 100`,
     findings: [
-      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "accounts: posting treasury/USD/2 leaves available at 99965, but it was 100000 and is changed by -25",
     ],
   },
@@ -47,10 +47,10 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a posting is removed from the middle of an account",
     sql: "delete from posting where owner_id = :treasury and asset = 'USD' and seq = 2",
     findings: [
-      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal payout of batch 1/9 sums to 10 USD, not to zero",
-      "transfers: transfer treasury/payout asks for -10 USD to available of treasury, but its journal posts nothing",
-      "accounts: posting treasury/USD/3 stands where 2 is missing",
+      "transfers: transfer treasury/payout requires -10 USD to available of treasury, but its journal posts nothing",
+      "accounts: posting treasury/USD/3 follows a gap: 2 is missing",
     ],
   },
   {
@@ -58,9 +58,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     sql: `delete from posting where owner_id = :shop;
           delete from account where owner_id = :shop`,
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to -25 USD, not to zero",
-      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
+      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
       "reserve: asset USD sums to -25 over all accounts, not to zero",
     ],
   },
@@ -70,7 +70,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
             from posting where owner_id = :shop;
           update account set available = available + 7, seq = 2 where owner_id = :shop`,
     findings: [
-      "records: posting has 1 row of batch 1/999, which is not there",
+      "records: posting has 1 row of batch 1/999, which does not exist",
       "reserve: asset USD sums to 7 over all accounts, not to zero",
     ],
   },
@@ -78,8 +78,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a posting is moved to a void batch",
     sql: "update posting set batch = 0 where journal_id = :rent",
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
-      "transfers: journal rent of batch 1/0 is a transfer's, which is missing",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: journal rent of batch 1/0 belongs to a transfer that is missing",
       "records: posting has 2 rows of batch 1/0, which is void",
     ],
   },
@@ -87,16 +87,16 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a posting is moved to another journal",
     sql: "update posting set journal_id = :mint where journal_id = :rent and owner_id = :shop",
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to -25 USD, not to zero",
-      "transfers: transfer treasury/rent asks for -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
+      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
     ],
   },
   {
     title: "the time of a posting is set back",
     sql: "update posting set at = at - interval '1 day' where journal_id = :payout and owner_id = :treasury",
     findings: [
-      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "accounts: posting treasury/USD/2 is earlier than the posting before it",
     ],
   },
@@ -125,7 +125,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "the number of an account is changed",
     sql: "update account set seq = seq + 1 where owner_id = :shop",
-    findings: ["accounts: account shop/USD has the number 2, but its last posting has 1"],
+    findings: ["accounts: account shop/USD has version 2, but its last posting has 1"],
   },
   {
     title: "an account is removed",
@@ -133,7 +133,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "accounts: account desk/BTC is missing, but it has postings",
       "reserve: asset BTC sums to -9 over all accounts, not to zero",
-      "trading: account desk/BTC is missing, but has something trading",
+      "trading: account desk/BTC is missing, but has trading amounts",
     ],
   },
   {
@@ -148,8 +148,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a profile's account is marked as the house's",
     sql: "update account set house = 'reserve' where owner_id = :shop",
     findings: [
-      "accounts: account shop/USD is marked as reserve's, but its owner is a profile",
-      "reserve: reserve USD holds 625, but 600 of stablecoins are out",
+      "accounts: account shop/USD is marked as reserve, but its owner is a profile",
+      "reserve: reserve USD holds 625, but the outstanding supply is 600",
     ],
   },
   {
@@ -157,7 +157,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from batch where n = 9",
     findings: [
       "chain: batch 1/9 is missing: the next one is batch 1/10",
-      "records: posting has 2 rows of batch 1/9, which is not there",
+      "records: posting has 2 rows of batch 1/9, which does not exist",
     ],
   },
   {
@@ -168,18 +168,18 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "the hash of a batch is changed",
     sql: "update batch set hash = sha256('x') where n = 9",
-    findings: ["chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "the time of a batch is changed",
     sql: "update batch set at = at + interval '1 second' where n = 9",
-    findings: ["chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "a batch is declared void",
     sql: "update batch set void = true where n = 9",
     findings: [
-      "chain: batch 1/9 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "records: posting has 2 rows of batch 1/9, which is void",
     ],
   },
@@ -187,9 +187,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "what a batch says about its rows is emptied",
     sql: "update batch set changes = '{}' where n = (select batch from conversion where id = :mint)",
     findings: [
-      "chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed",
-      "conversions: journal mint+1 of batch 1/12 is of a conversion that the batch did not write",
-      "states: conversion treasury/mint is not as batch 1/12 left it, which it names",
+      "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
+      "conversions: journal mint+1 of batch 1/12 belongs to a conversion that the batch did not write",
+      "states: conversion treasury/mint does not match batch 1/12, which it refers to",
     ],
   },
   {
@@ -197,38 +197,38 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     sql: `update batch set changes = '{"conversion": {"x/y": "1 z", "z": null}, "orders": 7, "profile": null}'
            where n = (select batch from conversion where id = :mint)`,
     findings: [
-      "chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed",
-      "conversions: journal mint+1 of batch 1/12 is of a conversion that the batch did not write",
-      "states: conversion treasury/mint is not as batch 1/12 left it, which it names",
+      "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
+      "conversions: journal mint+1 of batch 1/12 belongs to a conversion that the batch did not write",
+      "states: conversion treasury/mint does not match batch 1/12, which it refers to",
     ],
   },
   {
     title: "a write is put down to another client",
     sql: `update batch set callers = '[{"client": "somebody else"}]' where n = 10`,
-    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "who asked for a batch is struck out",
     sql: `update batch set callers = null where n = 10;
           update transfer set caller = null where id in (:rent, :rent+1)`,
-    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "a transfer is put down to another caller of its batch",
     sql: "update transfer set caller = caller + 1 where id = :rent",
-    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "the change of a row is put down to another caller of its batch",
     sql: `update batch set changes = cast(regexp_replace(cast(changes as text), ' 0"', ' 1"') as json)
            where n = (select batch from conversion where id = :mint)`,
-    findings: ["chain: batch 1/12 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "a batch is added behind the last one",
     sql: `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
           select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true from batch group by slot`,
-    findings: ["chain: batch 1/20 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/20 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "the reserve is emptied into the world",
@@ -236,7 +236,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
           update account set available = available + 1 where house = 'world' and asset = 'USD'`,
     findings: [
       "accounts: account 00000000-0000-8000-8000-000000000101/USD has -100489 available, but its last posting leaves -100490",
-      "reserve: reserve USD holds 599, but 600 of stablecoins are out",
+      "reserve: reserve USD holds 599, but the outstanding supply is 600",
     ],
   },
   {

@@ -6,32 +6,32 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the amount of a transfer is changed on one side",
     sql: "update transfer set amount = 26 where id = :rent",
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
-      "transfers: transfer treasury/rent differs from rent+1 beside it in its amount, 26",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: transfer treasury/rent differs from its counterpart rent+1 in amount, 26",
     ],
   },
   {
     title: "a fee is written onto a transfer",
     sql: "update transfer set fee = 1 where id = :payout",
     findings: [
-      "transfers: transfer treasury/payout asks for -11 USD to available of treasury, but its journal posts -10 USD to available of treasury",
+      "transfers: transfer treasury/payout requires -11 USD to available of treasury, but its journal posts -10 USD to available of treasury",
     ],
   },
   {
     title: "the credit record of a transfer is removed",
     sql: "delete from transfer where id = :rent+1",
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
-      "transfers: transfer treasury/rent has no credit beside it",
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: transfer treasury/rent has no matching credit",
     ],
   },
   {
     title: "both records of a transfer are removed",
     sql: "delete from transfer where id in (:rent, :rent+1)",
     findings: [
-      "chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed",
-      "transfers: journal rent of batch 1/10 is a transfer's, which is missing",
-      'claims: claim acme/transfer/"rent" leads to a record that is missing',
+      "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: journal rent of batch 1/10 belongs to a transfer that is missing",
+      'claims: claim acme/transfer/"rent" refers to a record that is missing',
     ],
   },
   {
@@ -40,29 +40,29 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
           select profile_id, :acme+1, customer_id, type, direction, asset, amount, fee, created_at, slot, batch
             from transfer where id = :wire`,
     findings: [
-      "chain: batch 1/6 does not hash to its hash: it, its rows or the batch before it were changed",
-      "transfers: transfer treasury/acme+1 asks for 100000 USD to available of treasury, but its journal posts nothing",
+      "chain: batch 1/6 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: transfer treasury/acme+1 requires 100000 USD to available of treasury, but its journal posts nothing",
     ],
   },
   {
     title: "the metadata of a transfer is changed",
     sql: `update transfer set metadata = '{"a": "b"}' where id = :rent`,
-    findings: ["chain: batch 1/10 does not hash to its hash: it, its rows or the batch before it were changed"],
+    findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "a settled conversion is declared cancelled",
     sql: "update conversion set status = 'CANCELLED', cancelled_at = settled_at, settled_at = null where id = :mint",
     findings: [
       "conversions: conversion treasury/mint is CANCELLED, but its journal is conversion_settled",
-      "states: conversion treasury/mint is not as batch 1/12 left it, which it names",
+      "states: conversion treasury/mint does not match batch 1/12, which it refers to",
     ],
   },
   {
     title: "the amount of an open conversion is changed",
     sql: "update conversion set amount = 60 where id = :redeem",
     findings: [
-      "conversions: conversion treasury/redeem asks for -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury",
-      "states: conversion treasury/redeem is not as batch 1/15 left it, which it names",
+      "conversions: conversion treasury/redeem requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury",
+      "states: conversion treasury/redeem does not match batch 1/15, which it refers to",
       "pending: account treasury/PYUSD has 50 pending, but 60 is held",
     ],
   },
@@ -70,26 +70,26 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the amount of a closed conversion is changed",
     sql: "update conversion set amount = 60 where id = :undone",
     findings: [
-      "conversions: conversion treasury/undone asks for -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -100 PYUSD to available of treasury, 100 PYUSD to pending of treasury",
-      "states: conversion treasury/undone is not as batch 1/14 left it, which it names",
+      "conversions: conversion treasury/undone requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -100 PYUSD to available of treasury, 100 PYUSD to pending of treasury",
+      "states: conversion treasury/undone does not match batch 1/14, which it refers to",
     ],
   },
   {
     title: "an open conversion is removed",
     sql: "delete from conversion where id = :redeem",
     findings: [
-      "conversions: journal redeem of batch 1/15 is of a conversion that the batch did not write",
+      "conversions: journal redeem of batch 1/15 belongs to a conversion that the batch did not write",
       "states: conversion treasury/redeem is missing, but a batch wrote it",
       "pending: account treasury/PYUSD has 50 pending, but 0 is held",
-      "awaited: profile vault awaits 2, but is named by 1",
-      'claims: claim acme/conversion/"redeem" leads to a record that is missing',
+      "awaited: profile vault counts 2 incoming orders and conversions, but there are 1",
+      'claims: claim acme/conversion/"redeem" refers to a record that is missing',
     ],
   },
   {
     title: "a closed conversion is removed",
     sql: "delete from conversion where id = :mint",
     findings: [
-      "conversions: journal mint of batch 1/11 is of a conversion that the batch did not write",
+      "conversions: journal mint of batch 1/11 belongs to a conversion that the batch did not write",
       "states: conversion treasury/mint is missing, but a batch wrote it",
     ],
   },
@@ -99,18 +99,18 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
                                   updated_at, settled_at, seq)
           select profile_id, :acme, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
                  settled_at, 1 from conversion where id = :mint`,
-    findings: ["states: conversion treasury/acme names no batch"],
+    findings: ["states: conversion treasury/acme refers to no batch"],
   },
   {
     title: "a conversion is set back to an earlier number",
     sql: "update conversion set seq = 1 where id = :mint",
-    findings: ["states: conversion treasury/mint has gone back to the number 1"],
+    findings: ["states: conversion treasury/mint has gone back to version 1"],
   },
   {
     title: "the hold of an open order is lowered",
     sql: "update orders set held = held - 0.000000000000000001 where id = :low",
     findings: [
-      "states: orders treasury/low is not as batch 1/19 left it, which it names",
+      "states: orders treasury/low does not match batch 1/19, which it refers to",
       "trading: account treasury/USD has 7526.25 trading, but 7526.249999999999999999 is held",
       "orders: order treasury/low is PENDING_SUBMISSION and holds 7526.249999999999999999, but needs 7526.25",
     ],
@@ -119,7 +119,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the filled amount of an order is changed",
     sql: "update orders set filled = 0.5 where id = :offer",
     findings: [
-      "states: orders desk/offer is not as batch 1/18 left it, which it names",
+      "states: orders desk/offer does not match batch 1/18, which it refers to",
       "orders: order desk/offer is OPEN and holds 1, but needs 1.5",
     ],
   },
@@ -127,16 +127,16 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the gross of an order is changed",
     sql: "update orders set filled_gross = filled_gross + 1 where id = :bid",
     findings: [
-      "states: orders treasury/bid is not as batch 1/18 left it, which it names",
-      "orders: order treasury/bid filled 20001 gross, but its executions 20000",
+      "states: orders treasury/bid does not match batch 1/18, which it refers to",
+      "orders: order treasury/bid has filled 20001 gross, but its executions sum to 20000",
     ],
   },
   {
     title: "the rate of an order is changed",
     sql: "update orders set taker_rate = 0.001 where id = :bid",
     findings: [
-      "matches: match match asks for -1 BTC to trading of desk, -21021 USD to trading of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, 951 USD to available of treasury, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
-      "states: orders treasury/bid is not as batch 1/18 left it, which it names",
+      "matches: match match requires -1 BTC to trading of desk, -21021 USD to trading of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, 951 USD to available of treasury, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "states: orders treasury/bid does not match batch 1/18, which it refers to",
       "executions: execution treasury/match+1 has a commission of 70, but 20 is due",
     ],
   },
@@ -153,48 +153,48 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from orders where id = :bid",
     findings: [
       "states: orders treasury/bid is missing, but a batch wrote it",
-      "executions: execution treasury/match+1 is of no order",
-      'claims: claim acme/order/"bid" leads to a record that is missing',
+      "executions: execution treasury/match+1 has no order",
+      'claims: claim acme/order/"bid" refers to a record that is missing',
     ],
   },
   {
     title: "an execution is removed",
     sql: "delete from execution where id = :match",
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "matches: journal matched of batch 1/18 is a match's whose executions are missing",
-      "orders: order desk/offer filled 1, but its executions 0",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "matches: journal matched of batch 1/18 belongs to a match whose executions are missing",
+      "orders: order desk/offer has filled 1, but its executions sum to 0",
       "executions: execution treasury/match+1 has no counterpart",
-      "traded days: traded day acme/today/BTCUSD is 40000, but its executions come to 20000",
+      "customer volumes: customer volume acme/today/BTCUSD is 40000, but its executions sum to 20000",
     ],
   },
   {
     title: "both executions of a match are removed",
     sql: "delete from execution",
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "matches: journal matched of batch 1/18 is a match's whose executions are missing",
-      "orders: order treasury/bid filled 1, but its executions 0",
-      "traded days: traded day acme/today/BTCUSD is 40000, but its executions come to 0",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "matches: journal matched of batch 1/18 belongs to a match whose executions are missing",
+      "orders: order treasury/bid has filled 1, but its executions sum to 0",
+      "customer volumes: customer volume acme/today/BTCUSD is 40000, but its executions sum to 0",
     ],
   },
   {
     title: "the price of a match is changed on both sides",
     sql: "update execution set price = 20001",
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "matches: match match asks for -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1002.5 USD to available of treasury, 20007 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
-      "orders: order treasury/bid filled 20000 gross, but its executions 20001",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "matches: match match requires -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1002.5 USD to available of treasury, 20007 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "orders: order treasury/bid has filled 20000 gross, but its executions sum to 20001",
       "executions: execution treasury/match+1 has a commission of 70, but 70.0035 is due",
-      "traded days: traded day acme/today/BTCUSD is 40000, but its executions come to 40002",
+      "customer volumes: customer volume acme/today/BTCUSD is 40000, but its executions sum to 40002",
     ],
   },
   {
     title: "a commission is changed",
     sql: "update execution set commission = 1 where id = :match+1",
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "matches: match match asks for -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1072.5 USD to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "matches: match match requires -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1072.5 USD to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
       "executions: execution treasury/match+1 has a commission of 1, but 70 is due",
     ],
   },
@@ -202,9 +202,9 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "an execution is given to another order",
     sql: "update execution set order_id = :low where id = :match+1",
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "matches: match match asks for -1 BTC to trading of desk, -15052.5 USD to trading of treasury, -5017.5 USD to available of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
-      "orders: order treasury/bid filled 1, but its executions 0",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "matches: match match requires -1 BTC to trading of desk, -15052.5 USD to trading of treasury, -5017.5 USD to available of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
+      "orders: order treasury/bid has filled 1, but its executions sum to 0",
     ],
   },
   {
@@ -214,8 +214,8 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
           select profile_id, 2, customer_id, order_id, market, side, 1, 1, 0, 0, executed_at, slot, batch
             from execution where id = :match`,
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "orders: order desk/offer filled 1, but its executions 2",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "orders: order desk/offer has filled 1, but its executions sum to 2",
       "executions: execution desk/2 has no counterpart",
     ],
   },
@@ -226,7 +226,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
           select :vault, 2, customer_id, order_id, market, side, 1, 1, 0, 0, executed_at, slot, batch
             from execution where id = :match`,
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
       "executions: execution vault/2 has no counterpart",
     ],
   },
@@ -237,21 +237,21 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
           select profile_id, :acme, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                  maker_rebate, created_at, 'OPEN', 0, 0, 0, false, modified_at, 1 from orders where id = :low`,
     findings: [
-      "states: orders treasury/acme names no batch",
+      "states: orders treasury/acme refers to no batch",
       "orders: order treasury/acme is OPEN and holds 0, but needs 7526.25",
     ],
   },
   {
     title: "a profile is declared inactive",
     sql: "update profile set status = 'INACTIVE' where id = :shop",
-    findings: ["states: profile shop is not as batch 1/3 left it, which it names"],
+    findings: ["states: profile shop does not match batch 1/3, which it refers to"],
   },
   {
     title: "what a customer traded in a day is raised",
     sql: "update traded_day set gross = 1000000",
     findings: [
-      "states: traded_day acme/today/BTCUSD is not as batch 1/18 left it, which it names",
-      "traded days: traded day acme/today/BTCUSD is 1000000, but its executions come to 40000",
+      "states: traded_day acme/today/BTCUSD does not match batch 1/18, which it refers to",
+      "customer volumes: customer volume acme/today/BTCUSD is 1000000, but its executions sum to 40000",
     ],
   },
   {
@@ -259,13 +259,13 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from traded_day",
     findings: [
       "states: traded_day acme/today/BTCUSD is missing, but a batch wrote it",
-      "executions: execution treasury/match+1 is in no traded day of its customer",
+      "executions: execution treasury/match+1 is not counted in its customer's volume",
     ],
   },
   {
     title: "a customer is given a traded day without trading, as if a migration had counted it",
     sql: "insert into traded_day select :acme, '2026-01-01', 'ETHUSD', 5, 1",
-    findings: ["traded days: traded day acme/today/ETHUSD is 5, but its executions come to 0"],
+    findings: ["customer volumes: customer volume acme/today/ETHUSD is 5, but its executions sum to 0"],
   },
   {
     title: "what a customer traded in a day is changed, behind more days than are read at once",
@@ -278,19 +278,19 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
           update traded_day set gross = 1000000 where gross > 1;
           drop table day`,
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "states: traded_day acme/today/BTCUSD is not as batch 1/18 left it, which it names",
-      "orders: order desk/offer filled 1, but its executions 21",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "states: traded_day acme/today/BTCUSD does not match batch 1/18, which it refers to",
+      "orders: order desk/offer has filled 1, but its executions sum to 21",
       "executions: execution desk/132633958809616384 has no counterpart",
-      "traded days: traded day acme/today/BTCUSD is 1000000, but its executions come to 40000",
+      "customer volumes: customer volume acme/today/BTCUSD is 1000000, but its executions sum to 40000",
     ],
   },
   {
     title: "a batch is made to name a row of a day that there is not",
     sql: `update batch set changes = json_build_object('traded_day', json_build_object(:acme || '/2026-02-30/BTCUSD', '1 x')) where slot = 1 and n = 18`,
     findings: [
-      "chain: batch 1/18 does not hash to its hash: it, its rows or the batch before it were changed",
-      "states: orders treasury/bid is not as batch 1/18 left it, which it names",
+      "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
+      "states: orders treasury/bid does not match batch 1/18, which it refers to",
     ],
   },
   {
@@ -298,35 +298,35 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from profile where id = :shop",
     findings: [
       "states: profile shop is missing, but a batch wrote it",
-      'claims: claim acme/nickname/"shop" leads to a record that is missing',
+      'claims: claim acme/nickname/"shop" refers to a record that is missing',
     ],
   },
   {
     title: "a profile's count of what it awaits is changed",
     sql: "update profile set awaited = 0 where id = :vault",
     findings: [
-      "states: profile vault is not as batch 1/16 left it, which it names",
-      "awaited: profile vault awaits 0, but is named by 2",
+      "states: profile vault does not match batch 1/16, which it refers to",
+      "awaited: profile vault counts 0 incoming orders and conversions, but there are 2",
     ],
   },
   {
     title: "a market is halted beside the lane",
     sql: "update market set status = 'HALTED', seq = 2 where code = 'BTCUSD'",
-    findings: ["states: market BTCUSD names no batch"],
+    findings: ["states: market BTCUSD refers to no batch"],
   },
   {
     title: "a claim is removed",
     sql: "delete from claim where ref_id = 'rent'",
-    findings: ['claims: transfer treasury/rent has the ref_id "rent", which nobody claimed'],
+    findings: ['claims: transfer treasury/rent has the ref_id "rent", which is not claimed'],
   },
   {
     title: "a claim is given to another record",
     sql: "update claim set id = :mint where ref_id = 'redeem'",
-    findings: ['claims: conversion treasury/redeem has the ref_id "redeem", which another record has'],
+    findings: ['claims: conversion treasury/redeem has the ref_id "redeem", which another record holds'],
   },
   {
     title: "a claim is added that leads nowhere",
     sql: "insert into claim select customer_id, 'order', 'nothing', :acme from claim where ref_id = 'rent'",
-    findings: ['claims: claim acme/order/"nothing" leads to a record that is missing'],
+    findings: ['claims: claim acme/order/"nothing" refers to a record that is missing'],
   },
 ];

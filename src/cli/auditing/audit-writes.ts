@@ -5,7 +5,7 @@ import type { Write, WritesPosition } from "../../ledger/writes.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import { findByRef, listAllWrites } from "../../verify/writes.ts";
+import { findByRefId, listAllWrites } from "../../verify/writes.ts";
 import { readPosition, readText, readTime, readUuid } from "../arguments.ts";
 import { type Answer, addCommand, answering, withFoundation } from "../command.ts";
 import { LISTED_AT_MOST } from "../listing.ts";
@@ -42,7 +42,7 @@ export function addWrites(audit: Command): void {
 }
 
 async function list({ database, clock }: Foundation, { since, client, ref, id, after }: Asked): Promise<Answer> {
-  const named = ref === undefined ? undefined : await findByRef(database, ref);
+  const named = ref === undefined ? undefined : await findByRefId(database, ref);
   const everything = ref !== undefined || id !== undefined;
   const { writes, next } = await listAllWrites(database, {
     since: (since?.getTime() ?? (everything ? 0 : clock.now() - DAY_MS)) as Instant,

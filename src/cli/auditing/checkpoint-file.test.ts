@@ -41,7 +41,7 @@ test.each([
   ["signed", "other.pub", /^\S+ is signed by key [0-9a-f]{16}, not by [0-9a-f]{16}$/],
   ["forged", "own.pub", /^\S+ was changed after it had been signed: its signature does not fit$/],
   ["unsigned", "own.pub", /^\S+ is not signed$/],
-  ["own", "own.pub", /^\S+ is not a checkpoint: its first line is not that of one$/],
+  ["own", "own.pub", /^\S+ is not a checkpoint: its first line is wrong$/],
   ["signed", "own", /^\S+ is not a public key of parbook checkpoint --new-key$/],
   ["signed", "signed", /^\S+ is not a public key of parbook checkpoint --new-key$/],
 ])("%s is refused with the key %s", async (file, key, sentence) => {

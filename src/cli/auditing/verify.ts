@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { SignedCheckpoint } from "../../verify/checkpoint.ts";
-import { noteVerify } from "../../verify/last-verify.ts";
+import { recordVerify } from "../../verify/last-verify.ts";
 import { formatReport } from "../../verify/report.ts";
 import { readBooksId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
@@ -52,7 +52,7 @@ async function verifyBooks({ checkpoint, key, maxAge }: VerifyCommandOptions): P
     const { database, clock } = foundation;
     if (signed !== undefined) await refuseUnlessFitting(foundation, checkpoint as string, signed, maxAge);
     const report = await verifyAll(database, signed === undefined ? {} : { checkpoint: signed.heads });
-    await noteVerify(dataDir, { finishedAt: clock.now(), sound: report.sound });
+    await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound });
     return answerOf(report, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
   });
 }

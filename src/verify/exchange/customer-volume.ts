@@ -1,7 +1,7 @@
 /**
- * Traded days, by which customers are given their fees: each is the sum of the executions of its customer, day and
- * market. A day and its executions change in one batch, so a statement sees them as they belong together. That no
- * execution is left out is asked of the executions (`verify-executions.ts`).
+ * Customer volumes, which decide fee tiers: each equals the sum of the executions of its customer, day and market. A
+ * volume and its executions change in one batch, so one statement sees them consistently. `executions.ts` checks that
+ * every execution is counted.
  */
 
 import { lowestId } from "../../exchange/executions/executions.ts";
@@ -9,49 +9,49 @@ import type { Database } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Examination } from "../check.ts";
 
-const TRADED = "traded days";
-/** Few at once: a busy customer has very many executions in each. */
+const CUSTOMER_VOLUMES = "customer volumes";
+/** Small, because a busy customer has very many executions in a day. */
 const PAGE = 20;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** A day of a customer, on all markets. */
-interface Name {
+interface CustomerDay {
   readonly customer_id: string;
   readonly day: string;
 }
 
-interface StoredDay extends Name {
+interface StoredDay extends CustomerDay {
   readonly market: string;
   readonly gross: string;
   readonly executed: string;
 }
 
 export const customerVolumeExamination: Examination = {
-  checks: [TRADED],
+  checks: [CUSTOMER_VOLUMES],
   run: async (database, tally) => {
-    let names: Name[] = [];
+    let names: CustomerDay[] = [];
     do {
-      names = await readNames(database, names.at(-1));
+      names = await readCustomerDays(database, names.at(-1));
       const days = await readDays(database, names);
-      tally(TRADED).examined(days.length);
+      tally(CUSTOMER_VOLUMES).examined(days.length);
       for (const { customer_id, day, market, gross, executed } of days) {
-        const record = `traded day ${customer_id}/${day}/${market}`;
-        if (gross !== executed) tally(TRADED).broken(record, `is ${gross}, but its executions come to ${executed}`);
+        const record = `customer volume ${customer_id}/${day}/${market}`;
+        if (gross !== executed)
+          tally(CUSTOMER_VOLUMES).broken(record, `is ${gross}, but its executions sum to ${executed}`);
       }
     } while (names.length === PAGE);
   },
 };
 
-function readNames(database: Database, after: Name | undefined): Promise<Name[]> {
-  return database.rows<Name>(
+function readCustomerDays(database: Database, after: CustomerDay | undefined): Promise<CustomerDay[]> {
+  return database.rows<CustomerDay>(
     `select distinct customer_id, day from traded_day where (customer_id, day) > ($1, $2)
       order by customer_id, day limit $3`,
     [after?.customer_id ?? "00000000-0000-0000-0000-000000000000", after?.day ?? "-infinity", PAGE],
   );
 }
 
-/** Ids of executions are times: those of a day are a range, which is read once, however many there are. */
-function readDays(database: Database, names: readonly Name[]): Promise<StoredDay[]> {
+/** Execution ids encode times, so a day is one range of ids. */
+function readDays(database: Database, names: readonly CustomerDay[]): Promise<StoredDay[]> {
   const begins = names.map(({ day }) => Date.parse(day) as Instant);
   return database.transaction(
     (transaction) =>

@@ -1,7 +1,7 @@
 /**
- * Executions: each is there twice, the maker's with the even id and the taker's beside it, of one market, amount and
- * price and of opposite sides, each of an order of its profile, at that order's rates; a rebate is never more than the
- * commission that it is paid out of. Both are added in one batch, and counted in their customers' traded days.
+ * Executions come in pairs: the maker's with an even id, the taker's with the next, of the same market, amount and price
+ * and of opposite sides. Each belongs to an order of its profile and has that order's rates; a rebate never exceeds the
+ * commission that pays for it. Both are added in one batch and counted in their customers' volumes.
  */
 
 import { PAGE } from "../../ledger/rows.ts";
@@ -30,18 +30,18 @@ interface StoredExecution {
   readonly profile_id: string;
   readonly id: string;
   readonly counterparts: number;
-  /** Whether the counterpart is of the same amount, price, time and batch, and of the other side. */
+  /** Whether the counterpart has the same amount, price, time and batch, and the other side. */
   readonly fits: boolean | null;
   readonly order_fits: boolean | null;
   readonly commission: string;
   readonly rebate: string;
   readonly commission_due: string | null;
   readonly rebate_due: string | null;
-  /** Whether its customer has a traded day in which it can be counted. */
+  /** Whether its customer has a volume row for its day and market. */
   readonly counted: boolean;
 }
 
-/** By primary key. The counterpart is found by market and id, whose profile it is not known. */
+/** In primary key order. The counterpart is found by market and id, because its profile is unknown. */
 function readExecutions(database: Database, after: StoredExecution | undefined): Promise<StoredExecution[]> {
   return database.rows<StoredExecution>(
     `with page as materialized (
@@ -72,10 +72,10 @@ function* faultsOf(execution: StoredExecution): Iterable<string> {
   const { counterparts, fits, order_fits, commission, commission_due, rebate, rebate_due, counted } = execution;
   if (counterparts === 0) yield "has no counterpart";
   else if (counterparts > 1) yield `has ${counterparts} counterparts`;
-  else if (fits !== true) yield "does not fit its counterpart";
-  if (!counted) yield "is in no traded day of its customer";
-  if (order_fits === null) return yield "is of no order";
-  if (!order_fits) yield "is not of its order's market and side";
+  else if (fits !== true) yield "does not match its counterpart";
+  if (!counted) yield "is not counted in its customer's volume";
+  if (order_fits === null) return yield "has no order";
+  if (!order_fits) yield "differs from its order in market or side";
   if (commission !== commission_due) yield `has a commission of ${commission}, but ${commission_due} is due`;
   if (rebate !== rebate_due) yield `has a rebate of ${rebate}, but ${rebate_due} is due`;
 }

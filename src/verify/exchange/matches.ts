@@ -1,8 +1,7 @@
 /**
- * Matches: the journal of each moved to profiles what its two executions and their orders ask for
- * (docs/contract/orders.md#holds-and-settlement). Executions and journal are in one batch; of orders only what never
- * changes is looked at. What is asked for is computed in SQL: exact, and a second witness beside the engine's own
- * arithmetic.
+ * Matches: each journal moves what its two executions and their orders require
+ * (docs/contract/orders.md#holds-and-settlement). Executions and journal are in one batch; of orders only fields that
+ * never change are read. The required amounts are computed in SQL: exactly, and independently of the engine's arithmetic.
  */
 
 import type { ExecutionId } from "../../exchange/execution.ts";
@@ -24,22 +23,22 @@ interface Match {
 
 export const matchCheck: BatchCheck = {
   check: "matches",
-  look: async (batches, database, tally) => {
+  examine: async (batches, database, tally) => {
     const matches = batches.flatMap(matchesOf);
     tally.examined(matches.length);
-    const asked = await readEffects(database, matches);
+    const effects = await readEffects(database, matches);
     for (const { batch, journalId, maker } of matches) {
-      const effect = asked.get(maker.id as string);
-      const done = effectOn(profileEntries(batch.journals.get(journalId) ?? []));
-      // One whose orders are missing has no effect that could be compared; other checks name it.
-      if (effect !== undefined && effect !== done)
-        tally.broken(`match ${maker.id}`, `asks for ${effect}, but its journal posts ${done}`);
+      const effect = effects.get(maker.id as string);
+      const posted = effectOn(profileEntries(batch.journals.get(journalId) ?? []));
+      // A match whose orders are missing cannot be compared; other checks report it.
+      if (effect !== undefined && effect !== posted)
+        tally.broken(`match ${maker.id}`, `requires ${effect}, but its journal posts ${posted}`);
     }
-    tellStrays(batches, new Set(matches.map(({ journalId }) => journalId)), tally);
+    reportStrayJournals(batches, new Set(matches.map(({ journalId }) => journalId)), tally);
   },
 };
 
-/** The maker's id is even, and the taker's the odd one behind it. One without the other is told by its own check. */
+/** The maker's id is even, the taker's the next odd one. Unpaired executions are reported by their own check. */
 function matchesOf(batch: StoredBatch): Match[] {
   const executions = batch.records.get("execution") ?? [];
   const byId = new Map(executions.map((execution) => [BigInt(execution.id as string), execution]));
@@ -50,18 +49,18 @@ function matchesOf(batch: StoredBatch): Match[] {
   });
 }
 
-function tellStrays(batches: readonly StoredBatch[], known: ReadonlySet<Uuid>, tally: Tally): void {
+function reportStrayJournals(batches: readonly StoredBatch[], known: ReadonlySet<Uuid>, tally: Tally): void {
   for (const batch of batches) {
     for (const [id, [posting]] of batch.journals) {
       if (posting?.cause !== "order_filled" || known.has(id)) continue;
-      tally.broken(`journal ${id}`, `of ${batchName(batch)} is a match's whose executions are missing`);
+      tally.broken(`journal ${id}`, `of ${batchName(batch)} belongs to a match whose executions are missing`);
     }
   }
 }
 
 /**
- * What each match asks for, by the maker's id. The seller gives the base, out of what it holds. The buyer pays out of
- * its hold: a limit buy lets go of what its limit would have cost, and gets back what it was spared.
+ * What each match requires, by the maker's id. The seller delivers the base asset from its hold. The buyer pays from its
+ * hold: a limit buy releases what its limit would have cost, and gets the difference back.
  */
 async function readEffects(database: Database, matches: readonly Match[]): Promise<Map<string, string>> {
   if (matches.length === 0) return new Map();

@@ -1,8 +1,8 @@
 /**
- * Orders: what each holds is what is left of it, to the last 10^-18; what it filled is what its executions say; and
- * what accounts keep as trading is what the open ones hold. An order, its executions and its account change in one
- * batch, so that each statement sees them as they belong together. All is computed in SQL, which is exact, and a
- * second witness beside the engine's own arithmetic.
+ * Orders: each holds exactly what its remainder needs; its filled amounts equal the sums of its executions; and the
+ * trading part of accounts equals the holds of open orders. An order, its executions and its account change in one
+ * batch, so each statement sees them consistently. Amounts are computed in SQL: exactly, and independently of the
+ * engine's arithmetic.
  */
 
 import { PAGE } from "../../ledger/rows.ts";
@@ -48,7 +48,7 @@ interface OrderSums {
   readonly executed_gross: string;
 }
 
-/** A hold: a sell's is its remaining base; a buy's is what the rest can cost with the commission that its rate asks. */
+/** A sell holds its remaining base amount; a buy holds what its remainder may cost, commission included. */
 function readOrders(database: Database, after: OrderSums | undefined): Promise<OrderSums[]> {
   return database.rows<OrderSums>(
     `with page as materialized (
@@ -76,6 +76,7 @@ const NO_ID = "00000000-0000-0000-0000-000000000000";
 function* faultsOf(order: OrderSums): Iterable<string> {
   const { status, held, needed, filled, executed, filled_gross, executed_gross } = order;
   if (held !== needed) yield `is ${status} and holds ${held}, but needs ${needed}`;
-  if (filled !== executed) yield `filled ${filled}, but its executions ${executed}`;
-  if (filled_gross !== executed_gross) yield `filled ${filled_gross} gross, but its executions ${executed_gross}`;
+  if (filled !== executed) yield `has filled ${filled}, but its executions sum to ${executed}`;
+  if (filled_gross !== executed_gross)
+    yield `has filled ${filled_gross} gross, but its executions sum to ${executed_gross}`;
 }

@@ -1,9 +1,9 @@
 /**
- * Accounts: the postings of each are numbered from 1 without gaps, each carries on from the one before it, their times
- * never step back, and the last is what the account row says.
+ * Accounts: the postings of each are numbered from 1 without gaps, each follows from the previous one, their times never
+ * decrease, and the last one equals the account row.
  *
- * The rows of some accounts are read first and then their postings, up to the numbers that the rows had: those never
- * change, whatever is posted meanwhile.
+ * A page of account rows is read first, then their postings up to the rows' versions: these never change, even if more
+ * is posted in the meantime.
  */
 
 import { type Account, accountTable, houseOfOwner, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
@@ -15,16 +15,16 @@ import { formatInstant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { Examination, Tally } from "../check.ts";
 
-/** Where the walk has come to in the order of the primary keys. */
-interface Place {
+/** A position in primary key order. */
+interface Position {
   readonly ownerId: string;
   readonly asset: string;
   readonly seq: bigint;
 }
 
-/** Before all accounts, and behind all postings of an account. */
-const START: Place = { ownerId: "00000000-0000-0000-0000-000000000000", asset: "", seq: 0n };
-const END: Place = { ownerId: "ffffffff-ffff-ffff-ffff-ffffffffffff", asset: "~", seq: 0n };
+/** Before and after all accounts, and after all postings of an account. */
+const START: Position = { ownerId: "00000000-0000-0000-0000-000000000000", asset: "", seq: 0n };
+const END: Position = { ownerId: "ffffffff-ffff-ffff-ffff-ffffffffffff", asset: "~", seq: 0n };
 const LAST_SEQ = 2n ** 63n - 1n;
 
 const ACCOUNTS = "accounts";
@@ -46,7 +46,7 @@ export const accountsExamination: Examination = {
 
 const name = ({ ownerId, asset }: Pick<Account, "ownerId" | "asset">): string => `${ownerId}/${asset}`;
 
-async function readAccounts(database: Database, after: Place): Promise<Account[]> {
+async function readAccounts(database: Database, after: Position): Promise<Account[]> {
   const rows = await database.rows<SqlRecord>(
     `select owner_id, asset, house, available, trading, pending, at, seq from account
       where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3`,
@@ -55,34 +55,34 @@ async function readAccounts(database: Database, after: Place): Promise<Account[]
   return rows.map(accountTable.read);
 }
 
-/** Follows the postings of these accounts; `from` and `to` are the bounds between which there are no others. */
+/** Checks the postings of these accounts, which are all that exist between `from` and `to`. */
 async function walkPostings(
   database: Database,
   accounts: readonly Account[],
-  from: Place,
-  to: Place,
+  from: Position,
+  to: Position,
   tally: Tally,
 ): Promise<void> {
   const histories = new Map(accounts.map((account) => [name(account), new History(account, tally)]));
-  const strangers = new Map<string, Posting>();
-  let place: Place | undefined = from;
-  while (place !== undefined) {
-    const postings = await readPostings(database, place, to);
+  const unknown = new Map<string, Posting>();
+  let position: Position | undefined = from;
+  while (position !== undefined) {
+    const postings = await readPostings(database, position, to);
     for (const posting of postings) {
       const history = histories.get(name(posting));
-      if (history === undefined) strangers.set(name(posting), posting);
+      if (history === undefined) unknown.set(name(posting), posting);
       else history.follow(posting);
     }
     const last: Posting | undefined = postings.length < PAGE ? undefined : postings.at(-1);
-    // The account that is being posted to at full speed is left behind at the number that it had.
-    place = last && (histories.get(name(last))?.isOver === false ? last : { ...last, seq: LAST_SEQ });
+    // Postings beyond the row's version are skipped, so that a busy account cannot prolong the scan.
+    position = last && (histories.get(name(last))?.isComplete === false ? last : { ...last, seq: LAST_SEQ });
   }
   for (const history of histories.values()) history.end();
   tally.examined(accounts.length);
-  await tellStrangers(database, [...strangers.values()], tally);
+  await reportMissingAccounts(database, [...unknown.values()], tally);
 }
 
-async function readPostings(database: Database, after: Place, to: Place): Promise<Posting[]> {
+async function readPostings(database: Database, after: Position, to: Position): Promise<Posting[]> {
   const columns = postingTable.columns.map((column) => column.name).join(", ");
   const rows = await database.rows<SqlRecord>(
     `select ${columns} from posting
@@ -93,8 +93,8 @@ async function readPostings(database: Database, after: Place, to: Place): Promis
   return rows.map(postingTable.read);
 }
 
-/** An account that was not there when the rows were read may have been opened meanwhile. */
-async function tellStrangers(database: Database, postings: readonly Posting[], tally: Tally): Promise<void> {
+/** An account that was missing from the page may have been opened since. */
+async function reportMissingAccounts(database: Database, postings: readonly Posting[], tally: Tally): Promise<void> {
   if (postings.length === 0) return;
   const missing = await database.rows<{ owner_id: Uuid; asset: string }>(
     `select k.owner_id, k.asset from unnest($1::uuid[], $2::text[]) as k(owner_id, asset)
@@ -104,7 +104,7 @@ async function tellStrangers(database: Database, postings: readonly Posting[], t
   for (const row of missing) tally.broken(`account ${row.owner_id}/${row.asset}`, "is missing, but it has postings");
 }
 
-/** One account's postings, as far as they were followed. */
+/** Checks one account's postings in order. */
 class History {
   readonly #account: Account;
   readonly #tally: Tally;
@@ -115,14 +115,14 @@ class History {
     this.#tally = tally;
   }
 
-  /** Whether all postings that the account row knows of were followed. */
-  get isOver(): boolean {
+  /** Whether all postings up to the row's version were seen. */
+  get isComplete(): boolean {
     return (this.#last?.seq ?? 0n) >= this.#account.seq;
   }
 
   follow(posting: Posting): void {
-    // What was posted after the row was read is not in it.
-    if (posting.seq > this.#account.seq && this.isOver) return;
+    // Posted after the row was read.
+    if (posting.seq > this.#account.seq && this.isComplete) return;
     for (const fault of faultsBetween(this.#last, posting))
       this.#tally.broken(`posting ${name(posting)}/${posting.seq}`, fault);
     this.#last = posting;
@@ -134,10 +134,9 @@ class History {
   }
 }
 
-/** What is wrong with a posting, given the one before it in the account. */
 function* faultsBetween(before: Posting | undefined, posting: Posting): Iterable<string> {
   const expected = (before?.seq ?? 0n) + 1n;
-  if (posting.seq !== expected) return yield `stands where ${expected} is missing`;
+  if (posting.seq !== expected) return yield `follows a gap: ${expected} is missing`;
   for (const part of PARTS) {
     const [was, is] = [before?.[part] ?? ZERO, posting[part]];
     const moved = posting.part === part ? posting.amount : ZERO;
@@ -147,13 +146,12 @@ function* faultsBetween(before: Posting | undefined, posting: Posting): Iterable
   if (before !== undefined && posting.at < before.at) yield "is earlier than the posting before it";
 }
 
-/** What is wrong with an account's row, given its last posting. */
 function* faultsOf(account: Account, last: Posting | undefined): Iterable<string> {
   const house = houseOfOwner(account.ownerId);
   if (house !== account.house)
-    yield `is marked as ${account.house ?? "a profile"}'s, but its owner is ${house ?? "a profile"}`;
+    yield `is marked as ${account.house ?? "a profile"}, but its owner is ${house ?? "a profile"}`;
   if (last === undefined) return yield "has no postings";
-  if (last.seq !== account.seq) return yield `has the number ${account.seq}, but its last posting has ${last.seq}`;
+  if (last.seq !== account.seq) return yield `has version ${account.seq}, but its last posting has ${last.seq}`;
   for (const part of PARTS) {
     if (last[part] === account[part]) continue;
     yield `has ${formatAmount(account[part])} ${part}, but its last posting leaves ${formatAmount(last[part])}`;

@@ -1,6 +1,6 @@
 /**
- * Awaited: each profile's count of what will pay into it is the number of open orders and CREATED conversions of other
- * profiles that name it. They are changed in one batch with the profile, and compared in one statement.
+ * Awaited: each profile counts the open orders and CREATED conversions of other profiles that will pay into it. They
+ * change in one batch with the profile, and are compared in one statement.
  */
 
 import { PAGE } from "../../ledger/rows.ts";
@@ -17,7 +17,11 @@ export const awaitedExamination: Examination = {
       const profiles: CountedProfile[] = await countPage(database, after);
       tally(AWAITED).examined(profiles.length);
       for (const { id, awaited, found } of profiles) {
-        if (awaited !== found) tally(AWAITED).broken(`profile ${id}`, `awaits ${awaited}, but is named by ${found}`);
+        if (awaited !== found)
+          tally(AWAITED).broken(
+            `profile ${id}`,
+            `counts ${awaited} incoming orders and conversions, but there are ${found}`,
+          );
       }
       after = profiles.length < PAGE ? undefined : profiles.at(-1)?.id;
     }

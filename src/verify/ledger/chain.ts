@@ -1,7 +1,6 @@
 /**
- * The chain: in every slot the batches are numbered from 0 without gaps, and the hash of each is that of its content,
- * made again from the rows that it added, and of the batch before it. What else can be seen in one batch alone is
- * looked at in the same walk.
+ * The chain: in every slot the batches are numbered from 0 without gaps, and each hash covers the batch's content,
+ * recomputed from the rows that it added, and its predecessor. Checks that need one batch alone share the same scan.
  */
 
 import { postingTable } from "../../ledger/accounts.ts";
@@ -11,17 +10,17 @@ import type { AnyRecordTable } from "../../ledger/rows.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 
-/** A check of batches, one page after the other. */
+/** A check of batches, page by page. */
 export interface BatchCheck {
   readonly check: string;
-  look(batches: readonly StoredBatch[], database: Database, tally: Tally): Promise<void> | void;
+  examine(batches: readonly StoredBatch[], database: Database, tally: Tally): Promise<void> | void;
 }
 
 const CHAIN = "chain";
 
 /**
- * `checkpoint`: heads that were noted outside the database at some time. A chain that was made again as a whole, or
- * cut off at its end, is sound in itself: only they tell.
+ * @param checkpoint heads that were recorded outside the database. Only they reveal a chain that was recomputed as a
+ * whole or truncated, because such a chain is consistent in itself.
  */
 export function chainExamination(
   records: readonly AnyRecordTable[],
@@ -33,10 +32,10 @@ export function chainExamination(
     checks: [CHAIN, ...batchChecks.map(({ check }) => check)],
     run: async (database, tally) => {
       const heads = await readHeads(database);
-      for (const noted of checkpoint) {
-        const head = heads.find(({ slot }) => slot === noted.slot);
-        if (head === undefined || head.n < noted.n)
-          tally(CHAIN).broken(batchName(noted), "is missing: the checkpoint has it");
+      for (const expected of checkpoint) {
+        const head = heads.find(({ slot }) => slot === expected.slot);
+        if (head === undefined || head.n < expected.n)
+          tally(CHAIN).broken(batchName(expected), "is missing, but the checkpoint has it");
       }
       for (const head of heads) {
         const chain = new Chain(
@@ -46,24 +45,23 @@ export function chainExamination(
         );
         for await (const batches of walkBatches(database, records, head)) {
           for (const batch of batches) chain.follow(batch);
-          for (const { check, look } of batchChecks) await look(batches, database, tally(check));
+          for (const { check, examine } of batchChecks) await examine(batches, database, tally(check));
         }
       }
     },
   };
 }
 
-/** One slot's chain, as far as it was followed. */
 class Chain {
   readonly #tables: readonly AnyRecordTable[];
-  readonly #noted: ChainHead | undefined;
+  readonly #expected: ChainHead | undefined;
   readonly #tally: Tally;
   #n = -1n;
   #hash: Buffer = NO_HASH;
 
-  constructor(tables: readonly AnyRecordTable[], noted: ChainHead | undefined, tally: Tally) {
+  constructor(tables: readonly AnyRecordTable[], expected: ChainHead | undefined, tally: Tally) {
     this.#tables = tables;
-    this.#noted = noted;
+    this.#expected = expected;
     this.#tally = tally;
   }
 
@@ -71,25 +69,25 @@ class Chain {
     this.#tally.examined(1);
     const name = batchName(batch);
     if (batch.n !== this.#n + 1n) {
-      // What stands behind a gap cannot be hashed again; it is taken as it is, to follow the chain from there.
+      // The hash after a gap cannot be recomputed; it is trusted, to check the rest of the chain.
       const missing = batchName({ slot: batch.slot, n: this.#n + 1n });
       this.#tally.broken(missing, `is missing: the next one is ${name}`);
     } else if (!batch.hash.equals(hashOf(this.#tables, this.#hash, batch))) {
-      this.#tally.broken(name, "does not hash to its hash: it, its rows or the batch before it were changed");
+      this.#tally.broken(name, "does not match its hash: the batch, its rows or its predecessor were changed");
     }
-    if (batch.n === this.#noted?.n && !batch.hash.equals(this.#noted.hash))
-      this.#tally.broken(name, "is not the batch that the checkpoint has");
+    if (batch.n === this.#expected?.n && !batch.hash.equals(this.#expected.hash))
+      this.#tally.broken(name, "is not the batch in the checkpoint");
     this.#n = batch.n;
     this.#hash = batch.hash;
   }
 }
 
-/** The tables whose rows are hashed, in the order of their names. */
+/** The tables whose rows are hashed, by name. */
 export function hashedTables(records: readonly AnyRecordTable[]): AnyRecordTable[] {
   return [postingTable, ...records].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The hash of a batch that follows this one, made again from what is stored. */
+/** Recomputes the hash of a batch from what is stored. @param previous the hash of its predecessor */
 export function hashOf(tables: readonly AnyRecordTable[], previous: Buffer, batch: StoredBatch): Buffer {
   const { slot, n, at, changes, callers } = batch;
   if (batch.void) return voidHash(previous, slot, n);

@@ -1,6 +1,6 @@
 /**
- * Claims: every ref_id has its claim, which leads to the record that has it; and every claim leads to a record. A claim
- * and its record are written in one batch, and compared in one statement.
+ * Claims: every record with a ref_id has a claim that refers to it, and every claim refers to a record. A claim and its
+ * record are written in one batch, and compared in one statement.
  */
 
 import { PAGE } from "../../ledger/rows.ts";
@@ -13,19 +13,19 @@ const CLAIMS = "claims";
 interface Claiming {
   readonly kind: "transfer" | "conversion" | "order";
   readonly table: string;
-  /** Whether another record `c` may have the claim of this record `r`. */
-  readonly letGo: string;
+  /** SQL: whether record `r` has released its ref_id, so that a later record may have the claim `c`. */
+  readonly released: string;
 }
 
 const CLAIMING: readonly Claiming[] = [
-  { kind: "transfer", table: "transfer", letGo: "false" },
-  { kind: "conversion", table: "conversion", letGo: "false" },
-  // A closed order's ref_id is free again after a while, and then that of an order that is placed later. Ids do not tell
-  // which one that is: those of a clock that was ahead are higher than those that came after it.
+  { kind: "transfer", table: "transfer", released: "false" },
+  { kind: "conversion", table: "conversion", released: "false" },
+  // A closed order's ref_id is released after a while and may then belong to an order that was placed later. The order
+  // of ids does not tell which: a clock that was ahead made higher ids than those that followed.
   {
     kind: "order",
     table: "orders",
-    letGo: `exists (select 1 from orders o
+    released: `exists (select 1 from orders o
       where o.customer_id = c.customer_id and o.id = c.id and o.created_at > r.closed_at)`,
   },
 ];
@@ -47,11 +47,11 @@ interface ClaimingRecord {
   readonly claimed: boolean | null;
 }
 
-async function walkRecords(database: Database, { kind, table, letGo }: Claiming, tally: Tally): Promise<void> {
+async function walkRecords(database: Database, { kind, table, released }: Claiming, tally: Tally): Promise<void> {
   let after: Pick<ClaimingRecord, "profile_id" | "id"> | undefined = { profile_id: NO_ID, id: NO_ID };
   while (after !== undefined) {
     const records: ClaimingRecord[] = await database.rows<ClaimingRecord>(
-      `select r.profile_id, r.id, r.ref_id, c.id = r.id or (${letGo}) as claimed
+      `select r.profile_id, r.id, r.ref_id, c.id = r.id or (${released}) as claimed
          from ${table} r left join claim c on c.customer_id = r.customer_id and c.kind = $4 and c.ref_id = r.ref_id
         where (r.profile_id, r.id) > ($1, $2) order by r.profile_id, r.id limit $3`,
       [after.profile_id, after.id, PAGE, kind],
@@ -60,7 +60,7 @@ async function walkRecords(database: Database, { kind, table, letGo }: Claiming,
     tally.examined(claiming.length);
     for (const { profile_id, id, ref_id, claimed } of claiming) {
       if (claimed === true) continue;
-      const wrong = claimed === null ? "which nobody claimed" : "which another record has";
+      const wrong = claimed === null ? "which is not claimed" : "which another record holds";
       tally.broken(`${kind} ${profile_id}/${id}`, `has the ref_id ${JSON.stringify(ref_id)}, ${wrong}`);
     }
     after = records.length < PAGE ? undefined : records.at(-1);
@@ -80,7 +80,7 @@ async function walkClaims(database: Database, tally: Tally): Promise<void> {
     const claims: StoredClaim[] = await readClaims(database, after);
     for (const { customer_id, kind, ref_id, found } of claims) {
       if (!found)
-        tally.broken(`claim ${customer_id}/${kind}/${JSON.stringify(ref_id)}`, "leads to a record that is missing");
+        tally.broken(`claim ${customer_id}/${kind}/${JSON.stringify(ref_id)}`, "refers to a record that is missing");
     }
     after = claims.length < PAGE ? undefined : claims.at(-1);
   } while (after !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Holds: what an account keeps aside is what the records need that it is kept for. A batch changes both together, so
- * one statement sees both before it or both after it.
+ * Holds: the held part of each account equals the sum of the records' holds. A batch changes both together, so one
+ * statement sees both before it or both after it.
  */
 
 import { PAGE } from "../../ledger/rows.ts";
@@ -10,7 +10,7 @@ import type { Examination, Tally } from "../check.ts";
 export interface Holds {
   readonly check: string;
   readonly part: "trading" | "pending";
-  /** A query that gives owner_id, asset and amount of everything that is held for now. */
+  /** SQL that selects owner_id, asset and amount of every current hold. */
   readonly query: string;
 }
 
@@ -26,7 +26,7 @@ export function holdsExamination(holds: Holds): Examination {
     checks: [holds.check],
     run: async (database, tally) => {
       await walkAccounts(database, holds, tally(holds.check));
-      await tellWithoutAccount(database, holds, tally(holds.check));
+      await reportMissingAccounts(database, holds, tally(holds.check));
     },
   };
 }
@@ -57,7 +57,7 @@ async function walkAccounts(database: Database, { part, query }: Holds, tally: T
   }
 }
 
-async function tellWithoutAccount(database: Database, { query, part }: Holds, tally: Tally): Promise<void> {
+async function reportMissingAccounts(database: Database, { query, part }: Holds, tally: Tally): Promise<void> {
   const missing = await database.rows<{ owner_id: string; asset: string }>(
     `select distinct owner_id, asset from (${query}) as held
       where not exists (select 1 from account a where a.owner_id = held.owner_id and a.asset = held.asset)
@@ -65,5 +65,5 @@ async function tellWithoutAccount(database: Database, { query, part }: Holds, ta
     [PAGE],
   );
   for (const { owner_id, asset } of missing)
-    tally.broken(`account ${owner_id}/${asset}`, `is missing, but has something ${part}`);
+    tally.broken(`account ${owner_id}/${asset}`, `is missing, but has ${part} amounts`);
 }

@@ -1,4 +1,4 @@
-/** Journals: what a batch posted under one journal id sums to zero per asset. So none is torn over two batches. */
+/** Journals: the postings of one journal id in a batch sum to zero per asset, so no journal is split over batches. */
 
 import { type Entry, houseOfOwner, type Posting } from "../../ledger/accounts.ts";
 import { batchName } from "../../ledger/batch-log.ts";
@@ -8,7 +8,7 @@ import type { BatchCheck } from "./chain.ts";
 
 export const journalCheck: BatchCheck = {
   check: "journals",
-  look: (batches, _database, tally) => {
+  examine: (batches, _database, tally) => {
     for (const batch of batches) {
       tally.examined(batch.journals.size);
       for (const [id, postings] of batch.journals) {
@@ -28,8 +28,8 @@ function sums(postings: readonly Posting[]): Map<AssetCode, Amount> {
 }
 
 /**
- * What a journal does to profiles, as text that can be compared: one part for each account's part that it changes. What
- * it does to the house follows, because it sums to zero and because the reserve equals the supply.
+ * A journal's effect on profiles, as comparable text. Its effect on house accounts follows, because it sums to zero and
+ * the reserve equals the supply.
  */
 export function effectOn(entries: readonly Entry[]): string {
   const byPart = new Map<string, Entry>();
@@ -41,7 +41,7 @@ export function effectOn(entries: readonly Entry[]): string {
   return effectText(changes.map((entry) => ({ ...entry, amount: formatAmount(entry.amount) })));
 }
 
-/** The same, when the changes to each account's part are summed up already. Amounts are canonical text. */
+/** @param changes summed up per account and part; amounts are canonical text */
 export function effectText(
   changes: readonly {
     readonly owner: string;
@@ -54,7 +54,7 @@ export function effectText(
   return lines.length === 0 ? "nothing" : lines.sort().join(", ");
 }
 
-/** What was posted to profiles, as the entries that were asked for. */
+/** The postings on profile accounts, as entries. */
 export function profileEntries(postings: readonly Posting[]): Entry[] {
   return postings
     .filter(({ ownerId }) => houseOfOwner(ownerId) === undefined)

@@ -1,6 +1,6 @@
 /**
- * Every row of an append-only table belongs to a batch that is there. The chain finds what was taken from a batch or
- * changed in it; this finds what was added beside all batches. A row and its batch become visible together, so one
+ * Every row of an append-only table belongs to an existing batch. The chain check finds rows that were removed or
+ * changed; this one finds rows that were added outside any batch. A row and its batch become visible together, so one
  * statement sees both or neither.
  */
 
@@ -9,7 +9,7 @@ import type { AnyRecordTable } from "../../ledger/rows.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 
-/** Blocks of a table that are read at once: 4 MB. */
+/** Blocks per page: 4 MB. */
 const BLOCKS = 512;
 
 const RECORDS = "records";
@@ -23,7 +23,7 @@ export function recordsExamination(records: readonly AnyRecordTable[]): Examinat
   };
 }
 
-/** In the order in which the rows lie in the table, which needs no index: rows that never change do not move. */
+/** In physical order, which needs no index: rows that never change do not move. */
 async function walkTable(database: Database, table: AnyRecordTable, tally: Tally): Promise<void> {
   const [size] = await database.rows<{ blocks: number }>(
     "select (pg_relation_size($1::regclass) / current_setting('block_size')::integer)::integer as blocks",
@@ -42,7 +42,7 @@ async function walkTable(database: Database, table: AnyRecordTable, tally: Tally
     for (const { slot, batch, rows, found } of groups) {
       tally.examined(rows);
       if (found === "batch") continue;
-      const named = `batch ${slot}/${batch}, which is ${found === "void" ? "void" : "not there"}`;
+      const named = `batch ${slot}/${batch}, which ${found === "void" ? "is void" : "does not exist"}`;
       tally.broken(table.name, `has ${rows} ${rows === 1 ? "row" : "rows"} of ${named}`);
     }
   }

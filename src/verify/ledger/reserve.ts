@@ -1,7 +1,7 @@
 /**
- * What holds for the house, summed over all slots: the reserve backs every stablecoin that is out, what is out is what
- * profiles hold, the world outside holds none, and fees are never overdrawn. One statement sums it all up, because sums
- * of moving accounts that were read one after the other need not fit.
+ * House accounts, summed over all slots: the reserve equals the outstanding supply, profiles hold exactly that supply,
+ * `world` holds no stablecoins, and `fees` is never overdrawn. One statement computes all sums, because sums of moving
+ * accounts that are read at different times need not match.
  */
 import { amountOf, formatAmount } from "../../money/amount.ts";
 import { type AssetKind, USD } from "../../money/asset.ts";
@@ -9,8 +9,8 @@ import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 
 const RESERVE = "reserve";
-/** Reads every account once: the only long statement of all. */
-const MOST_MS = 600_000;
+/** The only long statement of all: it reads every account. */
+const TIMEOUT_MS = 600_000;
 
 interface Sums {
   readonly asset: string;
@@ -34,7 +34,7 @@ export const reserveExamination: Examination = {
 
 async function readSums(database: Database): Promise<Sums[]> {
   return database.transaction(async (transaction) => {
-    await transaction.rows("select set_config('statement_timeout', $1, true)", [String(MOST_MS)]);
+    await transaction.rows("select set_config('statement_timeout', $1, true)", [String(TIMEOUT_MS)]);
     return transaction.rows<Sums>(
       `select a.asset, k.kind,
               coalesce(sum(a.available + a.trading + a.pending) filter (where a.house is null), 0) as profiles,
@@ -57,18 +57,18 @@ function checkAsset(sums: Sums, tally: Tally): void {
     amountOf(sums.issuance),
     amountOf(sums.fees),
   ];
-  const tell = (message: string): void => tally.broken(`asset ${asset}`, message);
+  const report = (message: string): void => tally.broken(`asset ${asset}`, message);
   const all = profiles + world + reserve + issuance + fees;
-  if (kind === null) tell("is not in the catalogue");
-  if (all !== 0n) tell(`sums to ${formatAmount(all as typeof profiles)} over all accounts, not to zero`);
-  if (fees < 0n) tell(`has fees of ${formatAmount(fees)}`);
+  if (kind === null) report("is not in the catalogue");
+  if (all !== 0n) report(`sums to ${formatAmount(all as typeof profiles)} over all accounts, not to zero`);
+  if (fees < 0n) report(`has fees of ${formatAmount(fees)}`);
   if (kind === "stablecoin") {
-    if (world !== 0n) tell(`is held by the world: ${formatAmount(world)}`);
+    if (world !== 0n) report(`is held by the world account: ${formatAmount(world)}`);
     if (profiles + issuance !== 0n)
-      tell(`has ${sums.profiles} with profiles, but ${formatAmount(-issuance as typeof issuance)} issued`);
+      report(`has ${sums.profiles} held by profiles, but ${formatAmount(-issuance as typeof issuance)} issued`);
   } else if (issuance !== 0n)
-    tell(`is issued: ${formatAmount(-issuance as typeof issuance)}, though it is no stablecoin`);
-  if (asset !== USD && reserve !== 0n) tell(`is in the reserve: ${formatAmount(reserve)}`);
+    report(`is issued: ${formatAmount(-issuance as typeof issuance)}, but is not a stablecoin`);
+  if (asset !== USD && reserve !== 0n) report(`is in the reserve: ${formatAmount(reserve)}`);
 }
 
 function checkReserve(sums: readonly Sums[], tally: Tally): void {
@@ -77,6 +77,6 @@ function checkReserve(sums: readonly Sums[], tally: Tally): void {
     .reduce((sum, { issuance }) => sum - amountOf(issuance), 0n);
   const reserve = amountOf(sums.find(({ asset }) => asset === USD)?.reserve ?? "0");
   if (reserve === supply) return;
-  const [held, out] = [formatAmount(reserve), formatAmount(supply as typeof reserve)];
-  tally.broken("reserve USD", `holds ${held}, but ${out} of stablecoins are out`);
+  const [held, outstanding] = [formatAmount(reserve), formatAmount(supply as typeof reserve)];
+  tally.broken("reserve USD", `holds ${held}, but the outstanding supply is ${outstanding}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Rows that change: each names the batch that wrote it last, and that batch has its digest. And each row that a batch
- * wrote is still there, in that or a later state.
+ * Rows that change: each refers to the batch that wrote it last, which has its digest. And each row that a batch wrote
+ * still exists, in that or a later version.
  */
 
 import type { LaneTables } from "../../ledger/batch-log.ts";
@@ -44,7 +44,7 @@ function readPage(database: Queryable, table: AnyStateTable, after: SqlRecord | 
   );
 }
 
-/** A row that names a batch was read after that batch had been committed, and batches never change. */
+/** Batches may be read later than the rows that refer to them, because batches never change. */
 async function comparePage(
   database: Queryable,
   table: AnyStateTable,
@@ -53,9 +53,9 @@ async function comparePage(
   tally: Tally,
 ): Promise<void> {
   const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
-  // What the catalogue or a migration opened has number 1 and no batch until a command changes it.
+  // A row that the catalogue or a migration opened has version 1 and no batch until a command changes it.
   const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.seq === 1n));
-  const noted = await database.rows<{ entry: string | null }>(
+  const stored = await database.rows<{ entry: string | null }>(
     `select b.changes #>> array[$1, k.key] as entry
        from unnest($2::text[], $3::smallint[], $4::bigint[]) with ordinality as k(key, slot, batch, place)
        left join batch b on b.slot = k.slot and b.n = k.batch
@@ -68,29 +68,29 @@ async function comparePage(
     ],
   );
   for (const [i, { record, row }] of written.entries()) {
-    // Behind the digest stand the numbers of the callers.
-    const [seq, digest] = noted[i]?.entry?.split(" ") ?? [];
+    // The caller numbers follow the digest.
+    const [seq, digest] = stored[i]?.entry?.split(" ") ?? [];
     if (seq === row.seq.toString() && digest === digestOf(table, row)) continue;
     const batch = `batch ${record.slot}/${record.batch}`;
-    const wrong = record.batch === null ? "names no batch" : `is not as ${batch} left it, which it names`;
+    const wrong = record.batch === null ? "refers to no batch" : `does not match ${batch}, which it refers to`;
     tally.broken(`${table.name} ${table.keyOf(row)}`, wrong);
   }
 }
 
-/** Asked of each batch: are the rows that it wrote still there? A batch can be seen later than what it wrote, never earlier. */
-export function goneCheck(tables: LaneTables): BatchCheck {
+/** Finds rows that a batch wrote and that are gone or older. Rows are read after their batch, so they cannot be missing. */
+export function missingRowsCheck(tables: LaneTables): BatchCheck {
   return {
     check: STATES,
-    look: async (batches, database, tally) => {
+    examine: async (batches, database, tally) => {
       for (const table of tables.states) {
         const written = new Map(batches.flatMap((batch) => [...(batch.written.get(table.name) ?? [])]));
-        await tellGone(database, table, written, tally);
+        await reportMissingRows(database, table, written, tally);
       }
     },
   };
 }
 
-async function tellGone(
+async function reportMissingRows(
   database: Queryable,
   table: AnyStateTable,
   written: ReadonlyMap<string, bigint>,
@@ -111,12 +111,12 @@ async function tellGone(
   );
   for (const { place, seq } of gone) {
     const key = keys[Number(place) - 1] as string;
-    const wrong = seq === null ? "is missing, but a batch wrote it" : `has gone back to the number ${seq}`;
+    const wrong = seq === null ? "is missing, but a batch wrote it" : `has gone back to version ${seq}`;
     tally.broken(`${table.name} ${key}`, wrong);
   }
 }
 
-/** Whether a text can be a key at all: in a batch that was tampered with it need not be. */
+/** Keys of a batch that was tampered with may be malformed. */
 function isKey(table: AnyStateTable, key: string): boolean {
   const values = table.keyValues(key, 0);
   return table.keys.every(({ type }, i) => canBe(type, values[i] ?? ""));

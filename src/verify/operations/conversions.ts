@@ -1,6 +1,6 @@
 /**
- * Conversions: each one's journals are in the batches that created and closed it and moved its amount, and what
- * accounts hold as pending is what the CREATED ones need.
+ * Conversions: the batches that created and closed each one contain its journals, which moved its amount; and the
+ * pending part of accounts equals the amounts of CREATED conversions.
  */
 
 import { type Conversion, conversionTable } from "../../conversions/store.ts";
@@ -18,14 +18,14 @@ import { effectOn, profileEntries } from "../ledger/journals.ts";
 const CAUSES = ["conversion_created", "conversion_settled", "conversion_cancelled"] as const satisfies JournalCause[];
 type Cause = (typeof CAUSES)[number];
 
-/** What of a conversion never changes, or not once it is closed, can be read later than the batch that wrote it. */
+/** Reads conversions later than the batches that wrote them: only fields that cannot have changed since. */
 export const conversionCheck: BatchCheck = {
   check: "conversions",
-  look: async (batches, database, tally) => {
+  examine: async (batches, database, tally) => {
     const byId = await readConversions(database, batches.flatMap(conversionIds));
     for (const batch of batches) {
-      for (const conversion of writtenIn(batch, byId)) lookAtJournals(conversion, batch, tally);
-      lookForStrays(batch, byId, tally);
+      for (const conversion of writtenIn(batch, byId)) checkJournals(conversion, batch, tally);
+      reportStrayJournals(batch, byId, tally);
     }
   },
 };
@@ -35,38 +35,37 @@ function writtenIn(batch: StoredBatch, byId: ReadonlyMap<Uuid, Conversion>): Con
   return keys.flatMap((key) => byId.get(key.split("/")[1] as Uuid) ?? []);
 }
 
-/** A batch that wrote a conversion created it, closed it, or both. */
-function lookAtJournals(conversion: Conversion, batch: StoredBatch, tally: Tally): void {
+function checkJournals(conversion: Conversion, batch: StoredBatch, tally: Tally): void {
   tally.examined(1);
   const { id, profileId, status } = conversion;
-  const tell = (message: string): void => tally.broken(`conversion ${profileId}/${id}`, message);
+  const report = (message: string): void => tally.broken(`conversion ${profileId}/${id}`, message);
   const seq = batch.written.get(conversionTable.name)?.get(`${profileId}/${id}`) ?? 0n;
   const created = batch.journals.get(id);
   const closed = batch.journals.get(siblingId(id));
-  if (seq === 1n && created === undefined) tell(`was created in ${batchName(batch)}, which has no journal for it`);
-  if (seq === 2n && closed === undefined) tell(`was closed in ${batchName(batch)}, which has no journal for it`);
+  if (seq === 1n && created === undefined) report(`was created in ${batchName(batch)}, which has no journal for it`);
+  if (seq === 2n && closed === undefined) report(`was closed in ${batchName(batch)}, which has no journal for it`);
   for (const postings of [created, closed]) {
     const cause = postings?.[0]?.cause;
     if (postings === undefined || !isCause(cause)) continue;
-    const asked = effectOn(entriesOf(conversion, cause));
-    const done = effectOn(profileEntries(postings));
+    const required = effectOn(entriesOf(conversion, cause));
+    const posted = effectOn(profileEntries(postings));
     if (cause !== "conversion_created" && cause !== `conversion_${status.toLowerCase()}`)
-      tell(`is ${status}, but its journal is ${cause}`);
-    else if (asked !== done) tell(`asks for ${asked}, but its journal posts ${done}`);
+      report(`is ${status}, but its journal is ${cause}`);
+    else if (required !== posted) report(`requires ${required}, but its journal posts ${posted}`);
   }
 }
 
-function lookForStrays(batch: StoredBatch, byId: ReadonlyMap<Uuid, Conversion>, tally: Tally): void {
+function reportStrayJournals(batch: StoredBatch, byId: ReadonlyMap<Uuid, Conversion>, tally: Tally): void {
   const written = batch.written.get(conversionTable.name);
   for (const [id, [posting]] of batch.journals) {
     if (!isCause(posting?.cause)) continue;
     const conversion = byId.get(posting.cause === "conversion_created" ? id : siblingId(id));
     if (conversion !== undefined && written?.has(conversionTable.keyOf(conversion))) continue;
-    tally.broken(`journal ${id}`, `of ${batchName(batch)} is of a conversion that the batch did not write`);
+    tally.broken(`journal ${id}`, `of ${batchName(batch)} belongs to a conversion that the batch did not write`);
   }
 }
 
-/** What each step does to profiles: the source waits in `pending` until it goes, or comes back. */
+/** The required entries of each step, on profile accounts. */
 function entriesOf(conversion: Conversion, cause: Cause): Entry[] {
   const { profileId, recipientProfileId, sourceAsset, targetAsset, amount } = conversion;
   switch (cause) {
@@ -86,7 +85,7 @@ function isCause(cause: string | undefined): cause is Cause {
   return (CAUSES as readonly (string | undefined)[]).includes(cause);
 }
 
-/** The key of every conversion that the batch wrote or that its journals are of: profile and id. */
+/** The conversions that a batch wrote. */
 function conversionIds(batch: StoredBatch): { profileId: Uuid; id: Uuid }[] {
   const written = [...(batch.written.get(conversionTable.name)?.keys() ?? [])].map((key) => key.split("/"));
   return written.flatMap(([profile = "", conversion = ""]) => {

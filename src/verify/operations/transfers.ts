@@ -1,6 +1,6 @@
 /**
- * Transfers: the debit and the credit of a pair are both there and fit each other, and their journal moved what they
- * say; so did those of deposits and withdrawals. A transfer, its sibling and its journal are in one batch.
+ * Transfers: the debit and the credit of a pair exist and match, and their journal moved their amounts; likewise for
+ * deposits and withdrawals. A transfer, its counterpart and its journal are in one batch.
  */
 import { type Entry, entry, type ProfileId } from "../../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
@@ -12,7 +12,7 @@ import type { Tally } from "../check.ts";
 import type { BatchCheck } from "../ledger/chain.ts";
 import { effectOn, profileEntries } from "../ledger/journals.ts";
 
-/** As the table has it, the fee included. */
+/** As stored, fee included. */
 interface StoredTransfer {
   readonly id: Uuid;
   readonly profileId: ProfileId;
@@ -27,13 +27,13 @@ const CAUSES: readonly string[] = ["transfer", "deposit", "withdrawal"];
 
 export const transferCheck: BatchCheck = {
   check: "transfers",
-  look: (batches, _database, tally) => {
-    for (const batch of batches) lookAtBatch(batch, tally);
+  examine: (batches, _database, tally) => {
+    for (const batch of batches) checkBatch(batch, tally);
   },
 };
 
-function lookAtBatch(batch: StoredBatch, tally: Tally): void {
-  // By id, so that of two that do not fit it is always the debit that is named.
+function checkBatch(batch: StoredBatch, tally: Tally): void {
+  // By id, so that the debit of a mismatched pair is reported.
   const transfers = (batch.records.get("transfer") ?? []).map(storedTransfer).sort((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(transfers.map((transfer) => [transfer.id, transfer]));
   tally.examined(transfers.length);
@@ -43,11 +43,10 @@ function lookAtBatch(batch: StoredBatch, tally: Tally): void {
   }
   for (const [id, [posting]] of batch.journals) {
     if (posting === undefined || !CAUSES.includes(posting.cause) || byId.has(id)) continue;
-    tally.broken(`journal ${id}`, `of ${batchName(batch)} is a ${posting.cause}'s, which is missing`);
+    tally.broken(`journal ${id}`, `of ${batchName(batch)} belongs to a ${posting.cause} that is missing`);
   }
 }
 
-/** What is wrong with a transfer of a batch, if anything is. */
 function faultOf(
   transfer: StoredTransfer,
   byId: ReadonlyMap<Uuid, StoredTransfer>,
@@ -56,16 +55,16 @@ function faultOf(
   const sides = [side(transfer)];
   if (isPaired(transfer)) {
     const sibling = byId.get(siblingId(transfer.id));
-    if (sibling === undefined) return `has no ${transfer.direction === "DEBIT" ? "credit" : "debit"} beside it`;
+    if (sibling === undefined) return `has no matching ${transfer.direction === "DEBIT" ? "credit" : "debit"}`;
     const difference = differenceOf(transfer, sibling);
-    if (difference !== undefined) return `differs from ${sibling.id} beside it in its ${difference}`;
-    // The journal is looked at once, from the side that gives it its id.
+    if (difference !== undefined) return `differs from its counterpart ${sibling.id} in ${difference}`;
+    // The journal has the debit's id, and is checked once.
     if (transfer.direction === "CREDIT") return undefined;
     sides.push(side(sibling));
   }
-  const asked = effectOn(sides);
-  const done = effectOn(profileEntries(batch.journals.get(transfer.id) ?? []));
-  return asked === done ? undefined : `asks for ${asked}, but its journal posts ${done}`;
+  const required = effectOn(sides);
+  const posted = effectOn(profileEntries(batch.journals.get(transfer.id) ?? []));
+  return required === posted ? undefined : `requires ${required}, but its journal posts ${posted}`;
 }
 
 function differenceOf(transfer: StoredTransfer, sibling: StoredTransfer): string | undefined {
@@ -78,7 +77,7 @@ function differenceOf(transfer: StoredTransfer, sibling: StoredTransfer): string
   return undefined;
 }
 
-/** What the record says was done to its profile: less the fee for what comes in, and with it for what goes out. */
+/** The record's effect on its profile: a fee reduces a credit and increases a debit. */
 function side({ direction, profileId, asset, amount, fee }: StoredTransfer): Entry {
   const moved = direction === "CREDIT" ? minus(amount, fee) : negative(plus(amount, fee));
   return entry(profileId, asset, moved);
