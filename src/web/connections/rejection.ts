@@ -1,7 +1,8 @@
-/** The last words on a connection from which no request could be read: Node itself has refused what came. */
+/** The last answer on a connection from which no request can be read any more. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { isNextAnswerOurs } from "./last-response.ts";
+import { linger, stopReadingAtOnce } from "./lingering-close.ts";
 
 export interface LastAnswer {
   readonly status: number;
@@ -9,13 +10,15 @@ export interface LastAnswer {
   readonly body: string;
 }
 
+const TOO_MANY_PIECES = "TOO_MANY_PIECES";
+
+/** Why a request is read no further when its body comes in too many pieces: told as what Node itself refuses. */
+export const tooManyPieces = (): Error => Object.assign(new Error("too many pieces"), { code: TOO_MANY_PIECES });
+
 interface Unreadable {
   readonly status: 400 | 408 | 431;
   readonly reason: string;
 }
-
-/** For so long a caller who was refused may read why. Then it is over, also for one who goes on sending. */
-const PARTING_MS = 1_000;
 
 /** Says why the bytes were refused, in the words of `tell`, unless that would be read as another answer; and ends the connection. */
 export function rejectConnection(
@@ -27,17 +30,20 @@ export function rejectConnection(
     socket.destroy();
     return;
   }
-  setTimeout(() => socket.destroy(), PARTING_MS).unref();
+  // Node would refuse again what it reads next.
+  stopReadingAtOnce(socket);
   const { status, headers, body } = tell(unreadable(error.code));
   const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
-  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n"));
+  linger(socket, [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n"));
 }
 
 function unreadable(code: string | undefined): Unreadable {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return { status: 408, reason: "the request did not arrive in time" };
+    case TOO_MANY_PIECES:
+      return { status: 400, reason: "the body comes in too many small pieces" };
     case "HPE_HEADER_OVERFLOW":
       return { status: 431, reason: "the headers are too many, or too long together with the request line" };
     default:
