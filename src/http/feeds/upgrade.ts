@@ -4,11 +4,11 @@
  * offers another protocol stays with Node and is answered as if it had not (RFC 9110, section 7.8), and is the last one on
  * its connection (`web/connections/last-request.ts`).
  */
-import { IncomingMessage, ServerResponse } from "node:http";
+import { IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { isIdle } from "../../web/connections/last-response.ts";
+import { isIdle, TrackedResponse } from "../../web/connections/last-response.ts";
 import { doubledHeader, unreadable } from "../../web/unsound-headers.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
@@ -86,7 +86,8 @@ export class Upgrades {
       // Node listens no more: an error would end the process, and nothing would bound how long a refusal is read.
       socket.on("error", () => undefined);
       socket.setTimeout(RESPONSE_TIMEOUT_MS, () => socket.destroy());
-      const response = new ServerResponse(request);
+      // Tracked, so that the connection is not taken for an idle one.
+      const response = new TrackedResponse(request);
       response.shouldKeepAlive = false;
       response.assignSocket(socket);
       response.once("finish", () => socket.destroySoon());
@@ -112,8 +113,6 @@ export class Upgrades {
     const { socket, response, head } = offer;
     reply.hijack();
     response.detachSocket(socket);
-    // Node closes it no more. Who waits for the end of this request waits for that of the feed.
-    socket.once("close", () => response.emit("close"));
     // There are no subprotocols to choose from, so whatever is offered is passed over.
     delete raw.headers["sec-websocket-protocol"];
     this.#server.handleUpgrade(raw, socket, head, (webSocket) => opened(webSocket, socket));

@@ -33,3 +33,11 @@ test("headers that cannot be read are refused, offers of another protocol passed
   expect(told.map(statusesIn)).toEqual([[200], [431], [501], [200], [400], [431], [431]]);
   expect(told[1]).toContain("there are more than 100 headers\n");
 });
+
+test("a body is not read, and one that comes in too many small pieces ends its connection", async () => {
+  const chunked = get("Transfer-Encoding: chunked");
+  expect(statusesIn(await sendRaw(url, `${chunked}5\r\n12345\r\n`, 1, "5\r\n12345\r\n"))).toEqual([200]);
+  const started = performance.now();
+  expect(statusesIn(await sendRaw(url, chunked + "1\r\n7\r\n".repeat(20_000)))).toBeOneOf([[], [200]]);
+  expect(performance.now() - started).toBeLessThan(4_000);
+});

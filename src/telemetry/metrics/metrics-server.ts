@@ -3,6 +3,9 @@
  * machine, so they are not the public API's to show. There is no token: whoever reaches the address may read it.
  */
 import { createServer, type Server, type ServerResponse } from "node:http";
+import { boundConnections } from "../../web/connections/connections.ts";
+import { goesOn, stopBehind } from "../../web/connections/last-request.ts";
+import { TrackedResponse } from "../../web/connections/last-response.ts";
 import { unreadable } from "../../web/unsound-headers.ts";
 
 const PATH = "/metrics";
@@ -14,6 +17,7 @@ const MOST_CONNECTIONS = 16;
 export function createMetricsServer(text: () => Promise<string>, onFailure: (error: unknown) => void): Server {
   const server = createServer(
     {
+      ServerResponse: TrackedResponse,
       headersTimeout: 5_000,
       requestTimeout: 5_000,
       keepAliveTimeout: 65_000,
@@ -43,11 +47,15 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
         });
     },
   );
-  server.maxConnections = MOST_CONNECTIONS;
+  boundConnections(server, { most: MOST_CONNECTIONS, isProxy: () => true, onDropped: () => undefined });
   return server;
 }
 
 function answer(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
+  if (goesOn(response.req)) {
+    response.shouldKeepAlive = false;
+    stopBehind(response.req);
+  }
   response.writeHead(status, {
     "content-type": type,
     "cache-control": "no-store",

@@ -27,7 +27,9 @@ const REASONS: readonly (readonly [said: RegExp, reason: string])[] = [
 const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
   "too many connections": "too_many",
   "too many connections from one address": "too_many_of_address",
+  "idle while others need connections": "idle",
   "too many requests at once on a connection": "flooded",
+  "too many small pieces of bodies": "flooded",
 };
 
 export class RequestMetrics {

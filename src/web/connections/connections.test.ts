@@ -6,11 +6,15 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { TrackedResponse } from "./last-response.ts";
+import { noteKnown } from "./strangers.ts";
 
 const servers: Server[] = [];
+let port = 0;
 const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -27,7 +31,8 @@ function bounded(most: number, isProxy = (_address: string) => false): { server:
 
 /** A connection as a server sees it that comes from elsewhere than this machine. */
 function arrive(server: Server, remoteAddress: string): Duplex {
-  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
+  port += 1;
+  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress, remotePort: port });
   server.emit("connection", socket);
   return socket;
 }
@@ -61,7 +66,7 @@ test("past the bound connections are dropped, those that are there go on, and th
 test("dropped connections are reported once in ten seconds, with their number since the last report", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  const { server, dropped } = bounded(4);
+  const { server, dropped } = bounded(2);
   const arriveTimes = (count: number): void => {
     for (let i = 0; i < count; i += 1) arrive(server, "203.0.113.9");
   };
@@ -76,19 +81,51 @@ test("dropped connections are reported once in ten seconds, with their number si
   expect(dropped.map(({ count }) => count)).toEqual([1, 7, 2]);
 });
 
-test("one address has a quarter of all, so that there is room for others; who leaves makes room again", async () => {
+const PER_ADDRESS = "too many connections from one address";
+
+test("one address has half of all, so that there is room for others; who leaves makes room again", async () => {
   const { server, dropped } = bounded(8);
-  const [first, second, third] = ["203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9"].map((from) =>
-    arrive(server, from),
-  );
-  expect([first?.destroyed, second?.destroyed, third?.destroyed]).toEqual([false, false, true]);
-  expect(dropped).toEqual([{ count: 1, address: "203.0.113.9", reason: "too many connections from one address" }]);
+  const open = Array.from({ length: 5 }, (_, at) => arrive(server, `${at % 2 === 0 ? "" : "::ffff:"}203.0.113.9`));
+  expect(open.map(({ destroyed }) => destroyed)).toEqual([false, false, false, false, true]);
+  expect(dropped).toEqual([{ count: 1, address: "203.0.113.9", reason: PER_ADDRESS }]);
   expect(arrive(server, "203.0.113.10").destroyed).toBe(false);
-  const left = once(first as Duplex, "close");
-  first?.destroy();
+  const left = once(open[0] as Duplex, "close");
+  open[0]?.destroy();
   await left;
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
   expect(arrive(server, "203.0.113.9").destroyed).toBe(true);
+});
+
+test("of an IPv6 network of 48 bits all addresses together have half", () => {
+  const { server } = bounded(16);
+  const dropped = Array.from({ length: 20 }, (_, at) => arrive(server, `2001:db8:0:${at}::1`).destroyed);
+  expect(dropped.filter((each) => !each)).toHaveLength(8);
+  expect(arrive(server, "2001:db8:1::1").destroyed).toBe(false);
+});
+
+test("where there is no room for a newcomer an idle connection of somebody who has more of them ends", () => {
+  const { server } = bounded(40);
+  const addresses = Array.from({ length: 10 }, (_, at) => `203.0.113.${at}`);
+  const open = addresses.flatMap((address) =>
+    Array.from({ length: 40 }, () => ({ address, socket: arrive(server, address) })),
+  );
+  const left = addresses.map((of) => open.filter(({ address, socket }) => address === of && !socket.destroyed).length);
+  expect(left.reduce((sum, count) => sum + count)).toBe(38);
+  expect(Math.min(...left)).toBeGreaterThanOrEqual(3);
+  expect(Math.max(...left)).toBeLessThanOrEqual(5);
+  expect(arrive(server, "203.0.113.99").destroyed).toBe(false);
+});
+
+test("a connection ends for no newcomer while a request on it is under way, or when a good token was shown on it", async () => {
+  const { server } = silentServer();
+  const first = Array.from({ length: 19 }, () => arrive(server, "203.0.113.1"));
+  // Of these requests one has not come whole.
+  for (const [at, socket] of first.slice(0, 10).entries()) socket.push(at === 0 ? REQUEST.slice(0, -2) : REQUEST);
+  for (const socket of first.slice(10)) noteKnown(socket as Socket);
+  await new Promise(setImmediate);
+  const others = Array.from({ length: 30 }, (_, at) => arrive(server, `203.0.113.${at + 2}`));
+  expect(first.map(({ destroyed }) => destroyed)).toEqual([true, ...new Array<boolean>(18).fill(false)]);
+  expect(others.filter(({ destroyed }) => destroyed)).toHaveLength(10);
 });
 
 test("proxies and the machine itself stand for many, and have no share of their own", () => {
@@ -130,19 +167,69 @@ test("a connection that is flooded with requests is closed after a few, and othe
   expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: FLOODED }]);
 });
 
-test("an address that floods one connection loses all of them, and gets new ones after a while", async () => {
+test("who floods a connection loses it; an address that does it again and again loses all on which no good token was shown", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { server, dropped, asked } = silentServer();
-  const [quiet, flooding] = [1, 2].map(() => arrive(server, "203.0.113.9"));
+  const [quiet, known] = [1, 2].map(() => arrive(server, "203.0.113.9"));
+  noteKnown(known as Socket);
   const other = arrive(server, "203.0.113.10");
-  flooding?.push(REQUEST.repeat(17));
-  await vi.waitUntil(() => flooding?.destroyed);
+  for (let floods = 1; floods <= 3; floods += 1) {
+    expect([quiet, known, other].map((socket) => socket?.destroyed)).toEqual([false, false, false]);
+    const flooding = arrive(server, "203.0.113.9");
+    flooding.push(REQUEST.repeat(17));
+    await vi.waitUntil(() => flooding.destroyed);
+  }
   const late = arrive(server, "203.0.113.9");
-  expect([quiet, flooding, late, other].map((socket) => socket?.destroyed)).toEqual([true, true, true, false]);
-  expect([asked(), dropped]).toEqual([16, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
+  expect([quiet, known, late, other].map((socket) => socket?.destroyed)).toEqual([true, false, true, false]);
+  expect([asked(), dropped]).toEqual([48, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
   vi.advanceTimersByTime(10_000);
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+});
+
+const PIECES = "1\r\n7\r\n".repeat(40_000);
+const chunked = (path: string, token = ""): string =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\n${token}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+
+test("a body that comes in too many small pieces is 400, whether it would be read or not, and the connection ends", async () => {
+  const dropped: Dropped[] = [];
+  const toy = await startToyApi();
+  onTestFinished(() => toy.close());
+  boundConnections(toy.api.server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
+  const read = await sendRaw(toy.url, chunked("/v2/toys/default", "Authorization: Bearer good\r\n") + PIECES);
+  expect(statusesIn(read)).toEqual([400]);
+  expect(read).toContain('"detail":"the body comes in too many small pieces"');
+  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: "too many small pieces of bodies" }]);
+  const unread = await sendRaw(toy.url, chunked("/v2/nothing") + PIECES);
+  expect(statusesIn(unread)).toEqual([404]);
+});
+
+test("a body that comes byte by byte is read, chunked or not", async () => {
+  const toy = await startToyApi();
+  onTestFinished(() => toy.close());
+  boundConnections(toy.api.server, { most: 40, isProxy: () => false, onDropped: () => expect.fail() });
+  const json = JSON.stringify({
+    to_profile_id: GRANT.tokenId,
+    amount: "1",
+    asset: "USD",
+    metadata: { a: "b".repeat(100) },
+  });
+  const head = `POST /v2/toys/default HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\nConnection: close\r\n`;
+  const requests = [
+    `${head}Content-Length: ${json.length}\r\n\r\n${json}`,
+    `${head}Transfer-Encoding: chunked\r\n\r\n${[...json].map((one) => `1\r\n${one}\r\n`).join("")}0\r\n\r\n`,
+  ];
+  for (const request of requests) {
+    const { hostname, port } = new URL(toy.url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true }).setEncoding("latin1");
+    sockets.push(socket);
+    const answer = once(socket, "data");
+    for (const byte of request) {
+      socket.write(byte);
+      await new Promise(setImmediate);
+    }
+    expect(statusesIn(String((await answer)[0]))).toEqual([200]);
+  }
 });
 
 test("with TLS too a flooded connection is closed after as many requests, while Node is still reading it", async () => {
@@ -161,10 +248,10 @@ test("with TLS too a flooded connection is closed after as many requests, while 
     await once(socket, "secureConnect");
     return socket.resume();
   };
-  const [quiet, flooding] = [await open(), await open()];
+  const [quiet, ...flooding] = [await open(), await open(), await open(), await open()] as [Socket, ...Socket[]];
   quiet.write(REQUEST.repeat(16));
   await until("the few have come", () => asked() === 16);
-  flooding.write(REQUEST.repeat(400));
-  await until("the address has lost its connections", () => quiet.destroyed && flooding.destroyed);
-  expect([asked(), dropped]).toEqual([32, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
+  for (const one of flooding) one.write(REQUEST.repeat(400));
+  await until("the address has lost its connections", () => [quiet, ...flooding].every((one) => one.destroyed));
+  expect([asked(), dropped]).toEqual([64, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
 });

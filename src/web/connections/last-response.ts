@@ -57,6 +57,12 @@ export function isIdle(socket: Socket): boolean {
   return response === undefined || (response.closed && response.req.complete);
 }
 
+/** Whether nothing is under way on a connection: every request that has come whole has been answered. */
+export function awaitsCaller(socket: Socket): boolean {
+  for (const { req } of connections.get(socket)?.unanswered ?? []) if (req.complete) return false;
+  return true;
+}
+
 /**
  * Whether an answer may be written to a connection from which no request can be read any more: when it is idle, or when
  * the request that broke off has its turn and is not answered yet.

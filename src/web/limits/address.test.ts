@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopback, rateLimitKey } from "./address.ts";
+import { isLoopback, networksOf, rateLimitKey } from "./address.ts";
 
 test("an IPv4 address stands for itself, also in IPv6 clothes", () => {
   expect(rateLimitKey("203.0.113.9")).toBe("203.0.113.9");
@@ -36,6 +36,13 @@ test("what is no address is all one stranger", () => {
     "unknown",
     "unknown",
   ]);
+});
+
+test("an IPv6 address is in a network of 48 bits and in one of 64, any other is by itself", () => {
+  expect(networksOf("2001:db8:0:12::1")).toEqual(["2001:db8:0::/48", "2001:db8:0:12::/64"]);
+  expect(networksOf("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(networksOf("203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(networksOf("unix:")).toEqual(["unknown"]);
 });
 
 test("loopback is the machine itself", () => {

@@ -7,9 +7,21 @@ import { isIPv4, isIPv6 } from "node:net";
 export function rateLimitKey(address: string): string {
   if (isIPv4(address)) return address;
   if (!isIPv6(address)) return "unknown";
-  const embedded = /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
-  return embedded ?? `${groupsOf(address).slice(0, 4).join(":")}::/64`;
+  return embeddedIn(address) ?? `${groupsOf(address).slice(0, 4).join(":")}::/64`;
 }
+
+/**
+ * Where an address is, the widest first. Who has an IPv6 network of 64 bits may well have many: a home is given up to
+ * 256 of them, a company 65,536, out of one network of 48 bits.
+ */
+export function networksOf(address: string): readonly [string, ...string[]] {
+  const key = rateLimitKey(address);
+  if (!isIPv6(address) || embeddedIn(address) !== undefined) return [key];
+  return [`${groupsOf(address).slice(0, 3).join(":")}::/48`, key];
+}
+
+/** The IPv4 address that an IPv6 address is. */
+const embeddedIn = (address: string): string | undefined => /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
 
 /** The eight groups of an IPv6 address, without leading zeros. */
 function groupsOf(address: string): string[] {

@@ -1,0 +1,102 @@
+/**
+ * The open connections of those who have a share of them. Where there is no room for a newcomer, a connection of somebody
+ * who has more of them than the newcomer ends, when no whole request is under way on it and no good token was shown on it.
+ */
+import type { Socket } from "node:net";
+import { networksOf } from "../limits/address.ts";
+import { Shares } from "../limits/shares.ts";
+import { awaitsCaller } from "./last-response.ts";
+
+interface Open {
+  readonly address: string;
+  /** As the server was told of it, and what its requests come over, which with TLS is another. */
+  readonly socket: Socket;
+  carrier: Socket;
+  /** Frees its place. */
+  readonly leave: () => void;
+}
+
+/** So many are looked at for a newcomer, and others for the next one. */
+const LOOKED_AT = 32;
+
+const known = new WeakSet<Socket>();
+
+/** Notes that a good token was shown on a connection. */
+export function noteKnown(socket: Socket): void {
+  known.add(socket);
+}
+
+export class Strangers {
+  readonly #shares: Shares;
+  readonly #open = new Set<Open>();
+  readonly #byPeer = new Map<string, Open>();
+
+  constructor(most: number) {
+    this.#shares = new Shares(most);
+  }
+
+  /** Answers whether there is room for a connection; `ended` is told of the address of one that had to end for it. */
+  add(address: string, socket: Socket, ended: (address: string) => void): boolean {
+    if (!this.#shares.hasRoomFor(address)) {
+      const idle = this.#idleOfMore(address);
+      if (idle === undefined) return false;
+      idle.leave();
+      idle.socket.destroy();
+      ended(idle.address);
+    }
+    const free = this.#shares.take(address);
+    const peer = peerOf(socket);
+    const leave = (): void => {
+      free();
+      this.#open.delete(open);
+      if (this.#byPeer.get(peer) === open) this.#byPeer.delete(peer);
+    };
+    const open: Open = { address, socket, carrier: socket, leave };
+    this.#open.add(open);
+    this.#byPeer.set(peer, open);
+    socket.once("close", leave);
+    return true;
+  }
+
+  /** Told of what TLS has made of a connection. */
+  secured(carrier: Socket): void {
+    const open = this.#byPeer.get(peerOf(carrier));
+    if (open !== undefined) open.carrier = carrier;
+  }
+
+  /** The other connections from around an address, but for those on which a good token was shown. */
+  unknownBeside(socket: Socket, address: string): readonly Socket[] {
+    const [network] = networksOf(address);
+    const own = this.#byPeer.get(peerOf(socket));
+    return [...this.#open]
+      .filter((open) => open !== own && networksOf(open.address)[0] === network && !known.has(open.carrier))
+      .map((open) => open.socket);
+  }
+
+  #idleOfMore(address: string): Open | undefined {
+    let found: Open | undefined;
+    for (const open of this.#next()) {
+      const mayEnd = awaitsCaller(open.carrier) && !known.has(open.carrier);
+      if (!mayEnd || !this.#shares.hasMoreThan(open.address, address)) continue;
+      const held = this.#shares.heldAround(open.address);
+      if (found === undefined || held > this.#shares.heldAround(found.address)) found = open;
+    }
+    return found;
+  }
+
+  /** A few of those that were looked at least lately. */
+  #next(): readonly Open[] {
+    const few: Open[] = [];
+    for (const open of this.#open) {
+      if (few.push(open) === LOOKED_AT) break;
+    }
+    for (const open of few) {
+      this.#open.delete(open);
+      this.#open.add(open);
+    }
+    return few;
+  }
+}
+
+/** The same on both sides of TLS. */
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
