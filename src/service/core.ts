@@ -97,9 +97,8 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
 }
 
 /** Who else is told of what the lane does. */
-export interface LaneWatching extends Pick<LaneOptions, "onCommitted"> {
+export interface LaneWatching extends Pick<LaneOptions, "onCommitted" | "onExecute"> {
   readonly onEvent?: ((event: LaneEvent) => void) | undefined;
-  readonly createLane?: ((options: LaneOptions) => Lane) | undefined;
 }
 
 /** The foundation with its lane running. */
@@ -111,12 +110,13 @@ export async function openCore(
 ): Promise<Core> {
   const foundation = await openFoundation(config, purpose, log);
   const { database, clock, ids, holder } = foundation;
-  const { onCommitted, onEvent, createLane = (options) => new Lane(options) } = watching;
-  const lane = createLane({
+  const { onCommitted, onExecute, onEvent } = watching;
+  const lane = new Lane({
     database,
     clock,
     holder,
     onCommitted,
+    onExecute,
     log: (event) => {
       logLane(log, event);
       onEvent?.(event);

@@ -18,7 +18,14 @@ export function observersOf({ metricsPort }: Config): Observers {
 
 export function watchingLane({ metrics, traces }: Observers): LaneWatching {
   const ledger = metrics?.ledger;
-  return { onCommitted: ledger?.committed, onEvent: ledger?.told, createLane: traces?.createLane };
+  return {
+    onCommitted: (batch) => {
+      ledger?.committed(batch);
+      traces?.lane.onCommitted(batch);
+    },
+    onExecute: traces?.lane.onExecute,
+    onEvent: ledger?.told,
+  };
 }
 
 export function watchingServer(name: ServerName, { metrics, traces }: Observers): ApiOptions["observe"] {

@@ -2,7 +2,7 @@
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
-import type { AnyCommand } from "./pending-command.ts";
+import type { AnyCommand, AnyOutcome } from "./pending-command.ts";
 
 export interface LaneOptions {
   readonly database: Database;
@@ -12,6 +12,8 @@ export interface LaneOptions {
   readonly log: (event: LaneEvent) => void;
   /** Called for every durable batch, before its outcomes are reported. Must not throw. */
   readonly onCommitted?: ((batch: CommittedBatch) => void) | undefined;
+  /** Called for every command as it arrives, with its outcome to come. Must not throw, and must handle a rejection. */
+  readonly onExecute?: ((command: AnyCommand, outcome: Promise<AnyOutcome>) => void) | undefined;
   readonly bounds?: Partial<LaneBounds>;
 }
 

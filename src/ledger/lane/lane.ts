@@ -30,7 +30,6 @@ import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import {
   BOUNDS,
-  type CommittedBatch,
   type LaneBounds,
   type LaneEvent,
   type LaneOptions,
@@ -58,7 +57,7 @@ export class Lane {
   readonly #database: Database;
   readonly #clock: LedgerClock;
   readonly #log: (event: LaneEvent) => void;
-  readonly #onCommitted: (batch: CommittedBatch) => void;
+  readonly #observer: Pick<LaneOptions, "onExecute" | "onCommitted">;
   readonly #bounds: LaneBounds;
   readonly #clockWatch: ClockWatch;
   readonly #slot: Slot;
@@ -87,7 +86,7 @@ export class Lane {
     this.#database = options.database;
     this.#clock = options.clock;
     this.#log = options.log;
-    this.#onCommitted = options.onCommitted ?? (() => undefined);
+    this.#observer = options;
     this.#bounds = { ...BOUNDS, ...options.bounds };
     this.#connection = new LaneConnection(options.database, options.clock, (warning) => this.#connectionLost(warning));
     this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
@@ -137,6 +136,7 @@ export class Lane {
   execute<Value, Why extends Rejection>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
     const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
     const { pending, outcome } = this.#admission.admit(command, deadline);
+    this.#observer.onExecute?.(command, outcome);
     if (this.#state === "closed" || this.#closing) pending.unavailable("shutting down");
     else if (this.#databaseAway) pending.unavailable("the database is away");
     else if (this.#clock.fault !== undefined) pending.unavailable(this.#clock.fault);
@@ -226,7 +226,7 @@ export class Lane {
   }
 
   #committed(batch: InFlightBatch): void {
-    this.#onCommitted(committed(batch));
+    this.#observer.onCommitted?.(committed(batch));
     this.#outcomes.report(batch.decided);
   }
 

@@ -4,7 +4,7 @@ import { type Command, type Decision, type Outcome, type Rejection, Unavailable 
 
 /** Commands of all kinds share one queue; only the caller knows the outcome's type. */
 export type AnyCommand = Command<unknown, Rejection>;
-type AnyOutcome = Outcome<unknown, Rejection>;
+export type AnyOutcome = Outcome<unknown, Rejection>;
 
 /** The caller's promise, and a callback on completion. */
 export interface Callbacks {

@@ -1,6 +1,5 @@
 import { context, ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import { type Command, type Outcome, type Rejection, Unavailable } from "../../ledger/decision.ts";
-import { Lane } from "../../ledger/lane/lane.ts";
+import { Unavailable } from "../../ledger/decision.ts";
 import type { CommittedBatch, LaneOptions } from "../../ledger/lane/lane-options.ts";
 
 interface Executed {
@@ -9,40 +8,33 @@ interface Executed {
 }
 
 /**
- * A lane whose commands have spans, each within that of who gives it. A batch serves many: its span lies within that of
- * its first command, and is linked to all of them, as they are to it.
+ * Observes a lane. A command's span lies within the span of its caller. A batch serves many commands: its span lies within
+ * that of its first command, and the two are linked with each other for all of them.
  */
-export class TracedLane extends Lane {
+export class LaneSpans {
   readonly #tracer: Tracer;
-  readonly #executed: WeakMap<object, Executed>;
+  readonly #executed = new WeakMap<object, Executed>();
 
-  constructor(options: LaneOptions, tracer: Tracer) {
-    const executed = new WeakMap<object, Executed>();
-    const onCommitted = (batch: CommittedBatch): void => {
-      options.onCommitted?.(batch);
-      traceBatch(tracer, executed, batch);
-    };
-    super({ ...options, onCommitted });
+  constructor(tracer: Tracer) {
     this.#tracer = tracer;
-    this.#executed = executed;
   }
 
-  override async execute<Value, Why extends Rejection>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
+  readonly onExecute: NonNullable<LaneOptions["onExecute"]> = (command, outcome) => {
     const attributes = { "parbook.command": command.claim?.kind ?? "other" };
     const span = this.#tracer.startSpan("lane.execute", { attributes }, context.active());
     if (span.isRecording()) this.#executed.set(command, { span, startedMs: performance.now() });
-    try {
-      const outcome = await super.execute(command);
-      const { kind } = outcome;
-      span.setAttribute("parbook.outcome", kind === "rejected" ? outcome.rejection.code : kind);
-      return outcome;
-    } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR, message: sayable(error) });
-      throw error;
-    } finally {
-      span.end();
-    }
-  }
+    outcome.then(
+      (result) => {
+        const { kind } = result;
+        span.setAttribute("parbook.outcome", kind === "rejected" ? result.rejection.code : kind).end();
+      },
+      (error: unknown) => {
+        span.setStatus({ code: SpanStatusCode.ERROR, message: sayable(error) }).end();
+      },
+    );
+  };
+
+  readonly onCommitted = (batch: CommittedBatch): void => traceBatch(this.#tracer, this.#executed, batch);
 }
 
 /** Told after the fact, when it is known which commands were in it: before, they may be decided again in another. */

@@ -7,17 +7,17 @@
  */
 import { ProxyTracerProvider, type Tracer, trace } from "@opentelemetry/api";
 import type { AroundRound } from "../../exchange/engine/engines.ts";
-import type { Lane } from "../../ledger/lane/lane.ts";
-import type { LaneOptions } from "../../ledger/lane/lane-options.ts";
 import { aroundRound } from "./engine-spans.ts";
-import { TracedLane } from "./lane-spans.ts";
+import { LaneSpans } from "./lane-spans.ts";
 import { type Hooked, traceRequests } from "./request-spans.ts";
 
 export class Traces {
   readonly #tracer: Tracer;
+  readonly lane: LaneSpans;
 
   constructor(tracer: Tracer) {
     this.#tracer = tracer;
+    this.lane = new LaneSpans(tracer);
   }
 
   /** Undefined where no SDK was loaded. */
@@ -31,8 +31,6 @@ export class Traces {
 
   /** To be called before other hooks are added: what they refuse is traced as well. */
   readonly watch = (server: Hooked): void => traceRequests(server, this.#tracer);
-
-  readonly createLane = (options: LaneOptions): Lane => new TracedLane(options, this.#tracer);
 
   readonly aroundRound: AroundRound = (round, work) => aroundRound(this.#tracer, round, work);
 }
