@@ -39,7 +39,7 @@ test("of a database that is away the innermost reason is told", () => {
 
 test("of a change whose outcome is unknown it is said to look before it is repeated", () => {
   expect(failureOf(new OutcomeUnknown(new Error("read ECONNRESET")))).toEqual({
-    lines: ["it is not known whether this was done (read ECONNRESET): look before you repeat it"],
+    lines: ["it is not known whether this was done (read ECONNRESET): check the outcome before you retry"],
     exitCode: 1,
   });
 });

@@ -71,7 +71,7 @@ function awayOf(error: DatabaseAway): string {
     return "the database takes no changes: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
   }
   if (error instanceof OutcomeUnknown) {
-    return `${error.message} (${reasonOf(error.cause)}): look before you repeat it`;
+    return `${error.message} (${reasonOf(error.cause)}): check the outcome before you retry`;
   }
   return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
 }

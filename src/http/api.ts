@@ -1,4 +1,4 @@
-/** The type of the server that routes are added to: Fastify, with TypeBox schemas as the types of what they describe. */
+/** The server that routes are added to: Fastify, with types derived from TypeBox schemas. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from "fastify";

@@ -51,7 +51,7 @@ test.each(["POST", "PUT", "DELETE"])(
   "a %s whose commit may have been done says so, and a GET that nothing was read",
   async (method) => {
     expect(await ask(toy, "/v2/unknown", { method, token: null })).toEqual(
-      unavailable("it is not known whether this was done: look before you repeat it"),
+      unavailable("it is not known whether this was done: check the outcome before you retry"),
     );
     expect(await ask(toy, "/v2/unknown")).toEqual(unavailable("the database cannot be reached"));
   },
@@ -63,7 +63,7 @@ const TOOK_TOO_LONG = problem(503, "Service Unavailable", "the database took too
 
 test("a statement that took too long is 503, to be tried again", async () => {
   expect(await ask(toy, "/v2/slow")).toEqual(TOOK_TOO_LONG);
-  expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "a request met a fault", err: { code: "57014" } });
+  expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "request failed: fault", err: { code: "57014" } });
 });
 
 test("a lock that was not to be had in time is 503, to be tried again", async () => {
@@ -71,16 +71,12 @@ test("a lock that was not to be had in time is 503, to be tried again", async ()
     await holder.rows("lock table profile in access exclusive mode");
     expect(await ask(toy, "/v2/locked")).toEqual(TOOK_TOO_LONG);
   });
-  expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "a request met a fault", err: { code: "55P03" } });
+  expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "request failed: fault", err: { code: "55P03" } });
 });
 
 test("any other refusal of the database is a bug of ours, and its text is not told", async () => {
   expect(await ask(toy, "/v2/mistaken")).toEqual(
-    problem(
-      500,
-      "Internal Server Error",
-      "something went wrong on our side; the request_id leads to what the log knows of it",
-    ),
+    problem(500, "Internal Server Error", "internal error: quote the request_id when you report it"),
   );
-  expect(toy.logged.at(-1)).toMatchObject({ level: 50, msg: "a request met a bug", err: { code: "22012" } });
+  expect(toy.logged.at(-1)).toMatchObject({ level: 50, msg: "request failed: bug", err: { code: "22012" } });
 });

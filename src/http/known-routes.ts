@@ -1,6 +1,6 @@
 /**
- * Which methods a path has. Fastify answers "not found" both for a path that does not exist and for a method that a
- * path does not have; the second is a 405, which names the methods that there are (RFC 9110, section 15.5.6).
+ * The methods of each path. Fastify reports "not found" both for an unknown path and for a method that the path does not
+ * have; the second is a 405, which lists the methods (RFC 9110, section 15.5.6).
  */
 export class KnownRoutes {
   readonly #methods = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
@@ -12,7 +12,7 @@ export class KnownRoutes {
     this.#methods.set(url, known);
   }
 
-  /** The methods of a path as it was sent, with or without a query; none when there is no such path. */
+  /** The methods of a request's path; empty when there is no such path. `requestUrl` may have a query. */
   methodsOf(requestUrl: string): string[] {
     const path = requestUrl.split("?", 1)[0] ?? "";
     const matching = [...this.#methods.values()].filter(({ pattern }) => pattern.test(path));

@@ -1,4 +1,4 @@
-/** The id of a request: in its answer, in its problem, in the log. */
+/** The id of a request, as in its response and in the log. */
 import type { IncomingMessage } from "node:http";
 import type { FastifyBaseLogger, FastifyRequest } from "fastify";
 import { IdSource } from "../std/id.ts";
@@ -6,12 +6,12 @@ import { sentRequestId } from "../web/request-id.ts";
 
 const ids = new IdSource();
 
-/** The caller's own id when it is one that may stand in a log, else a fresh one. */
+/** The caller's own id if it is valid, else a new one. */
 export function requestIdOf(request: IncomingMessage): string {
   return sentRequestId(request.headers["x-request-id"]) ?? freshRequestId();
 }
 
-/** The log with the request's id in each line. Few requests are logged, and a log for each would cost as much as its rule. */
+/** A logger with the request's id in each line. Made on demand: few requests are logged, and a child logger is expensive. */
 export function logOf({ id, log }: Pick<FastifyRequest, "id" | "log">): FastifyBaseLogger {
   return log.child({ request_id: id });
 }

@@ -53,7 +53,7 @@ test("a handler sees who calls, and what was sent as it was sent", async () => {
 
 test("a path that is not there is 404, whoever asks and whatever is sent", async () => {
   toy = await startToyApi();
-  const expected = problem(404, "Not Found", "there is nothing at this path");
+  const expected = problem(404, "Not Found", "no such path");
   expect(await ask(toy, "/v2/nothing", { token: null })).toEqual(expected);
   expect(await ask(toy, "/v2/nothing", { method: "POST", headers: { "content-type": "text/plain" } })).toEqual(
     expected,
@@ -62,7 +62,7 @@ test("a path that is not there is 404, whoever asks and whatever is sent", async
 
 test("another method of a known path is 405 and names the methods that there are", async () => {
   toy = await startToyApi();
-  const detail = "DELETE is not a method of this path: it has GET, HEAD, PUT";
+  const detail = "DELETE is not allowed on this path: use GET, HEAD, PUT";
   expect(await ask(toy, "/v2/toys?limit=1", { method: "DELETE", token: null })).toEqual(
     problem(405, "Method Not Allowed", detail, { headers: { allow: "GET, HEAD, PUT" } }),
   );
@@ -71,12 +71,12 @@ test("another method of a known path is 405 and names the methods that there are
 
 test("a path that is not a URL is 400, one with an endless part 414", async () => {
   toy = await startToyApi();
-  const detail = "the path is not a valid URL: a % in it does not encode UTF-8 text";
+  const detail = "the path is not a valid URL: its percent-encoding is not UTF-8";
   expect(await ask(toy, "/v2/toys/%zz")).toEqual(problem(400, "Bad Request", detail));
   // Hexadecimal digits, but half of a surrogate pair.
   expect(await ask(toy, "/v2/toys/%ED%A0%80")).toEqual(problem(400, "Bad Request", detail));
   expect(await ask(toy, `/v2/toys/${"a".repeat(1_025)}`, { method: "DELETE" })).toEqual(
-    problem(414, "URI Too Long", "a part of the path is longer than any identifier"),
+    problem(414, "URI Too Long", "a segment of the path is too long"),
   );
 });
 
@@ -99,11 +99,11 @@ test("a body that is not said to be JSON is 415", async () => {
     });
   const plain = await send(JSON.stringify(TOY), { "content-type": "text/plain" });
   expect(await plain.json()).toEqual(
-    problem(415, "Unsupported Media Type", 'the content type is "text/plain", but a body is application/json').body,
+    problem(415, "Unsupported Media Type", 'the content type is "text/plain": send application/json').body,
   );
   const none = await send(new TextEncoder().encode(JSON.stringify(TOY)), {});
   expect(await none.json()).toEqual(
-    problem(415, "Unsupported Media Type", "there is no content type, but a body is application/json").body,
+    problem(415, "Unsupported Media Type", "there is no content type: send application/json").body,
   );
   expect((await send(JSON.stringify(TOY), { "content-type": "application/json; charset=utf-8" })).status).toBe(200);
 });
@@ -111,13 +111,13 @@ test("a body that is not said to be JSON is 415", async () => {
 test("a write is refused before its token and body are looked at when there is no room, a read is not", async () => {
   let verified = 0;
   toy = await startToyApi(undefined, {
-    refusesWork: () => "there is more work waiting than can be taken on",
+    refusesWork: () => "the service is at capacity: too many requests are waiting",
     verify: async () => {
       verified += 1;
       return GRANT;
     },
   });
-  const expected = problem(503, "Service Unavailable", "there is more work waiting than can be taken on", {
+  const expected = problem(503, "Service Unavailable", "the service is at capacity: too many requests are waiting", {
     headers: { "retry-after": "1" },
   });
   expect(await ask(toy, "/v2/toys/default", { method: "POST", json: "{" })).toEqual(expected);
@@ -130,7 +130,7 @@ test("a write is refused before its token and body are looked at when there is n
 
 test("a bug is a 500 that tells nothing; the log has it under the request id", async () => {
   await startThrowing(new Error("the password is hunter2"));
-  const detail = "something went wrong on our side; the request_id leads to what the log knows of it";
+  const detail = "internal error: quote the request_id when you report it";
   expect(await ask(toy, "/throw")).toEqual(problem(500, "Internal Server Error", detail));
   expect(toy.logged.at(-1)).toMatchObject({
     level: 50,
@@ -161,15 +161,15 @@ test("of a change whose outcome is unknown the 503 says so, of a read it does no
   await startThrowing(new OutcomeUnknown(new Error("canceling wait for synchronous replication")));
   const of = (detail: string) => problem(503, "Service Unavailable", detail, { headers: { "retry-after": "1" } });
   expect(await ask(toy, "/throw")).toEqual(of("the database cannot be reached"));
-  const unknown = "it is not known whether this was done: look before you repeat it";
+  const unknown = "it is not known whether this was done: check the outcome before you retry";
   expect(await ask(toy, "/throw", { method: "DELETE" })).toEqual(of(unknown));
 });
 
 test("a problem of ours has an address, and its members stand in the order of RFC 9457", async () => {
-  await startThrowing(alreadyExists('ref_id "a" was used before', { id: "1" }));
+  await startThrowing(alreadyExists('ref_id "a" is already in use', { id: "1" }));
   const answer = await ask(toy, "/throw");
   expect(answer).toEqual(
-    problem(409, "Already Exists", 'ref_id "a" was used before', {
+    problem(409, "Already Exists", 'ref_id "a" is already in use', {
       type: "http://toy.test/problems/already-exists",
       meta: { existing: { id: "1" } },
     }),
@@ -226,6 +226,6 @@ test("a route that does not say who may call it does not start", async () => {
     refusesWork: () => undefined,
   });
   expect(() => api.get("/v2/open", { schema: { response: { 200: Type.Object({}) } } }, async () => ({}))).toThrow(
-    "GET /v2/open says who may call it",
+    "GET /v2/open declares its scope",
   );
 });

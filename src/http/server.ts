@@ -1,10 +1,10 @@
 /**
- * The HTTP API: one Fastify server with everything in it that is the same for all routes. A request passes, in this
- * order: its id, headers that can be read, 404 and 405, shutting down, load, token, rate, scope, the caller's room, body, shape, the caller's turn;
- * then the handler. Whatever is thrown on the way leaves as a problem (`faults.ts`).
+ * The HTTP API: one Fastify server with everything that all routes share. A request passes, in this order: request id,
+ * header checks, 404 and 405, shutdown, load, token, rate limit, scope, queue capacity, body, validation, admission;
+ * then the handler. Anything thrown on the way becomes a problem (`faults.ts`).
  *
- * A file in routes/ looks like this. The schema is validator, serialiser and document at once; the handler returns
- * the body or throws a problem; `request.grant` says who calls.
+ * A file in routes/ looks like this. The schema is validator, serialiser and documentation at once; the handler returns
+ * the body or throws a problem; `request.grant` is the caller.
  *
  *     export function transferRoutes(api: Api, transfers: Transfers): void {
  *       api.get("/v2/transfer/transfers/:id", {
@@ -72,32 +72,31 @@ import { AJV, readRequest } from "./requests/validation.ts";
 export type { Api } from "./api.ts";
 
 export interface ApiOptions {
-  /** The public addresses. Asked when they are needed: with port 0 they are known once the server listens. */
+  /** The public URLs. Functions, because with port 0 they are known only once the server listens. */
   readonly baseUrl: () => string;
   readonly authUrl: () => string;
   readonly log: FastifyBaseLogger;
   readonly verify: Verify;
-  /** Whether there is no room for more work. Then a write is refused before its token and body are read. */
+  /** The reason why no more writes are accepted, if any. Then a write is rejected before its token and body are read. */
   readonly refusesWork: () => string | undefined;
-  /** How many requests are worked on at once, and how many wait. */
   readonly admissions?: Admissions;
-  /** What is kept for callers who do not read their answers. */
+  /** The bounds on responses that callers do not read. */
   readonly answers?: UnsentByAccess;
-  /** Told of connections that were closed because their answers were read too slowly. */
+  /** Called with the number of connections closed because their responses were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
-  /** Told of every refusal of authority. Nobody waits for it. */
+  /** Called on every access denial. Not awaited. */
   readonly onDenied?: (refusal: AccessDenial) => void;
-  /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
+  /** Adds its hooks before all others, so that metrics and traces include rejected requests. */
   readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
-  /** Told of every problem that is answered. */
+  /** Called on every problem response. */
   readonly onProblem?: ((problem: Problem) => void) | undefined;
-  /** Left out: nothing is limited. */
+  /** Absent: no rate limits. */
   readonly limiter?: RateLimiter | undefined;
-  /** Whose `X-Forwarded-For` is believed: addresses and networks. */
+  /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly Network[];
-  /** Left out: plain HTTP. */
+  /** Absent: plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
-  /** How long a request may take to arrive, and how often that is looked at. */
+  /** How long a request may take to arrive. */
   readonly timeouts?: ArrivalTimeouts;
 }
 
@@ -109,7 +108,7 @@ interface ArrivalTimeouts {
 
 const ARRIVAL_TIMEOUTS: ArrivalTimeouts = { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 5_000 };
 
-/** Builds the API without its resources: routes are added to it, then it listens. */
+/** Builds the API without its resources. Add routes, then listen. */
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl, options.onProblem);
   const { timeouts = ARRIVAL_TIMEOUTS, trustedProxies = [], admissions = createAdmissions() } = options;
@@ -117,14 +116,14 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const api: Api = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
-    // Not one for each request: see `logOf`.
+    // No child logger for each request: see `logOf`.
     childLoggerFactory: (log) => log,
     genReqId: requestIdOf,
     requestIdHeader: false,
     trustProxy: trustOf(trustedProxies),
     ajv: AJV,
     bodyLimit: BODY_LIMIT_BYTES,
-    // Room for a hundred values in each of several repeatable filters.
+    // maxHeaderSize allows a hundred values in each of several repeatable filters.
     ...transport(
       {
         IncomingMessage: UpgradeRequest,
@@ -142,7 +141,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     keepAliveTimeout: 65_000,
     forceCloseConnections: "idle",
     return503OnClosing: false,
-    // An address that cannot be decoded comes here before any hook.
+    // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request as FastifyRequest, reply as never);
       handleError(error, request as FastifyRequest, reply as never);
@@ -160,7 +159,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       return readJson(bytes);
     },
   );
-  // Fields of the request itself: a table beside it would cost the collector more than the guard costs.
+  // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
   api.decorateRequest("known", null);
   api.decorateRequest("leave", null);
   api.decorateRequest("grant", {
@@ -190,12 +189,12 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   return api;
 }
 
-/** Gives every answer its id and what all have in common, then refuses paths and methods that are not there before their bodies are read. */
+/** Sets the headers that all responses share, and rejects unknown paths and methods before their bodies are read. */
 function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): void {
   const routes = new KnownRoutes();
   api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
   api.addHook("onRequest", (request, reply, done) => {
-    // Not stored unless a route knows better: what is said to one caller is nobody else's, and a price soon is old.
+    // Not cached unless the route overrides it: responses are private to their caller, and prices change.
     reply.headers(safeHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (!request.is404) return done();
     admit(request, reply, undefined);
@@ -204,12 +203,12 @@ function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): voi
 }
 
 function unknownRoute(request: FastifyRequest, methods: readonly string[]): Problem {
-  if (methods.length === 0) return notFound("there is nothing at this path");
+  if (methods.length === 0) return notFound("no such path");
   const allow = methods.join(", ");
-  return new Problem(405, `${request.method} is not a method of this path: it has ${allow}`, { headers: { allow } });
+  return new Problem(405, `${request.method} is not allowed on this path: use ${allow}`, { headers: { allow } });
 }
 
-/** On the way out requests under way are finished, new ones on open connections are sent elsewhere. */
+/** During shutdown, requests in flight complete; new ones get 503 and their connections are closed. */
 function rejectWhileClosing(api: Api): void {
   let closing = false;
   api.addHook("preClose", async () => {
@@ -225,7 +224,7 @@ function rejectWhileClosing(api: Api): void {
   });
 }
 
-/** Puts before each route what its configuration and its schemas ask for. */
+/** Adds the hooks that the configuration and the schemas of a route require. */
 function prepareRoute(
   route: RouteOptions,
   { verify, refusesWork, onDenied = () => {} }: ApiOptions,
@@ -233,7 +232,7 @@ function prepareRoute(
   turns: Admissions & { readonly answers: UnsentByAccess },
 ): void {
   const access: Access | undefined = route.config?.scope;
-  assert(access !== undefined, `${[route.method].flat().join()} ${route.url} says who may call it`);
+  assert(access !== undefined, `${[route.method].flat().join()} ${route.url} declares its scope`);
   const isWrite = [route.method].flat().some((method) => WRITES.has(method));
   const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied });
   const hooks = [...(isWrite ? [rejectAtCapacity(refusesWork)] : []), entrance];

@@ -19,7 +19,7 @@ const MIB = 1024 * 1024;
 /** More than the buffers of two sockets hold. */
 const PAGE = "x".repeat(8 * MIB);
 const REQUEST = "GET /page HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\n\r\n";
-const UNREAD = problem(503, "Service Unavailable", "more answers are waiting to be read than can be kept", {
+const UNREAD = problem(503, "Service Unavailable", "too many responses are waiting to be read", {
   headers: { "retry-after": "1" },
 });
 

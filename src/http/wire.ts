@@ -1,4 +1,4 @@
-/** From what the schemas have let pass to what the domain folders take, and back. */
+/** Conversions between validated requests and domain types. */
 
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Profiles } from "../customers/profiles/profiles.ts";
@@ -12,7 +12,7 @@ import { alreadyExists, type Problem } from "./problems/problems.ts";
 import { type DomainRejection, problemOf, type Sent } from "./problems/rejection-problems.ts";
 import { uuidOf } from "./requests/schemas.ts";
 
-/** An amount that has passed its schema. One that no asset can hold goes on as such: the asset's name is told with it. */
+/** Parses an amount that has passed its schema. "too_precise" is rejected later, with the name of the asset. */
 export function requestedAmount(checked: string): RequestedAmount {
   const amount = parseAmount(checked);
   assert(typeof amount === "bigint" || amount === "too_precise", "the schema has checked that this is an amount");
@@ -21,7 +21,7 @@ export function requestedAmount(checked: string): RequestedAmount {
 
 export const profileIdOf = (checked: string): ProfileId => uuidOf(checked) as ProfileId;
 
-/** The profile that a path names: `default` is the caller's DEFAULT one. Whether there is such a profile is not asked. */
+/** The profile that a path names; `default` is the caller's DEFAULT profile. Does not check that it exists. */
 export async function profileInPath(
   profiles: Pick<Profiles, "getDefault">,
   customerId: CustomerId,
@@ -30,14 +30,16 @@ export async function profileInPath(
   return checked === "default" ? (await profiles.getDefault(customerId)).id : profileIdOf(checked);
 }
 
-/** Reads the position in a cursor of a list that is ordered by id. */
+/** The position in a cursor of a list that is ordered by id. */
 export function idPosition(position: readonly string[]): Uuid | undefined {
   return position.length === 1 ? parseUuid(position[0] ?? "") : undefined;
 }
 
 /**
- * What a command came to: its value, or the problem that its caller hears. `existing` is the problem of a name that
- * the record with this id has; a command without a name of the caller's needs none.
+ * The value of a command's outcome.
+ * @param sent the request's fields, for error texts
+ * @param existing makes the problem of a ref_id or nickname that the record with this id already has
+ * @throws Problem when the command was rejected
  */
 export async function valueOrThrow<Value>(
   outcome: Outcome<Value, DomainRejection>,
@@ -50,15 +52,15 @@ export async function valueOrThrow<Value>(
     case "rejected":
       throw problemOf(outcome.rejection, sent);
     case "exists":
-      throw await must(existing, "only a name of the caller's can be taken")(outcome.id);
+      throw await must(existing, "only a command with a ref_id or nickname can find it in use")(outcome.id);
   }
 }
 
-/** The problem of a name that was used before: `field` is the body's field that has it. */
+/** The problem of a ref_id or nickname that is already in use. */
 export function nameTaken(field: "ref_id" | "nickname", sent: Sent, existing: object | undefined): Problem {
   return alreadyExists(
-    `${field} ${JSON.stringify(sent[field])} was used before`,
-    must(existing, "what has taken a name is there for its customer"),
+    `${field} ${JSON.stringify(sent[field])} is already in use`,
+    must(existing, "the customer can read the record that has its ref_id or nickname"),
   );
 }
 
@@ -68,7 +70,7 @@ type Present<Fields> = {
   [Name in keyof Fields as undefined extends Fields[Name] ? Name : never]?: Exclude<Fields[Name], undefined>;
 };
 
-/** Fields that may have no value, as a body has them: who writes JSON leaves out what is undefined. */
+/** Types undefined fields as optional: JSON leaves them out. */
 export function present<Fields extends object>(fields: Fields): Present<Fields> {
   return fields as Present<Fields>;
 }

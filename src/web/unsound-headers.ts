@@ -33,7 +33,7 @@ export function unreadable(request: IncomingMessage): Unreadable | undefined {
   // RFC 9112, section 3.2. Node would answer the first without our headers, and keep the first of two in silence.
   if (headers.host === undefined && httpVersion === "1.1") return { status: 400, reason: "the header host is missing" };
   if (headers.host === "") return { status: 400, reason: "the header host is empty" };
-  if (isTwiceIn(rawHeaders, "host")) return { status: 400, reason: "the header host is there more than once" };
+  if (isTwiceIn(rawHeaders, "host")) return { status: 400, reason: "the header host occurs more than once" };
   return undefined;
 }
 
@@ -45,7 +45,7 @@ export const isTooMany = (raw: readonly string[]): boolean => raw.length > 2 * M
 /** Node keeps the first of two and drops the other without a word; a proxy may believe the second. */
 const ONCE = ["authorization", "content-type"] as const;
 
-/** The name of a header that is there more than once and could mean two things. */
+/** The name of a header that occurs more than once and could mean two things. */
 export function doubledHeader({ rawHeaders }: IncomingMessage): string | undefined {
   return ONCE.find((name) => isTwiceIn(rawHeaders, name));
 }

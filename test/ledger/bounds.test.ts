@@ -125,7 +125,7 @@ test("past its bound the lane answers 503 at once, the house excepted", async ()
   const flooding = newId();
   const flood = Array.from({ length: 15 }, () => send(flooding));
   const others = Array.from({ length: 15 }, () => send(newId()));
-  expect(lane.unavailableReason).toBe("there is more work waiting than can be taken on");
+  expect(lane.unavailableReason).toBe("the service is at capacity: too many requests are waiting");
   const house = Array.from({ length: 15 }, () => send("house"));
   const count = async (outcomes: Promise<string>[]): Promise<number> =>
     (await Promise.all(outcomes)).filter((told) => told === "done").length;

@@ -43,7 +43,7 @@ async function call({ baseUrl }: Listening, token: string, headers: Record<strin
   return { status: answer.status, challenge: answer.headers.get("www-authenticate"), body };
 }
 
-const NOT_GOOD = "the access token is malformed, expired, revoked or not for use from here";
+const NOT_GOOD = "the access token is malformed, expired, revoked or not valid from this address";
 const REFUSED: Heard = {
   status: 401,
   challenge: `Bearer realm="parbook", error="invalid_token", error_description="${NOT_GOOD}"`,

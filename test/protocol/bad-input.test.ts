@@ -245,7 +245,7 @@ describe.each(Object.entries(OPERATIONS))("%s", (_name, { method, path, good, ba
     "is refused as %s",
     async (type) => {
       const answer = await call(method, path(), JSON.stringify(good()), { "content-type": type });
-      expectProblem(answer, { status: 415, detail: `the content type is "${type}", but a body is application/json` });
+      expectProblem(answer, { status: 415, detail: `the content type is "${type}": send application/json` });
     },
   );
 });

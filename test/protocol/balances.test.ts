@@ -191,7 +191,7 @@ test("in production there is no such path, neither served nor described", async 
     const customer = await production.customer();
     const path = "/v2/sandbox/profiles/default/deposit";
     const answer = await production.call("POST", path, { as: customer.token, body: { asset: "USD", amount: "1" } });
-    expectProblem(answer, { status: 404, detail: "there is nothing at this path" });
+    expectProblem(answer, { status: 404, detail: "no such path" });
     const { paths } = (await production.call("GET", "/openapi.json")).body;
     expect(Object.keys(paths).filter((name) => name.includes("sandbox"))).toEqual([]);
   } finally {

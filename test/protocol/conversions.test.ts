@@ -79,7 +79,7 @@ test("a conversion is answered as CREATED with what was sent, then settles at pa
   expectProblem(await create(settling, acme, { ...sent, amount: "1" }), {
     status: 409,
     slug: "already-exists",
-    detail: 'ref_id "mint-1" was used before',
+    detail: 'ref_id "mint-1" is already in use',
     meta: { existing: now.body },
   });
 });

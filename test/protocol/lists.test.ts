@@ -245,7 +245,7 @@ describe("pages", () => {
   test("belong to their filters and their customer", async () => {
     const cursor = (await get("/v2/transfer/transfers?limit=1")).body.next_page_cursor;
     const list = `/v2/transfer/transfers?page_cursor=${cursor}`;
-    const rule = "belongs to another list: the filters are those that it came with";
+    const rule = "belongs to another list: send the same filters as for the first page";
     const elsewhere = failingField("page_cursor", undefined, rule);
     expectSuccess(await get(`${list}&limit=7`));
     expectSuccess(await get(`${list}&order=DESC&order_by=CREATED_AT`));

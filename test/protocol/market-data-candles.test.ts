@@ -195,7 +195,7 @@ test("a request for candles is refused in whole sentences", async () => {
     expect(status).toBe(400);
     return body.meta.errors;
   };
-  expect(await refused("")).toEqual([{ field: "increment", rule: "is required, or max_data_points" }]);
+  expect(await refused("")).toEqual([{ field: "increment", rule: "or max_data_points is required" }]);
   expect(await refused("increment=ONE_DAY&max_data_points=5")).toEqual([
     { field: "increment", value: "ONE_DAY", rule: "cannot be given with max_data_points" },
   ]);
@@ -206,7 +206,7 @@ test("a request for candles is refused in whole sentences", async () => {
     {
       field: "max_data_points",
       value: 1,
-      rule: "is less than what there is of FOUR_WEEKS, the longest increment, in the range",
+      rule: "is less than the number of candles in the range at FOUR_WEEKS, the longest increment",
     },
   ]);
   expect(await refused("increment=ONE_DAY&limit=1001")).toEqual([
@@ -214,7 +214,7 @@ test("a request for candles is refused in whole sentences", async () => {
   ]);
   const { body } = await get(`increment=ONE_HOUR&limit=1&${WHOLE}`);
   expect(await refused(`increment=ONE_DAY&limit=1&${WHOLE}&page_cursor=${body.next_page_cursor}`)).toEqual([
-    { field: "page_cursor", rule: "belongs to another list: the filters are those that it came with" },
+    { field: "page_cursor", rule: "belongs to another list: send the same filters as for the first page" },
   ]);
 });
 

@@ -58,13 +58,13 @@ describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
     const without = await service.call(method, path);
     expectProblem(without, {
       status: 401,
-      detail: "no access token was sent: the header is Authorization: Bearer <token>",
+      detail: "the access token is missing: send Authorization: Bearer <token>",
     });
     expect(without.headers.get("www-authenticate")).toBe('Bearer realm="parbook"');
     const bad = await service.call(method, path, { as: `${acme.token}x` });
     expectProblem(bad, {
       status: 401,
-      detail: "the access token is malformed, expired, revoked or not for use from here",
+      detail: "the access token is malformed, expired, revoked or not valid from this address",
     });
     expect(bad.headers.get("www-authenticate")).toContain('error="invalid_token"');
   });

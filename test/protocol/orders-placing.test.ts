@@ -178,7 +178,7 @@ test("half of the identity pair gives a stored REJECTED order that holds nothing
     });
     const again = await ask(api, "POST", emptyPath, { json: { ...LIMIT_BUY, ref_id: refId } });
     expect(again).toEqual(
-      problem(409, "Already Exists", `ref_id "${refId}" was used before`, {
+      problem(409, "Already Exists", `ref_id "${refId}" is already in use`, {
         slug: "already-exists",
         meta: { existing: rejected.body },
       }),
@@ -214,7 +214,7 @@ test("of ten orders with one ref_id that arrive at once exactly one takes effect
   expect(winner?.status).toBe(200);
   const taken = { slug: "already-exists", meta: { existing: winner?.body } };
   for (const other of others) {
-    expect(other).toEqual(problem(409, "Already Exists", `ref_id "${json.ref_id}" was used before`, taken));
+    expect(other).toEqual(problem(409, "Already Exists", `ref_id "${json.ref_id}" is already in use`, taken));
   }
   expect(await balance("USD")).toEqual(["987456.25", "12543.75"]);
 });
@@ -233,7 +233,7 @@ test("a ref_id is another's to use, and free again when its order has been close
   const second = await ask(api, "POST", path, { json });
   expect(second.status).toBe(200);
   expect(await ask(api, "POST", path, { json })).toEqual(
-    problem(409, "Already Exists", `ref_id "${json.ref_id}" was used before`, {
+    problem(409, "Already Exists", `ref_id "${json.ref_id}" is already in use`, {
       slug: "already-exists",
       meta: { existing: second.body },
     }),
@@ -245,7 +245,7 @@ test("the ref_id of a rejected order is taken for 24 hours, and then goes to one
   const rejected = await ask(api, "POST", path, { json: { ...json, identity_id: "alone" } });
   expect(rejected.body).toMatchObject({ status: "REJECTED" });
   const taken = (existing: unknown) =>
-    problem(409, "Already Exists", `ref_id "${json.ref_id}" was used before`, {
+    problem(409, "Already Exists", `ref_id "${json.ref_id}" is already in use`, {
       slug: "already-exists",
       meta: { existing },
     });
@@ -268,7 +268,7 @@ test("a halted market takes no orders, hears cancels, and takes orders again whe
   const { id } = (await ask(api, "POST", path, { json: LIMIT_BUY })).body as { id: string };
   expect((await api.exchange.haltMarket(market, TESTER)).kind).toBe("done");
   expect(await ask(api, "POST", path, { json: LIMIT_BUY })).toEqual(
-    problem(403, "Market Unavailable", "market BTCUSD is halted: it takes no new orders", {
+    problem(403, "Market Unavailable", "market BTCUSD is halted and accepts no new orders", {
       slug: "unavailable-market",
       meta: { market: "BTCUSD" },
     }),

@@ -131,7 +131,7 @@ describe("a query that is not understood is refused", () => {
 
   test("a cursor of another list", async () => {
     const { next_page_cursor: cursor } = await listed("/v2/orders?limit=1");
-    const rule = "belongs to another list: the filters are those that it came with";
+    const rule = "belongs to another list: send the same filters as for the first page";
     expect(await ask(api, "GET", `/v2/orders?market=BTCUSD&page_cursor=${cursor}`)).toEqual(
       badField("page_cursor", undefined, rule),
     );

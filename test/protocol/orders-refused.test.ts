@@ -152,7 +152,7 @@ test("an amount with more decimals than the market takes is refused, also where 
       problem(
         400,
         "Exceeds Maximum Precision Allowed",
-        `${what} has more decimals than ${market} takes of ${asset}: ${precision}`,
+        `${what} has more decimals than ${market} allows for ${asset}: ${precision}`,
         { slug: "exceed-precision", meta: { asset, precision } },
       ),
     );

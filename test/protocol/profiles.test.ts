@@ -75,7 +75,7 @@ test("a nickname has 100 code points at most, and is the customer's once", async
   const taken = {
     status: 409,
     slug: "already-exists",
-    detail: `nickname ${JSON.stringify(nickname)} was used before`,
+    detail: `nickname ${JSON.stringify(nickname)} is already in use`,
     meta: { existing: made.body },
   };
   expectProblem(await call("POST", "", { nickname, description: "Another." }), taken);
@@ -197,10 +197,7 @@ test("a profile with an open order is not empty, though the order holds less tha
 
 test("the DEFAULT profile, one that holds money and one that is awaited stay in use", async () => {
   const problem = (detail: string, meta = {}) => ({ status: 403, slug: "profile-not-empty", detail, meta });
-  expectProblem(
-    await call("PUT", "/default/deactivate"),
-    problem("the DEFAULT profile stays in use as long as its customer"),
-  );
+  expectProblem(await call("PUT", "/default/deactivate"), problem("the DEFAULT profile cannot be deactivated"));
   const [rich, awaited] = [await service.profile(acme, { USD: "10.5" }), await service.profile(acme)];
   const holds = problem("the profile holds 10.5 USD", { asset: "USD", amount: "10.5" });
   expectProblem(await call("PUT", `/${rich}/deactivate`), holds);
@@ -213,7 +210,7 @@ test("the DEFAULT profile, one that holds money and one that is awaited stay in 
   expectProblem(await call("PUT", `/${rich}/deactivate`), holds);
   expectProblem(
     await call("PUT", `/${awaited}/deactivate`),
-    problem("an open order or a CREATED conversion is to be paid into the profile"),
+    problem("the profile is the recipient of an open order or a CREATED conversion"),
   );
   const path = `/v2/conversion/stablecoins/${conversion.body.id}`;
   expectSuccess(await service.call("DELETE", path, { as: acme.token }));

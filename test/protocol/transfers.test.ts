@@ -253,7 +253,7 @@ test("a ref_id that was used before answers the first record, whatever else is a
   const taken = {
     status: 409,
     slug: "already-exists",
-    detail: 'ref_id "again" was used before',
+    detail: 'ref_id "again" is already in use',
     meta: { existing: first.body },
   };
   expectProblem(await move("internal", body), taken);

@@ -32,7 +32,7 @@ const CROWDED = {
   type: "about:blank",
   title: "Service Unavailable",
   status: 503,
-  detail: "there is more work waiting than can be taken on",
+  detail: "the service is at capacity: too many requests are waiting",
   meta: {},
   request_id: expect.any(String),
 };

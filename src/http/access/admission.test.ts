@@ -22,7 +22,7 @@ const BOUNDS: FairAdmissionBounds = {
   expectedMs: 10_000,
   patienceMs: 60_000,
 };
-const CROWDED = problem(503, "Service Unavailable", "there is more work waiting than can be taken on", {
+const CROWDED = problem(503, "Service Unavailable", "the service is at capacity: too many requests are waiting", {
   headers: { "retry-after": "1" },
 });
 

@@ -1,6 +1,6 @@
 /**
- * Requests that are worked on at once: reads and writes have a turnstile each. Whether there is room is looked at before
- * the body is read; a turn is taken when the request is whole and sound, so that a body that trickles in holds up nobody.
+ * Admission control of the API: reads and writes have a fair queue each, by caller. Capacity is checked before the body
+ * is read. The request enters the queue once its body is complete and valid, so that a slow body occupies no slot.
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
 import type { UnsentAnswers, UnsentByAccess } from "../../web/connections/unsent-answers.ts";
@@ -10,30 +10,30 @@ import { callerOf } from "./guard.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** False for what asks nothing of the database. */
+    /** False for routes that do not use the database. */
     admission?: false;
   }
   interface FastifyRequest {
-    /** Ends its turn; null when it has none. */
+    /** Releases the request's slot; null when it has none. */
     leave: (() => void) | null;
   }
 }
 
-/** Together fewer than the pool has connections: what the house itself has to read finds some still. */
+/** Reads and long reads together use fewer connections than the pool has: internal reads still find some. */
 const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortLine: 128, expectedMs: 250, patienceMs: 2_000 };
 
-/** A list of more records than this is long: the thread is busy with it for milliseconds, and does nothing else meanwhile. */
+/** A longer list blocks the event loop for milliseconds. */
 const SHORT_LIST = 100;
 
 /**
- * One long list for each caller at a time. More would not come sooner, since one thread makes them all, and everybody else
- * would wait for as many of them as are ready at the same moment.
+ * One long list at a time for each caller. One thread serialises them all: more would not finish sooner, and would
+ * block every other caller.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
 
 /**
- * Alone a customer may fill the ledger's batches. Beside others he has a share that makes small ones: three quarters of what
- * he would get, while those who come between wait for no more than such a batch (docs/decisions/0017).
+ * A customer alone may fill the ledger's batches. Beside others its share makes small batches: it keeps three quarters
+ * of its throughput, and the others wait for no more than one such batch (docs/decisions/0017).
  */
 const WRITES = {
   most: 1_000,
@@ -58,13 +58,13 @@ export const createAdmissions = (): Admissions => ({
   writes: new FairAdmission(WRITES),
 });
 
-/** The turnstile of a read whose query has been validated. */
+/** The queue of a read. Its query must have been validated. */
 export function admissionOfRead({ query }: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
   const { limit = 0 } = (query ?? {}) as { readonly limit?: number };
   return limit > SHORT_LIST ? longReads : reads;
 }
 
-/** Refuses whose line is full, before the body is read. */
+/** Rejects a caller whose queue is full, before the body is read. */
 export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
   return (request, _reply, done) => {
     if (turnstile.hasRoomFor(callerOf(request))) done();
@@ -72,7 +72,7 @@ export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
   };
 }
 
-/** Refuses who has not read what was answered before, before more is read from the database for him. */
+/** Rejects a caller that does not read its earlier responses, before the database is queried for another. */
 export function rejectUnread(answers: UnsentByAccess): onRequestHookHandler {
   return (request, _reply, done) => {
     if (unsentOf(request, answers).hasRoomFor(callerOf(request))) done();
@@ -84,7 +84,10 @@ export function unsentOf({ known }: FastifyRequest, { ofClients, ofStrangers }: 
   return known === null ? ofStrangers : ofClients;
 }
 
-/** The handler, when it is the caller's turn. */
+/**
+ * Wraps a handler: it runs once the caller is admitted.
+ * @throws Problem 503 when the wait was too long or the caller is gone
+ */
 export function admitted(
   turnstileOf: (request: FastifyRequest) => FairAdmission,
   handler: RouteHandlerMethod,
@@ -95,7 +98,7 @@ export function admitted(
     if (!(await turnstile.enter(caller))) throw atCapacity();
     request.leave = () => turnstile.leave(caller);
     try {
-      if (reply.raw.destroyed) throw unavailable("nobody waits for the answer any more");
+      if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
       return await handler.call(this, request, reply);
     } finally {
       releaseAdmission(request);
@@ -103,13 +106,13 @@ export function admitted(
   };
 }
 
-/** From here on the request only waits for something to happen, and keeps nobody from his turn. */
+/** Frees the slot of a request that from here on only waits for an event. */
 export function releaseAdmission(request: FastifyRequest): void {
   const { leave } = request;
   request.leave = null;
   leave?.();
 }
 
-const atCapacity = (): Problem => unavailable("there is more work waiting than can be taken on");
+const atCapacity = (): Problem => unavailable("the service is at capacity: too many requests are waiting");
 
-export const tooManyUnread = (): Problem => unavailable("more answers are waiting to be read than can be kept");
+export const tooManyUnread = (): Problem => unavailable("too many responses are waiting to be read");

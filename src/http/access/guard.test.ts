@@ -23,21 +23,16 @@ beforeAll(async () => {
 afterAll(() => toy.close());
 
 test("without a token the challenge names no error (RFC 6750, section 3.1)", async () => {
-  const expected = problem(
-    401,
-    "Unauthorized",
-    "no access token was sent: the header is Authorization: Bearer <token>",
-    {
-      headers: { "www-authenticate": 'Bearer realm="parbook"' },
-    },
-  );
+  const expected = problem(401, "Unauthorized", "the access token is missing: send Authorization: Bearer <token>", {
+    headers: { "www-authenticate": 'Bearer realm="parbook"' },
+  });
   expect(await ask(toy, "/v2/toys", { token: null })).toEqual(expected);
   expect(await ask(toy, "/v2/toys", { token: null, headers: { authorization: "Basic YTpi" } })).toEqual(expected);
   expect(await ask(toy, "/v2/toys", { token: null, headers: { authorization: "Bearer" } })).toEqual(expected);
 });
 
 test("a token that is not valid is an invalid_token", async () => {
-  const detail = "the access token is malformed, expired, revoked or not for use from here";
+  const detail = "the access token is malformed, expired, revoked or not valid from this address";
   const expected = problem(401, "Unauthorized", detail, {
     headers: { "www-authenticate": `Bearer realm="parbook", error="invalid_token", error_description="${detail}"` },
   });
@@ -57,7 +52,7 @@ test("a good token in the wrong place is told as a bad one, and named in the tra
     client_id: clientId,
     token_id: tokenId,
     address,
-    msg: "token refused: its client is disabled, or may not call from this address",
+    msg: "token rejected: its client is disabled, or may not call from this address",
     request_id: "r-1",
   });
 });

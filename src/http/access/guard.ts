@@ -1,6 +1,6 @@
 /**
- * Who may call. Every route says in its `config` which scope it asks for, or that it is public; a route that says
- * neither does not start. The token is looked at before anything else of the request is read
+ * Authentication and authorization. Every route declares in its `config` the scope that it requires, or that it is
+ * public; without either the service does not start. The token is verified before the rest of the request is read
  * (docs/contract/requests.md#order-of-checks).
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
@@ -15,10 +15,10 @@ import { Problem } from "../problems/problems.ts";
 import { logOf } from "../request-id.ts";
 import type { Admit } from "./rate-limiting.ts";
 
-/** What a route asks for: nothing, one scope, or one of several. */
+/** What a route requires: nothing, one scope, or one of several. */
 export type Access = "public" | Scope | readonly Scope[];
 
-/** Answers what a token grants from an address; undefined when it is malformed, expired or revoked. */
+/** Returns what a token grants from an address; undefined when it is malformed, expired or revoked. */
 export type Verify = (token: string, address: string) => Promise<Grant | RestrictedToken | undefined>;
 
 declare module "fastify" {
@@ -26,20 +26,20 @@ declare module "fastify" {
     scope: Access;
   }
   interface FastifyRequest {
-    /** Who calls. On a public route nobody is known, and asking is a bug. */
+    /** The authenticated caller. Reading it on a public route is a bug, and throws. */
     readonly grant: Grant;
-    /** The same for what is kept of a write: which client, by which token, from where, by which operation. */
+    /** The caller as recorded with a write: client, token, address, operation. */
     readonly caller: ClientCaller;
-    /** What the guard has found; null until then, and on a public route. */
+    /** The verified grant; null before the guard has run, and on a public route. */
     known: Grant | null;
   }
 }
 
 export function grantOf({ known }: FastifyRequest): Grant {
-  return must(known ?? undefined, "a route that asks who calls is not public");
+  return must(known ?? undefined, "only a route with a scope reads its caller");
 }
 
-/** Whose request it is: a customer's, or, where nobody has to be known, an address's. */
+/** The key of fair queues: the customer, or the address on a public route. */
 export function callerOf(request: FastifyRequest): string {
   return request.known?.customerId ?? rateLimitKey(request.ip);
 }
@@ -55,13 +55,13 @@ const operationOf = ({ method, routeOptions }: FastifyRequest): string => `${met
 export interface GuardOptions {
   readonly verify: Verify;
   readonly admit: Admit;
-  /** Told of every refusal of authority. Nobody waits for it. */
+  /** Called on every access denial. Not awaited. */
   readonly onDenied: (refusal: AccessDenial) => void;
 }
 
 /**
- * The hook of a route that is not public: lets the request through when its token holds one of the scopes. Whoever
- * shows no good token is limited as a stranger, so that trying tokens out is no cheaper than using them.
+ * The hook of a route that is not public: admits a request whose token grants one of the scopes. A request without a
+ * valid token counts against the rate limit of its address, so that guessing tokens is not free.
  */
 export function guard(
   required: readonly Scope[],
@@ -74,12 +74,15 @@ export function guard(
     admit(request, reply, grant?.clientId);
     if (token === undefined) {
       onDenied(denialOf(request, "no_token"));
-      throw unauthorized("no access token was sent: the header is Authorization: Bearer <token>");
+      throw unauthorized("the access token is missing: send Authorization: Bearer <token>");
     }
     if (grant === undefined) {
       const whose = isRestricted(known) ? reportRestrictedToken(request, known) : {};
       onDenied({ ...denialOf(request, "invalid_token"), ...whose });
-      throw unauthorized("the access token is malformed, expired, revoked or not for use from here", "invalid_token");
+      throw unauthorized(
+        "the access token is malformed, expired, revoked or not valid from this address",
+        "invalid_token",
+      );
     }
     if (!required.some((scope) => grant.scopes.has(scope))) {
       const { clientId, tokenId } = grant;
@@ -96,12 +99,12 @@ const isRestricted = (known: Grant | RestrictedToken | undefined): known is Rest
 const isGrant = (known: Grant | RestrictedToken | undefined): known is Grant =>
   known !== undefined && !isRestricted(known);
 
-/** Whoever has found a token somewhere must not hear that it is a good one. The operator may want to know. */
+/** The caller must not learn that the token is valid: it may be stolen. The operator should. */
 function reportRestrictedToken(request: FastifyRequest, { restricted }: RestrictedToken) {
   const { clientId, tokenId } = restricted;
   logOf(request).info(
     { client_id: clientId, token_id: tokenId, address: request.ip },
-    "token refused: its client is disabled, or may not call from this address",
+    "token rejected: its client is disabled, or may not call from this address",
   );
   return { clientId, tokenId };
 }
@@ -115,7 +118,7 @@ function bearerToken(header: string | undefined): string | undefined {
   return /^bearer +(.+)$/i.exec(header ?? "")?.[1]?.trimEnd();
 }
 
-/** RFC 6750, section 3.1: a request without a token hears no error code. */
+/** RFC 6750, section 3.1: the challenge to a request without a token has no error code. */
 function unauthorized(detail: string, error?: string): Problem {
   const why = error === undefined ? "" : `, error="${error}", error_description="${detail}"`;
   return new Problem(401, detail, { headers: { "www-authenticate": `Bearer realm="parbook"${why}` } });

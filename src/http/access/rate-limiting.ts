@@ -1,6 +1,6 @@
 /**
- * Rate limits of the API: by client once the token is known, by address where nobody has to be known or nobody was. A
- * route says in its `config` which rate is its own.
+ * Rate limits of the API: by client once the token is verified, else by address. A route may name a rate of its own in
+ * its `config`.
  */
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from "fastify";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
@@ -9,15 +9,19 @@ import { Problem } from "../problems/problems.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** "rest" where it is left out; "none" for those who watch over the service. */
+    /** Default: "rest". "none" is for health checks. */
     rate?: RateClass | "none";
   }
 }
 
-/** Lets a request of this client, or of an unknown one, go on, or throws a problem. */
+/**
+ * Counts a request against its rate limit.
+ * @param clientId undefined without a valid token: the address is counted
+ * @throws Problem 429 over the limit
+ */
 export type Admit = (request: FastifyRequest, reply: FastifyReply, clientId: string | undefined) => void;
 
-/** Undefined: nothing is limited. */
+/** @param limiter undefined: no limits */
 export function admitBy(limiter: RateLimiter | undefined): Admit {
   return (request, reply, clientId) => {
     const { rate = "rest" } = request.routeOptions.config;

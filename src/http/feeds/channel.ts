@@ -1,19 +1,18 @@
-/** One feed of one market, and all who read it. What they are told is made once for all of them. */
+/** One feed of one market and its readers. Each message is serialised once for all of them. */
 import type { Followed, Listener } from "../../exchange/exchange.ts";
 import type { Packet, Reader } from "./reader.ts";
 
-/** What is followed, and how it is told. */
+/** What a channel subscribes to, and how it is serialised. */
 export interface Source<State, Update> {
   subscribe(listener: Listener<Update | undefined>): Followed<State>;
-  /** What a reader is told at first. */
   snapshot(state: State): readonly Buffer[];
   updates(update: Update): readonly Buffer[];
 }
 
-/** As many messages are told behind an old backlog before a new one is made. */
+/** After this many messages a new snapshot replaces the backlog. */
 const MAX_BACKLOG_MESSAGES = 500;
 
-/** What a reader is told who comes now: how a state was told at some time, and all that was told since. */
+/** What a new reader is sent: a snapshot, and every message since. */
 interface Backlog {
   readonly first: Packet;
   readonly since: Packet[];
@@ -26,8 +25,8 @@ export class Channel<State, Update> {
   readonly #readers = new Set<Reader>();
   readonly #subscription: Followed<State>;
   /**
-   * Made for the reader who comes first, and kept while what was told since is little beside it: a deep book takes longer
-   * to tell than a hundred changes of it, and readers may come and go all the time.
+   * Built for the first reader and kept while the messages since are small beside it: serialising a deep book takes
+   * longer than a hundred updates, and readers connect and disconnect all the time.
    */
   #backlog: Backlog | undefined;
 
@@ -40,7 +39,7 @@ export class Channel<State, Update> {
     return this.#readers.size === 0;
   }
 
-  /** When the state is not known yet, the reader is told of it as soon as it is. */
+  /** While the state is unknown, the reader is sent nothing; the snapshot follows as soon as it is known. */
   join(reader: Reader): void {
     this.#readers.add(reader);
     this.#sendBacklog(reader);
@@ -72,7 +71,7 @@ export class Channel<State, Update> {
     for (const packet of [first, ...since]) reader.send(packet);
   }
 
-  /** Undefined while the state is not known. To ask for it costs something, where a book has to be sorted. */
+  /** Undefined while the state is unknown. Expensive for a deep book, which has to be sorted. */
   #newBacklog(): Backlog | undefined {
     const { state } = this.#subscription;
     return state && { first: packetOf(this.#source.snapshot(state)), since: [], messages: 0, bytes: 0 };

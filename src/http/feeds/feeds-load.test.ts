@@ -52,7 +52,7 @@ test("a slow reader is sent away with a code, and the others go on", async () =>
     await hasRound(good as BookClient, number);
   }
   slow?.webSocket.resume();
-  expect(await slow?.closed).toBe("1013 too slow: connect again, and start from a new snapshot");
+  expect(await slow?.closed).toBe("1013 too slow: reconnect and start from a new snapshot");
   expect(good?.snapshots).toBe(1);
   expect(good?.last).toMatch(/^150 @ 10999, .*, 150 @ 10000 \| $/);
 });

@@ -167,7 +167,7 @@ async function handshake(path: string, changed: Record<string, string> = {}, met
 test("a handshake that leads nowhere is answered like any other request", async () => {
   await start();
   for (const path of ["/", "/marketdata", "/marketdata/BTCUSD/x"]) {
-    expect(await handshake(path)).toEqual(problem(404, "Not Found", "there is nothing at this path"));
+    expect(await handshake(path)).toEqual(problem(404, "Not Found", "no such path"));
   }
   expect(await handshake("/marketdata/btcusd")).toEqual(problem(404, "Not Found", "market not found: btcusd"));
   const upgrade = { upgrade: "websocket", "sec-websocket-version": "13" };
@@ -178,7 +178,7 @@ test("a handshake that leads nowhere is answered like any other request", async 
     problem(400, "Bad Request", "Sec-WebSocket-Key has to be 16 bytes in base64"),
   );
   expect(await handshake("/marketdata/BTCUSD", {}, "DELETE")).toEqual(
-    problem(405, "Method Not Allowed", "DELETE is not a method of this path: it has GET", {
+    problem(405, "Method Not Allowed", "DELETE is not allowed on this path: use GET", {
       headers: { allow: "GET" },
     }),
   );
@@ -198,7 +198,7 @@ test("a feed that is asked for without WebSocket says what it is", async () => {
   const upgrade = { upgrade: "websocket", "sec-websocket-version": "13" };
   for (const path of ["/marketdata/BTCUSD", "/executiondata/BTCUSD"]) {
     expect(await ask(toy, path)).toEqual(
-      problem(426, "Upgrade Required", "this is a feed: it is read over WebSocket", { headers: upgrade }),
+      problem(426, "Upgrade Required", "this is a feed: connect to it over WebSocket", { headers: upgrade }),
     );
   }
   expect(await ask(toy, "/marketdata/DOGEUSD")).toEqual(problem(404, "Not Found", "market not found: DOGEUSD"));
@@ -208,7 +208,9 @@ test("past its bounds a process takes no more readers, and takes others when som
   await start({ mostReaders: 2 });
   const [first] = await Promise.all([1, 2].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()));
   expect(await handshake("/marketdata/ETHUSD")).toEqual(
-    problem(503, "Service Unavailable", "as many read the feeds as can", { headers: { "retry-after": "1" } }),
+    problem(503, "Service Unavailable", "the feeds have as many readers as they can serve", {
+      headers: { "retry-after": "1" },
+    }),
   );
   await first?.close();
   await new FeedClient(toy.url, "/marketdata/ETHUSD").opened();
@@ -222,7 +224,7 @@ test("one address has a quarter of the readers", async () => {
   const open = (address: string) => new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from(address) }).opened();
   const [first] = await Promise.all([open("203.0.113.9"), open("203.0.113.9")]);
   expect((await handshake("/marketdata/BTCUSD", from("203.0.113.9"))).body.detail).toBe(
-    "as many read the feeds from this address as can",
+    "this address has as many feed readers as it may have",
   );
   await open("203.0.113.10");
   await first?.close();
@@ -240,7 +242,7 @@ test("an address whose reader has flooded a feed gets no new ones for a while, a
   const refused = () => handshake("/marketdata/BTCUSD", from("203.0.113.9"));
   await until("its address is shut out", async () => (await refused()).status === 429);
   expect(await refused()).toEqual(
-    problem(429, "Too Many Requests", "a reader at this address has flooded a feed", {
+    problem(429, "Too Many Requests", "a feed reader at this address sent too much: try again later", {
       headers: { "retry-after": "30" },
     }),
   );
@@ -255,7 +257,7 @@ test("what a reader says is ignored; one that talks much, or long, is sent away"
   quiet?.webSocket.send('{"type":"subscribe"}');
   for (let i = 0; i < 4; i += 1) chatty?.webSocket.ping();
   long?.webSocket.send("x".repeat(1_025));
-  expect(await chatty?.closed).toBe("1008 a feed is read, and not talked to");
+  expect(await chatty?.closed).toBe("1008 feeds take no messages");
   expect(await long?.closed).toBe("1009");
   feed.knowBook("BTCUSD", BOOK);
   await heard(quiet as FeedClient, 1);
@@ -265,7 +267,7 @@ test("a pong counts like anything else that a reader sends", async () => {
   await start({ mostReceived: 3 });
   const chatty = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   for (let i = 0; i < 4; i += 1) chatty.webSocket.pong();
-  expect(await chatty.closed).toBe("1008 a feed is read, and not talked to");
+  expect(await chatty.closed).toBe("1008 feeds take no messages");
 });
 
 test("a flood of frames ends its connection, whatever kind they are of, and nobody else's", async () => {

@@ -1,9 +1,7 @@
 /**
  * The feeds of market data, over WebSocket on the API's own address: /marketdata/{market} and /executiondata/{market}.
- * What they say is in docs/market-data.md.
- *
- * They are public, as all market data is, and nothing can be done through them: so no token is asked for, and a page of
- * any origin may read them.
+ * Their messages are described in docs/market-data.md. They are public and read-only, so they need no token, and pages
+ * of any origin may read them.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
@@ -20,14 +18,14 @@ import { type DisconnectReason, GOING_AWAY, Reader, type ReaderBounds } from "./
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
-  /** At once, in this process. One address has a quarter of them, unless it is loopback. */
+  /** Per process. One address may have a quarter of them, unless it is loopback. */
   readonly mostReaders: number;
-  /** Bytes that wait for all readers together. Past it those are cut off for whom most is waiting. */
+  /** Unsent bytes of all readers together. Over it, the readers with the most are disconnected. */
   readonly mostUnsentBytes: number;
   readonly heartbeatMs: number;
 }
 
-/** What an operator may want to know; a reader that went by itself was not sent away. */
+/** For metrics. `sentAway` is undefined for a reader that disconnected by itself. */
 export type FeedEvent =
   | { readonly kind: "reader_came" }
   | { readonly kind: "reader_gone"; readonly sentAway: DisconnectReason | undefined };
@@ -45,7 +43,7 @@ const ADDRESS_SHARE = 4;
 const UNSENT_CHECK_MS = 1_000;
 const BLOCK_SECONDS = 30;
 const RETRY_AFTER_BLOCK = { "retry-after": String(BLOCK_SECONDS) };
-/** Closing waits no longer for readers that do not answer. */
+/** How long a shutdown waits for readers to answer the close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 type AnyChannel = Channel<OrderBook, BookNews> | Channel<LastMatch, readonly Match[]>;
@@ -73,7 +71,7 @@ export function feedRoutes(
   bounds: Partial<FeedBounds> = {},
   log: (event: FeedEvent) => void = () => undefined,
 ): void {
-  const onBug = (error: unknown): void => api.log.error({ err: error }, "a reader of a feed met a bug, and was ended");
+  const onBug = (error: unknown): void => api.log.error({ err: error }, "a bug ended the connection of a feed reader");
   const readers = new Readers({ ...BOUNDS, ...bounds }, log, onBug);
   api.addHook("preClose", () => readers.disconnectAll());
   const upgrades = new Upgrades(api);
@@ -91,7 +89,7 @@ export function feedRoutes(
       });
     };
     const schema = { hide: true, params: Type.Object({ market: MarketParam }) };
-    // A handshake costs what the request does that reads the same.
+    // A handshake counts like the request that reads the same data.
     const config = { scope: "public", rate, admission: false } as const;
     api.get(`/${name}/:market`, { config, schema, exposeHeadRoute: false }, (request, reply) => {
       const market = marketInPath(exchange, (request.params as { readonly market: string }).market);
@@ -103,14 +101,14 @@ export function feedRoutes(
   feedRoute("executiondata", "recent_executions", matchChannel);
 }
 
-/** All who read a feed in this process. */
+/** The feed readers of this process. */
 class Readers {
   readonly #bounds: FeedBounds;
   readonly #log: (event: FeedEvent) => void;
   readonly #onBug: (error: unknown) => void;
   readonly #all = new Set<Reader>();
   readonly #ofAddress = new Map<string, number>();
-  /** Addresses of readers that were sent away because they talked: to come back at once costs more than what they said. */
+  /** Addresses of readers disconnected for sending too much: reconnecting costs us more than what they sent. */
   readonly #blockedAddresses = new Set<string>();
   readonly #timers: readonly NodeJS.Timeout[];
   #isClosing = false;
@@ -128,19 +126,21 @@ class Readers {
     ];
   }
 
-  /** Throws a problem when there is no room. */
+  /** @throws Problem when the process or the address has its maximum of readers */
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
     const { mostReaders } = this.#bounds;
     const key = rateLimitKey(request.ip);
     const mostOfOne = isLoopback(request.ip) ? mostReaders : Math.ceil(mostReaders / ADDRESS_SHARE);
-    if (this.#all.size >= mostReaders) throw unavailable("as many read the feeds as can");
+    if (this.#all.size >= mostReaders) throw unavailable("the feeds have as many readers as they can serve");
     if ((this.#ofAddress.get(key) ?? 0) >= mostOfOne)
-      throw unavailable("as many read the feeds from this address as can");
+      throw unavailable("this address has as many feed readers as it may have");
     if (this.#blockedAddresses.has(key))
-      throw new Problem(429, "a reader at this address has flooded a feed", { headers: RETRY_AFTER_BLOCK });
+      throw new Problem(429, "a feed reader at this address sent too much: try again later", {
+        headers: RETRY_AFTER_BLOCK,
+      });
     upgrades.accept(request, reply, (webSocket, socket) => {
       const reader = new Reader(webSocket, socket, this.#bounds, this.#onBug);
-      // A handshake that was under way when the others were sent away.
+      // The handshake was in progress when the others were disconnected.
       if (this.#isClosing) return reader.terminate(undefined);
       this.#all.add(reader);
       this.#count(key, 1);
@@ -155,7 +155,7 @@ class Readers {
     });
   }
 
-  /** Ends all connections: in order where the reader answers, and in any case. */
+  /** Closes all connections: with a close frame first, then by force. */
   async disconnectAll(): Promise<void> {
     this.#isClosing = true;
     for (const timer of this.#timers) clearInterval(timer);
@@ -179,7 +179,7 @@ class Readers {
     else this.#ofAddress.set(key, readers);
   }
 
-  /** What waits for one is bounded by `Reader`; for thousands who read nothing that is too much still. */
+  /** `Reader` bounds the unsent bytes of one reader; thousands of stalled readers together still need a bound. */
   #boundUnsent(): void {
     let unsent = 0;
     for (const reader of this.#all) unsent += reader.unsent;

@@ -1,4 +1,4 @@
-/** What a feed says, as it goes over the wire. Made once for all readers. */
+/** The messages of the feeds, as bytes (docs/market-data.md). */
 import type { BookNews, Match, OrderBook } from "../../exchange/exchange.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { orderBookBody, recentExecutionBody } from "../routes/markets/market-data.ts";
@@ -8,7 +8,7 @@ export function snapshotMessage(market: string, book: OrderBook): Buffer {
   return message({ type: "SNAPSHOT", ...orderBookBody(market, book), final_snapshot: true });
 }
 
-/** One message for each level. The last one says that the book is whole again. */
+/** One message for each level. `final_update` marks the last: the book is consistent again. */
 export function updateMessages(market: string, { number, levels }: BookNews): Buffer[] {
   const sequence = number.toString();
   return levels.map(({ side, price, amount }, at) =>

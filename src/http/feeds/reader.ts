@@ -1,9 +1,9 @@
 /**
- * One who reads a feed. What it has not taken yet is kept for it up to a bound; when more than that waits it is sent
- * away, so that memory does not grow with readers who are slow, or stuck.
+ * One connection that reads a feed. Its unsent bytes are bounded: a reader that falls further behind is disconnected, so
+ * that slow or stalled readers do not use up memory.
  *
- * States: reading -> leaving (the close frame is sent, and its answer is waited for) -> gone, and from both to gone when
- * the connection breaks, or nothing was heard of the reader for a whole beat.
+ * States: reading -> closing (close frame sent) -> closed. Both states go straight to closed when the connection breaks,
+ * or the reader does not answer a ping before the next heartbeat.
  */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
@@ -16,20 +16,20 @@ export interface Packet {
 }
 
 export interface ReaderBounds {
-  /** What may wait for a reader on top of the largest packet that it was sent. */
+  /** Unsent bytes that a reader may have beyond the largest packet it was sent. */
   readonly slackBytes: number;
-  /** Frames of any kind that it may send between two beats: messages, pings and pongs. */
+  /** Frames of any kind (messages, pings, pongs) that it may send between two heartbeats. */
   readonly mostReceived: number;
-  /** Bytes that it may send between two beats. They bound the frames that `ws` does not announce, such as fragments. */
+  /** Bytes that it may send between two heartbeats. They bound frames that `ws` does not report, such as fragments. */
   readonly mostReceivedBytes: number;
-  /** For how long the answer to a close frame is waited for. */
+  /** How long to wait for the answer to a close frame. */
   readonly closeMs: number;
 }
 
-/** Why a reader was sent away. */
+/** Why a reader was disconnected by us. */
 export type DisconnectReason = "too_slow" | "silent" | "talks" | "bug";
 
-/** RFC 6455, section 7.4.1, and the registry that it has opened. */
+/** RFC 6455, section 7.4.1, and its IANA registry. */
 export const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
 const TRY_AGAIN_LATER = 1013;
@@ -55,7 +55,7 @@ export class Reader {
     this.#bounds = bounds;
     this.#onBug = onBug;
     this.closed = new Promise((resolve) => webSocket.once("close", () => resolve()));
-    // What breaks the protocol, or is longer than it may be, is answered with a close frame already.
+    // `ws` itself sends the close frame for protocol errors and oversized frames.
     webSocket.on("error", () => undefined);
     webSocket.on("pong", () => {
       this.#isAlive = true;
@@ -66,12 +66,11 @@ export class Reader {
     this.#meter();
   }
 
-  /** Bytes that wait for it. */
+  /** In bytes. */
   get unsent(): number {
     return this.#socket.writableLength;
   }
 
-  /** Why it was sent away; undefined while it was not. */
   get disconnectReason(): DisconnectReason | undefined {
     return this.#disconnectReason;
   }
@@ -80,12 +79,12 @@ export class Reader {
     this.#guard(() => this.#send(packet));
   }
 
-  /** Called at regular times: asks whether anybody is there, and ends the connection when nobody answered the last time. */
+  /** Pings the reader. Terminates it when it has not answered the last ping, or has taken nothing since. */
   heartbeat(): void {
     this.#guard(() => this.#heartbeat());
   }
 
-  /** What fails for one reader ends its connection, and not those of all who are sent the same. */
+  /** A bug that one reader triggers ends its connection only. */
   #guard(act: () => void): void {
     try {
       act();
@@ -99,11 +98,10 @@ export class Reader {
     if (this.#webSocket.readyState !== WebSocket.OPEN) return;
     if (this.#webSocket.bufferedAmount > this.#bounds.slackBytes + this.#largest) {
       this.#disconnectReason = "too_slow";
-      this.close(TRY_AGAIN_LATER, "too slow: connect again, and start from a new snapshot");
+      this.close(TRY_AGAIN_LATER, "too slow: reconnect and start from a new snapshot");
       return;
     }
     this.#largest = Math.max(this.#largest, bytes);
-    // All messages of a packet in one write.
     this.#socket.cork();
     for (const message of messages) this.#webSocket.send(message, { binary: false });
     this.#socket.uncork();
@@ -127,13 +125,13 @@ export class Reader {
     this.#webSocket.once("close", () => clearTimeout(timer));
   }
 
-  /** Ends the connection, and waits for nothing. */
+  /** Ends the connection at once. */
   terminate(why: DisconnectReason | undefined): void {
     this.#disconnectReason ??= why;
     this.#webSocket.terminate();
   }
 
-  /** A feed is not talked to. What little comes is ignored. */
+  /** Feeds take no messages. A few are ignored. */
   #countReceived(): void {
     this.#received += 1;
     if (this.#received > this.#bounds.mostReceived) this.#closeTalkative();
@@ -141,12 +139,12 @@ export class Reader {
 
   #closeTalkative(): void {
     this.#disconnectReason = "talks";
-    this.close(POLICY_VIOLATION, "a feed is read, and not talked to");
+    this.close(POLICY_VIOLATION, "feeds take no messages");
   }
 
   /**
-   * Counts bytes before `ws` parses them. One read of a socket holds up to ten thousand pongs, which `ws` would parse in
-   * one go: past the budget not one more is parsed, and nothing is waited for.
+   * Counts bytes before `ws` parses them: one read of a socket may hold ten thousand pongs, which `ws` would parse in one
+   * go. Over the budget nothing more is parsed.
    */
   #meter(): void {
     const parsers = this.#socket.listeners("data") as ((chunk: Buffer) => void)[];

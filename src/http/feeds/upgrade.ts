@@ -1,8 +1,8 @@
 /**
- * How a connection becomes a WebSocket. Node hands over a connection in the middle of its own work on it, so only sound
- * handshakes of feeds are taken, and only when nothing else is under way on their connection. Every other request that
- * offers another protocol stays with Node and is answered as if it had not (RFC 9110, section 7.8), and is the last one on
- * its connection (`web/connections/last-request.ts`).
+ * How a connection becomes a WebSocket. Node hands a connection over in the middle of its own work on it, so only valid
+ * handshakes of feeds are taken, on connections with no other request in flight. Any other request to upgrade stays with
+ * Node, is answered as if it had not asked (RFC 9110, section 7.8), and is the last one on its connection
+ * (`web/connections/last-request.ts`).
  */
 import { IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -13,16 +13,15 @@ import { doubledHeader, unreadable } from "../../web/unsound-headers.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 
-/** Of what a reader sends. It has nothing to say. */
 const MAX_FRAME_BYTES = 1_024;
 
-/** A handshake that is refused, for want of room for example, is answered in one small write. */
+/** How long a client may take to read the response to a rejected handshake. */
 const RESPONSE_TIMEOUT_MS = 5_000;
 
 /**
- * Node sets `upgrade` when it has parsed a request that offers another protocol. Where it reads true then, Node sets it
- * once more, to whether anybody listens for such requests, and hands the connection over where it still reads true. From
- * Node 24.9 on the server's option `shouldUpgradeCallback` is there to decide the same.
+ * Node sets `upgrade` on a parsed request that asks for another protocol. If it then reads true, Node sets it again, to
+ * whether there is a listener, and hands the connection over if it still reads true. From Node 24.9 on the server option
+ * `shouldUpgradeCallback` does the same.
  */
 export class UpgradeRequest extends IncomingMessage {
   get upgrade(): boolean {
@@ -30,7 +29,7 @@ export class UpgradeRequest extends IncomingMessage {
   }
 
   set upgrade(isUpgrade: boolean | null) {
-    // The first time the method and the headers are not known yet.
+    // On the first assignment the method and the headers are not known yet.
     const isTaken = this.method === null || this.method === "CONNECT" || isHandshake(this);
     if (isUpgrade === true && isTaken) upgrading.add(this);
     else upgrading.delete(this);
@@ -43,7 +42,7 @@ const FEED = /^\/(?:marketdata|executiondata)\//;
 const VERSION = "13";
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
-/** RFC 6455, section 4.2.1; of what it leaves open, what we have no use for is not a handshake. */
+/** RFC 6455, section 4.2.1, and stricter where it leaves a choice. */
 function isHandshake(request: IncomingMessage): boolean {
   const { headers, method, url = "", httpVersion, socket } = request;
   return (
@@ -65,13 +64,13 @@ function isHandshake(request: IncomingMessage): boolean {
 interface HandedOver {
   readonly socket: Socket;
   readonly response: ServerResponse;
-  /** What has come behind the request. */
+  /** Bytes received after the request. */
   readonly head: Buffer;
 }
 
 export class Upgrades {
   readonly #handedOver = new WeakMap<IncomingMessage, HandedOver>();
-  /** Nothing is compressed: that would cost memory for each reader. */
+  /** No compression: it costs memory for each reader. */
   readonly #server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -79,11 +78,11 @@ export class Upgrades {
     maxPayload: MAX_FRAME_BYTES,
   });
 
-  /** From here on handshakes come to their routes like other requests. */
+  /** Routes handshakes like other requests. */
   constructor(api: Api) {
     api.server.on("upgrade", (request, _stream, head) => {
       const { socket } = request;
-      // Node listens no more: an error would end the process, and nothing would bound how long a refusal is read.
+      // Node has removed its listeners: an error would end the process, and nothing would bound the response.
       socket.on("error", () => undefined);
       socket.setTimeout(RESPONSE_TIMEOUT_MS, () => socket.destroy());
       // Tracked, so that the connection is not taken for an idle one.
@@ -96,24 +95,24 @@ export class Upgrades {
     });
   }
 
-  /** Throws a problem when the request has not become a handshake. */
+  /** @throws Problem when the request is not a handshake */
   check({ raw }: FastifyRequest): void {
     if (this.#handedOver.has(raw)) return;
     const { upgrade, "sec-websocket-version": version, "sec-websocket-key": key = "" } = raw.headers;
-    if (upgrade?.toLowerCase() !== "websocket") throw upgradeRequired("this is a feed: it is read over WebSocket");
+    if (upgrade?.toLowerCase() !== "websocket") throw upgradeRequired("this is a feed: connect to it over WebSocket");
     if (version !== VERSION) throw upgradeRequired(`Sec-WebSocket-Version has to be ${VERSION}`);
     if (!KEY.test(key)) throw badRequest("Sec-WebSocket-Key has to be 16 bytes in base64");
-    throw badRequest("a handshake has no body, and waits for the answers to the requests before it");
+    throw badRequest("send the handshake without a body, after all earlier requests on the connection are answered");
   }
 
-  /** Takes over a connection that was checked. */
+  /** Completes the handshake of a request that has passed `check`. */
   accept({ raw }: FastifyRequest, reply: FastifyReply, opened: (webSocket: WebSocket, socket: Socket) => void): void {
     const offer = this.#handedOver.get(raw);
     if (offer === undefined) return;
     const { socket, response, head } = offer;
     reply.hijack();
     response.detachSocket(socket);
-    // There are no subprotocols to choose from, so whatever is offered is passed over.
+    // We have no subprotocols, so offers of them are ignored.
     delete raw.headers["sec-websocket-protocol"];
     this.#server.handleUpgrade(raw, socket, head, (webSocket) => opened(webSocket, socket));
   }

@@ -1,6 +1,6 @@
 /**
- * The last steps from what the routes say to a document that reads well: addresses, tags, answers with a description,
- * and schemas with a name said once.
+ * Completes the OpenAPI document that is generated from the routes: addresses, tags, response descriptions, and named
+ * schemas as components.
  */
 import { isDeepStrictEqual } from "node:util";
 import { tokenPath } from "../../oauth/oauth.ts";
@@ -8,23 +8,23 @@ import { assert, must } from "../../std/assert.ts";
 
 export type Json = { [member: string]: unknown };
 
-/** What the document says about its groups of operations. Every operation has one of these tags. */
+/** Descriptions of the tags. Every operation has one of them. */
 const TAGS: Readonly<Record<string, string>> = {
-  Tokens: "What every request carries that is not a public one.",
-  Profiles: "Who holds balances. Every customer has one DEFAULT profile and any number of others.",
-  Balances: "What a profile holds: available, and held by open orders.",
-  Sandbox: "Deposits out of nothing, in sandbox mode only.",
-  Transfers: "Assets moved between profiles, and what came in from outside.",
+  Tokens: "Access tokens, which every request needs except to public operations.",
+  Profiles: "Profiles hold balances. Every customer has one DEFAULT profile and any number of others.",
+  Balances: "The balances of a profile: available, and held by open orders.",
+  Sandbox: "Simulated deposits. In sandbox mode only.",
+  Transfers: "Movements of assets between profiles, deposits and withdrawals.",
   Conversions: "Minting, redeeming and converting stablecoins at par.",
   Orders: "Placing, reading and cancelling orders.",
-  Executions: "What was traded.",
-  Markets: "What can be traded, and within which bounds. Public.",
+  Executions: "Each party's record of a trade.",
+  Markets: "The markets and their limits. Public.",
   "Market data":
-    "Order books, prices, and what was traded by whomever. Public, but for candles. The same as it changes, over WebSocket on this address: `/marketdata/{market}` and `/executiondata/{market}`, which docs/market-data.md describes.",
+    "Order books, prices and recent trades of each market. Public, except candles. Live updates are available over WebSocket at `/marketdata/{market}` and `/executiondata/{market}` on this address; see docs/market-data.md.",
 };
 
 const REQUEST_ID_HEADER = {
-  description: "The request's id: the caller's own when it sent one of 1 to 64 characters of [A-Za-z0-9._-].",
+  description: "The id of the request: the caller's own if it sent a valid one (1 to 64 characters of [A-Za-z0-9._-]).",
   schema: { type: "string" },
 };
 
@@ -50,7 +50,7 @@ export function finishedDocument(made: Json, addresses: { readonly baseUrl: stri
 
 function describeResponses(operation: Json): void {
   for (const response of Object.values(operation.responses as Record<string, Json>)) {
-    if (response.description === "Default Response") response.description = "Done.";
+    if (response.description === "Default Response") response.description = "Success.";
     response.headers = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" }, ...(response.headers as Json) };
   }
 }
@@ -62,9 +62,8 @@ function withTokenUrl(components: Json, tokenUrl: string): Json {
 }
 
 /**
- * Puts each schema that has a title into `schemas` under that name, and a reference in its place. Two schemas of one
- * name are the same, or somebody forgot that the name was taken. Their examples may stand beside one use and not beside
- * another: those of a body or an answer are moved to it.
+ * Moves each schema that has a title into `schemas` under that name, and leaves a reference. Two schemas with one title
+ * must be equal. Examples are not part of the comparison: they may differ from use to use.
  */
 function withNamedSchemas(value: unknown, schemas: Record<string, Json>): unknown {
   if (Array.isArray(value)) return value.map((inner) => withNamedSchemas(inner, schemas));
@@ -72,11 +71,11 @@ function withNamedSchemas(value: unknown, schemas: Record<string, Json>): unknow
   const replaced = Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
       name,
-      // What stands here is a caller's data, not a schema, whatever it looks like.
+      // An example is data, even when it looks like a schema.
       name === "example" || name === "examples" ? inner : withNamedSchemas(inner, schemas),
     ]),
   );
-  // All enums here are words. JSON Schema need not be told, but many generators of clients have to be.
+  // Many client generators need the type of an enum, though JSON Schema does not. All our enums are strings.
   if (Array.isArray(replaced.enum)) return { type: "string", ...replaced };
   const { title, examples: _moved, ...schema } = replaced;
   if (typeof title !== "string" || typeof schema.type !== "string") return replaced;

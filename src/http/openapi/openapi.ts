@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document, made from the schemas that validate and serialise, so that it cannot say anything else.
- * What an operation asks of its caller is read from its `config`.
+ * The OpenAPI 3.1 document, generated from the schemas that validate and serialise, so that it cannot differ from them.
+ * The scopes of an operation come from its `config`.
  */
 import { createRequire } from "node:module";
 import swagger from "@fastify/swagger";
@@ -18,23 +18,23 @@ interface Addresses {
 
 const INTRODUCTION = `Move assets between profiles, mint, redeem and convert stablecoins at par, and trade on an order book.
 
-**Tokens.** Ask the token endpoint with the client credentials grant for the scopes that you need, by a form and with the client in its body or by HTTP Basic. A token lives 3599 seconds. The answer names the scopes that it grants.
+**Tokens.** Request a token from the token endpoint with the client credentials grant and the scopes that you need. Send a form; authenticate in its body or by HTTP Basic. A token is valid for 3599 seconds. The response names the scopes that it grants.
 
-**Amounts** are decimal strings with at most as many decimals as their asset allows; zeros at the end do not count, and nothing is ever rounded. Answers have neither exponents nor zeros at the end. **Times** are RFC 3339; answers have UTC and three decimals, and such a time as an inclusive bound finds its record.
+**Amounts** are decimal strings with at most as many decimals as their asset allows; trailing zeros do not count, and amounts are never rounded. Responses have neither exponents nor trailing zeros. **Times** are RFC 3339. Responses use UTC with three decimals; such a time, sent as an inclusive bound, matches its record.
 
-**Requests.** A field of a body that is not known is refused, a query parameter that is not known is ignored. The name of a query parameter may be written with \`[]\` at its end: \`ids[]=a&ids[]=b\` is \`ids=a&ids=b\`. \`null\` in an optional field is the same as leaving it out. What is somebody else's does not exist: 404, and in lists it is missing.
+**Requests.** Unknown body fields are rejected; unknown query parameters are ignored. The name of a query parameter may end in \`[]\`: \`ids[]=a&ids[]=b\` equals \`ids=a&ids=b\`. \`null\` in an optional field equals leaving it out. Another customer's records do not exist for you: reading one is 404, and lists omit them.
 
-**Once.** Every answer that says that something happened is given after it is durable: after a time-out, send the request again with the same \`ref_id\` and learn the truth. A \`ref_id\` that was used before is answered with 409 and the first record in \`meta.existing\`, whatever else was sent. A refusal does not use it up.
+**Replay protection.** A success is only sent once it is durable. After a time-out, send the request again with the same \`ref_id\`. If the first request took effect, the response is 409 with the first record in \`meta.existing\`, whatever else was sent. A rejected request does not use up its \`ref_id\`.
 
-**Rates** may be limited, for each API client and, where no token is asked for, for each address; they are averages over five minutes. Answers then have \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (requests in all and left, seconds until none is missing), and past the limit the answer is 429 with \`Retry-After\`.
+**Rate limits** may apply per API client and, for requests without a token, per address; they are averages over five minutes. Responses then have \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (total requests, requests left, seconds until all are available again). Over the limit the response is 429 with \`Retry-After\`.
 
-**Problems** are RFC 9457. Beside those that an operation lists, any request may hear 404 or 405 (path, method), 400, 408, 413, 414, 415, 431 or 501 (what cannot be read, comes too slowly, or is too long). When several reasons apply, the first of these is told: token, scope, shape of the request, \`ref_id\`, what is not found, and then what depends on the state of things.
+**Problems** are RFC 9457. Besides those that an operation lists, any request may get 404 or 405 (unknown path or method), 400, 408, 413, 414, 415, 431 or 501 (unreadable, too slow or too long). When several reasons apply, the response gives the first in this order: token, scope, validation, \`ref_id\`, not found, then rules that depend on the current state.
 
-**Lists** come in pages: pass \`next_page_cursor\` as \`page_cursor\`, with the same filters, until it is empty. \`limit\` may differ. Every record that was there when the first page was read is returned exactly once.
+**Lists** are paged: pass \`next_page_cursor\` as \`page_cursor\`, with the same filters, until it is empty. \`limit\` may differ. Every record that existed when the first page was read is returned exactly once.
 
-Until identities and accounts are resources of their own, any identity of a customer may trade for any of its accounts.`;
+Identities and accounts are not resources yet: any identity of a customer may trade for any of its accounts.`;
 
-/** Collects the routes that are added after it, and serves the document at /openapi.json. */
+/** Serves the document at /openapi.json. It covers the routes that are added after this call. */
 export async function documentRoutes(api: Api, addresses: Addresses): Promise<void> {
   const { version } = createRequire(import.meta.url)("../../../package.json") as { readonly version: string };
   await api.register(swagger, {
@@ -74,7 +74,7 @@ function describedOperation(schema: FastifySchema, access: Access): FastifySchem
     : { ...described, querystring: withoutRequiredDefaults(schema.querystring as ObjectSchema) };
 }
 
-/** A parameter with a default is always there for the handler, but nobody has to send it. */
+/** A parameter with a default is required in its schema, because handlers always get it, but not in the document. */
 function withoutRequiredDefaults(query: ObjectSchema): ObjectSchema {
   const { required = [], properties = {} } = query;
   return { ...query, required: required.filter((name) => properties[name]?.default === undefined) };

@@ -1,6 +1,6 @@
 /**
- * The API reference for people, at /docs: Swagger UI from our own files, so that it works without a network, under a
- * policy that lets it load nothing from anywhere else.
+ * The API reference at /docs: Swagger UI from our own files, so that it works without internet access. Its content
+ * security policy forbids loading anything from elsewhere.
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -8,8 +8,8 @@ import { dirname, join } from "node:path";
 import type { Api } from "../api.ts";
 
 /**
- * The style sheet draws its icons from `data:` addresses; the page itself has no style or script inline. It may talk to
- * auth_url, for "Authorize".
+ * The style sheet has its icons in `data:` URLs; the page has no inline style or script. "Authorize" needs a connection
+ * to auth_url.
  */
 const policy = (authUrl: string): string =>
   `default-src 'self'; connect-src 'self' ${new URL(authUrl).origin}; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

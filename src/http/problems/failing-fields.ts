@@ -1,22 +1,22 @@
 /**
- * The failing fields of a request, and the sentences about them: which field, which value, which rule. The validator
- * speaks JSON Schema to programmers; this says it to whoever sent the request.
+ * Turns validation errors into failing fields: which field, which value, which rule, in words for the caller instead of
+ * JSON Schema's.
  */
 import { assert } from "../../std/assert.ts";
 import { CHECKS, isCheckName } from "./field-formats.ts";
 import { badRequest, type Problem } from "./problems.ts";
 
-/** A field of a request that breaks a rule. In `meta.errors` as it is. */
+/** A field of a request that breaks a rule. Sent as it is in `meta.errors`. */
 export interface FailingField {
   /** Its path, e.g. `amount`, `metadata.note`, `ids[3]`. */
   readonly field: string;
-  /** As it was sent, shortened. Left out when there is none, or when it may be a secret. */
+  /** As sent, shortened. Absent when nothing was sent, or when it may be a secret. */
   readonly value?: string | number | boolean | null;
   /** A sentence without its subject, e.g. `is required`. */
   readonly rule: string;
 }
 
-/** What ajv says about a failure with `verbose` on, as far as it is used here. */
+/** The parts used here of an ajv error, with ajv's option `verbose`. */
 export interface ShapeError {
   readonly keyword: string;
   /** A JSON pointer to the value that failed. */
@@ -26,17 +26,20 @@ export interface ShapeError {
   readonly schema?: unknown;
   readonly parentSchema?: { readonly writeOnly?: boolean };
   readonly data?: unknown;
-  /** The name that is judged, when it is a name: an error within `propertyNames`. */
+  /** The property name that failed, in an error within `propertyNames`. */
   readonly propertyName?: string;
   readonly message?: string;
 }
 
 const SHOWN_CHARACTERS = 100;
 
-/** The problem of a request with these failing fields. Its detail is about the first; `meta.errors` lists all. */
+/**
+ * The problem of a request with these failing fields. Its detail is about the first; `meta.errors` lists all.
+ * @param failing at least one
+ */
 export function invalid(failing: readonly FailingField[]): Problem {
   const [first] = failing;
-  assert(first !== undefined, "a request is refused for a field that fails");
+  assert(first !== undefined, "there is at least one failing field");
   return badRequest(sentenceOf(first), { errors: failing });
 }
 
@@ -45,7 +48,7 @@ function sentenceOf({ field, value, rule }: FailingField): string {
   return value === undefined ? `${field} ${rule}` : `${field} ${JSON.stringify(value)} ${rule}`;
 }
 
-/** A value as it is shown to its sender: enough to recognise it, whatever was sent. */
+/** A value as the response shows it: shortened, but recognisable. */
 export function shownValue(value: unknown): string | number | boolean | null {
   if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
   return shortened(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
@@ -58,7 +61,10 @@ function shortened(text: string): string {
   return `${start.join("")}...`;
 }
 
-/** The errors of one part of a request as failing fields, each field once, in the order in which the schema has them. */
+/**
+ * The errors of one part of a request as failing fields, each field once.
+ * @param fieldOrder the fields of the schema, in the order of the result
+ */
 export function failingFields(errors: readonly ShapeError[], fieldOrder: readonly string[]): FailingField[] {
   const first = new Map<string, FailingField>();
   for (const error of errors.toSorted(byPriority)) {
@@ -72,20 +78,20 @@ export function failingFields(errors: readonly ShapeError[], fieldOrder: readonl
   return [...first.values()].toSorted((a, b) => place(a) - place(b));
 }
 
-/** A named check knows the rule in words, so it is heard before the pattern or the length that it stands beside. */
+/** The text of a named check (`x-check`) is preferred to that of a pattern or length of the same field. */
 function byPriority(a: ShapeError, b: ShapeError): number {
   return Number(b.keyword === "x-check") - Number(a.keyword === "x-check");
 }
 
 function failingField(error: ShapeError): FailingField | undefined {
-  // What is wrong with a name is told by the `propertyNames` error that follows.
+  // The `propertyNames` error that follows covers it.
   if (error.propertyName !== undefined) return undefined;
   const path = error.instancePath.split("/").slice(1).map(unescapedPointer);
   if (error.keyword === "required") {
     return { field: fieldName([...path, String(error.params.missingProperty)]), rule: "is required" };
   }
   if (error.keyword === "additionalProperties") {
-    // Its value is not shown: a secret in a misspelt field would end up in somebody's log.
+    // Without its value: a secret in a misspelt field would end up in a log.
     return { field: fieldName([...path, String(error.params.additionalProperty)]), rule: UNKNOWN_FIELD };
   }
   const field = fieldName(path);

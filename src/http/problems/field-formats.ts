@@ -1,6 +1,6 @@
 /**
- * Named checks of strings: what a schema says with `x-check` where JSON Schema has no word for the rule, or no word
- * that a reader would understand. Each answers the rule that the text breaks, as a sentence without its subject.
+ * Named checks of strings, for `x-check` in schemas: rules that JSON Schema cannot express, or not in words that a caller
+ * would understand. Each returns the rule that the text breaks, as a sentence without its subject.
  */
 import { AMOUNT_LIMIT, amountOf, parseAmount } from "../../money/amount.ts";
 import { parseInstant } from "../../std/clock.ts";
@@ -29,8 +29,8 @@ export function isCheckName(text: unknown): text is CheckName {
 }
 
 /**
- * The shape of an amount: the pattern, its length, above zero and below 10^18. How many decimals it may have is the
- * asset's to say, so digits beyond the 18th decimal pass here and are refused by whoever knows the asset.
+ * The format of an amount: pattern, length, above zero, below 10^18. Its decimals are checked against the asset later, so
+ * more than 18 of them pass here.
  */
 function brokenAmountRule(text: string): string | undefined {
   const amount = parseAmount(text);

@@ -1,4 +1,4 @@
-/** The page of each problem, at the address that is its `type` (RFC 9457, section 3.1.1). */
+/** A page for each problem type, at the URL that is its `type` (RFC 9457, section 3.1.1). */
 import { Type } from "typebox";
 import type { Api } from "../api.ts";
 import { PROBLEM_EXAMPLES, PROBLEM_PAGES } from "./problem-texts.ts";
@@ -10,14 +10,13 @@ export function problemPages(api: Api, baseUrl: () => string): void {
     { config: { scope: "public" }, schema: { hide: true, params: Type.Object({ slug: Type.String() }) } },
     async (request, reply) => {
       const { slug } = request.params;
-      if (!isSlug(slug)) throw notFound("there is nothing at this path");
+      if (!isSlug(slug)) throw notFound("no such path");
       reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8");
       return pageOf(slug, baseUrl());
     },
   );
 }
 
-/** The page is text and one style: it needs nothing from anywhere. */
 const PAGE_HEADERS = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
   "referrer-policy": "no-referrer",

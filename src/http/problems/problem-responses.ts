@@ -1,4 +1,4 @@
-/** The problems that an operation can answer, as its schema lists them beside its success. */
+/** The error responses of an operation, for its schema. */
 import { Type } from "typebox";
 import { PROBLEM_EXAMPLES } from "./problem-texts.ts";
 import { PROBLEM_JSON, PROBLEM_KINDS, Problem, type ProblemKind, problemBody } from "./problems.ts";
@@ -7,16 +7,19 @@ const ProblemBody = Type.Object(
   {
     type: Type.String({
       format: "uri-reference",
-      description: "`about:blank`, or the address of a page on the problem.",
+      description: "`about:blank`, or the URL of a page about the problem.",
     }),
-    title: Type.String({ description: "The same for all problems of the type." }),
+    title: Type.String({ description: "The same for every problem of the type." }),
     status: Type.Integer({ description: "The HTTP status." }),
     detail: Type.String({ description: "What went wrong with this request: the field, the value, the rule." }),
     meta: Type.Object(
       {},
-      { additionalProperties: true, description: "The same for programs; members depend on the type." },
+      {
+        additionalProperties: true,
+        description: "The details in machine-readable form. Its members depend on the type.",
+      },
     ),
-    request_id: Type.String({ description: "The request's id, as in the header X-Request-Id." }),
+    request_id: Type.String({ description: "The id of the request, as in the header X-Request-Id." }),
   },
   { title: "Problem", description: "RFC 9457." },
 );
@@ -24,9 +27,10 @@ const ProblemBody = Type.Object(
 const EXAMPLE_CONTEXT = { baseUrl: "https://api.example.com", requestId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f01" };
 
 /**
- * The responses of the problems named: a status for HTTP's own meaning, a slug for a problem of ours, e.g.
+ * The responses of these problems, e.g.
  * `response: { 200: TransferBody, ...errors(400, "exceed-precision", 401, 403, "insufficient-funds", 503) }`.
- * Their type has no keys: a handler throws problems, so what it returns is the type of its success.
+ * @param kinds a status stands for HTTP's own meaning, a slug for one of our problem types
+ * @returns typed without keys, because handlers throw problems and return only successes
  */
 export function errors(...kinds: readonly ProblemKind[]): Readonly<Record<never, never>> {
   const statuses = [...new Set(kinds.map((kind) => PROBLEM_KINDS[kind].status))].toSorted((a, b) => a - b);
@@ -50,7 +54,7 @@ function responseOf(kinds: readonly ProblemKind[]): object {
   };
 }
 
-const RETRY_AFTER = { "Retry-After": { type: "integer", description: "Seconds after which to try again." } };
+const RETRY_AFTER = { "Retry-After": { type: "integer", description: "Seconds to wait before a retry." } };
 const CHALLENGE = { "WWW-Authenticate": { type: "string", description: "RFC 6750, section 3." } };
 
 const HEADERS: Readonly<Partial<Record<ProblemKind, object>>> = {

@@ -1,14 +1,14 @@
 /**
- * Problems: every answer that is not a success, as RFC 9457 lays down (application/problem+json). Handlers and hooks
- * throw a `Problem`; `faults.ts` turns whatever was thrown into one and sends it.
+ * Problems: every response that is not a success (RFC 9457). Handlers and hooks throw a `Problem`; `faults.ts` turns any
+ * other error into one, and sends it.
  */
 
-/** RFC 9457, section 3. The media type has no parameters, so none is sent. */
+/** RFC 9457, section 3. The media type has no parameters. */
 export const PROBLEM_JSON = "application/problem+json";
 
 /**
- * All kinds of problems (docs/contract/requests.md#errors). A number is a status whose meaning is HTTP's own
- * (`about:blank`); a word is the slug of a problem with a page of its own.
+ * All kinds of problems (docs/contract/requests.md#errors). A number is a status with HTTP's own meaning
+ * (`about:blank`); a string is the slug of a problem type with its own page.
  */
 export const PROBLEM_KINDS = {
   400: { status: 400, title: "Bad Request" },
@@ -39,7 +39,7 @@ export type ProblemKind = keyof typeof PROBLEM_KINDS;
 /** The kinds that have a page under /problems. */
 export type ProblemSlug = Extract<ProblemKind, string>;
 
-/** What a program may want to know about a problem. Wire names: it is sent as it is. */
+/** The machine-readable details of a problem, under their wire names. */
 export type ProblemMeta = Readonly<Record<string, unknown>>;
 
 export interface ProblemExtras {
@@ -48,7 +48,7 @@ export interface ProblemExtras {
   readonly cause?: unknown;
 }
 
-/** What went wrong, for the caller. The message is the `detail`: it names the field, the value and the rule. */
+/** An error response. The message is the `detail`: it names the field, the value and the rule. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly kind: ProblemKind;
@@ -71,21 +71,20 @@ export const badRequest = (detail: string, meta: ProblemMeta = {}): Problem => n
 
 export const notFound = (detail: string): Problem => new Problem(404, detail);
 
-/** Nothing was done, or the ref_id tells. */
+/** 503. Nothing was done, or a retry with the same ref_id finds what was. */
 export const unavailable = (detail: string, cause?: unknown): Problem =>
   new Problem(503, detail, { headers: { "retry-after": "1" }, cause });
 
-/** A ref_id or nickname was used before. `existing` is the first record as GET shows it now. */
+/** 409. `existing` is the first record with the ref_id or nickname, as GET returns it now. */
 export const alreadyExists = (detail: string, existing: object): Problem =>
   new Problem("already-exists", detail, { meta: { existing } });
 
-/** Where a problem is answered. */
 export interface ProblemContext {
   readonly baseUrl: string;
   readonly requestId: string;
 }
 
-/** The body of a problem, its members in the order of RFC 9457 with ours behind them. */
+/** The body of a problem: the members of RFC 9457, then ours. */
 export function problemBody(problem: Problem, { baseUrl, requestId }: ProblemContext): Record<string, unknown> {
   const { status, title } = PROBLEM_KINDS[problem.kind];
   return {

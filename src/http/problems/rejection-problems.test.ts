@@ -93,9 +93,7 @@ test("a profile that cannot be deactivated tells why", () => {
     notEmpty("the profile holds 10.5 USDG", { asset: "USDG", amount: "10.5" }),
   );
   expect(told({ ...refusal, because: "is_awaited" })).toEqual(
-    notEmpty("an open order or a CREATED conversion is to be paid into the profile"),
+    notEmpty("the profile is the recipient of an open order or a CREATED conversion"),
   );
-  expect(told({ ...refusal, because: "is_default" })).toEqual(
-    notEmpty("the DEFAULT profile stays in use as long as its customer"),
-  );
+  expect(told({ ...refusal, because: "is_default" })).toEqual(notEmpty("the DEFAULT profile cannot be deactivated"));
 });

@@ -1,6 +1,6 @@
 /**
- * From refusals to problems: one table over all refusals that the domain folders can answer with. It is exhaustive by
- * type, so that a new refusal does not compile until it is said here what its caller hears.
+ * Maps domain rejections to problems, except those of orders (`order-problems.ts`). Exhaustive by type: a new rejection
+ * does not compile until it has a problem here.
  */
 import type {
   ConversionNotCancellable,
@@ -16,7 +16,7 @@ import type { ProfileNotEmpty, TransferRejection } from "../../transfers/transfe
 import { invalid } from "./failing-fields.ts";
 import { notFound, Problem } from "./problems.ts";
 
-/** Every refusal that can come out of the domain folders: a union of what their front doors export. */
+/** Every rejection of the domain folders other than the exchange. */
 export type DomainRejection =
   | ConversionNotCancellable
   | ConversionNotFound
@@ -25,7 +25,7 @@ export type DomainRejection =
   | ProfileNotFound
   | TransferRejection;
 
-/** The fields of the request, for sentences about them: a refusal does not know what was sent. */
+/** The fields of the request as sent, which the rejection does not have. */
 export type Sent = Readonly<Record<string, unknown>>;
 
 type ProblemTable<Why extends Rejection> = {
@@ -57,9 +57,9 @@ const PROBLEMS: ProblemTable<DomainRejection> = {
   unknown_pair: unknownPair,
 };
 
-/** What the caller hears about a refusal. Routes throw it. */
+/** The problem of a rejection, to be thrown by routes. */
 export function problemOf(refusal: DomainRejection, sent: Sent = {}): Problem {
-  // The compiler cannot follow that the code picks the function for exactly this refusal.
+  // The compiler cannot infer that the code selects the function for exactly this rejection.
   const describe = PROBLEMS[refusal.code] as (why: DomainRejection, sent: Sent) => Problem;
   return describe(refusal, sent);
 }
@@ -73,13 +73,13 @@ function profileNotEmpty({ because, asset, amount }: ProfileNotEmpty): Problem {
   const held = amount === undefined ? undefined : formatAmount(amount);
   const detail = {
     holds_money: `the profile holds ${held} ${asset}`,
-    is_awaited: "an open order or a CREATED conversion is to be paid into the profile",
-    is_default: "the DEFAULT profile stays in use as long as its customer",
+    is_awaited: "the profile is the recipient of an open order or a CREATED conversion",
+    is_default: "the DEFAULT profile cannot be deactivated",
   }[because];
   return new Problem("profile-not-empty", detail, { meta: held === undefined ? {} : { asset, amount: held } });
 }
 
-/** The target is what is wrong, unless its source cannot be converted at all. */
+/** Blames the target, unless the source cannot be converted at all. */
 function unknownPair({ sourceAsset, targetAsset, stablecoins }: UnknownPair): Problem {
   const thePairs = `the pairs are ${pairs(stablecoins)}`;
   const hasTargets = [USD, ...stablecoins].some((asset) => asset === sourceAsset);
@@ -90,7 +90,7 @@ function unknownPair({ sourceAsset, targetAsset, stablecoins }: UnknownPair): Pr
     : invalid([{ field: "source_asset", value: sourceAsset, rule: `does not convert to ${targetAsset}: ${thePairs}` }]);
 }
 
-/** Every pair that there is, e.g. USD-USDG, USDG-USD. */
+/** All pairs, e.g. USD-USDG, USDG-USD. */
 function pairs(stablecoins: readonly string[]): string {
   const assets = [USD, ...stablecoins];
   const all = assets.flatMap((source) => assets.filter((target) => target !== source).map((to) => `${source}-${to}`));

@@ -1,11 +1,10 @@
 /**
- * Makes a request readable before its shape is judged: bytes become JSON, query texts become what their schema asks
- * for, null in an optional field becomes its absence. What cannot be read in a safe way is found here.
+ * Reads a request before it is validated: bytes become JSON, query texts become the types of their schema, null in an
+ * optional field becomes absence. Rejects what cannot be validated or stored safely.
  */
 import { isUtf8 } from "node:buffer";
 import { type FailingField, fieldName, invalid } from "../problems/failing-fields.ts";
 
-/** The part of an object schema that reading needs. */
 export interface ObjectSchema {
   readonly properties?: Readonly<Record<string, FieldSchema>>;
   readonly required?: readonly string[];
@@ -19,27 +18,31 @@ interface FieldSchema {
   readonly maxItems?: number;
 }
 
-/** Longer strings than any field has. It also bounds what a pattern may be tried on: patterns can take quadratic time. */
+/** No field allows longer strings. It also bounds patterns, which can take quadratic time. */
 const MAX_STRING_LENGTH = 1_024;
 /**
- * More than any body has. Each value can fail, and is then looked for, worded and sent back: without a bound 64 KiB of
- * them keep everybody else waiting for a tenth of a second.
+ * No valid body has more. Each value can fail and is then reported: without a bound, a body of 64 KiB blocks the event
+ * loop for a tenth of a second.
  */
 const MAX_VALUES = 500;
-/** Deeper than any body of ours, and no danger to the stack. */
+/** No valid body is deeper. */
 const MAX_DEPTH = 8;
 
-/** Reads a body. Undefined when it is empty: whether one is needed is the route's to say. */
+/**
+ * Parses a JSON body.
+ * @returns undefined for an empty body
+ * @throws Problem 400
+ */
 export function readJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
-  // JSON is UTF-8 (RFC 8259, section 8.1). Decoding would replace what is not in silence.
+  // JSON is UTF-8 (RFC 8259, section 8.1). Decoding would silently replace invalid bytes.
   if (!isUtf8(bytes)) throw invalid([{ field: "the body", rule: "is not UTF-8 text" }]);
   const text = bytes.toString("utf8");
   const parsed = parsedJson(text);
   const { members, values } = countIn(parsed);
   if (values > MAX_VALUES) throw invalid([{ field: "the body", rule: `has more than ${MAX_VALUES} values` }]);
   if (members !== nameCount(text)) {
-    throw invalid([{ field: "the body", rule: "has a field twice, of which only one could be meant" }]);
+    throw invalid([{ field: "the body", rule: "has a field twice" }]);
   }
   return parsed;
 }
@@ -48,37 +51,37 @@ function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own words quote the body, which may hold a secret.
+    // The parser's message quotes the body, which may hold a secret.
     throw invalid([{ field: "the body", rule: "is not JSON" }]);
   }
 }
 
 /**
- * The parser keeps the last of two members with one name, and others keep the first (RFC 8259, section 4): an amount
- * that somebody has approved on the way would not be the amount that is moved. In JSON a string is a name when a colon
- * follows it; when the text has more names than the value has members, one of them was lost.
+ * Of two members with one name, `JSON.parse` keeps the last and other parsers the first (RFC 8259, section 4): an amount
+ * approved by a proxy could differ from the amount moved. A string in JSON is a name if a colon follows it; if the text
+ * has more names than the parsed value has members, one was lost.
  */
 function nameCount(text: string): number {
   const string = /"(?:[^"\\]|\\.)*"[ \t\r\n]*:?/g;
   let count = 0;
-  // Asked only whether it matches, and where that ends: a match is an object for each string of the body.
+  // `test` allocates nothing; a match would be an object for each string of the body.
   while (string.test(text)) if (text.charCodeAt(string.lastIndex - 1) === COLON) count += 1;
   return count;
 }
 
 const COLON = ":".charCodeAt(0);
 
-/** The members of all objects, and the values that there are, at any depth. */
+/** Counts the members of all objects, and all values, at any depth. */
 function countIn(parsed: unknown): { members: number; values: number } {
   let [members, values] = [0, 0];
-  // Not by recursion: a body of 64 KiB can be nested deeper than the stack.
-  const waiting = [parsed];
-  for (let inner = waiting.pop(); inner !== undefined; inner = waiting.pop()) {
+  // Iterative: a body of 64 KiB can be nested deeper than the stack.
+  const pending = [parsed];
+  for (let inner = pending.pop(); inner !== undefined; inner = pending.pop()) {
     values += 1;
     if (typeof inner !== "object" || inner === null) continue;
     const held = Object.values(inner);
     if (!Array.isArray(inner)) members += held.length;
-    waiting.push(...held);
+    pending.push(...held);
   }
   return { members, values };
 }
@@ -87,7 +90,7 @@ export function optionalFields({ properties = {}, required = [] }: ObjectSchema)
   return Object.keys(properties).filter((field) => !required.includes(field));
 }
 
-/** Drops null in optional fields (docs/contract/requests.md#bodies-and-parameters, rule 3). Changes the body itself. */
+/** Drops null in optional fields, in place (docs/contract/requests.md#bodies-and-parameters, rule 3). */
 export function dropNulls(body: Record<string, unknown>, optional: readonly string[]): void {
   for (const field of optional) if (body[field] === null) delete body[field];
 }
@@ -97,9 +100,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Finds what no field may hold, wherever it stands: strings that PostgreSQL cannot store (NUL) or that are not text
- * (half a surrogate pair), strings longer than any field, too deep nesting.
- * The values are not shown: they are not fit to be.
+ * Finds what no field may hold: strings that PostgreSQL cannot store (NUL) or that are not valid Unicode (unpaired
+ * surrogates), strings longer than any field, nesting that is too deep. The values are not reported.
  */
 export function unsoundFields(values: readonly unknown[]): FailingField[] {
   const found: FailingField[] = [];
@@ -107,7 +109,7 @@ export function unsoundFields(values: readonly unknown[]): FailingField[] {
   return found;
 }
 
-/** `path` leads to the value. It is one list for the whole body, longer on the way down and shorter on the way back. */
+/** @param path leads to the value. One array for the whole body, pushed to and popped from. */
 function findUnsound(value: unknown, path: string[], found: FailingField[]): void {
   if (typeof value === "string") {
     const rule = unsoundTextRule(value);
@@ -132,7 +134,7 @@ function findUnsound(value: unknown, path: string[], found: FailingField[]): voi
 function unsoundTextRule(text: string): string | undefined {
   if (text.length > MAX_STRING_LENGTH) return `has more than ${MAX_STRING_LENGTH} characters`;
   if (text.includes("\0")) return "contains the character NUL";
-  if (!text.isWellFormed()) return "contains half of a surrogate pair, which is not text";
+  if (!text.isWellFormed()) return "contains an unpaired surrogate, which is not valid Unicode";
   return undefined;
 }
 
@@ -142,9 +144,9 @@ export interface ReadQuery {
 }
 
 /**
- * Reads a query string: unknown parameters are left out, repeatable ones become lists, numbers and booleans are
- * converted, defaults filled in. A text that cannot be converted stays as it is, for the validator to refuse.
- * `ids[]` is read as `ids`: some clients write it so. Given both ways it is given twice.
+ * Reads a query string: unknown parameters are dropped, repeatable ones become lists, numbers and booleans are
+ * converted, defaults filled in. A text that cannot be converted stays, for the validator to reject. `ids[]` is read as
+ * `ids`, because some clients send it; given in both forms it counts as given twice.
  */
 export function readQuery(sent: Readonly<Record<string, unknown>>, schema: ObjectSchema): ReadQuery {
   const query: Record<string, unknown> = {};
@@ -156,7 +158,7 @@ export function readQuery(sent: Readonly<Record<string, unknown>>, schema: Objec
     } else if (field.type !== "array" && texts.length > 1) {
       failing.push({ field: name, rule: "is given more than once" });
     } else if (field.maxItems !== undefined && texts.length > field.maxItems) {
-      // Refused here, for the validator would look at every one of them.
+      // Rejected here, because the validator would check every one of them.
       failing.push({ field: name, rule: `has more than ${field.maxItems} entries` });
     } else if (texts.some((text) => text === "") && field.minLength !== 0) {
       failing.push({ field: name, rule: "is empty" });

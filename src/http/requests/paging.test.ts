@@ -60,7 +60,7 @@ test("a last page that is exactly full has an empty cursor, and so has an empty 
 test("limit may differ between pages, the filters may not", async () => {
   const { next_page_cursor: cursor } = await numbers("odd=true&limit=1");
   expect(await numbers(`limit=10&odd=true&page_cursor=${cursor}`)).toEqual({ items: ["3", "5"], next_page_cursor: "" });
-  const rule = "belongs to another list: the filters are those that it came with";
+  const rule = "belongs to another list: send the same filters as for the first page";
   for (const elsewhere of [`/v2/numbers?page_cursor=${cursor}`, `/v2/others?odd=true&page_cursor=${cursor}`]) {
     expect(await ask(toy, elsewhere)).toEqual(
       problem(400, "Bad Request", `page_cursor ${rule}`, { meta: { errors: [{ field: "page_cursor", rule }] } }),

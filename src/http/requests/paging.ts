@@ -1,6 +1,6 @@
 /**
- * Paging by keyset. A cursor says after which position the next page begins, and of which list: the customer's, with
- * these filters. It is opaque to callers and holds no state of ours, so it is valid for ever and on every node.
+ * Keyset pagination. A cursor holds the position after which the next page begins, and a digest of its list: customer,
+ * path and filters. It is opaque to callers. The service keeps no state for it, so it never expires and any node reads it.
  */
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
@@ -16,7 +16,7 @@ export interface CursorList {
 
 export type CursorRejection = "unreadable" | "other_list";
 
-/** Raised when what a cursor holds changes its meaning. */
+/** Incremented when the format of cursors changes. */
 const VERSION = 1;
 
 export function encodeCursor(list: CursorList, position: readonly string[]): string {
@@ -30,7 +30,7 @@ export function decodeCursor(cursor: string, list: CursorList): readonly string[
 }
 
 function listIn(cursor: string): unknown[] | undefined {
-  // Buffer skips what is not base64; a cursor of ours comes back as it was.
+  // Buffer skips invalid characters. A genuine cursor survives the round trip.
   const bytes = Buffer.from(cursor, "base64url");
   if (bytes.toString("base64url") !== cursor) return undefined;
   try {
@@ -55,17 +55,17 @@ function digestOf({ customerId, path, query }: CursorList): string {
     .slice(0, 16);
 }
 
-/** The page that a request asks for. */
 export interface PageRequest<Position> {
   readonly limit: number;
-  /** Where the page before ended; undefined on the first one. */
+  /** The end of the previous page; undefined for the first page. */
   readonly after: Position | undefined;
   readonly list: CursorList;
 }
 
 /**
- * Reads which page a request asks for. `read` makes the position of it, or answers undefined when the texts are none:
- * a cursor is not signed, so what it holds is only as good as what its sender made of it.
+ * Reads which page a request wants.
+ * @param read parses the position in a cursor; returns undefined if it is invalid. Cursors are not signed.
+ * @throws Problem 400 when the cursor is invalid or belongs to another list
  */
 export function pageRequest<Position>(
   request: FastifyRequest,
@@ -77,14 +77,16 @@ export function pageRequest<Position>(
   if (cursor === "") return { limit, after: undefined, list };
   const position = decodeCursor(cursor, list);
   if (position === "other_list") {
-    throw invalid([{ field: "page_cursor", rule: "belongs to another list: the filters are those that it came with" }]);
+    throw invalid([
+      { field: "page_cursor", rule: "belongs to another list: send the same filters as for the first page" },
+    ]);
   }
   const after = position === "unreadable" ? undefined : read(position);
   if (after === undefined) throw invalid([{ field: "page_cursor", rule: "is not a cursor of this service" }]);
   return { limit, after, list };
 }
 
-/** Makes the page out of one row more than it may have: the row too many tells that there is a next page. */
+/** @param rows up to one more than the limit: the extra row shows that there is a next page */
 export function page<Row, Item, Position>(
   rows: readonly Row[],
   { limit, list }: PageRequest<Position>,

@@ -1,6 +1,6 @@
 /**
- * The schemas that routes share. A TypeBox schema is JSON Schema, so each is validator, type and document at once.
- * `x-check` names the rule in words (`checks.ts`); the keywords beside it say the same to programs.
+ * The schemas that routes share. A TypeBox schema is JSON Schema, so each is validator, type and documentation at once.
+ * `x-check` names a check with its own error text (`field-formats.ts`); the keywords beside it serve client generators.
  */
 import { type Static, type TProperties, type TSchema, type TSchemaOptions, Type } from "typebox";
 import { DECIMAL_MAX_LENGTH, DECIMAL_PATTERN } from "../../money/amount.ts";
@@ -9,12 +9,12 @@ import { parseUuid, type Uuid } from "../../std/id.ts";
 
 const EXAMPLE_ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
 
-/** A body: fields that it does not name are refused. Optional ones may also be null (`reading.ts`). */
+/** A request body. Unknown fields are rejected; optional ones may be null (`body-reader.ts`). */
 export function Body<Fields extends TProperties>(fields: Fields, options: TSchemaOptions = {}) {
   return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
-/** An amount that is sent to us. What the asset allows of its decimals is judged by who knows the asset. */
+/** An amount in a request. Its decimals are checked against the asset later. */
 export const Amount = Type.String({
   description: "A decimal number above 0 and below 10^18.",
   pattern: DECIMAL_PATTERN,
@@ -23,7 +23,7 @@ export const Amount = Type.String({
   examples: ["10.5"],
 });
 
-/** An amount that we send: canonical, zero included. */
+/** An amount in a response: canonical; may be zero. */
 export const Decimal = Type.String({
   description: "A decimal number: no exponent, no trailing zeros after the point.",
   pattern: DECIMAL_PATTERN,
@@ -32,12 +32,11 @@ export const Decimal = Type.String({
 
 export const UuidText = Type.String({ format: "uuid", "x-check": "uuid", examples: [EXAMPLE_ID] });
 
-/** The id of a UUID that has passed its schema, in its canonical form. */
+/** Parses a UUID that has passed its schema. */
 export function uuidOf(checked: string): Uuid {
   return must(parseUuid(checked), "the schema has checked that this is a UUID");
 }
 
-/** A profile in a path. */
 export const ProfileIdParam = Type.String({
   description: "A profile's id, or `default` for the caller's DEFAULT profile.",
   "x-check": "profile_id",
@@ -51,30 +50,30 @@ export const AssetCode = Type.String({
   examples: ["USDG"],
 });
 
-/** A string of the caller's that we store and echo: identities, accounts, names. */
+/** A string that we store and echo. */
 export function ShortText(description: string, example: string) {
   return Type.String({ description, minLength: 1, maxLength: 100, examples: [example] });
 }
 
 export const RefId = ShortText(
-  "The caller's own name for this request, unique per kind of resource: used again, the answer is 409 with the first record.",
+  "The caller's own reference for this request, unique per kind of resource. If it is used again, the response is 409 with the first record.",
   "payout-2026-11-21-0042",
 );
 
-export const IdentityId = ShortText("The identity of an end user. Stored and echoed.", "identity-77");
-export const AccountId = ShortText("The account of an end user. Stored and echoed.", "account-12");
+export const IdentityId = ShortText("The end user's identity. Stored and echoed.", "identity-77");
+export const AccountId = ShortText("The end user's account. Stored and echoed.", "account-12");
 
-/** Its lengths count Unicode code points, as JSON Schema does. */
+/** Lengths are in Unicode code points, as in JSON Schema. */
 export const Metadata = Type.Unsafe<Record<string, string>>({
   type: "object",
-  description: "Text of the caller's, stored and echoed: at most 6 pairs.",
+  description: "The caller's own data, stored and echoed: at most 6 pairs.",
   maxProperties: 6,
   propertyNames: { minLength: 1, maxLength: 100 },
   additionalProperties: { type: "string", maxLength: 100 },
   examples: [{ invoice: "2026-0042" }],
 });
 
-/** A time that is sent to us: up to 9 decimals, any offset. Compared as given (`parseInstant`). */
+/** A time in a request: up to 9 decimals, any offset, compared at full precision (`time-range.ts`). */
 export const DateTime = Type.String({
   description: "RFC 3339, with up to 9 decimals of a second.",
   format: "date-time",
@@ -82,18 +81,17 @@ export const DateTime = Type.String({
   examples: ["2026-11-21T09:30:00.000Z"],
 });
 
-/** A time that we send: RFC 3339 UTC with exactly 3 decimals. */
+/** A time in a response: RFC 3339 in UTC with exactly 3 decimals. */
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-21T09:30:00.000Z"] });
 
-/** A query parameter that may be given up to 100 times: any of its values matches. */
+/** A query parameter that may be given up to 100 times; a record matches if it has any of the values. */
 export function Repeatable<Item extends TSchema>(item: Item, description: string) {
   return Type.Optional(Type.Array(item, { description, maxItems: 100 }));
 }
 
-/** How many records a page has. */
 export function Limit(standard: number, maximum: number) {
   return Type.Integer({
-    description: "How many records to return.",
+    description: "The maximum number of records to return.",
     format: "int32",
     default: standard,
     minimum: 1,
@@ -107,21 +105,21 @@ export function Order(standard: "ASC" | "DESC") {
 
 export const PageCursor = Type.Optional(
   Type.String({
-    description: "`next_page_cursor` of the page before, with the same filters. Empty: the first page.",
+    description: "`next_page_cursor` of the previous page, with the same filters. Empty for the first page.",
     minLength: 0,
     maxLength: 1_024,
   }),
 );
 
-/** A page of a list. */
 export function ListOf<Item extends TSchema>(item: Item) {
   return Type.Object({
     items: Type.Array(item),
-    next_page_cursor: Type.String({ description: "To be passed as page_cursor for the next page; empty on the last." }),
+    next_page_cursor: Type.String({
+      description: "Pass it as page_cursor to get the next page; empty on the last page.",
+    }),
   });
 }
 
-/** The query of a list: its own filters, and how to page through it. */
 export function ListQuery<Filters extends TProperties>(filters: Filters, limit: { standard: number; maximum: number }) {
   return Type.Object({ ...filters, limit: Limit(limit.standard, limit.maximum), page_cursor: PageCursor });
 }

@@ -1,13 +1,13 @@
 /**
- * Filters on times. A bound may be finer than a millisecond, which no record is, and is compared as given: each is
- * rounded to the side on which exactly those records stay that should. A range that ends before it begins is empty.
+ * Filters on times. Records have whole milliseconds; bounds may be finer. Each bound is rounded to the side that keeps
+ * exactly the matching records. A range that ends before it begins is empty.
  */
 import { type TOptional, type TString, Type } from "typebox";
 import { must } from "../../std/assert.ts";
 import { type Instant, parseInstant } from "../../std/clock.ts";
 import { lowestId, type Uuid } from "../../std/id.ts";
 
-/** The times that match: from, inclusive, and before. */
+/** `from` is inclusive, `before` exclusive; undefined is unbounded. */
 export interface TimeRange {
   readonly from: Instant | undefined;
   readonly before: Instant | undefined;
@@ -58,7 +58,7 @@ export function readComparisons(query: Query, name: string): TimeRange {
   return intersection([
     { from: firstFrom(text("gte")), before: firstAfter(text("lte")) },
     { from: firstAfter(text("gt")), before: firstFrom(text("lt")) },
-    // What is finer than a millisecond is no record's time: these two bounds then leave nothing between them.
+    // No record matches a time that is finer than a millisecond: then these bounds enclose nothing.
     { from: firstFrom(text("eq")), before: firstAfter(text("eq")) },
   ]);
 }
@@ -78,7 +78,7 @@ export function intersection(ranges: readonly TimeRange[]): TimeRange {
   };
 }
 
-/** The same bounds on ids, for records whose id tells when they were made. */
+/** The same bounds on ids, for records whose id contains their creation time. */
 export function idsWithin({ from, before }: TimeRange): { from: Uuid | undefined; before: Uuid | undefined } {
   return {
     from: from === undefined ? undefined : lowestId(from),
@@ -86,22 +86,22 @@ export function idsWithin({ from, before }: TimeRange): { from: Uuid | undefined
   };
 }
 
-/** The last time that is not after this one. The text has passed its schema. */
+/** The last millisecond that is not after this time. The text must have passed its schema. */
 export function lastUntil(text: string): Instant {
   return storable(must(parseInstant(text, "down"), "the schema has checked that this is a time"));
 }
 
-/** The first time that is not before this one. */
+/** The first millisecond that is not before this time. */
 function firstFrom(text: unknown): Instant | undefined {
   return typeof text === "string" ? storable(parseInstant(text, "up") ?? LATEST) : undefined;
 }
 
-/** The first time that is after this one. */
+/** The first millisecond after this time. */
 function firstAfter(text: unknown): Instant | undefined {
   return typeof text === "string" ? storable(lastUntil(text) + 1) : undefined;
 }
 
-/** Ids cannot say what was before 1970, nor SQL's text what is after the year 9999. No record is there. */
+/** Clamps to 1970 and 9999: ids cannot express earlier times, nor SQL's text later ones. There are no such records. */
 function storable(time: number): Instant {
   return Math.min(Math.max(time, 0), LATEST) as Instant;
 }

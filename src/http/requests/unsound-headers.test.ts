@@ -40,7 +40,7 @@ test("a header that could mean two things when it is there twice is 400", async 
     const { status, body } = await send([...sound, ...more]);
     expect([status, JSON.parse(body)]).toEqual([
       400,
-      problem(400, "Bad Request", `the header ${name} is there more than once`).body,
+      problem(400, "Bad Request", `the header ${name} occurs more than once`).body,
     ]);
   }
 });
@@ -149,7 +149,7 @@ test("an empty host is 400, and so is a second one, wherever it is asked for", a
     const asked = (host: string) => bytes(`GET ${path} HTTP/1.1`, host, ...SOUND.slice(1));
     expect((await refusal(asked("Host:"))).body, path).toEqual(empty);
     expect((await refusal(asked("Host: toy\r\nHost: toy"))).body, path).toEqual(
-      problem(400, "Bad Request", "the header host is there more than once").body,
+      problem(400, "Bad Request", "the header host occurs more than once").body,
     );
   }
   const old = bytes("GET /v2/toys HTTP/1.0", "Host: ", ...SOUND.slice(1));
@@ -198,7 +198,7 @@ test("a request that waits to be told to go on is told so, unless others are sti
 });
 
 test("a body that is said to be in another charset than UTF-8 is 415, but after its token", async () => {
-  const detail = "the content type names another charset than UTF-8, but a body is JSON in UTF-8";
+  const detail = "the content type names a charset other than UTF-8: send JSON in UTF-8";
   const typed = (rest: string) => ({
     ...{ method: "POST", json: TOY },
     headers: { "content-type": `application/json${rest}` },
@@ -218,7 +218,7 @@ test("a body that is said to be in another charset than UTF-8 is 415, but after 
 });
 
 test("a body that is said to be coded is 415, whether it is or not, but after its token", async () => {
-  const detail = "the body has a Content-Encoding, but a body is application/json as it is";
+  const detail = "the body has a Content-Encoding: send application/json without one";
   const coded = { method: "POST", headers: { "content-encoding": "gzip" }, json: TOY };
   expect(await ask(toy, "/v2/toys/default", coded)).toEqual(problem(415, "Unsupported Media Type", detail));
   expect((await ask(toy, "/v2/toys/default", { ...coded, token: null })).status).toBe(401);

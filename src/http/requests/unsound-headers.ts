@@ -1,4 +1,4 @@
-/** What can mean two things is refused, rather than carried out as we happen to take it. */
+/** Rejects ambiguous requests, which a proxy might read differently than we do. */
 import type { FastifyRequest } from "fastify";
 import { endConnection } from "../../web/connections/last-request.ts";
 import {
@@ -22,16 +22,15 @@ export function rejectUnsoundHeaders(api: Api): void {
     }
     const twice = doubledHeader(request.raw);
     if (twice === undefined) done();
-    else done(badRequest(`the header ${twice} is there more than once`));
+    else done(badRequest(`the header ${twice} occurs more than once`));
   });
   ignoreExpectations(api.server);
 }
 
-/** Looked at when the body is there, and what comes behind it. */
+/** Called when the body and its trailers have arrived. */
 export function rejectUnsoundBody({ raw, headers }: FastifyRequest): void {
   if (isTooMany(raw.rawTrailers)) throw new Problem(TOO_MANY_HEADERS.status, TOO_MANY_HEADERS.reason);
-  if (isCoded(headers))
-    throw new Problem(415, "the body has a Content-Encoding, but a body is application/json as it is");
+  if (isCoded(headers)) throw new Problem(415, "the body has a Content-Encoding: send application/json without one");
   if (hasForeignCharset(headers))
-    throw new Problem(415, "the content type names another charset than UTF-8, but a body is JSON in UTF-8");
+    throw new Problem(415, "the content type names a charset other than UTF-8: send JSON in UTF-8");
 }

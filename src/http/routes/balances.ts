@@ -1,4 +1,4 @@
-/** Balances: what a profile holds, now or at a time. */
+/** Balances of a profile, now or at a past time. */
 import { type Static, Type } from "typebox";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
@@ -19,12 +19,12 @@ import { ownProfile } from "./path-profile.ts";
 const BalanceBody = Type.Object(
   {
     asset: AssetCode,
-    available: Type.String({ ...Decimal, description: "What can be moved, converted or ordered with." }),
-    trading: Type.String({ ...Decimal, description: "What open orders hold." }),
+    available: Type.String({ ...Decimal, description: "What can be transferred, converted or traded." }),
+    trading: Type.String({ ...Decimal, description: "The amount held by open orders." }),
   },
   {
     title: "Balance",
-    description: "What a CREATED conversion holds is in neither sum until the conversion is settled or cancelled.",
+    description: "The amount held by a CREATED conversion is in neither until it is settled or cancelled.",
     examples: [{ asset: "USDG", available: "100.25", trading: "0" }],
   },
 );
@@ -32,7 +32,7 @@ const BalanceBody = Type.Object(
 const AtTime = Type.Optional(
   Type.String({
     description:
-      "The balance as it was at this time, what was booked at that very moment included. Absent: now. A transfer is booked when it is decided, which can be a little after its created_at.",
+      "The balance as of this time, inclusive. Default: now. A transfer is posted when it is decided, which can be shortly after its created_at.",
     format: "date-time",
     "x-check": "date_time",
     examples: ["2026-11-21T09:30:00.000Z"],
@@ -76,7 +76,7 @@ function listRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
   );
 }
 
-/** In the order of the catalogue, each once. */
+/** @returns in the catalogue's order, without duplicates */
 function assetsOf(catalogue: Pick<Catalogue, "listAssets">, named: readonly string[] | undefined): Code[] {
   const codes = catalogue.listAssets().map(({ code }) => code);
   const unknown = named?.find((name) => !codes.some((code) => code === name));
@@ -93,7 +93,7 @@ function findRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
         operationId: "getBalance",
         tags: ["Balances"],
         summary: "Read one balance of a profile",
-        description: "The balance of one asset; zero when the profile never had any of it.",
+        description: "The balance of one asset; zero if the profile never held it.",
         params: Type.Object({ id: ProfileIdParam, asset: AssetCode }),
         querystring: Type.Object({ at: AtTime }),
         response: { 200: BalanceBody, ...errors(400, 401, 403, 404, 429, 500, 503) },

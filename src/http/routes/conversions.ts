@@ -34,7 +34,8 @@ import { idPosition, nameTaken, present, profileIdOf, requestedAmount, valueOrTh
 import { filteredProfile } from "./path-profile.ts";
 
 const Status = Type.Enum([...CONVERSION_STATUSES], {
-  description: "CREATED holds the source. SETTLED has paid the target, CANCELLED has given the source back.",
+  description:
+    "CREATED: the source amount is held. SETTLED: the target amount was paid. CANCELLED: the source amount was released.",
 });
 
 const EXAMPLE_REQUEST = {
@@ -50,9 +51,12 @@ const ConversionBody = Type.Object(
     id: UuidText,
     profile_id: Type.String({
       ...UuidText,
-      description: "Who pays the source, and gets the target unless another does.",
+      description: "The profile that pays the source asset, and receives the target asset unless there is a recipient.",
     }),
-    amount: Type.String({ ...Decimal, description: "How much of the source becomes as much of the target." }),
+    amount: Type.String({
+      ...Decimal,
+      description: "The amount of the source asset that is converted, and of the target asset that is paid.",
+    }),
     source_asset: AssetCode,
     target_asset: AssetCode,
     status: Status,
@@ -64,11 +68,14 @@ const ConversionBody = Type.Object(
     settled_at: Type.Optional(Timestamp),
     cancelled_at: Type.Optional(Timestamp),
     metadata: Type.Optional(Metadata),
-    recipient_profile_id: Type.Optional(Type.String({ ...UuidText, description: "Who gets the target." })),
+    recipient_profile_id: Type.Optional(
+      Type.String({ ...UuidText, description: "The profile that receives the target asset." }),
+    ),
   },
   {
     title: "Conversion",
-    description: "One asset that becomes another, at par. With a recipient the target is paid into its profile.",
+    description:
+      "A conversion of one asset to another, at par. A recipient profile, if given, receives the target asset.",
     examples: [
       {
         id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
@@ -83,7 +90,10 @@ const ConversionBody = Type.Object(
 
 const NewConversionBody = Body(
   {
-    profile_id: Type.String({ ...UuidText, description: "Who pays the source. A profile of the caller's." }),
+    profile_id: Type.String({
+      ...UuidText,
+      description: "The profile that pays the source asset; one of the caller's.",
+    }),
     amount: Amount,
     source_asset: AssetCode,
     target_asset: AssetCode,
@@ -94,7 +104,7 @@ const NewConversionBody = Body(
     recipient_profile_id: Type.Optional(
       Type.String({
         ...UuidText,
-        description: "Who gets the target: a profile of the caller's. Unless said, profile_id.",
+        description: "The profile that receives the target asset; one of the caller's. Default: profile_id.",
       }),
     ),
   },
@@ -137,7 +147,7 @@ function createRoute(api: Api, conversions: Conversions): void {
         tags: ["Conversions"],
         summary: "Mint, redeem or convert a stablecoin",
         description:
-          "USD to a stablecoin mints, a stablecoin to USD redeems, one stablecoin to another converts; always at par, without a fee. The amount may have as many decimals as the coarser of the two assets. The source is held at once, and the conversion settles in the background.",
+          "USD to a stablecoin mints, a stablecoin to USD redeems, one stablecoin to another converts; always at par, without a fee. The amount may have as many decimals as both assets allow. The source amount is held at once; the conversion settles in the background.",
         body: NewConversionBody,
         response: { 200: ConversionBody, ...errors(...CREATE_PROBLEMS) },
       },
@@ -175,7 +185,7 @@ function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, 
         operationId: "listStablecoinConversions",
         tags: ["Conversions"],
         summary: "List conversions",
-        description: "The caller's conversions in the order of their creation. Filters combine with AND.",
+        description: "The caller's conversions, by creation time. Filters combine with AND.",
         querystring: ListConversionsQuery,
         response: { 200: ListOf(ConversionBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
@@ -212,7 +222,7 @@ function findRoute(api: Api, conversions: Conversions): void {
         operationId: "getStablecoinConversion",
         tags: ["Conversions"],
         summary: "Read a conversion",
-        description: "A conversion of the caller's as it is now.",
+        description: "One of the caller's conversions in its current state.",
         params: OneConversion,
         response: { 200: ConversionBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
@@ -236,7 +246,7 @@ function cancelRoute(api: Api, conversions: Conversions): void {
         tags: ["Conversions"],
         summary: "Cancel a conversion",
         description:
-          "Gives the source back, as long as the conversion is CREATED. Of a cancel and a settlement that meet, exactly one wins. The answer is the cancelled conversion.",
+          "Releases the source amount while the conversion is CREATED. If a settlement happens at the same time, exactly one of the two takes effect. Returns the cancelled conversion.",
         params: OneConversion,
         response: { 200: ConversionBody, ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
       },

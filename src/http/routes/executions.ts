@@ -12,9 +12,9 @@ import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidT
 import { interval, readInterval } from "../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
-const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` rises with \`executed_at\`.
+const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` increases with \`executed_at\`.
 
-Within one market there are no late records: what was not there when a page was read is newer than all that was. Commits of different markets can land out of order by a little, so a poller over several markets overlaps its \`range.begin\` by 5 seconds and drops the ids that it knows.`;
+Within one market, records appear in order: a record that was missing when you read a page is newer than all on it. Different markets can commit slightly out of order. To poll several markets, overlap \`range.begin\` by 5 seconds and drop the ids that you already have.`;
 
 const ExecutionBody = Type.Object(
   {
@@ -25,19 +25,19 @@ const ExecutionBody = Type.Object(
     order_id: { ...UuidText, description: "The party's own order." },
     executed_at: Timestamp,
     market: Type.String({ description: "The code of its market.", examples: ["BTCUSD"] }),
-    side: Type.Enum(["BUY", "SELL"], { description: "Of the party's own order." }),
+    side: Type.Enum(["BUY", "SELL"], { description: "The side of the party's own order." }),
     amount: { ...Decimal, description: "In the base asset." },
-    price: { ...Decimal, description: "That of the order that was there first." },
-    commission: { ...Decimal, description: 'What the taker pays; "0" for the maker.' },
+    price: { ...Decimal, description: "The price of the resting order." },
+    commission: { ...Decimal, description: 'The fee that the taker pays; "0" for the maker.' },
     commission_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
-    rebate: { ...Decimal, description: 'What the maker is paid; "0" for the taker.' },
+    rebate: { ...Decimal, description: 'The amount that the maker receives; "0" for the taker.' },
     rebate_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
     gross_trade_amount: { ...Decimal, description: "amount x price, exact." },
-    account_id: Type.Optional(Type.String({ description: "The order's identity_account_id, when it has one." })),
+    account_id: Type.Optional(Type.String({ description: "The order's identity_account_id, if it has one." })),
   },
   {
     title: "Execution",
-    description: "A match as one of its two parties sees it.",
+    description: "One party's record of a match.",
     examples: [
       {
         execution_id: "911217432748032001",
@@ -62,7 +62,7 @@ const FILTERS = {
   order_id: Type.Optional({ ...UuidText, description: "Only executions of this order." }),
   since_execution_id: Type.Optional(
     Type.String({
-      description: "Leaves out executions after this one. It is compared as a number, so it need not be there.",
+      description: "Omits executions after this one. Compared as a number; the execution need not exist.",
       pattern: "^[0-9]+$",
       "x-check": "digits",
       minLength: 1,
@@ -145,7 +145,7 @@ async function executionPage(
   );
 }
 
-/** Where the page before ended. */
+/** The position in a cursor. */
 function executionIdIn([id]: readonly string[]): bigint | undefined {
   return id !== undefined && /^[0-9]{1,19}$/.test(id) ? BigInt(id) : undefined;
 }

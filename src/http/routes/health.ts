@@ -1,4 +1,4 @@
-/** Whether the process is alive, and whether it can serve. For whoever runs it, so not in the API's document. */
+/** Liveness and readiness probes, for operators. Not in the OpenAPI document. */
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
 import { unavailable } from "../problems/problems.ts";
 import type { Api } from "../server.ts";

@@ -4,7 +4,10 @@ import type { ProfileId } from "../../ledger/accounts.ts";
 import { problemOf } from "../problems/rejection-problems.ts";
 import { profileIdOf, profileInPath } from "../wire.ts";
 
-/** The profile that the path of a list names. One that the caller does not have is a problem, not an empty list. */
+/**
+ * The profile in the path of a list.
+ * @throws Problem 404 when the caller has no such profile
+ */
 export async function ownProfile(
   profiles: Pick<Profiles, "find" | "getDefault">,
   customerId: CustomerId,
@@ -16,8 +19,8 @@ export async function ownProfile(
 }
 
 /**
- * The profile that a filter names. One that the caller does not have matches nothing, and is not searched for: that
- * would walk through all records of somebody else's.
+ * The profile that a filter names. A profile that the caller does not have matches nothing. It must not reach the query,
+ * which would scan all records of another customer.
  */
 export async function filteredProfile(
   profiles: Pick<Profiles, "find">,

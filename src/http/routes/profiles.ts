@@ -1,4 +1,4 @@
-/** Profiles: who holds balances. */
+/** Profiles, the holders of balances. */
 import { type Static, Type } from "typebox";
 import { type Profile, type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import { formatInstant, type Instant, parseInstant } from "../../std/clock.ts";
@@ -27,11 +27,9 @@ const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };
 
 const NewNickname = Type.String({
   ...NICKNAME,
-  description: "The customer's name for the profile. One that was used before is taken, also after a change.",
+  description: "The customer's name for the profile. Unique for ever: a nickname stays taken after it was changed.",
 });
-const NewDescription = Type.Optional(
-  Type.String({ ...DESCRIPTION, description: "Whatever else is to be said of it." }),
-);
+const NewDescription = Type.Optional(Type.String({ ...DESCRIPTION, description: "Free text." }));
 
 const ProfileBody = Type.Object(
   {
@@ -40,14 +38,14 @@ const ProfileBody = Type.Object(
     description: Type.Optional(Type.String(DESCRIPTION)),
     type: Type.Enum(["DEFAULT", "NORMAL"], { description: "Every customer has exactly one DEFAULT profile." }),
     status: Type.Enum(["ACTIVE", "INACTIVE"], {
-      description: "An inactive profile is as good as not there, but for a deposit, which makes it active again.",
+      description: "An inactive profile can do nothing. A deposit reactivates it.",
     }),
     created_at: Timestamp,
     updated_at: Timestamp,
   },
   {
     title: "Profile",
-    description: "Who holds balances.",
+    description: "A holder of balances.",
     examples: [
       {
         id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
@@ -103,7 +101,7 @@ function createRoute(api: Api, profiles: Profiles): void {
         operationId: "createProfile",
         tags: ["Profiles"],
         summary: "Create a profile",
-        description: "Makes a NORMAL profile. Its balances are zero.",
+        description: "Creates a NORMAL profile with zero balances.",
         body: NewProfileBody,
         response: { 200: ProfileBody, ...errors(400, 401, 403, "already-exists", 413, 415, 429, 500, 503) },
       },
@@ -116,7 +114,7 @@ function createRoute(api: Api, profiles: Profiles): void {
   );
 }
 
-/** Says who has the nickname that was sent. */
+/** The problem of a nickname that is already in use. */
 function takenIn(profiles: Profiles, { customerId, sent }: { customerId: Profile["customerId"]; sent: Sent }) {
   return async (id: Uuid) => {
     const existing = await profiles.find(customerId, id as Profile["id"]);
@@ -133,7 +131,7 @@ function listRoute(api: Api, profiles: Profiles): void {
         operationId: "listProfiles",
         tags: ["Profiles"],
         summary: "List profiles",
-        description: "The caller's profiles, inactive ones included, in the order in which they were made.",
+        description: "The caller's profiles, including inactive ones, by creation time.",
         querystring: ListProfilesQuery,
         response: { 200: ListOf(ProfileBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
@@ -171,7 +169,7 @@ function findRoute(api: Api, profiles: Profiles): void {
         operationId: "getProfile",
         tags: ["Profiles"],
         summary: "Read a profile",
-        description: "A profile of the caller's, whether active or not.",
+        description: "One of the caller's profiles, active or inactive.",
         params: OneProfile,
         response: { 200: ProfileBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
@@ -194,7 +192,7 @@ function changeRoute(api: Api, profiles: Profiles): void {
         operationId: "updateProfile",
         tags: ["Profiles"],
         summary: "Change a profile",
-        description: "Changes its nickname, its description, or both; a field that is not sent stays as it is.",
+        description: "Changes the nickname, the description, or both. Fields that are not sent stay unchanged.",
         params: OneProfile,
         body: ChangeProfileBody,
         response: { 200: ProfileBody, ...errors(400, 401, 403, 404, "already-exists", 413, 415, 429, 500, 503) },
@@ -217,9 +215,9 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
       schema: {
         operationId: "deactivateProfile",
         tags: ["Profiles"],
-        summary: "Take a profile out of use",
+        summary: "Deactivate a profile",
         description:
-          "The profile must be empty, and nothing may be about to be paid into it. What is too small for its asset's precision is moved to the DEFAULT profile first. A profile that is inactive already is answered as it is. A deposit makes it active again.",
+          "The profile must be empty, and no open order or conversion may name it as recipient. Remainders below an asset's precision are moved to the DEFAULT profile first. An inactive profile is returned unchanged. A deposit reactivates a profile.",
         params: OneProfile,
         response: { 200: ProfileBody, ...errors(400, 401, 403, "profile-not-empty", 404, 429, 500, 503) },
       },

@@ -1,4 +1,4 @@
-/** Deposits out of nothing. These routes are added in sandbox mode only: elsewhere there is no such path. */
+/** Simulated deposits. These routes exist in sandbox mode only. */
 import { type Static, Type } from "typebox";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
@@ -16,12 +16,10 @@ const DepositBody = Body(
   {
     asset: AssetCode,
     amount: Amount,
-    crypto_network: Type.Optional(
-      Type.Enum([...CRYPTO_NETWORKS], { description: "Not for fiat. ETHEREUM unless said." }),
-    ),
+    crypto_network: Type.Optional(Type.Enum([...CRYPTO_NETWORKS], { description: "Not for fiat. Default: ETHEREUM." })),
     crypto_address: Type.Optional(
       ShortText(
-        "The address that the deposit is said to have come in by. Not for fiat. Made up unless said: always the same for a profile and a network.",
+        "The deposit address to record. Not for fiat. By default generated; the same for each profile and network.",
         "0x52908400098527886E0F7030069857D2E4169EE7",
       ),
     ),
@@ -33,7 +31,7 @@ interface Parts {
   readonly profiles: Pick<Profiles, "find" | "getDefault">;
   readonly transfers: Pick<Transfers, "cross">;
   readonly catalogue: Pick<Catalogue, "findAsset">;
-  /** In USD; undefined when the asset was never traded against it. */
+  /** In USD; undefined if the asset has never traded against it. */
   readonly lastPrice: (asset: Code) => Promise<Quantity | undefined>;
 }
 
@@ -47,7 +45,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
         tags: ["Sandbox"],
         summary: "Deposit into a profile",
         description:
-          "Credits a profile, as if the amount had come in by wire (fiat) or on a chain (everything else). An inactive profile becomes active again.",
+          "Credits a profile as if by wire transfer (fiat) or on-chain deposit (all other assets). Reactivates an inactive profile.",
         params: Type.Object({ id: ProfileIdParam }),
         body: DepositBody,
         response: {

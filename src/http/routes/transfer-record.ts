@@ -1,4 +1,4 @@
-/** A transfer as it is on the wire: one profile's side of a movement. */
+/** A transfer on the wire: one profile's side of a movement. */
 import { type Static, Type } from "typebox";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -37,11 +37,11 @@ export const TransferBody = Type.Object(
     amount: Decimal,
     total: Type.String({
       ...Decimal,
-      description: "By how much the balance changed, without a sign: a deposit less its fee, a withdrawal with it.",
+      description: "The absolute change of the balance: a deposit less its fee, a withdrawal plus its fee.",
     }),
-    fee: Type.String({ ...Decimal, examples: ["0"], description: 'What was paid for it: "0".' }),
+    fee: Type.String({ ...Decimal, examples: ["0"], description: 'The fee: always "0".' }),
     asset: AssetCode,
-    direction: Type.Enum(["CREDIT", "DEBIT"], { description: "Whether the balance rose or fell." }),
+    direction: Type.Enum(["CREDIT", "DEBIT"], { description: "CREDIT increased the balance, DEBIT reduced it." }),
     type: Type.Enum([...TRANSFER_TYPES]),
     status: Type.Enum([...TRANSFER_STATUSES]),
     created_at: Timestamp,
@@ -49,25 +49,23 @@ export const TransferBody = Type.Object(
     identity_id: Type.Optional(IdentityId),
     account_id: Type.Optional(AccountId),
     ref_id: Type.Optional(
-      Type.String({ description: "On the debit record alone: the sender's name for the request." }),
+      Type.String({ description: "The sender's reference for the request. On the debit record only." }),
     ),
-    balance_asset: Type.Optional(
-      Type.String({ description: "The asset whose balance changed: that of the transfer." }),
-    ),
-    secondary_status: Type.Optional(Type.Object({}, { description: "More on the status. Not used for now." })),
-    status_details: Type.Optional(Type.Object({}, { description: "Why it has its status. Not used for now." })),
+    balance_asset: Type.Optional(Type.String({ description: "The asset whose balance changed; the same as asset." })),
+    secondary_status: Type.Optional(Type.Object({}, { description: "Reserved." })),
+    status_details: Type.Optional(Type.Object({}, { description: "Reserved." })),
     metadata: Type.Optional(Metadata),
-    destination_address: Type.Optional(Type.String({ description: "Where a crypto transfer went to." })),
+    destination_address: Type.Optional(Type.String({ description: "The destination of a crypto transfer." })),
     crypto_network: Type.Optional(Type.Enum([...CRYPTO_NETWORKS])),
-    crypto_tx_hash: Type.Optional(Type.String({ description: "The hash of the transaction on its chain." })),
+    crypto_tx_hash: Type.Optional(Type.String({ description: "The hash of the on-chain transaction." })),
     crypto_tx_index: Type.Optional(Type.String({ description: "The output's index within the transaction." })),
-    auto_conversion: Type.Optional(Type.Object({}, { description: "Always empty: nothing is converted on the way." })),
+    auto_conversion: Type.Optional(Type.Object({}, { description: "Always empty: transfers do not convert." })),
     group_id: Type.Optional(
       Type.String({ description: "The same on both records of an internal or platform transfer.", format: "uuid" }),
     ),
-    fiat_account_id: Type.Optional(Type.String({ description: "Not used for now.", format: "uuid" })),
+    fiat_account_id: Type.Optional(Type.String({ description: "Reserved.", format: "uuid" })),
     notional_value: Type.Optional(
-      Type.String({ ...Decimal, description: "What a crypto deposit or withdrawal was worth in USD at its time." }),
+      Type.String({ ...Decimal, description: "The value of a crypto deposit or withdrawal in USD at that time." }),
     ),
     memo: Type.Optional(Type.String({ description: "The operator's note on a deposit." })),
   },
@@ -78,7 +76,7 @@ export const TransferBody = Type.Object(
   },
 );
 
-/** The types of records that come in twos. */
+/** The types of records that come in pairs. */
 export const PAIRED_TYPES: readonly TransferType[] = [
   "INTERNAL_TRANSFER_DEBIT",
   "INTERNAL_TRANSFER_CREDIT",
@@ -87,7 +85,7 @@ export const PAIRED_TYPES: readonly TransferType[] = [
 ];
 
 export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
-  // Nothing takes a fee, so every total is the amount itself.
+  // There are no transfer fees, so the total equals the amount.
   const amount = formatAmount(transfer.amount);
   const createdAt = formatInstant(transfer.createdAt);
   return present({
@@ -119,7 +117,7 @@ export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
   });
 }
 
-/** Deposits and withdrawals have no other side, so no group. */
+/** Deposits and withdrawals have no counterpart, so no group. */
 function groupOf({ id, type, direction }: Transfer): Uuid | undefined {
   if (!PAIRED_TYPES.includes(type)) return undefined;
   return direction === "DEBIT" ? id : siblingId(id);

@@ -1,4 +1,4 @@
-/** Transfers: moving assets between profiles, and reading what was moved. */
+/** Transfers of assets between profiles, and the records of all movements. */
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
@@ -36,8 +36,8 @@ import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./t
 
 const MoveBody = Body(
   {
-    from_profile_id: Type.String({ ...UuidText, description: "Who sends. A profile of the caller's." }),
-    to_profile_id: Type.String({ ...UuidText, description: "Who receives." }),
+    from_profile_id: Type.String({ ...UuidText, description: "The profile to debit; one of the caller's." }),
+    to_profile_id: Type.String({ ...UuidText, description: "The profile to credit." }),
     amount: Amount,
     asset: AssetCode,
     ref_id: Type.Optional(RefId),
@@ -72,13 +72,16 @@ const ListTransfersQuery = ListQuery(
     account_ids: Repeatable(AccountId, "Records of these accounts."),
     identity_ids: Repeatable(IdentityId, "Records of these identities."),
     type: Repeatable(Type.Enum([...TRANSFER_TYPES]), "Records of these types."),
-    statuses: Repeatable(Type.Enum([...TRANSFER_STATUSES]), "Records with these statuses. For now all are COMPLETED."),
+    statuses: Repeatable(
+      Type.Enum([...TRANSFER_STATUSES]),
+      "Records with these statuses. Currently all are COMPLETED.",
+    ),
     ...comparisons("created_at"),
     ...comparisons("updated_at"),
-    order_by: Type.Enum(["CREATED_AT", "UPDATED_AT"], { description: "What to order by.", default: "CREATED_AT" }),
+    order_by: Type.Enum(["CREATED_AT", "UPDATED_AT"], { description: "The sort key.", default: "CREATED_AT" }),
     order: Type.Optional(
       Type.Enum(["ASC", "DESC"], {
-        description: "Oldest first or newest first: DESC unless said, but ASC when ordered by UPDATED_AT.",
+        description: "Oldest first or newest first. Default: DESC, or ASC when ordered by UPDATED_AT.",
       }),
     ),
   },
@@ -98,13 +101,13 @@ const MOVES = {
     operationId: "createPlatformTransfer",
     summary: "Move an asset to any profile of the platform",
     description:
-      "Debits a profile of the caller's and credits any active profile. The answer is the debit record; the credit record belongs to the receiving profile's customer, and neither side sees the other's.",
+      "Debits one of the caller's profiles and credits any active profile. Returns the debit record. The credit record belongs to the receiving customer; neither side sees the other's record.",
   },
   internal: {
     scope: "transfer:write_internal_transfer",
     operationId: "createInternalTransfer",
-    summary: "Move an asset between two profiles of the caller's",
-    description: "Debits one profile of the caller's and credits another. The answer is the debit record.",
+    summary: "Move an asset between two of the caller's profiles",
+    description: "Debits one of the caller's profiles and credits another. Returns the debit record.",
   },
 } as const;
 
@@ -174,7 +177,7 @@ function findRoute(api: Api, transfers: Transfers): void {
         operationId: "getTransfer",
         tags: ["Transfers"],
         summary: "Read a transfer",
-        description: "A transfer, deposit or withdrawal as the caller's side of it.",
+        description: "The caller's side of a transfer, deposit or withdrawal.",
         params: Type.Object({ id: { ...UuidText, description: "The transfer's id." } }),
         response: { 200: TransferBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
@@ -217,8 +220,8 @@ function listRoute(api: Api, transfers: Transfers, profiles: Pick<Profiles, "lis
 }
 
 /**
- * Those of the profiles that are the caller's. Others match nothing, and are not searched for: that would walk through
- * all records of somebody else's.
+ * Drops profiles that the caller does not have. They match nothing, and must not reach the query, which would scan all
+ * records of another customer.
  */
 async function ownProfiles(
   profiles: Pick<Profiles, "list">,
@@ -235,7 +238,7 @@ type Filter = Omit<TransferFilter, "profileIds" | "order" | "after" | "limit">;
 function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuery>): Filter | "matches_nothing" {
   if (query.statuses?.includes("COMPLETED") === false) return "matches_nothing";
   const groups = query.group_ids?.map(uuidOf);
-  // Both times of a record are the same: it never changes.
+  // A record never changes, so both of its times are equal.
   const times = intersection([readComparisons(query, "created_at"), readComparisons(query, "updated_at")]);
   return {
     customerId,
@@ -243,13 +246,13 @@ function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuer
     refIds: query.ref_ids,
     accountIds: query.account_ids,
     identityIds: query.identity_ids,
-    // A deposit has an id that could be a group's, but no group.
+    // The id of a deposit may be even like a group's, but deposits have no group.
     types: intersect(query.type, groups && PAIRED_TYPES),
     ...idsWithin(times),
   };
 }
 
-/** What is in both of two filters on the same thing; an absent one filters nothing. */
+/** @returns undefined, which filters nothing, if both are undefined */
 function intersect<Item>(
   one: readonly Item[] | undefined,
   other: readonly Item[] | undefined,
@@ -258,7 +261,7 @@ function intersect<Item>(
   return one.filter((item) => other.includes(item));
 }
 
-/** The two records of a group, whose id is that of the debit record and even. An odd id is no group's. */
+/** The ids of a group's two records. A group has the id of its debit record, which is even; an odd id is no group. */
 function recordIdsOf(groupId: Uuid): Uuid[] {
   const isEven = siblingId(groupId) > groupId;
   return isEven ? [groupId, siblingId(groupId)] : [];

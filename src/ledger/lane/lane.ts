@@ -119,7 +119,7 @@ export class Lane {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
     if (this.#databaseAway) return "the database cannot be reached";
     if (this.#clock.fault !== undefined) return this.#clock.fault;
-    return this.#admission.isFull ? "there is more work waiting than can be taken on" : undefined;
+    return this.#admission.isFull ? "the service is at capacity: too many requests are waiting" : undefined;
   }
 
   report(): LaneReport {

@@ -86,7 +86,7 @@ test.each(["/oauth2/tokens", "/", "/oauth2/token/"])("there is nothing at %s", a
   expect(await send(path, { method: "POST", body: FORM })).toEqual({
     status: 404,
     headers: NOT_STORED,
-    body: { error: "invalid_request", error_description: "there is nothing at this path" },
+    body: { error: "invalid_request", error_description: "no such path" },
   });
 });
 
@@ -142,7 +142,7 @@ test.each([
   expect(parsed(await sendBytes(...TOKEN_REQUEST, ...more, "", BODY))).toEqual({
     status: 400,
     headers: ofRequest,
-    body: { error: "invalid_request", error_description: `the header ${name} is there more than once` },
+    body: { error: "invalid_request", error_description: `the header ${name} occurs more than once` },
   });
   expect(authenticate).not.toHaveBeenCalled();
 });
@@ -237,7 +237,7 @@ test("a flood of token requests is worked on in shares, and the rest hears to co
       headers: { ...NOT_STORED, "retry-after": "1" },
       body: {
         error: "temporarily_unavailable",
-        error_description: "there is more work waiting than can be taken on",
+        error_description: "the service is at capacity: too many requests are waiting",
       },
     });
     expect((await send("/healthz")).status).toBe(200);

@@ -225,7 +225,7 @@ function refuse(reply: FastifyReply, { error, description, challenge }: TokenReq
 function refuseUnknown(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const methods = METHODS[addressOf(request).path];
   const [status, description] =
-    methods === undefined ? [404, "there is nothing at this path"] : [405, `the methods of this path are ${methods}`];
+    methods === undefined ? [404, "no such path"] : [405, `the methods of this path are ${methods}`];
   if (methods !== undefined) reply.header("allow", methods);
   const body = { error: "invalid_request", error_description: description };
   return reply.code(status).headers(NOT_STORED).send(body);

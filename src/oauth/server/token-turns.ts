@@ -29,4 +29,4 @@ export class TokenAdmission {
 }
 
 const crowded = (): TokenRequestError =>
-  new TokenRequestError("temporarily_unavailable", "there is more work waiting than can be taken on");
+  new TokenRequestError("temporarily_unavailable", "the service is at capacity: too many requests are waiting");

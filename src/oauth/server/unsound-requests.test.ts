@@ -43,7 +43,7 @@ test.each([
   ],
   [400, "the header host is missing", token(...SOUND.slice(1))],
   [400, "the header host is empty", token("Host:", ...SOUND.slice(1))],
-  [400, "the header host is there more than once", token("Host: auth.example", ...SOUND)],
+  [400, "the header host occurs more than once", token("Host: auth.example", ...SOUND)],
   [
     400,
     "a request of HTTP/1.0 has no transfer coding",

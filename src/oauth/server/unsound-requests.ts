@@ -27,8 +27,7 @@ export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): b
 export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
   if (isTooMany(raw.rawTrailers)) return new TokenRequestError("invalid_request", TOO_MANY_HEADERS.reason);
   const twice = doubledHeader(raw);
-  if (twice !== undefined)
-    return new TokenRequestError("invalid_request", `the header ${twice} is there more than once`);
+  if (twice !== undefined) return new TokenRequestError("invalid_request", `the header ${twice} occurs more than once`);
   if (isCoded(headers))
     return new TokenRequestError("invalid_request", "the body has a Content-Encoding, but a form has none");
   if (hasForeignCharset(headers))

@@ -30,7 +30,7 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
       // Behind an offer of another protocol that it passes over Node reads on in the middle of things.
       response.shouldKeepAlive &&= why === undefined && headers.upgrade === undefined;
       if (why !== undefined) return answer(response, why.status, `${why.reason}\n`);
-      if (url !== PATH) return answer(response, 404, "there is nothing at this path: the metrics are at /metrics\n");
+      if (url !== PATH) return answer(response, 404, "no such path: the metrics are at /metrics\n");
       if (method !== "GET" && method !== "HEAD")
         return answer(response, 405, "the methods of this path are GET, HEAD\n");
       text()

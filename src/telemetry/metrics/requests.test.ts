@@ -8,13 +8,13 @@ import { RequestMetrics } from "./requests.ts";
 test.each([
   ["the service is shutting down", "closing"],
   ["shutting down", "closing"],
-  ["more answers are waiting to be read than can be kept", "unread"],
+  ["too many responses are waiting to be read", "unread"],
   ["the database cannot be reached", "database"],
   ["the database took too long", "database"],
   ["the database is away: look up the ref_id to see what was done", "database"],
-  ["there is more work waiting than can be taken on", "full"],
+  ["the service is at capacity: too many requests are waiting", "full"],
   ["too much is waiting", "full"],
-  ["as many read the feeds as can", "full"],
+  ["the feeds have as many readers as they can serve", "full"],
   ["not in time", "late"],
   ["its ref_id is changing hands", "other"],
 ])("a 503 that says %j is counted as %s, and as a problem", async (message, reason) => {

@@ -64,5 +64,5 @@ test("a bug in what a reader of a feed is sent ends that reader and no other", a
   feed.knowBook("BTCUSD", { number: 3n, bids: [], asks: [] });
   await until("the other goes on", () => other.messages.length === 2);
   expect(gone.filter(({ kind }) => kind === "reader_gone")).toEqual([{ kind: "reader_gone", sentAway: "bug" }]);
-  expect(toy.logged.map(({ msg }) => msg)).toContain("a reader of a feed met a bug, and was ended");
+  expect(toy.logged.map(({ msg }) => msg)).toContain("a bug ended the connection of a feed reader");
 });

@@ -11,28 +11,28 @@ import { Decimal, ListQuery, Timestamp } from "../../requests/schemas.ts";
 import { interval, readInterval } from "../../requests/time-range.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
-const DESCRIPTION = `Newest first. Candles are laid out from midnight UTC of a Monday; one in which nothing was traded is left out, and the last one grows for as long as its time runs.
+const DESCRIPTION = `Newest first. Candles are aligned to midnight UTC on Mondays. Candles without trades are omitted; the current candle changes until its time is over.
 
-Of \`increment\` and \`max_data_points\` exactly one is given. The range is of the times at which candles begin; each candle is whole, also where the range ends within it. Without \`range.end\` it ends now, without \`range.begin\` it begins 26 weeks before its end.`;
+Give exactly one of \`increment\` and \`max_data_points\`. The range selects candles by their start; each candle is complete, even if the range ends within it. \`range.end\` defaults to now, \`range.begin\` to 26 weeks before the end.`;
 
 const CandleBody = Type.Object(
   {
-    timestamp: { ...Timestamp, description: "When it begins.", examples: ["2026-11-21T09:30:00.000Z"] },
+    timestamp: { ...Timestamp, description: "Its start.", examples: ["2026-11-21T09:30:00.000Z"] },
     open: { ...Decimal, description: "The first price in it." },
     high: Decimal,
     low: Decimal,
     close: { ...Decimal, description: "The last price in it." },
     volume: { ...Decimal, description: "In the base asset." },
   },
-  { title: "Candle", description: "What was traded in one increment of time." },
+  { title: "Candle", description: "The trades of one increment of time." },
 );
 
 const Query = ListQuery(
   {
-    increment: Type.Optional(Type.Enum(INCREMENTS, { description: "How long a candle is." })),
+    increment: Type.Optional(Type.Enum(INCREMENTS, { description: "The length of a candle." })),
     max_data_points: Type.Optional(
       Type.Integer({
-        description: "Takes the shortest increment of which no more candles than this begin in the range.",
+        description: "Selects the shortest increment with at most this many candles in the range.",
         minimum: 1,
         maximum: 1_000_000,
       }),
@@ -62,7 +62,7 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
             increment: Type.Enum(INCREMENTS),
             items: Type.Array(CandleBody),
             next_page_cursor: Type.String({
-              description: "To be passed as page_cursor for the next page; empty on the last.",
+              description: "Pass it as page_cursor to get the next page; empty on the last page.",
             }),
           }),
           ...errors(400, 401, 403, 404, 429, 500, 503),
@@ -80,8 +80,8 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
 }
 
 /**
- * Candles of one length that begin in a range. A cursor carries all of it: bounds that are counted from now, and an
- * increment that is found from them, must not move from page to page.
+ * Candles of one length that start in a range. The cursor contains all of it: default bounds are relative to now, and must
+ * not move from page to page.
  */
 interface Series {
   readonly increment: Increment;
@@ -92,7 +92,7 @@ interface Series {
 function readSeries(request: FastifyRequest, query: Static<typeof Query>, now: Instant) {
   const { increment, max_data_points: most } = query;
   if ((increment === undefined) === (most === undefined)) {
-    const rule = increment === undefined ? "is required, or max_data_points" : "cannot be given with max_data_points";
+    const rule = increment === undefined ? "or max_data_points is required" : "cannot be given with max_data_points";
     throw invalid([{ field: "increment", ...(increment === undefined ? {} : { value: increment }), rule }]);
   }
   const wanted = pageRequest(request, query, positionIn);
@@ -106,7 +106,7 @@ function firstSeries(query: Static<typeof Query>, now: Instant): Series {
   const from = range.from ?? (Math.max(0, before - HALF_A_YEAR) as Instant);
   const found = increment ?? incrementFor(from, before, most);
   if (found === undefined) {
-    const rule = `is less than what there is of ${INCREMENTS.at(-1)}, the longest increment, in the range`;
+    const rule = `is less than the number of candles in the range at ${INCREMENTS.at(-1)}, the longest increment`;
     throw invalid([{ field: "max_data_points", value: most, rule }]);
   }
   return { increment: found, from, before };

@@ -7,44 +7,57 @@ import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, ListOf, Timestamp } from "../../requests/schemas.ts";
 import { unknownMarket } from "../orders/order-problems.ts";
 
-const TakerRate = { ...Decimal, description: "The taker's commission, of gross.", examples: ["0.0025"] };
-const MakerRebate = { ...Decimal, description: "What the maker is paid, of gross.", examples: ["0.0003"] };
+const TakerRate = {
+  ...Decimal,
+  description: "The taker's commission, as a fraction of the gross trade amount.",
+  examples: ["0.0025"],
+};
+const MakerRebate = {
+  ...Decimal,
+  description: "The maker's rebate, as a fraction of the gross trade amount.",
+  examples: ["0.0003"],
+};
 
 const TierBody = Type.Object(
   {
-    minimum_gross: { ...Decimal, description: "For who has traded so much in 30 days, or more.", examples: ["100000"] },
+    minimum_gross: {
+      ...Decimal,
+      description: "Minimum 30-day traded volume for this tier, in the quote asset.",
+      examples: ["100000"],
+    },
     taker_rate: TakerRate,
     maker_rebate: MakerRebate,
   },
-  { title: "FeeTier", description: "Rates by what was traded." },
+  { title: "FeeTier", description: "The rates from one minimum volume on." },
 );
 
 const FeesBody = Type.Object(
   {
-    market: Type.String({ description: "Its code.", examples: ["BTCUSD"] }),
-    quote_asset: Type.String({ description: "What volume and commissions are in.", examples: ["USD"] }),
+    market: Type.String({ description: "The market's code.", examples: ["BTCUSD"] }),
+    quote_asset: Type.String({ description: "The asset of volumes and commissions.", examples: ["USD"] }),
     taker_rate: TakerRate,
     maker_rebate: MakerRebate,
     source: Type.Enum(["TIER", "AGREEMENT"], {
-      description: "Whether these rates are those of a tier, or were agreed with you and hold whatever you trade.",
+      description:
+        "TIER: these rates follow your volume. AGREEMENT: they were agreed with you and do not depend on it.",
     }),
     thirty_day_gross: {
       ...Decimal,
-      description: "What you have traded on all markets with this quote asset, as maker and as taker.",
+      description: "Your traded volume on all markets with this quote asset, as maker and taker.",
       examples: ["125000.5"],
     },
     counted_since: {
       ...Timestamp,
-      description: "What was traded from here on counts: today, in UTC, and the 29 days before.",
+      description: "The start of the 30 days: midnight UTC, 29 days ago.",
     },
     tiers: Type.Array(TierBody, { description: "All tiers of the market, the lowest first." }),
   },
-  { title: "Fees", description: "What trading on a market costs you." },
+  { title: "Fees", description: "Your fees on one market." },
 );
 
-const DESCRIPTION = `What you pay as the taker and are paid as the maker on each market, in the order of their codes and always in one page: by your volume of 30 days, or as it was agreed with you.
+const DESCRIPTION = `Your taker rate and maker rebate on each market, by your 30-day volume or as agreed with you. Sorted by market code, always in one page.
 
-Volume counts as soon as a match is durable. An order is given the rates of a moment that is up to ten seconds before its placement, and keeps them for its life.`;
+Volume counts as soon as a match is durable. An order keeps the rates that applied up to ten seconds before its placement.`;
 
 export function feeRoutes(api: Api, exchange: Pick<Exchange, "feesOf" | "marketCodes">): void {
   api.get(

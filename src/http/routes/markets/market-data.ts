@@ -28,7 +28,7 @@ const AmountText = { ...Decimal, description: "In the base asset.", examples: ["
 
 const LevelBody = Type.Object(
   { price: Price, amount: AmountText },
-  { title: "Level", description: "What is offered or asked for at one price, or was traded at it." },
+  { title: "Level", description: "An amount at a price: resting on the order book, or traded." },
 );
 const Side = Type.Array(LevelBody, { maxItems: MOST_LEVELS });
 
@@ -37,7 +37,7 @@ const OrderBookBody = Type.Object(
     market: MarketText,
     sequence: Type.String({
       description:
-        "Rises with every change of the market. The feed of market data numbers its messages with it: the book here is the one that the feed's messages up to this number make.",
+        "The version of the order book: it increases with every change. Feed messages carry the same number; this is the order book after all messages up to it.",
       examples: ["4711"],
     }),
     bids: Side,
@@ -45,7 +45,7 @@ const OrderBookBody = Type.Object(
   },
   {
     title: "OrderBook",
-    description: "The orders that rest on a market, added up by price.",
+    description: "The resting orders of a market, summed by price.",
     examples: [
       {
         market: "BTCUSD",
@@ -62,17 +62,17 @@ const OrderBookBody = Type.Object(
 
 const StatisticsBody = Type.Object(
   {
-    high: Type.Optional({ ...Price, description: "Left out, as all prices here, when nothing was traded." }),
+    high: Type.Optional({ ...Price, description: "Absent, like all prices here, if there were no trades." }),
     low: Type.Optional(Price),
-    open: Type.Optional({ ...Price, description: "The first price in the range." }),
+    open: Type.Optional({ ...Price, description: "The price of the first trade." }),
     volume: AmountText,
     volume_weighted_average_price: Type.Optional({
       ...Price,
-      description: "Rounded half up at 8 decimals, or at the market's price decimals if these are more.",
+      description: "Rounded half up to 8 decimals, or to the market's price decimals if it has more.",
     }),
     range: Type.Object({ begin: Timestamp, end: Timestamp }),
   },
-  { title: "Statistics", description: "What was traded in a range of time." },
+  { title: "Statistics", description: "The trades of a time range." },
 );
 
 const DAY = { high: "25100", low: "24800", open: "24900", volume: "12.5", volume_weighted_average_price: "24950.25" };
@@ -89,7 +89,7 @@ const TickerBody = Type.Object(
   },
   {
     title: "Ticker",
-    description: "A market at a glance.",
+    description: "The best prices and recent statistics of a market.",
     examples: [
       {
         market: "BTCUSD",
@@ -107,7 +107,7 @@ const TickerBody = Type.Object(
 const RecentExecutionBody = Type.Object(
   {
     match_number: Type.String({
-      description: "Rises with `executed_at`. It is the taker's execution_id; the maker's is the one before it.",
+      description: "Increases with `executed_at`. Equals the taker's execution_id; the maker's is one lower.",
       examples: ["911217432748032001"],
     }),
     price: Price,
@@ -115,7 +115,7 @@ const RecentExecutionBody = Type.Object(
     side: Type.Enum(["BUY", "SELL"], { description: "The taker's side." }),
     executed_at: Timestamp,
   },
-  { title: "RecentExecution", description: "A match, as everybody may see it." },
+  { title: "RecentExecution", description: "A match, without its parties." },
 );
 
 const PriceBody = Type.Object(
@@ -123,15 +123,15 @@ const PriceBody = Type.Object(
     market: MarketText,
     current_price: Type.Optional({
       ...Price,
-      description: "Of the last execution; left out before the first.",
+      description: "The price of the last trade; absent before the first.",
     }),
     yesterday_price: Type.Optional({
       ...Price,
-      description: "Of the last execution that was 24 hours ago or earlier; left out when there was none.",
+      description: "The price of the last trade at least 24 hours ago; absent if there was none.",
     }),
     snapshot_at: Timestamp,
   },
-  { title: "Price", description: "What a market traded at." },
+  { title: "Price", description: "The current and earlier price of a market." },
 );
 
 const PUBLIC = { scope: "public" } as const;
@@ -156,7 +156,7 @@ function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
         operationId: "getOrderBook",
         tags: ["Market data"],
         summary: "Read the order book of a market",
-        description: `What rests on the book at each price: bids descending, asks ascending, so the best come first. The best ${MOST_LEVELS} prices of each side at most. It is the book of one moment, which is not before the request.`,
+        description: `The resting amount at each price, best first: bids descending, asks ascending, at most ${MOST_LEVELS} prices per side. A consistent snapshot, not older than the request.`,
         params: PARAMS,
         response: { 200: OrderBookBody, ...errors(400, 404, 429, 500, 503) },
       },
@@ -176,9 +176,9 @@ function tickerRoute(api: Api, exchange: MarketDataExchange): void {
       schema: {
         operationId: "getTicker",
         tags: ["Market data"],
-        summary: "Read the best prices of a market and what was traded",
+        summary: "Read the best prices and statistics of a market",
         description:
-          "`last_day` is the 24 hours up to now, `today` is since midnight UTC. What a market does not have, such as a best bid on an empty book, is left out.",
+          "`last_day` covers the last 24 hours, `today` the time since midnight UTC. Absent values, such as the best bid of an empty order book, are omitted.",
         params: PARAMS,
         response: { 200: TickerBody, ...errors(400, 404, 429, 500, 503) },
       },
@@ -198,8 +198,8 @@ function recentExecutionsRoute(api: Api, exchange: MarketDataExchange): void {
       schema: {
         operationId: "listRecentExecutions",
         tags: ["Market data"],
-        summary: "List what was traded last on a market, newest first",
-        description: `One record for each match, whoever its parties are: the last ${MOST_MATCHES} at most.`,
+        summary: "List the latest trades of a market, newest first",
+        description: `One record for every trade, at most the last ${MOST_MATCHES}.`,
         params: PARAMS,
         response: {
           200: Type.Object({ items: Type.Array(RecentExecutionBody, { maxItems: MOST_MATCHES }) }),
@@ -223,7 +223,7 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
         operationId: "listPrices",
         tags: ["Market data"],
         summary: "List the prices of all markets, or of some",
-        description: "In the order of the markets' codes.",
+        description: "Sorted by market code.",
         querystring: Type.Object({ markets: Repeatable(MarketParam, "Only these markets.") }),
         response: { 200: Type.Object({ items: Type.Array(PriceBody) }), ...errors(400, 429, 500, 503) },
       },
@@ -239,7 +239,7 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
   );
 }
 
-/** What is large and the same for everybody is made into bytes once, and kept for as long as its origin is. */
+/** Serialises a large, shared body once, and caches the bytes for as long as its origin lives. */
 function cachedBytes<Origin extends object, Rest extends readonly unknown[]>(
   make: (origin: Origin, ...rest: Rest) => string,
 ): (origin: Origin, ...rest: Rest) => Buffer {
@@ -260,7 +260,7 @@ const matchesBytes = cachedBytes((matches: readonly Match[]) =>
   JSON.stringify({ items: matches.map(recentExecutionBody) }),
 );
 
-/** A body that is bytes already. */
+/** Sends a body that is already serialised. */
 function sendJson(reply: Pick<FastifyReply, "type" | "send">, bytes: Buffer): never {
   return reply.type("application/json; charset=utf-8").send(bytes) as never;
 }

@@ -8,36 +8,37 @@ import { Decimal, ListOf } from "../../requests/schemas.ts";
 
 const MarketBody = Type.Object(
   {
-    market: Type.String({ description: "Its code.", examples: ["BTCUSD"] }),
+    market: Type.String({ description: "The market's code.", examples: ["BTCUSD"] }),
     base_asset: Type.String({ examples: ["BTC"] }),
     quote_asset: Type.String({ examples: ["USD"] }),
     status: Type.Enum(["OPEN", "HALTED"], {
-      description: "A halted market takes no new orders and matches nothing; cancelling works.",
+      description: "A halted market rejects new orders and matches nothing; orders can be cancelled.",
     }),
-    tick: { ...Decimal, description: "Prices are multiples of it.", examples: ["1"] },
-    price_decimals: Type.Integer({ description: "Decimals of its prices.", examples: [6] }),
-    base_decimals: Type.Integer({ description: "Decimals that base_amount may have.", examples: [8] }),
+    tick: { ...Decimal, description: "The price increment.", examples: ["1"] },
+    price_decimals: Type.Integer({ description: "The number of decimals of prices.", examples: [6] }),
+    base_decimals: Type.Integer({ description: "The maximum number of decimals of base_amount.", examples: [8] }),
     min_base_amount: { ...Decimal, examples: ["0.0001"] },
     max_base_amount: { ...Decimal, examples: ["500"] },
     min_quote_amount: { ...Decimal, examples: ["1"] },
     max_quote_amount: { ...Decimal, examples: ["5000000"] },
     max_notional_value: {
       ...Decimal,
-      description: "What an order may be worth in the quote asset.",
+      description: "The maximum value of an order, in the quote asset.",
       examples: ["5000000"],
     },
     taker_rate: {
       ...Decimal,
-      description: "The taker's commission, of gross, for who has traded little; your own is in `GET /v2/fees`.",
+      description:
+        "The taker's commission at the lowest tier, as a fraction of the gross trade amount. `GET /v2/fees` returns your own.",
       examples: ["0.0035"],
     },
     maker_rebate: {
       ...Decimal,
-      description: "What the maker is paid, of gross, when he has traded little.",
+      description: "The maker's rebate at the lowest tier, as a fraction of the gross trade amount.",
       examples: ["0.0003"],
     },
   },
-  { title: "Market", description: "What can be traded against what, and within which bounds." },
+  { title: "Market", description: "A market and its limits." },
 );
 
 export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">): void {
@@ -48,8 +49,8 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
       schema: {
         operationId: "listMarkets",
         tags: ["Markets"],
-        summary: "List the markets, in the order of their codes",
-        description: "What each market trades, within which bounds, and whether it is open. All of them in one page.",
+        summary: "List the markets, by code",
+        description: "Each market with its assets, limits and status. All in one page.",
         response: { 200: ListOf(MarketBody), ...errors(429, 500, 503) },
       },
     },

@@ -1,4 +1,4 @@
-/** Orders on the wire: what is sent to place one, and what one looks like (docs/contract/orders.md). */
+/** The request to place an order, and orders on the wire (docs/contract/orders.md). */
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../../customers/customer-id.ts";
 import {
@@ -44,17 +44,17 @@ const REJECT_REASONS = [
 ] as const;
 
 export const MarketText = Type.String({
-  description: "The code of a market, as GET /v2/markets lists it.",
+  description: "A market's code, from GET /v2/markets.",
   minLength: 1,
   maxLength: 100,
   examples: ["BTCUSD"],
 });
 
-const Side = Type.Enum(SIDES, { description: "Whether the base asset is bought or sold." });
+const Side = Type.Enum(SIDES, { description: "BUY or SELL the base asset." });
 
 export const OrderStatus = Type.Enum(ORDER_STATUSES, {
   description:
-    "PENDING_SUBMISSION is stored, with its funds held. SUBMITTED has reached the market, OPEN rests on its book, partly filled or not. FILLED, CANCELLED and REJECTED are closed and never change again. CANCELLED is also a GTT order whose expiration_date has come, and an IOC or FOK order that was not filled to its end. EXPIRED is kept for smart order routing: no order has it.",
+    "PENDING_SUBMISSION: stored, with its funds held. SUBMITTED: accepted by the market. OPEN: resting on the order book, possibly partly filled. FILLED, CANCELLED and REJECTED are final. GTT orders at their expiration_date, and IOC and FOK orders that are not completely filled, become CANCELLED. EXPIRED is reserved: no order has it.",
 });
 
 const EXAMPLE_REQUEST = {
@@ -72,21 +72,21 @@ const NEW_ORDER_FIELDS = {
   market: MarketText,
   type: Type.Enum(ORDER_TYPES, {
     description:
-      "LIMIT trades up to its price. MARKET trades at any price, at once. POST_ONLY_LIMIT rests and never takes. A stop waits for the last execution price, a sell until that is at its stop_price or below, a buy until it is there or above: then STOP_MARKET is a market order and STOP_LIMIT a limit order.",
+      "LIMIT trades at its price or better. MARKET trades immediately at any price. POST_ONLY_LIMIT rests and never takes liquidity. STOP_MARKET and STOP_LIMIT become market and limit orders when the last execution price reaches stop_price: at or below it for a sell, at or above it for a buy.",
   }),
   ref_id: Type.Optional({
     ...RefId,
     description:
-      "The caller's own name for this order. Used again, the answer is 409 with the first order; free again once that has been closed for more than 24 hours.",
+      "The caller's own reference for this order. If it is used again, the response is 409 with the first order. It can be reused when that order has been closed for more than 24 hours.",
   }),
   base_amount: Type.Optional({
     ...Amount,
-    description: "How much of the base asset to trade. For everything but MARKET and STOP_MARKET buys.",
+    description: "The amount of the base asset to trade. For all orders except MARKET and STOP_MARKET buys.",
   }),
   quote_amount: Type.Optional({
     ...Amount,
     description:
-      "For MARKET and STOP_MARKET buys: how much of the quote asset to spend. The commission comes on top of it.",
+      "For MARKET and STOP_MARKET buys: the amount of the quote asset to spend. The commission is charged in addition.",
   }),
   price: Type.Optional({
     ...Amount,
@@ -97,13 +97,13 @@ const NEW_ORDER_FIELDS = {
   time_in_force: Type.Optional(
     Type.Enum(TIMES, {
       description:
-        "MARKET takes IOC only, stops GTC and GTT, LIMIT and POST_ONLY_LIMIT all of them. When it is left out: IOC for MARKET, else GTC. What GTT leaves unfilled at its expiration_date, and IOC or FOK at once, is CANCELLED.",
+        "MARKET allows IOC only, stops GTC and GTT, LIMIT and POST_ONLY_LIMIT all of them. Default: IOC for MARKET, else GTC. The unfilled remainder is cancelled: of GTT orders at their expiration_date, of IOC and FOK orders immediately.",
     }),
   ),
   expiration_date: Type.Optional(
     Type.String({
       description:
-        "For GTT: RFC 3339, or milliseconds since 1970 as a string. Answered as RFC 3339. When it comes, an order that is still open becomes CANCELLED. Not more than 10 seconds ahead it gives a REJECTED order.",
+        "For GTT: RFC 3339, or milliseconds since 1970 as a string. Returned as RFC 3339. An order that is still open at this time becomes CANCELLED. An order is REJECTED if it is not more than 10 seconds ahead.",
       minLength: 1,
       maxLength: 100,
       examples: ["2026-11-21T09:30:00.000Z"],
@@ -111,21 +111,21 @@ const NEW_ORDER_FIELDS = {
   ),
   identity_id: Type.Optional({
     ...IdentityId,
-    description: "The end user who trades. With identity_account_id or not at all: alone it gives a REJECTED order.",
+    description: "The end user who trades. Requires identity_account_id: without it the order is REJECTED.",
   }),
   identity_account_id: Type.Optional({
     ...AccountId,
-    description: "The account that is traded for. With identity_id or not at all: alone it gives a REJECTED order.",
+    description: "The end user's account. Requires identity_id: without it the order is REJECTED.",
   }),
   recipient_profile_id: Type.Optional({
     ...UuidText,
     description:
-      "The profile of the caller's that receives what is bought, or what the sold is paid with. Unless said, that of the path.",
+      "The profile, one of the caller's, that receives the proceeds: the base asset of a buy, the quote asset of a sell. Default: the profile in the path.",
   }),
   metadata: Type.Optional(Metadata),
   await_fill_millis: Type.Optional(
     Type.Integer({
-      description: "How long to wait for the order to close before it is answered as it is.",
+      description: "How long the response may wait for the order to close, in milliseconds.",
       default: 0,
       minimum: 0,
       maximum: 10_000,
@@ -140,44 +140,47 @@ export type NewOrderBody = Static<typeof NewOrderBody>;
 export const OrderBody = Type.Object(
   {
     id: UuidText,
-    profile_id: { ...UuidText, description: "Who placed it, and whose funds it holds." },
-    ref_id: Type.Optional(Type.String({ description: "The caller's own name for it." })),
+    profile_id: { ...UuidText, description: "The profile that placed it, and whose funds are held." },
+    ref_id: Type.Optional(Type.String({ description: "The caller's own reference." })),
     status: OrderStatus,
     side: Side,
-    market: Type.String({ description: "The code of its market.", examples: ["BTCUSD"] }),
+    market: Type.String({ description: "The market's code.", examples: ["BTCUSD"] }),
     type: Type.Enum(ORDER_TYPES),
-    base_amount: Type.Optional({ ...Decimal, description: "How much of the base asset to trade." }),
+    base_amount: Type.Optional({ ...Decimal, description: "The amount of the base asset to trade." }),
     price: Type.Optional({
       ...Decimal,
-      description: "The limit: what a unit of the base asset may cost or has to pay.",
+      description: "The limit price.",
     }),
-    quote_amount: Type.String({ description: "What a market buy may spend; empty for every other order." }),
-    stop_price: Type.Optional({ ...Decimal, description: "The last price at which a stop order is triggered." }),
+    quote_amount: Type.String({ description: "The amount that a market buy may spend; empty for every other order." }),
+    stop_price: Type.Optional({ ...Decimal, description: "The last execution price that triggers a stop order." }),
     time_in_force: Type.Enum(TIMES, {
       description:
-        "GTC is active until it is filled or cancelled, GTT until its expiration_date at the latest. IOC trades what it can at once, FOK all or nothing. What is left of GTT, IOC and FOK then is cancelled: the status is CANCELLED.",
+        "GTC is active until it is filled or cancelled, GTT at most until its expiration_date. IOC trades immediately what it can, FOK all or nothing. The unfilled remainder of GTT, IOC and FOK orders is then cancelled, and their status is CANCELLED.",
     }),
     expiration_date: Type.Optional({
       ...Timestamp,
-      description: "When a GTT order becomes CANCELLED, if it is still open.",
+      description: "When a GTT order that is still open becomes CANCELLED.",
     }),
     identity_id: Type.Optional(Type.String({ description: "The end user who trades." })),
-    identity_account_id: Type.Optional(Type.String({ description: "The account that is traded for." })),
+    identity_account_id: Type.Optional(Type.String({ description: "The end user's account." })),
     recipient_profile_id: Type.Optional({
       ...UuidText,
-      description: "Who receives what is bought, or what the sold is paid with.",
+      description: "The profile that receives the proceeds.",
     }),
     metadata: Type.Optional(Metadata),
-    amount_filled: { ...Decimal, description: "How much of the base asset was traded." },
-    volume_weighted_average_price: { ...Decimal, description: 'Half up at 8 decimals; "0" before the first fill.' },
-    is_triggered: Type.Boolean({ description: "Whether a stop order has been triggered." }),
+    amount_filled: { ...Decimal, description: "The amount of the base asset that was traded." },
+    volume_weighted_average_price: {
+      ...Decimal,
+      description: 'Rounded half up to 8 decimals; "0" before the first fill.',
+    },
+    is_triggered: Type.Boolean({ description: "Whether the stop has been triggered." }),
     reject_reason: Type.Optional(Type.Enum(REJECT_REASONS, { description: "Why the order is REJECTED." })),
     created_at: Timestamp,
     modified_at: Timestamp,
   },
   {
     title: "Order",
-    description: "An order as it is now. What it does not use is left out, but for quote_amount, which is then empty.",
+    description: "An order in its current state. Unused fields are absent, except quote_amount, which is then empty.",
     examples: [
       {
         id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
@@ -227,7 +230,7 @@ function maybe<From, To>(value: From | undefined, format: (value: From) => To): 
   return value === undefined ? undefined : format(value);
 }
 
-/** The request to place this order. Throws the problem of a body whose fields do not fit together. */
+/** @throws Problem 400 when the fields of the body do not fit together */
 export function orderRequest(body: NewOrderBody, customerId: CustomerId, profileId: ProfileId): OrderRequest {
   const expirationDate = maybe(body.expiration_date, expirationOf);
   const draft = {
@@ -241,16 +244,16 @@ export function orderRequest(body: NewOrderBody, customerId: CustomerId, profile
     expirationDate,
   };
   const failing = misfitsOf(draft).map((misfit) => failingMisfit(misfit, body));
-  const isTold = failing.some(({ field }) => field === "expiration_date");
-  if (expirationDate === "unreadable" && !isTold)
+  const isReported = failing.some(({ field }) => field === "expiration_date");
+  if (expirationDate === "unreadable" && !isReported)
     failing.push({ ...sent("expiration_date", body), rule: UNREADABLE_EXPIRATION });
   if (body.self_match_prevention_id !== undefined) {
     failing.push({ ...sent("self_match_prevention_id", body), rule: "is not supported" });
   }
   if (failing.length > 0) throw invalid(failing);
-  assert(expirationDate !== "unreadable", "an unreadable time was refused");
+  assert(expirationDate !== "unreadable", "an unreadable time was rejected");
   const { side, type, baseAmount, quoteAmount, price, stopPrice } = draft;
-  // Field by field: to spread one object into another costs as much as the rest of it.
+  // Field by field: spreading the draft doubles the cost of this function.
   return {
     customerId,
     profileId,
@@ -310,13 +313,13 @@ const UNREADABLE_EXPIRATION =
   'is neither an RFC 3339 date-time, like "2026-11-21T09:30:00.000Z", nor milliseconds, within the years 1970 to 9999';
 const LAST_MILLISECOND = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** What is finer than a millisecond rounds up: an order never expires before the time that it was given. */
+/** Rounds up to a millisecond: an order never expires early. */
 function expirationOf(text: string): Instant | "unreadable" {
   const instant = /^[0-9]{1,15}$/.test(text) ? (Number(text) as Instant) : parseInstant(text, "up");
   return instant === undefined || instant < 0 || instant > LAST_MILLISECOND ? "unreadable" : instant;
 }
 
-/** Cut off behind the decimals that the ledger holds: a price that has more is between two of the market's anyway. */
+/** Truncates to the ledger's decimals: a price with more is off tick anyway. */
 function requestedPrice(text: string): RequestedPrice {
   const amount = requestedAmount(text);
   if (amount !== "too_precise") return { amount, isExact: true };

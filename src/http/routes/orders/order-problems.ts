@@ -1,4 +1,4 @@
-/** What the caller hears about an order that is not placed. Exhaustive by type over the refusals of placing one. */
+/** The problems of orders that are not placed. Exhaustive by type over the rejections of placing one. */
 import type { MarketCode } from "../../../catalogue/market.ts";
 import type { OrderRejection } from "../../../exchange/exchange.ts";
 import { formatAmount } from "../../../money/amount.ts";
@@ -45,13 +45,13 @@ export function orderProblem(refusal: OrderRejection, body: NewOrderBody, market
     }
     case "exceed_precision": {
       const { asset, precision } = refusal;
-      // An order has exactly one of the two.
+      // An order has exactly one of the two amounts.
       const field = body.quote_amount === undefined ? "base_amount" : "quote_amount";
-      const detail = `${field} ${JSON.stringify(body[field])} has more decimals than ${body.market} takes of ${asset}: ${precision}`;
+      const detail = `${field} ${JSON.stringify(body[field])} has more decimals than ${body.market} allows for ${asset}: ${precision}`;
       return new Problem("exceed-precision", detail, { meta: { asset, precision } });
     }
     case "market_unavailable":
-      return new Problem("unavailable-market", `market ${refusal.market} is halted: it takes no new orders`, {
+      return new Problem("unavailable-market", `market ${refusal.market} is halted and accepts no new orders`, {
         meta: { market: refusal.market },
       });
     case "notional_value_too_large": {
@@ -64,7 +64,7 @@ export function orderProblem(refusal: OrderRejection, body: NewOrderBody, market
   }
 }
 
-/** `field` is where the market was named. */
+/** @param field the field that named the market */
 export function unknownMarket(market: string, markets: readonly MarketCode[], field = "market"): Problem {
   return invalid([{ field, value: shownValue(market), rule: `is not one of ${markets.join(", ")}` }]);
 }

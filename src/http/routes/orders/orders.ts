@@ -58,7 +58,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
         tags: TAGS,
         summary: "Place an order",
         description:
-          "Holds the funds, stores the order, and hands it to the market. A stored order may come back REJECTED: then `reject_reason` says why, and nothing is held. With `await_fill_millis` the answer waits for the order to close; ending the wait changes nothing. An order trades with a thousand resting orders at most; what is left of it then is cancelled.",
+          "Holds the funds, stores the order, and submits it to the market. A stored order may be REJECTED: then `reject_reason` says why, and nothing is held. With `await_fill_millis` the response waits for the order to close; a time-out does not affect the order. An order trades with at most a thousand resting orders; its remainder is then cancelled.",
         params: Type.Object({ profile_id: ProfileIdParam }),
         body: NewOrderBody,
         response: {
@@ -86,7 +86,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
 
 const PLACING = ["insufficient-funds", "notional-value-too-large", "unavailable-market"] as const;
 
-/** Says when the caller has hung up, or has been answered: from then on nobody waits. */
+/** Aborts when the response was sent or the caller has disconnected. */
 function whenClosed(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => gone.abort());
@@ -101,9 +101,9 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
       schema: {
         operationId: "cancelOrder",
         tags: TAGS,
-        summary: "Ask for an order to be cancelled",
+        summary: "Request the cancellation of an order",
         description:
-          "The answer says that the request is stored. A fill may still win: read the order to learn how it ended.",
+          "The response confirms that the request is stored. The order may still be filled first: read it for the outcome.",
         params: OrderParams,
         response: { 200: Type.Object({}), ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
       },
@@ -134,7 +134,7 @@ function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDe
         operationId: "getOrder",
         tags: TAGS,
         summary: "Read an order",
-        description: "An order of the profile as it is now. Through another profile than its own it is not found.",
+        description: "One of the profile's orders in its current state. Under any other profile it is not found.",
         params: OrderParams,
         response: { 200: OrderBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
@@ -160,7 +160,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         operationId: "listOrders",
         tags: TAGS,
         summary: "List orders, newest first",
-        description: "The caller's orders, of all profiles, closed ones included. Filters combine with AND.",
+        description: "The caller's orders of all profiles, including closed ones. Filters combine with AND.",
         querystring: CustomerQuery,
         response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
@@ -179,7 +179,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         operationId: "listProfileOrders",
         tags: TAGS,
         summary: "List the orders of a profile, newest first",
-        description: "The orders that the profile placed, closed ones included. Filters combine with AND.",
+        description: "The profile's orders, including closed ones. Filters combine with AND.",
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
         response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
