@@ -1,6 +1,6 @@
 /**
- * What a customer traded on a market in a day, as maker and as taker. The command that saves a match counts it, so the
- * rows are always what the executions say, and nobody waits for anybody: they are the market's own, whose engine is one.
+ * A customer's traded volume on a market in a day, as maker and as taker. The command that commits a match counts it, so
+ * volumes always equal the executions. Rows belong to one market, and so to one engine: there is no contention.
  */
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
@@ -53,16 +53,17 @@ export const customerVolumeTable: StateTable<CustomerDailyVolume> = {
 
 export const dayOf = (instant: Instant): Day => formatInstant(instant).slice(0, 10) as Day;
 
-export const customerVolumeKey = (row: Names): Key => keyOf(customerVolumeTable, keyText(row));
+export const customerVolumeKey = (row: VolumeKey): Key => keyOf(customerVolumeTable, keyText(row));
 
-type Names = Pick<CustomerDailyVolume, "customerId" | "day" | "market">;
+type VolumeKey = Pick<CustomerDailyVolume, "customerId" | "day" | "market">;
 
-function keyText({ customerId, day, market }: Names): string {
+function keyText({ customerId, day, market }: VolumeKey): string {
   return `${customerId}/${day}/${market}`;
 }
 
 /**
- * The market's rows as these executions on it leave them; undefined when one is of a day that the command has not named.
+ * The market's volumes after these executions.
+ * @returns undefined when an execution's day is not in `named`, the days that the command depends on
  */
 export function customerVolumes(
   state: State,
@@ -73,7 +74,7 @@ export function customerVolumes(
   const sums = new Map<Day, Map<CustomerId, Amount>>();
   const days = new Map<Instant, Day>();
   for (const { customerId, executedAt, amount, price } of executions) {
-    // Most matches of a round are of one millisecond.
+    // Most matches of a round share one millisecond.
     const day = days.get(executedAt) ?? dayOf(executedAt);
     days.set(executedAt, day);
     if (!named.includes(day)) return undefined;

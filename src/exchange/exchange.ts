@@ -1,6 +1,6 @@
 /**
- * The exchange as the rest of the program knows it: orders are placed, cancelled and read here. Matching them is the
- * engines' work, which are told of every order and cancel request once that is durable.
+ * The exchange's front door: orders are placed, cancelled and read here. The engines match them; they are notified of
+ * every order and cancel request once it is durable.
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { MarketCode } from "../catalogue/market.ts";
@@ -50,20 +50,20 @@ export type { OrderNotCancellable, OrderNotFound } from "./orders/orders.ts";
 export type { OrderRejection, OrderRequest, RequestedPrice } from "./orders/place-order.ts";
 export type { OrderFilter } from "./orders/store.ts";
 
-/** What placing and cancelling need of the engines. A node that runs none has others run them. */
+/** What placing and cancelling need of the engines. On a node without engines, other nodes run them. */
 export interface EngineSignals {
-  /** There is something to do on this market. */
+  /** There is work on this market. */
   wake(market: MarketCode): void;
-  /** Tells of the orders that a round has changed, and of its change of the book, once that is durable. */
+  /** Reports the orders that a round changed, and its change of the order book, once they are durable. */
   onCommitted(listener: (round: { readonly orders: readonly Order[]; readonly change: BookChange }) => void): void;
 }
 
 export interface Exchange {
-  /** `exists`: the ref_id was used before, for the order with this id. A REJECTED order is done, not refused. */
+  /** An order that is stored as REJECTED has the outcome "done". "exists": the ref_id belongs to the order with this id. */
   place(request: OrderRequest, caller: Caller): Promise<Outcome<Order, OrderRejection>>;
-  /** The order as it is when it has closed, when the time is up, or when the signal says that nobody waits any more. */
+  /** The order as it is when it has closed, after `millis` ms, or when the signal is aborted. */
   untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order>;
-  /** Done means asked for: a fill may still win. */
+  /** "done" means requested: a fill may still come first. */
   cancel(
     customerId: CustomerId,
     profileId: ProfileId,
@@ -74,24 +74,24 @@ export interface Exchange {
   findOrderOfCustomer(customerId: CustomerId, id: OrderId): Promise<Order | undefined>;
   /** Newest first. */
   listOrders(filter: OrderFilter): Promise<Order[]>;
-  /** What a unit of the base asset came to on average; zero before the first fill. */
+  /** The average fill price; zero before the first fill. */
   averagePrice(order: Order): Amount;
   /** Newest first. */
   listExecutions(query: ExecutionQuery): Promise<Execution[]>;
   listMarkets(): Promise<MarketListing[]>;
-  /** What the customer pays and is paid on each market, as of now. */
+  /** The customer's current fee rates on each market. */
   feesOf(customerId: CustomerId): Promise<CustomerFees>;
   readonly marketData: MarketData;
   readonly feed: MarketFeed;
-  /** What prices and commissions of the market are in. */
+  /** The asset of the market's prices and commissions. */
   quoteAssetOf(market: MarketCode): AssetCode;
-  /** The markets that there are, in the order of their codes. */
+  /** Sorted. */
   marketCodes(): readonly MarketCode[];
   /** The price of the market's last execution; undefined before the first. */
   lastPrice(market: MarketCode): Promise<Amount | undefined>;
   haltMarket(market: MarketCode, caller: Caller): Promise<Outcome<MarketState, MarketNotFound>>;
   resumeMarket(market: MarketCode, caller: Caller): Promise<Outcome<MarketState, MarketNotFound>>;
-  /** Answers everybody who waits for an order to close, and tells nobody anything more. */
+  /** Ends all waiting for orders, and the feed. */
   stop(): void;
 }
 
@@ -102,22 +102,22 @@ export interface ExchangeParts {
   readonly ids: IdSource;
   readonly clock: Clock;
   readonly engines: EngineSignals;
-  /** Told of what went wrong with the feed and is tried again. */
+  /** Called when the feed fails; it retries. */
   readonly onFeedFault: (error: Error) => void;
-  /** Told of a market whose followers had to read the book again. */
+  /** Called when a market's order book had to be read again. */
   readonly onFeedGap?: ((market: MarketCode) => void) | undefined;
 }
 
 export function createExchange(parts: ExchangeParts): Exchange {
   const { database, lane, catalogue, engines } = parts;
-  const waits = new FillWaiters(database.commits);
+  const waiters = new FillWaiters(database.commits);
   const fees = new Fees(parts);
   const placing = { ...parts, fees };
   const following = { database, clock: steadyClock, onFault: parts.onFeedFault };
   const feed = new Feed({ ...following, onGap: parts.onFeedGap });
   const recorder = new BookRecorder({ ...following, onWritten: () => feed.wake() });
   engines.onCommitted(({ orders, change }) => {
-    waits.changed(orders);
+    waiters.onCommitted(orders);
     recorder.record(change);
   });
   return {
@@ -126,7 +126,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       if (outcome.kind === "done" && outcome.value.closedAt === undefined) engines.wake(outcome.value.market);
       return outcome;
     },
-    untilClosed: (order, millis, signal) => waits.untilClosed(order, millis, signal),
+    untilClosed: (order, millis, signal) => waiters.untilClosed(order, millis, signal),
     cancel: async (customerId, profileId, id, caller) => {
       const outcome = await cancel(parts, customerId, profileId, id, caller);
       if (outcome.kind === "done") engines.wake(outcome.value);
@@ -147,7 +147,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     haltMarket: (market, caller) => lane.execute(haltMarket(market, caller)),
     resumeMarket: (market, caller) => lane.execute(resumeMarket(market, caller)),
     stop: () => {
-      waits.stop();
+      waiters.stop();
       feed.stop();
     },
   };

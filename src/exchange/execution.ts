@@ -16,12 +16,12 @@ import type { Instant } from "../std/clock.ts";
 import type { OrderId, OrderSide } from "./order.ts";
 
 /**
- * Made from the time in milliseconds, the market and a counter, so that the order of ids is that of times. A match has
- * two: the maker's is even, the taker's the odd one beside it.
+ * Built from the time in milliseconds, the market and a counter, so ids are in time order. A match has two: the maker's
+ * is even, the taker's is the next odd one.
  */
 export type ExecutionId = Brand<bigint, "ExecutionId">;
 
-/** One party's side of a match. */
+/** The record of one party's side of a match. */
 export interface Execution {
   readonly id: ExecutionId;
   readonly profileId: ProfileId;
@@ -31,7 +31,7 @@ export interface Execution {
   readonly side: OrderSide;
   readonly amount: Amount;
   readonly price: Amount;
-  /** In the quote asset: the taker pays a commission, the maker is paid a rebate; the other one is zero. */
+  /** In the quote asset. The taker pays a commission, the maker receives a rebate; the other is zero. */
   readonly commission: Amount;
   readonly rebate: Amount;
   /** The order's identity_account_id. */
@@ -55,7 +55,7 @@ export const executionTable: RecordTable<Execution> = {
     textColumn("account_id", "text", (row) => row.accountId),
     timeColumn("executed_at", (row) => row.executedAt),
   ],
-  // Matches are made by the engine alone.
+  // Only the engine makes executions.
   hasCaller: false,
   orderBy: (row) => `${row.profileId}/${row.id.toString().padStart(20, "0")}`,
   read: readExecution,

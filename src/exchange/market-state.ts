@@ -20,7 +20,7 @@ export interface MarketState extends StateRow {
 export const marketTable: StateTable<MarketState> = {
   name: "market",
   keys: [textColumn("code", "text", (row) => row.code)],
-  // The rest of the row is the catalogue's. No market is opened here: the catalogue's file and the operator do that.
+  // The catalogue owns the rest of the row, and inserts it.
   fixed: [],
   changing: [textColumn("status", "market_status", (row) => row.status)],
   digested: true,
@@ -35,7 +35,7 @@ export const marketTable: StateTable<MarketState> = {
 
 export const marketKey = (code: MarketCode): Key => keyOf(marketTable, code);
 
-/** The engine's own row of a market. Every engine command numbers it on, so a fenced engine commits nothing more. */
+/** The engine's row of a market. Every engine command increments its version, so a fenced engine cannot commit. */
 export interface MarketHead extends StateRow {
   readonly market: MarketCode;
   readonly fence: bigint;

@@ -49,8 +49,8 @@ export type OrderRejectReason =
   | "market_halted";
 
 /**
- * An order, from the moment in which its funds are held. PENDING_SUBMISSION until the market's engine takes it; from
- * then on only the engine changes it; once closed it never changes again.
+ * An order, from the moment its funds are held. It is PENDING_SUBMISSION until the market's engine takes it; after that
+ * only the engine changes it; once closed it never changes again.
  */
 export interface Order extends StateRow {
   readonly id: OrderId;
@@ -60,13 +60,13 @@ export interface Order extends StateRow {
   readonly side: OrderSide;
   readonly type: OrderType;
   readonly timeInForce: OrderTimeInForce;
-  /** Exactly one of the two is there: a sum to spend for market buys, a quantity for everything else. */
+  /** Exactly one of the two is set: the sum to spend for market buys, the quantity for everything else. */
   readonly baseAmount: Amount | undefined;
   readonly quoteAmount: Amount | undefined;
   readonly price: Amount | undefined;
   readonly stopPrice: Amount | undefined;
   readonly expirationDate: Instant | undefined;
-  /** Of gross; fixed at placement for the life of the order. */
+  /** Fractions of gross, fixed at placement. */
   readonly takerRate: Amount;
   readonly makerRebate: Amount;
   readonly recipientProfileId: ProfileId | undefined;
@@ -78,12 +78,12 @@ export interface Order extends StateRow {
   readonly status: OrderStatus;
   /** The engine's number of the order. */
   readonly sequence: bigint | undefined;
-  /** Its place among the orders of its price, once it rests. */
+  /** Its position among the orders at its price, once it rests. */
   readonly priority: bigint | undefined;
-  /** In the base asset, and what it came to in the quote asset. */
+  /** Filled amounts, in the base asset and in the quote asset. */
   readonly filled: Amount;
   readonly filledGross: Amount;
-  /** What it holds of its account's trading part: quote for a buy, base for a sell. */
+  /** Its hold in its account's trading part: quote for a buy, base for a sell. */
   readonly held: Amount;
   readonly isTriggered: boolean;
   readonly rejectReason: OrderRejectReason | undefined;
@@ -136,7 +136,6 @@ export const orderTable: StateTable<Order> = {
   read: readOrder,
 };
 
-/** In the order of the table, for `select`. */
 export const ORDER_COLUMNS = [...orderTable.keys, ...orderTable.fixed, ...orderTable.changing]
   .map((column) => column.name)
   .concat("seq")

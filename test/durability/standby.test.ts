@@ -11,7 +11,7 @@ import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { cancel } from "../../src/exchange/orders/orders.ts";
-import { askToCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders/store.ts";
+import { requestCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders/store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
 import { deleteKey } from "../../src/oauth/keys/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
@@ -188,8 +188,8 @@ const FINDINGS: readonly {
     what: "an order whose cancel was asked for before",
     prepare: async (servers) => {
       const asking = await openOrder(servers);
-      await askToCancel(servers.primary.database, asking);
-      return (database) => askToCancel(database, asking);
+      await requestCancel(servers.primary.database, asking);
+      return (database) => requestCancel(database, asking);
     },
     answer: { status: "PENDING_SUBMISSION", market: "BTCUSD" },
   },
@@ -329,7 +329,7 @@ test("while the standby is away leases are kept, and processes that stand by for
 });
 
 /*
- * Seen red: `askToCancel` on the connections that all share. The read was answered "the database cannot be reached".
+ * Seen red: `requestCancel` on the connections that all share. The read was answered "the database cannot be reached".
  */
 test("while the standby is away reads find connections, however many cancels wait for it", async () => {
   const { database } = pair.primary;

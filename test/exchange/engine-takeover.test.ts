@@ -142,7 +142,7 @@ test("an engine that was paused past its lease commits nothing when it wakes up,
   await until("the first engine has lost the market", () => first.events.some(({ kind }) => kind === "market_lost"));
   expect(first.events).toMatchObject([
     { kind: "market_opened" },
-    { kind: "market_failed", error: { message: "the head is not as the book believed" } },
+    { kind: "market_failed", error: { message: "the stored head does not match the order book" } },
     { kind: "market_lost" },
   ]);
   expect(second.events).toMatchObject([{ kind: "market_opened" }]);

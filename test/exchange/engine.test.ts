@@ -175,7 +175,7 @@ test("a halt that comes while a match is on its way wins: the book is built anew
   expect(await exchange.told(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
   expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 1");
   expect(events.filter((event) => event.kind === "market_failed").map(({ error }) => error.message)).toEqual([
-    "the market is not as the book believed",
+    "the stored market does not match the order book",
   ]);
   await exchange.setStatus("ETHUSD", "OPEN");
 });

@@ -56,7 +56,7 @@ async function startNode(database: Database = exchange.db.another()): Promise<No
     database,
     clock: systemClock,
     onFault: (error) => faults.push(error),
-    patienceMs: 300,
+    gapTimeoutMs: 300,
     lingerMs: 100,
   });
   const marketData = createMarketData({ database, catalogue, clock: systemClock });

@@ -153,7 +153,7 @@ test("one customer takes a quarter of the waits at most, and the others are wait
   const others = { ...own(4), customerId: api.globex.customerId };
   const closed = { ...others, closedAt: order.createdAt };
   const theirs = waits.untilClosed(others, 10_000, signal);
-  waits.changed([closed]);
+  waits.onCommitted([closed]);
   expect(await theirs).toBe(closed);
   waits.stop();
   await Promise.all(waiting);

@@ -88,7 +88,7 @@ class BookAndTwin {
   #settle(): void {
     this.#seen.add("cascade in parts");
     this.#rebuild();
-    const effects = this.#book.settle();
+    const effects = this.#book.resumeCascade();
     deepStrictEqual(effects, this.#twin.settle());
     this.#follower.follow(effects);
     this.#see(effects);

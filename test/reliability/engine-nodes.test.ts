@@ -166,8 +166,8 @@ test(
 /** What an engine may say that wakes up: its round came too late, or its lease was gone before it sent one. */
 const HARMLESS = [
   { kind: "market_lost" },
-  { kind: "market_failed", error: "the head is not as the book believed" },
-  { kind: "market_failed", error: "the order is not as the book believed" },
+  { kind: "market_failed", error: "the stored head does not match the order book" },
+  { kind: "market_failed", error: "the stored order does not match the order book" },
 ];
 
 const ASKS_FOR_ORDERS = `

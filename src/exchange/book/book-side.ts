@@ -1,11 +1,11 @@
 /**
- * One side of the book: price levels in a sorted array, the best at its end, so that coming and going near the best
- * price moves few of them; in each level a linked queue of orders, so that any order leaves it at once.
+ * One side of the order book: price levels in a sorted array with the best at its end, so that changes near the best
+ * price move few elements; each level is a linked queue, so that any order is removed in constant time.
  */
 import { assert, must } from "../../std/assert.ts";
 import type { BookOrderId, Lots, Price, RestingOrder, Side } from "./order.ts";
 
-/** A price level as others see it. The total of many orders may be above 2^53. */
+/** The public view of a price level. The total of many orders may exceed 2^53. */
 export interface LevelTotal {
   readonly price: Price;
   readonly lots: bigint;
@@ -19,7 +19,7 @@ export interface Resting extends RestingOrder {
   newer: Resting | undefined;
 }
 
-/** All orders of one side at one price, and never none. */
+/** The orders of one side at one price. Never empty. */
 interface Level {
   readonly price: Price;
   total: bigint;
@@ -29,7 +29,7 @@ interface Level {
 
 export class BookSide {
   readonly #side: Side;
-  /** Bids are better the higher they are, asks the lower: times this, higher is better on both sides. */
+  /** Multiplied by this, a higher price is better on both sides. */
   readonly #sign: 1 | -1;
   readonly #levels: Level[] = [];
 
@@ -42,17 +42,17 @@ export class BookSide {
     return this.#levels.at(-1)?.price;
   }
 
-  /** The order that is served first: at the best price, the one that has rested there longest. */
+  /** The next order to match: the oldest one at the best price. */
   first(): Resting | undefined {
     return this.#levels.at(-1)?.oldest;
   }
 
-  /** Whether an order of the other side with this limit, if any, accepts this side's price. */
+  /** Whether an order of the opposite side with this limit accepts this side's price. */
   isWithin(limit: Price | undefined, price: Price): boolean {
     return limit === undefined || price * this.#sign >= limit * this.#sign;
   }
 
-  /** The best price at which somebody else than this customer is on this side. */
+  /** The best price of any other customer's order. */
   bestPriceOfOthers(customer: string): Price | undefined {
     for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
       const level = this.#levelAt(i);
@@ -64,8 +64,7 @@ export class BookSide {
   }
 
   /**
-   * Whether others than this customer have at least so many lots on this side within the limit, counting the first
-   * `most` orders.
+   * Whether other customers offer at least `lots` within the limit, looking at no more than `most` orders.
    */
   othersOffer(lots: Lots, limit: Price, customer: string, most = Number.POSITIVE_INFINITY): boolean {
     let missing: number = lots;
@@ -83,14 +82,14 @@ export class BookSide {
     return false;
   }
 
-  /** Puts an order behind those that rest at its price already. */
+  /** Adds an order behind those at its price. */
   append(id: BookOrderId, customer: string, price: Price, lots: Lots): Resting {
     const level = this.#openLevel(price);
     const priority = level.newest === undefined ? 1 : level.newest.priority + 1;
     return this.#enqueue(level, id, customer, lots, priority);
   }
 
-  /** Puts an order back where it rested. Those of a level come back in rising priority. */
+  /** Restores an order at its priority. Orders of a level must be restored in rising priority. */
   restore(order: RestingOrder): Resting {
     const level = this.#openLevel(order.price);
     assert(
@@ -100,7 +99,7 @@ export class BookSide {
     return this.#enqueue(level, order.id, order.customer, order.lots, order.priority);
   }
 
-  /** Takes lots off a resting order, which keeps its place in the queue. */
+  /** Reduces a resting order, which keeps its position in the queue. */
   reduce(order: Resting, lots: Lots): void {
     assert(lots < order.lots, "an order of which nothing is left is removed");
     order.lots = (order.lots - lots) as Lots;
@@ -117,20 +116,19 @@ export class BookSide {
     if (level.oldest === undefined) this.#closeLevel(level);
   }
 
-  /** All orders, in the order in which they are served. */
+  /** All orders in matching order. */
   *orders(): Generator<Resting> {
     for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
       for (let order = this.#levelAt(i).oldest; order !== undefined; order = order.newer) yield order;
     }
   }
 
-  /** The totals of the best levels, the best first. */
+  /** Best level first. */
   totals(depth: number): LevelTotal[] {
     const best = this.#levels.slice(Math.max(0, this.#levels.length - depth)).reverse();
     return best.map((level) => ({ price: level.price, lots: level.total }));
   }
 
-  /** What rests at a price, 0 when nothing does. */
   totalAt(price: Price): bigint {
     const level = this.#levels[this.#countWorse(price)];
     return level?.price === price ? level.total : 0n;
@@ -163,8 +161,8 @@ export class BookSide {
   }
 
   /**
-   * How many levels are worse than a price: the index of its level, or where that belongs. The search strides away
-   * from the best price, doubling its step, and then halves what it has stepped over.
+   * The number of levels worse than a price: the index of its level, or where that belongs. An exponential search from
+   * the best price, followed by a binary search.
    */
   #countWorse(price: Price): number {
     const wanted = price * this.#sign;

@@ -1,16 +1,16 @@
 import type { Price, RestingOrder, StopOrder } from "./order.ts";
 
-/** All that a book knows. Two books in the same state answer every command alike. */
+/** The complete state of an order book. Two books in the same state behave identically. */
 export interface BookState {
   readonly last: Price | undefined;
-  /** In the order in which they are served. */
+  /** In matching order. */
   readonly bids: readonly RestingOrder[];
   readonly asks: readonly RestingOrder[];
-  /** The sells, then the buys, each in the order in which they would trigger. */
+  /** The sells, then the buys, each in trigger order. */
   readonly stops: readonly StopOrder[];
 }
 
-/** Sixteen hexadecimal digits that find out when two books have gone different ways. Against forgery they do nothing. */
+/** 16 hex digits that reveal when two books have diverged. Not cryptographic. */
 export function hashState(state: BookState): string {
   const content = [
     state.last ?? null,
@@ -39,7 +39,7 @@ function stopFields(stop: StopOrder): unknown[] {
   ];
 }
 
-/** Two FNV-1a hashes of 32 bits side by side, from different beginnings and with different primes. */
+/** Two 32-bit FNV-1a hashes with different offsets and primes. */
 function fingerprint(text: string): string {
   let left = 0x811c9dc5;
   let right = 0x9e3779b9;

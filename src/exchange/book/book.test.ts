@@ -146,7 +146,7 @@ test("an order is here while it rests or waits", () => {
 
   book.place({ ...stop, id: id("t2") });
   book.restoreLast(price(80));
-  expect(book.settle()).toMatchObject([{ kind: "triggered" }, { kind: "closed", reason: "no_liquidity" }]);
+  expect(book.resumeCascade()).toMatchObject([{ kind: "triggered" }, { kind: "closed", reason: "no_liquidity" }]);
   book.place(limit({ id: id("s2") }));
   expect([book.size, book.has(id("s2")), book.has(id("t2"))]).toEqual([1, true, false]);
 });
@@ -165,7 +165,7 @@ test("restoring matches and triggers nothing, and those that rest later stand be
   });
   expect(book.hasDueStops()).toBe(true);
   expect(() => book.place(limit({}))).toThrow("what the last order has triggered is settled first");
-  expect(book.settle()).toMatchObject([
+  expect(book.resumeCascade()).toMatchObject([
     { kind: "triggered", order: "t1" },
     { kind: "filled", maker: "r2", price: 99 },
     { kind: "closed", order: "t1" },

@@ -1,11 +1,11 @@
 /**
  * The order book of one market: price-time priority, trades at the resting order's price
  * (docs/contract/orders.md#matching).
- * It is pure and synchronous: it knows no clock, no database and no chance, so the same commands give the same
- * effects. Who calls it decides when an order expires; and when the market is halted, that nothing is placed.
+ * It is pure, synchronous and deterministic: it has no clock, no database and no randomness, so the same commands give
+ * the same effects. The caller decides when an order expires, and places nothing while the market is halted.
  *
- * An order is in one of three places: waiting for its trigger (stops only), resting on a side, or nowhere. It gets
- * there by one command and leaves by its own cancel or expiry, or by an order of somebody that comes after it.
+ * An order is in one of three states: waiting for its trigger (stops only), resting on a side, or not in the book. It
+ * enters by one command and leaves by its own cancel or expiry, or by a later order.
  */
 import { assert } from "../../std/assert.ts";
 import { BookSide, type LevelTotal, type Resting } from "./book-side.ts";
@@ -36,31 +36,31 @@ import { isThrough, WaitingStops } from "./waiting-stops.ts";
 
 const ONE_LOT = 1 as Lots;
 /**
- * How many resting orders one order may meet. Whatever it does is stored at once, and while that is done nobody else's
- * money moves: so somebody who rests ten thousand tiny orders must not decide how long that is.
+ * How many resting orders one order may meet. All its effects are committed at once and block other commits, so ten
+ * thousand tiny resting orders must not be able to make that long.
  */
-const MOST_MET = 1_000;
+const MAX_MET = 1_000;
 
 export class Book {
   readonly #bids = new BookSide("BUY");
   readonly #asks = new BookSide("SELL");
   readonly #resting = new OrderIndex();
   readonly #stops = new WaitingStops();
-  readonly #mostMet: number;
-  /** The price of the last execution, which stops wait for. */
+  readonly #maxMet: number;
+  /** The price of the last execution, which triggers stops. */
   #last: Price | undefined;
 
-  constructor(mostMet = MOST_MET) {
-    this.#mostMet = mostMet;
+  constructor(maxMet = MAX_MET) {
+    this.#maxMet = maxMet;
   }
 
   /**
-   * Executes an order, and then every stop that its executions trigger, and those that these trigger, and so on. Of a
-   * long cascade some stops are left, which `settle` goes on with: nothing else is placed before that.
+   * Executes an order, and then the cascade of stops that its executions trigger. A long cascade is cut off; it must be
+   * finished with `resumeCascade` before another order is placed.
    */
   place(order: BookOrder): readonly Effect[] {
     assertWellFormed(order);
-    assert(!this.hasDueStops(), "what the last order has triggered is settled first");
+    assert(!this.hasDueStops(), "the cascade of the last order is finished first");
     assert(!this.#resting.hasRecent(order.id) && !this.#stops.has(order.id), "an order is placed once");
     const effects: Effect[] = [];
     if (!isStop(order)) this.#execute(order, effects);
@@ -70,29 +70,28 @@ export class Book {
     return effects;
   }
 
-  /** Whether a cascade is to be gone on with. */
+  /** Whether a cascade is unfinished. */
   hasDueStops(): boolean {
     return this.#stops.hasDue(this.#last);
   }
 
-  /** Goes on with a cascade. */
-  settle(): readonly Effect[] {
+  resumeCascade(): readonly Effect[] {
     const effects: Effect[] = [];
     this.#triggerDueStops(effects);
     return effects;
   }
 
-  /** Takes an order out because its owner asked. No effects when it is not here any more: a fill has won. */
+  /** Cancels an order at its owner's request. No effects if it is not in the book any more: a fill came first. */
   cancel(id: BookOrderId): readonly Effect[] {
     return this.#takeOut(id, "requested");
   }
 
-  /** Takes an order out because its time is up. No effects when it is not here any more: a fill has won. */
+  /** Expires an order. No effects if it is not in the book any more: a fill came first. */
   expire(id: BookOrderId): readonly Effect[] {
     return this.#takeOut(id, "expired");
   }
 
-  /** Puts an order back on the book as it rested, matching nothing. Those of a level come in rising priority. */
+  /** Restores a resting order without matching. Orders of a level must be restored in rising priority. */
   restoreResting(order: RestingOrder): void {
     assertPositive(order.price, "a price is a safe integer above zero");
     assertPositive(order.lots, "lots are a safe integer above zero");
@@ -101,14 +100,14 @@ export class Book {
     this.#resting.add(this.#own(order.side).restore(order));
   }
 
-  /** Puts a stop back that had not been triggered. It triggers nothing, in whatever order stops come. */
+  /** Restores an untriggered stop without triggering anything, in any order. */
   restoreWaiting(stop: StopOrder): void {
     assertWellFormed(stop);
     assert(!this.has(stop.id), "an order is restored once");
     this.#stops.add(stop);
   }
 
-  /** Restores the price of the last execution. It triggers nothing: what it had triggered is settled, or is due. */
+  /** Restores the price of the last execution without triggering anything: the stops of an unfinished cascade are due. */
   restoreLast(price: Price): void {
     assertPositive(price, "a price is a safe integer above zero");
     this.#last = price;
@@ -118,7 +117,7 @@ export class Book {
     return this.#last;
   }
 
-  /** How many orders rest or wait here. */
+  /** The number of resting orders and waiting stops. */
   get size(): number {
     return this.#resting.size + this.#stops.size;
   }
@@ -135,12 +134,12 @@ export class Book {
     return this.#asks.bestPrice();
   }
 
-  /** The totals of a side's price levels, the best first. */
+  /** Best level first. */
   levels(side: Side, depth = Number.POSITIVE_INFINITY): readonly LevelTotal[] {
     return this.#own(side).totals(depth);
   }
 
-  /** The lots that rest on a side at a price, 0 when none do: what an update of the market data says. */
+  /** The lots that rest on a side at a price, for market data. */
   totalAt(side: Side, price: Price): bigint {
     return this.#own(side).totalAt(price);
   }
@@ -160,9 +159,9 @@ export class Book {
     this.#execute(stop, effects);
   }
 
-  /** What one stop executes can make others due, or no longer due: so they are looked at again after each. */
+  /** Each stop's executions can make others due, or no longer due, so due stops are determined anew after each. */
   #triggerDueStops(effects: Effect[]): void {
-    while (effects.length < this.#mostMet) {
+    while (effects.length < this.#maxMet) {
       const stop = this.#stops.takeDue(this.#last);
       if (stop === undefined) return;
       this.#trigger(stop, effects);
@@ -174,7 +173,7 @@ export class Book {
     effects.push({ kind: "waiting", order: stop.id });
   }
 
-  /** Whatever an order trades with comes first in the effects, and where it ends last. */
+  /** An order's fills come first in the effects, its final state last. */
   #execute(order: BookOrder, effects: Effect[]): void {
     const outcome = this.#outcomeOf(order, effects);
     effects.push(outcome);
@@ -196,7 +195,7 @@ export class Book {
   #executeLimit(order: LimitOrder | StopLimitOrder, effects: Effect[]): Rested | Closed {
     const fillOrKill = order.timeInForce === "FOK";
     const opposite = this.#opposite(order.side);
-    if (fillOrKill && !opposite.othersOffer(order.lots, order.price, order.customer, this.#mostMet)) {
+    if (fillOrKill && !opposite.othersOffer(order.lots, order.price, order.customer, this.#maxMet)) {
       return cancelled(order.id, "fill_or_kill");
     }
     if (this.#isCollared(order)) return rejected(order.id, "price_collar");
@@ -209,7 +208,7 @@ export class Book {
     return this.#rest(order, left);
   }
 
-  /** With IOC or FOK a post-only order is valid, but can never fill: it may neither take nor rest. */
+  /** A post-only order with IOC or FOK is valid but never fills: it may neither take nor rest. */
   #executePostOnly(order: LimitOrder): Rested | Closed {
     if (this.#wouldCross(order.side, order.price)) return rejected(order.id, "post_only_would_cross");
     if (order.timeInForce === "IOC") return cancelled(order.id, "immediate_or_cancel");
@@ -236,13 +235,13 @@ export class Book {
   }
 
   /**
-   * Fills an order from the other side as far as its lots, its limit, and the number of orders that it may meet reach.
-   * Returns the lots that are left.
+   * Fills an order from the opposite side within its lots, its limit, and the number of orders that it may meet.
+   * @returns the remaining lots
    */
   #takeLots(taker: BookOrder & { readonly lots: Lots }, limit: Price | undefined, effects: Effect[]): Lots {
     const opposite = this.#opposite(taker.side);
     let left = taker.lots;
-    for (let met = 0; left > 0 && met < this.#mostMet; met += 1) {
+    for (let met = 0; left > 0 && met < this.#maxMet; met += 1) {
       const maker = opposite.first();
       if (maker === undefined || !opposite.isWithin(limit, maker.price)) break;
       if (maker.customer === taker.customer) {
@@ -257,12 +256,12 @@ export class Book {
   }
 
   /**
-   * Buys whole lots for a budget, level by level, until one has more than the budget buys. An own order where the
-   * budget does not buy a lot is not reached: there is nothing left that it could have traded. Returns what is left.
+   * Buys whole lots for a budget, order by order, until the budget buys no lot at the next price. An own order there is
+   * not reached and not cancelled. @returns the remaining budget
    */
   #takeForBudget(taker: MarketBuy | StopMarketBuy, effects: Effect[]): QuoteUnits {
     let left = taker.budget;
-    for (let met = 0; met < this.#mostMet; met += 1) {
+    for (let met = 0; met < this.#maxMet; met += 1) {
       const maker = this.#asks.first();
       if (maker === undefined) break;
       const affordable = left / BigInt(maker.price);
@@ -334,7 +333,7 @@ export class Book {
     this.#resting.delete(order.id);
   }
 
-  /** Whether a limit order is refused for its price: it would trade with somebody at once, beyond the collar. */
+  /** Whether the price collar rejects a limit order: it would match another customer's order at once, beyond the collar. */
   #isCollared(order: LimitOrder | StopLimitOrder): boolean {
     if (!this.#opposite(order.side).othersOffer(ONE_LOT, order.price, order.customer)) return false;
     const bid = this.bestBid();
@@ -361,7 +360,7 @@ function cost(price: Price, lots: Lots): QuoteUnits {
   return (BigInt(price) * BigInt(lots)) as QuoteUnits;
 }
 
-/** A copy that does not change with the book. */
+/** An immutable copy. */
 function restingOrder({ id, customer, side, price, lots, priority }: Resting): RestingOrder {
   return { id, customer, side, price, lots, priority };
 }

@@ -1,7 +1,7 @@
 import type { Price, Side } from "./order.ts";
 
 /**
- * Whether a limit is so far through the book that it looks like a slip: a buy at 1.15 x mid or above, a sell at
+ * Whether a limit is so far through the book that it looks like a mistake: a buy at 1.15 x mid or above, a sell at
  * 0.85 x mid or below. Mid is (bid + ask) / 2, so both sides are multiplied by 200 and compared exactly.
  */
 export function isBeyondCollar(order: { readonly side: Side; readonly price: Price }, bid: Price, ask: Price): boolean {

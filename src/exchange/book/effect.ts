@@ -1,19 +1,19 @@
 /**
- * What a command did to the book. The engine turns these, in order, into money movements and order rows, so they are
- * complete: from them alone one can follow what is left of every order, where it is, and how it ended.
+ * What a command did to the order book. The engine turns effects, in order, into money movements and order rows, so they
+ * are complete: every order's remainder, state and end can be derived from them alone.
  */
 import type { BookOrderId, Lots, Price, QuoteUnits, Side } from "./order.ts";
 
 /**
- * Why an order was refused by the book (docs/contract/orders.md#stored-rejections). The remaining reasons,
- * `identity_pair`, `gtt_too_soon` and `market_halted`, are found before an order reaches the book.
+ * Why the book rejected an order (docs/contract/orders.md#stored-rejections). The other reasons, `identity_pair`,
+ * `gtt_too_soon` and `market_halted`, are found before an order reaches the book.
  */
 export type RejectReason = "post_only_would_cross" | "no_liquidity" | "below_one_lot" | "price_collar";
 
 /**
- * Why an order was cancelled. `immediate_or_cancel`: what an IOC or market order could not trade at once.
+ * Why an order was cancelled. `immediate_or_cancel`: the part of an IOC or market order that could not trade at once.
  * `fill_or_kill`: others do not offer enough. `self_trade`: a newer order of the same customer reached it.
- * `too_many_matches`: it has met as many orders as one may, and cannot rest because there are more.
+ * `too_many_matches`: it has met the maximum number of orders, and cannot rest because it would cross.
  */
 export type CancelReason =
   | "requested"
@@ -23,14 +23,14 @@ export type CancelReason =
   | "fill_or_kill"
   | "too_many_matches";
 
-/** A match, at the price of the maker: the order that was resting. */
+/** A match, at the price of the maker, which was resting. */
 export interface Filled {
   readonly kind: "filled";
   readonly taker: BookOrderId;
   readonly takerSide: Side;
-  /** What the taker has yet to trade; undefined for one that buys for a budget. */
+  /** The taker's remaining lots; undefined for a market buy. */
   readonly takerLotsLeft: Lots | undefined;
-  /** What the taker has yet to spend; undefined for one that trades a number of lots. */
+  /** The taker's remaining budget; undefined unless it is a market buy. */
   readonly takerBudgetLeft: QuoteUnits | undefined;
   readonly maker: BookOrderId;
   readonly makerLotsLeft: Lots;
@@ -40,7 +40,7 @@ export interface Filled {
   readonly cost: QuoteUnits;
 }
 
-/** The order is on the book from now on. All of this is needed to `restore` it. */
+/** The order now rests on the book. All fields are needed to restore it. */
 export interface Rested {
   readonly kind: "rested";
   readonly order: BookOrderId;
@@ -56,13 +56,13 @@ export interface Untriggered {
   readonly order: BookOrderId;
 }
 
-/** The stop order has been triggered; what it does as a limit or market order follows. */
+/** The stop order was triggered; its effects as a limit or market order follow. */
 export interface Triggered {
   readonly kind: "triggered";
   readonly order: BookOrderId;
 }
 
-/** The last effect of every order, exactly once. What was left of it is released. */
+/** The last effect of every order, exactly once. The rest of its hold is released. */
 export type Closed = { readonly kind: "closed"; readonly order: BookOrderId } & (
   | { readonly status: "FILLED"; readonly reason: undefined }
   | { readonly status: "CANCELLED"; readonly reason: CancelReason }

@@ -1,13 +1,13 @@
 /**
- * What the order book is told about an order. Prices are whole numbers in units of 10^-priceDecimals of the quote
- * asset, base quantities whole lots of 10^-baseDecimals of the base asset, and their products are exact `bigint`s.
+ * Orders as the order book sees them. Prices are whole numbers in units of 10^-priceDecimals of the quote asset, base
+ * quantities are whole lots of 10^-baseDecimals of the base asset, and their products are exact `bigint`s.
  */
 import { assert } from "../../std/assert.ts";
 import type { Brand } from "../../std/brand.ts";
 
 export type BookOrderId = Brand<string, "OrderId">;
 
-/** A price of one lot's unit, in units of 10^-priceDecimals of the quote asset: a safe integer above zero. */
+/** In units of 10^-priceDecimals of the quote asset: a safe integer above zero. */
 export type Price = Brand<number, "Price">;
 
 /** A quantity of the base asset, in lots of 10^-baseDecimals: a whole number below 2^53. */
@@ -16,7 +16,7 @@ export type Lots = Brand<number, "Lots">;
 /** A sum of the quote asset, price x lots, in units of 10^-(priceDecimals + baseDecimals). */
 export type QuoteUnits = Brand<bigint, "QuoteUnits">;
 
-/** The engine's number of an order: a safe integer, unique in its market. The lower one is the older one. */
+/** The engine's sequence of orders: a safe integer, unique in its market, lower for older orders. */
 export type Sequence = Brand<number, "Sequence">;
 
 export type Side = "BUY" | "SELL";
@@ -27,7 +27,7 @@ type StopTimeInForce = "GTC" | "GTT";
 
 interface Identified {
   readonly id: BookOrderId;
-  /** Whose order it is: orders of one customer never trade with each other. */
+  /** Orders of one customer never trade with each other. */
   readonly customer: string;
   readonly sequence: Sequence;
 }
@@ -40,7 +40,7 @@ export interface LimitOrder extends Identified {
   readonly lots: Lots;
 }
 
-/** Buys for a sum of the quote asset; commission comes on top and is not the book's. */
+/** Buys for a sum of the quote asset, without commission, which the book does not know. */
 export interface MarketBuy extends Identified {
   readonly type: "MARKET";
   readonly side: "BUY";
@@ -91,11 +91,11 @@ export interface RestingOrder {
   readonly customer: string;
   readonly side: Side;
   readonly price: Price;
-  /** What is left of it. */
+  /** The remaining lots. */
   readonly lots: Lots;
   /**
-   * Its place in the queue of its price level: the lowest is served first. It says nothing across levels, and is not
-   * the sequence: a triggered stop is old, but stands behind those that rested before it was triggered.
+   * Its position in its price level: the lowest matches first. It has no meaning across levels, and differs from the
+   * sequence: a triggered stop has an old sequence, but queues behind orders that rested before it was triggered.
    */
   readonly priority: number;
 }
@@ -104,7 +104,7 @@ export function isStop(order: BookOrder): order is StopOrder {
   return order.type === "STOP_LIMIT" || order.type === "STOP_MARKET";
 }
 
-/** The caller has refused what is malformed, so whatever is wrong here is a bug. */
+/** Malformed orders were rejected before, so a violation is a bug. */
 export function assertWellFormed(order: BookOrder): void {
   assert(Number.isSafeInteger(order.sequence), "a sequence is a safe integer");
   if ("budget" in order) assert(order.budget > 0n, "a budget is above zero");

@@ -1,11 +1,11 @@
 /**
- * The stop orders that wait for the last execution price. Each side is an array sorted so that the next to trigger is
- * at its end: of the sells the one with the highest stop price, of the buys the lowest, among equals the oldest.
+ * The untriggered stop orders. Each side is an array sorted so that the next stop to trigger is at its end: the sell with
+ * the highest stop price, the buy with the lowest, and the oldest among equals.
  */
 import { assert, must } from "../../std/assert.ts";
 import type { BookOrderId, Price, StopOrder } from "./order.ts";
 
-/** Whether the last execution price triggers a stop. Without any execution yet, nothing does. */
+/** Whether the last execution price triggers a stop. Before the first execution nothing does. */
 export function isThrough(stop: StopOrder, last: Price | undefined): boolean {
   if (last === undefined) return false;
   return stop.side === "SELL" ? last <= stop.stopPrice : last >= stop.stopPrice;
@@ -30,7 +30,7 @@ export class WaitingStops {
     this.#byId.set(stop.id, stop);
   }
 
-  /** Takes a stop out before it was triggered. False when it does not wait here. */
+  /** @returns false if the stop is not waiting here */
   remove(id: BookOrderId): boolean {
     const stop = this.#byId.get(id);
     if (stop === undefined) return false;
@@ -46,7 +46,7 @@ export class WaitingStops {
     return nextDue(this.#sells, last) !== undefined || nextDue(this.#buys, last) !== undefined;
   }
 
-  /** Takes out the stop that is to trigger next, if any: with one due on each side, the one of lower sequence. */
+  /** Removes and returns the next due stop: with one due on each side, the one with the lower sequence. */
   takeDue(last: Price | undefined): StopOrder | undefined {
     const sell = nextDue(this.#sells, last);
     const buy = nextDue(this.#buys, last);
@@ -57,7 +57,7 @@ export class WaitingStops {
     return due;
   }
 
-  /** All waiting stops: the sells, then the buys, each in the order in which they would trigger. */
+  /** The sells, then the buys, each in trigger order. */
   list(): StopOrder[] {
     return [...this.#sells.toReversed(), ...this.#buys.toReversed()];
   }
@@ -74,7 +74,7 @@ function nextDue(queue: readonly StopOrder[], last: Price | undefined): StopOrde
 
 const older = (a: StopOrder, b: StopOrder): StopOrder => (a.sequence < b.sequence ? a : b);
 
-/** How many stops of its side trigger after this one: its index in the queue, or where it belongs. */
+/** The number of stops of its side that trigger after this one: its index in the queue, or where it belongs. */
 function countAfter(queue: readonly StopOrder[], stop: StopOrder): number {
   let start = 0;
   let end = queue.length;
@@ -86,7 +86,7 @@ function countAfter(queue: readonly StopOrder[], stop: StopOrder): number {
   return start;
 }
 
-/** Between two stops of one side. */
+/** For two stops of one side. */
 function triggersBefore(a: StopOrder, b: StopOrder): boolean {
   if (a.stopPrice === b.stopPrice) return a.sequence < b.sequence;
   return a.side === "SELL" ? a.stopPrice > b.stopPrice : a.stopPrice < b.stopPrice;

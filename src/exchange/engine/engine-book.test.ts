@@ -81,7 +81,7 @@ test("on a halted market a stop that is due can still be cancelled", () => {
   const { round, cancels } = book.run({ status: "HALTED", orders: [], cancels: [cancel] }, NOW);
   expect(round?.effects).toEqual([{ kind: "closed", order: STOP.id, status: "CANCELLED", reason: "requested" }]);
   expect(cancels).toEqual([cancel]);
-  expect(round?.askedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
+  expect(round?.requestedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
 });
 
 test("a cancel whose order was not read yet is kept until that order was taken", () => {

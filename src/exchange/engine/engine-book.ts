@@ -1,6 +1,6 @@
 /**
- * The book of a market as its engine keeps it, and what it has to know of the orders in it to find their rows. It runs
- * ahead of what is stored by one round at most: a round that is not committed leaves it of no use, and it is built anew.
+ * An engine's order book, with what is needed to find its orders' rows. It is ahead of the database by one round at most:
+ * if a round is not committed, the book must be discarded and rebuilt.
  */
 import type { Market } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";
@@ -14,14 +14,14 @@ import type { LevelChange } from "../feed/book-change.ts";
 import type { MarketHead, MarketState } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
 import { Expiries } from "./expiries.ts";
-import type { RoundEffect, TurnedAway } from "./matching.ts";
+import type { HaltRejection, RoundEffect } from "./matching.ts";
 import type { BookedOrder, Committed, Round } from "./matching-command.ts";
 import { amountOfLots, bookOrder, priceUnits } from "./matching-units.ts";
 import type { CancelRequest, OpenOrder, PendingOrder } from "./order-queue.ts";
 
-/** What waits for the engine, as far as it was read: the oldest first. */
+/** The part of the engine's backlog that was read, oldest first. */
 export interface Work {
-  /** Whether the market takes orders. */
+  /** Whether the market accepts orders. */
   readonly status: MarketState["status"];
   readonly orders: readonly PendingOrder[];
   readonly cancels: readonly CancelRequest[];
@@ -30,18 +30,18 @@ export interface Work {
 export interface Plan {
   /** Undefined when nothing changes. */
   readonly round: Round | undefined;
-  /** Cancels that are dealt with once the round is committed. */
+  /** Cancels that are done once the round is committed. */
   readonly cancels: readonly CancelRequest[];
 }
 
-/** The book does not know an order that is stored as open: somebody else has the market by now. */
+/** The order book does not match the database: another engine has the market. */
 export class StaleBook extends Error {
   override readonly name = "StaleBook";
 }
 
-/** A round ends early when it touches so many orders; one order may exceed it, by all that it matches. */
-const MOST_TOUCHED = 1_000;
-const MOST_EXPIRIES = 500;
+/** A round ends when it has touched this many orders; the last order may exceed it by all that it matches. */
+const MAX_TOUCHED = 1_000;
+const MAX_EXPIRIES = 500;
 
 export class EngineBook {
   readonly #market: Market;
@@ -56,7 +56,7 @@ export class EngineBook {
     if (head.lastPrice !== undefined) this.#book.restoreLast(priceUnits(market, head.lastPrice));
   }
 
-  /** Those of a price level come in rising priority. */
+  /** Orders of a price level must be restored in rising priority. */
   restoreOpen(order: OpenOrder): void {
     const id = this.#enter(order);
     const { side, price, lots, priority, customerId: customer } = order;
@@ -65,7 +65,7 @@ export class EngineBook {
 
   restoreStop(order: Order): void {
     this.#enter(order);
-    const sequence = Number(must(order.sequence, "an order that was taken has a number")) as Sequence;
+    const sequence = Number(must(order.sequence, "an order that was taken has a sequence")) as Sequence;
     const stop = bookOrder(this.#market, order, sequence);
     assert(isStop(stop), "only stops wait as SUBMITTED");
     this.#book.restoreWaiting(stop satisfies StopOrder);
@@ -75,35 +75,35 @@ export class EngineBook {
     return this.#book.size;
   }
 
-  /** What two books of one market in the same state have in common. */
+  /** Equal for two books of a market in the same state. */
   stateHash(): string {
     return this.#book.stateHash();
   }
 
-  /** Whether there is something to do that nobody asks for: an expiry, or the rest of a cascade. */
+  /** Whether an expiry or the rest of a cascade is due. */
   hasDue(now: Instant): boolean {
     return this.#expiries.isDue(now) || this.#book.hasDueStops();
   }
 
-  /** Does what is due and what waits, in the order in which it came. */
+  /** Executes what is due, then the backlog in time order. */
   run(work: Work, now: Instant): Plan {
-    const making = new RoundInTheMaking();
-    for (const id of this.#expiries.takeDue(now, MOST_EXPIRIES)) this.#note(making, this.#book.expire(id));
+    const builder = new RoundBuilder();
+    for (const id of this.#expiries.takeDue(now, MAX_EXPIRIES)) this.#record(builder, this.#book.expire(id));
     if (work.status === "OPEN" && this.#book.hasDueStops()) {
-      making.status = work.status;
-      this.#note(making, this.#book.settle());
+      builder.status = work.status;
+      this.#record(builder, this.#book.resumeCascade());
     }
     const placed = new Map(work.orders.map((order) => [order.id, order]));
-    for (const step of inSequence(work, placed)) {
-      // What is left of a cascade is done before anything else, but that a halted market triggers nothing.
-      if (making.orders.size >= MOST_TOUCHED || (work.status === "OPEN" && this.#book.hasDueStops())) break;
-      if (step.order !== undefined) this.#take(making, step.order, work.status, now);
-      else this.#cancel(making, step.cancel, placed);
+    for (const step of inTimeOrder(work, placed)) {
+      // The rest of a cascade comes before anything else, except on a halted market, which triggers nothing.
+      if (builder.orders.size >= MAX_TOUCHED || (work.status === "OPEN" && this.#book.hasDueStops())) break;
+      if (step.order !== undefined) this.#take(builder, step.order, work.status, now);
+      else this.#cancel(builder, step.cancel, placed);
     }
-    return { round: making.roundOn(this.#head), cancels: making.cancels };
+    return { round: builder.build(this.#head), cancels: builder.cancels };
   }
 
-  /** Takes note that the round is stored. */
+  /** The round was committed. */
   accept({ head, orders }: Committed): void {
     this.#head = head;
     for (const order of orders) {
@@ -112,17 +112,17 @@ export class EngineBook {
         this.#booked.set(id, { ...must(this.#booked.get(id), "an open order is booked"), seq: order.seq });
       } else {
         this.#booked.delete(id);
-        this.#expiries.strikeOff(id);
+        this.#expiries.remove(id);
       }
     }
   }
 
-  /** What rests at the prices at which orders of the round that was just accepted rest, or rested until now. */
+  /** The totals at all prices where orders of the accepted round rest or rested. */
   levelsOf(orders: Committed["orders"]): LevelChange[] {
     const levels: LevelChange[] = [];
     const known = { BUY: new Set<Price>(), SELL: new Set<Price>() };
     for (const { side, price, priority } of orders) {
-      // An order that never came to rest took from others, and these are in the round too.
+      // An order that never rested has only changed the levels of its makers, which are in the round too.
       if (price === undefined || priority === undefined) continue;
       const units = priceUnits(this.#market, price);
       if (known[side].has(units)) continue;
@@ -132,36 +132,36 @@ export class EngineBook {
     return levels;
   }
 
-  #take(making: RoundInTheMaking, order: PendingOrder, status: MarketState["status"], now: Instant): void {
+  #take(builder: RoundBuilder, order: PendingOrder, status: MarketState["status"], now: Instant): void {
     const id = this.#enter(order);
     if (order.expirationDate !== undefined && order.expirationDate <= now) {
-      this.#note(making, [cancelled(id, "expired")]);
+      this.#record(builder, [cancelled(id, "expired")]);
       return;
     }
-    making.status = status;
+    builder.status = status;
     if (status === "HALTED") {
-      this.#note(making, [turnedAway(id)]);
+      this.#record(builder, [haltRejected(id)]);
       return;
     }
-    const sequence = (Number(this.#head.lastSequence) + making.taken.size + 1) as Sequence;
-    making.taken.set(id, sequence);
-    this.#note(making, this.#book.place(bookOrder(this.#market, order, sequence)));
+    const sequence = (Number(this.#head.lastSequence) + builder.taken.size + 1) as Sequence;
+    builder.taken.set(id, sequence);
+    this.#record(builder, this.#book.place(bookOrder(this.#market, order, sequence)));
   }
 
   /**
-   * A cancel whose order is closed by now is dealt with: a fill has won. One whose order is yet to be taken waits for it.
+   * A cancel of a closed order is done: a fill came first. A cancel of an order that was not taken yet stays pending.
    */
-  #cancel(making: RoundInTheMaking, cancel: CancelRequest, placed: ReadonlyMap<OrderId, PendingOrder>): void {
+  #cancel(builder: RoundBuilder, cancel: CancelRequest, placed: ReadonlyMap<OrderId, PendingOrder>): void {
     const { orderId, orderStatus } = cancel;
     if (orderStatus === "PENDING_SUBMISSION" && !placed.has(orderId)) return;
     const id = bookId(orderId);
     if (this.#book.has(id)) {
-      this.#note(making, this.#book.cancel(id));
-      if (cancel.caller !== undefined) making.askedBy.set(orderId, cancel.caller);
-    } else if ((orderStatus === "OPEN" || orderStatus === "SUBMITTED") && !making.orders.has(id)) {
+      this.#record(builder, this.#book.cancel(id));
+      if (cancel.caller !== undefined) builder.requestedBy.set(orderId, cancel.caller);
+    } else if ((orderStatus === "OPEN" || orderStatus === "SUBMITTED") && !builder.orders.has(id)) {
       throw new StaleBook(`order ${orderId} is ${orderStatus}, but not in the book`);
     }
-    making.cancels.push(cancel);
+    builder.cancels.push(cancel);
   }
 
   #enter(
@@ -174,26 +174,26 @@ export class EngineBook {
     return id;
   }
 
-  #note(making: RoundInTheMaking, effects: readonly RoundEffect[]): void {
+  #record(builder: RoundBuilder, effects: readonly RoundEffect[]): void {
     for (const effect of effects) {
-      making.effects.push(effect);
+      builder.effects.push(effect);
       const ids = effect.kind === "filled" ? [effect.taker, effect.maker] : [effect.order];
-      for (const id of ids) making.orders.set(id, must(this.#booked.get(id), "an order in the book is booked"));
+      for (const id of ids) builder.orders.set(id, must(this.#booked.get(id), "an order in the book is booked"));
     }
   }
 }
 
-class RoundInTheMaking {
+class RoundBuilder {
   readonly taken = new Map<BookOrderId, Sequence>();
   readonly effects: RoundEffect[] = [];
   readonly orders = new Map<BookOrderId, BookedOrder>();
   readonly cancels: CancelRequest[] = [];
-  readonly askedBy = new Map<OrderId, Caller>();
+  readonly requestedBy = new Map<OrderId, Caller>();
   status: MarketState["status"] | undefined;
 
-  roundOn(head: MarketHead): Round | undefined {
-    const { taken, effects, orders, askedBy, status } = this;
-    return effects.length === 0 ? undefined : { head, status, taken, effects, orders, askedBy };
+  build(head: MarketHead): Round | undefined {
+    const { taken, effects, orders, requestedBy, status } = this;
+    return effects.length === 0 ? undefined : { head, status, taken, effects, orders, requestedBy };
   }
 }
 
@@ -201,18 +201,18 @@ type Step =
   | { readonly at: Instant; readonly order: PendingOrder; readonly cancel?: undefined }
   | { readonly at: Instant; readonly cancel: CancelRequest; readonly order?: undefined };
 
-/** Orders and cancels by their times, but no cancel before its order: the clocks of two nodes may differ. */
-function inSequence({ orders, cancels }: Work, placed: ReadonlyMap<OrderId, PendingOrder>): Step[] {
+/** Orders and cancels by time, but no cancel before its order, because the clocks of two nodes may differ. */
+function inTimeOrder({ orders, cancels }: Work, placed: ReadonlyMap<OrderId, PendingOrder>): Step[] {
   const steps: Step[] = orders.map((order) => ({ at: order.createdAt, order }));
   for (const cancel of cancels) {
     const at = Math.max(cancel.requestedAt, placed.get(cancel.orderId)?.createdAt ?? 0) as Instant;
     steps.push({ at, cancel });
   }
-  // The sort is stable: of equal times orders come first, and these in the order of their ids.
+  // The sort is stable: at equal times orders come first, in id order.
   return steps.sort((a, b) => a.at - b.at);
 }
 
-const turnedAway = (order: BookOrderId): TurnedAway => ({
+const haltRejected = (order: BookOrderId): HaltRejection => ({
   kind: "closed",
   order,
   status: "REJECTED",

@@ -1,22 +1,22 @@
 /**
- * The matching engine of one market. However many processes have one, one of them works at a time.
+ * The matching engine of one market. Any number of processes may have one; only the leader works.
  *
  * States:
- *   standing_by  another process has the market's lease; it is tried for every second or so.
- *   opening      the lease is ours. Its fence is committed to the market's head, and only then is the book read: from
- *                here on no other engine, and no command of ours whose outcome is unknown, can change an order of it.
- *   serving      rounds run back to back while there is work: read what waits, run it through the book, commit it as
- *                one command, tell the listeners. One command of the market is under way at a time.
- *   failing      a round or the opening has failed, or something was not as the book believed. The book is thrown away;
- *                after a pause, which grows while it goes on failing, the market is opened again.
- *   stopped      the round that was under way is done, and the lease is let go of.
+ *   standing_by  another process has the market's lease; taking it is retried about every second.
+ *   opening      the lease is ours. Its fencing token is committed to the market's head before the book is read. After
+ *                that no other engine, and no command of ours with an unknown outcome, can change the market's orders.
+ *   serving      rounds run back to back while there is work: read the backlog, run it through the book, commit it as
+ *                one command, notify the listeners. At most one command of the market is in flight.
+ *   failing      a round or the opening failed, or the stored rows did not match the book. The book is discarded, and
+ *                after a growing pause the market is opened again.
+ *   stopped      the last round is done, and the lease is released.
  *
  *   standing_by -> opening -> serving -> failing -> opening
- *   opening, serving, failing -> standing_by (the lease, or the fence, is somebody else's, or our clock is wrong), and from
- *   all to stopped
+ *   opening, serving, failing -> standing_by (another process has the lease or a higher fence, or our clock is wrong)
+ *   any state -> stopped
  *
- * A lease alone keeps nobody out: a process that was paused past its end still believes that it has it. What keeps it
- * out is the head, which every command of the market numbers on and which a successor has numbered on first.
+ * A lease alone does not exclude a former leader: a process that was paused beyond the lease's end still believes that it
+ * leads. The market's head excludes it: every command increments its version, and the successor did so first.
  */
 import type { Market } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
@@ -28,12 +28,12 @@ import type { BookChange } from "../feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { RoundEffect } from "./matching.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./matching-command.ts";
-import { eachOpenOrder, eachWaitingStop, readBacklog, readCancels, strikeOut } from "./order-queue.ts";
+import { deleteCancels, eachOpenOrder, eachWaitingStop, readBacklog, readCancels } from "./order-queue.ts";
 
-/** What an operator may want to know. */
+/** For the operator's log. */
 export type EngineEvent =
   | { readonly kind: "market_opened"; readonly market: string; readonly orders: number; readonly ms: number }
-  /** From when what waits was read until its outcome was durable. */
+  /** `ms`: from reading the backlog until the outcome was durable. */
   | { readonly kind: "round_committed"; readonly market: string; readonly orders: number; readonly ms: number }
   | { readonly kind: "market_lost"; readonly market: string }
   | { readonly kind: "market_failed"; readonly market: string; readonly error: Error }
@@ -42,8 +42,8 @@ export type EngineEvent =
 export type EngineState = "standing_by" | "opening" | "serving" | "failing" | "stopped";
 
 /**
- * A round that is durable: the rows that it changed and added, as they are stored, and all that the book did. The
- * opening of a market is told as one that did nothing: it has numbered the head on.
+ * A durable round: the rows that it changed and added, and all effects. Opening a market is published as a round without
+ * effects, because it increments the head's version.
  */
 export interface CommittedRound extends Committed {
   readonly market: Market;
@@ -51,16 +51,16 @@ export interface CommittedRound extends Committed {
   readonly change: BookChange;
 }
 
-/** A round that is about to be committed, and when reading what waits for it began. */
-export interface RoundUnderWay {
+/** A round that is about to be committed. `startedMs`: when reading its backlog began, by the monotonic clock. */
+export interface RoundInFlight {
   readonly market: string;
   readonly startedMs: number;
 }
 
-/** Carries out the work, and answers as it does. */
-export type AroundRound = <Result>(round: RoundUnderWay, work: () => Promise<Result>) => Promise<Result>;
+/** Runs `work` and returns its result, for tracing. */
+export type AroundRound = <Result>(round: RoundInFlight, work: () => Promise<Result>) => Promise<Result>;
 
-/** While it has a fault nothing can be committed here, and another process may have the market. */
+/** While the clock has a fault nothing can be committed here, and another process may take the market. */
 export interface EngineClock extends Clock {
   readonly fault?: string | undefined;
 }
@@ -69,19 +69,18 @@ export interface EngineParts {
   readonly database: Database;
   readonly lane: Pick<Lane, "execute">;
   readonly clock: EngineClock;
-  /** Names this process among all that share the database. */
+  /** Identifies this process among all that share the database. */
   readonly holder: string;
   readonly leaseMs: number;
   readonly log: (event: EngineEvent) => void;
-  /** Told of every round after its commit. Does not throw. */
+  /** Called for every committed round. Must not throw. */
   readonly publish: (round: CommittedRound) => void;
-  /** For who traces what is done within a round. */
   readonly aroundRound?: AroundRound | undefined;
 }
 
-/** Orders and cancels that are read for one round. */
+/** The maximum number of orders, and of cancels, read for one round. */
 const ROUND = 200;
-/** At least this long between two tries for a lease, and at most twice as long: a dead node is followed within 1.5 s of it. */
+/** The minimum between two attempts to take a lease; the maximum is twice that, so failover takes 1.5 s after expiry. */
 const STANDBY_MS = 750;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
@@ -96,7 +95,7 @@ export class Engine {
   /** The lease whose renewal is in progress. */
   #renewing: Lease | undefined;
   #book: EngineBook | undefined;
-  /** Since the last round that went well. */
+  /** Since the last successful round. */
   #failures = 0;
   #stopping = false;
   #running: Promise<void> | undefined;
@@ -110,7 +109,7 @@ export class Engine {
     return this.#state;
   }
 
-  /** The state of the book, while it is served here: two engines that agree on it would match alike. */
+  /** Undefined unless this engine serves the market. Engines with equal hashes would match identically. */
   stateHash(): string | undefined {
     return this.#book?.stateHash();
   }
@@ -119,12 +118,12 @@ export class Engine {
     this.#running ??= this.#run();
   }
 
-  /** Says that there may be work: an order or a cancel that is durable by now. */
+  /** There may be work: a durable order or cancel. */
   wake(): void {
     this.#work.ring();
   }
 
-  /** Whether an order of this market has to be cancelled because its time is up. */
+  /** Whether an expiry or the rest of a cascade is due. */
   hasDue(now: Instant): boolean {
     return this.#book?.hasDue(now) ?? false;
   }
@@ -139,45 +138,45 @@ export class Engine {
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
-      await this.#tryForLease();
+      await this.#tryLease();
       if (this.#lease !== undefined) await this.#lead(this.#lease);
       this.#state = "standing_by";
-      // Not all at once, when many processes wait for the same lease.
+      // Jitter, because many processes may wait for the same lease.
       if (!this.#stopping) await this.#end.wait(STANDBY_MS * (1 + Math.random()));
     }
   }
 
-  async #tryForLease(): Promise<void> {
+  async #tryLease(): Promise<void> {
     const { database, holder, leaseMs, clock } = this.#parts;
     if (clock.fault !== undefined) return;
     try {
       this.#lease = await takeLease(database.commits, `market/${this.#market.code}`, holder, leaseMs);
     } catch (error) {
-      // When the database is away everybody finds out, and who serves a market says so.
-      if (!(error instanceof DatabaseAway)) this.#failed(error);
+      // If the database is away, the engines that serve a market report it.
+      if (!(error instanceof DatabaseAway)) this.#onFailure(error);
     }
   }
 
-  /** As long as the lease is ours, the market is opened and served, again and again. */
+  /** Opens and serves the market, and reopens it after failures, while the lease is ours. */
   async #lead(lease: Lease): Promise<void> {
     const renewal = setInterval(() => void this.#renew(lease), this.#parts.leaseMs / 3);
-    while (this.#leads) {
+    while (this.#isLeader) {
       try {
         await this.#open(lease);
         if (this.#book !== undefined) await this.#serve(this.#book);
       } catch (error) {
-        this.#failed(error);
+        this.#onFailure(error);
         await this.#end.wait(this.#pauseMs());
       }
     }
     clearInterval(renewal);
     this.#book = undefined;
     this.#lease = undefined;
-    // Where it is somebody else's by now, this changes nothing; where it cannot be let go of, it ends by itself.
+    // No effect on a lease that was lost; a lease that cannot be released expires.
     await releaseLease(this.#parts.database.commits, lease).catch(() => undefined);
   }
 
-  get #leads(): boolean {
+  get #isLeader(): boolean {
     return this.#lease !== undefined && !this.#stopping && this.#parts.clock.fault === undefined;
   }
 
@@ -188,7 +187,7 @@ export class Engine {
     this.#book = undefined;
     const startedAt = clock.now();
     const outcome = await lane.execute(takeOver(code, lease.fence));
-    if (outcome.kind !== "done") return this.#lose();
+    if (outcome.kind !== "done") return this.#onLeaseLost();
     this.#publish({ head: outcome.value, orders: [], executions: [] }, []);
     const book = new EngineBook(this.#market, outcome.value);
     await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
@@ -199,11 +198,11 @@ export class Engine {
 
   async #serve(book: EngineBook): Promise<void> {
     this.#state = "serving";
-    while (this.#leads) {
+    while (this.#isLeader) {
       const startedMs = performance.now();
       const plan = await this.#plan(book);
       if (plan.round !== undefined) await this.#commit(book, plan.round, startedMs);
-      if (plan.cancels.length > 0) await strikeOut(this.#parts.database, plan.cancels);
+      if (plan.cancels.length > 0) await deleteCancels(this.#parts.database, plan.cancels);
       this.#failures = 0;
       if (plan.round === undefined && plan.cancels.length === 0) await this.#work.wait();
     }
@@ -219,9 +218,10 @@ export class Engine {
 
   async #commit(book: EngineBook, round: Round, startedMs: number): Promise<void> {
     const { lane, clock, aroundRound = (_round, work) => work() } = this.#parts;
-    const underWay = { market: this.#market.code, startedMs };
-    const outcome = await aroundRound(underWay, () => lane.execute(commitRound(this.#market, round, clock.now())));
-    if (outcome.kind === "rejected") throw new StaleBook(`the ${outcome.rejection.what} is not as the book believed`);
+    const inFlight = { market: this.#market.code, startedMs };
+    const outcome = await aroundRound(inFlight, () => lane.execute(commitRound(this.#market, round, clock.now())));
+    if (outcome.kind === "rejected")
+      throw new StaleBook(`the stored ${outcome.rejection.what} does not match the order book`);
     if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);
     this.#publish(outcome.value, round.effects, book);
@@ -237,21 +237,21 @@ export class Engine {
   }
 
   async #renew(lease: Lease): Promise<void> {
-    // One at a time, however long the database takes: the others would wait for its row, and hold connections.
+    // One at a time: concurrent renewals would wait for the same row and hold connections.
     if (this.#renewing === lease) return;
     this.#renewing = lease;
     try {
       const isKept = await renewLease(this.#parts.database, lease, this.#parts.leaseMs);
-      // The answer may come when this lease was let go of, and even when the next one is there.
-      if (!isKept && this.#lease === lease) this.#lose();
+      // The result may arrive after this lease was released, or even after the next one was taken.
+      if (!isKept && this.#lease === lease) this.#onLeaseLost();
     } catch {
-      // The database is away. Whether the lease is still ours, the next renewal finds out, or the next round.
+      // The database is away. The next renewal or round detects whether the lease is still ours.
     } finally {
       if (this.#renewing === lease) this.#renewing = undefined;
     }
   }
 
-  #lose(): void {
+  #onLeaseLost(): void {
     if (this.#lease === undefined) return;
     this.#lease = undefined;
     this.#parts.log({ kind: "market_lost", market: this.#market.code });
@@ -259,7 +259,7 @@ export class Engine {
     this.#end.ring();
   }
 
-  #failed(error: unknown): void {
+  #onFailure(error: unknown): void {
     this.#state = "failing";
     this.#book = undefined;
     this.#failures += 1;

@@ -1,9 +1,9 @@
 /**
- * The matching engines of this process: one for each market of the catalogue. Any number of processes may have them;
- * who takes a market's lease first has the market, and the others stand by.
+ * The matching engines of this process, one per market of the catalogue. Any number of processes may have engines; the
+ * first to take a market's lease serves it, and the others are standbys.
  *
- * An engine is woken by intake in its own process as soon as an order is durable. For all else there is one look at the
- * database for all markets together, ten times a second: orders and cancels from other processes, and what is due.
+ * Order placement wakes the engine in its own process as soon as an order is durable. For everything else, all markets
+ * are polled together ten times a second: orders and cancels from other processes, expiries and due stops.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
@@ -22,17 +22,17 @@ import {
 } from "./engine.ts";
 import { findOldestWork } from "./order-queue.ts";
 
-export type { AroundRound, CommittedRound, EngineEvent, EngineState, RoundUnderWay } from "./engine.ts";
+export type { AroundRound, CommittedRound, EngineEvent, EngineState, RoundInFlight } from "./engine.ts";
 
 export interface Engines {
   start(): void;
-  /** Finishes the rounds under way and lets go of the markets. */
+  /** Finishes the rounds in flight and releases the leases. */
   stop(): Promise<void>;
-  /** Says that an order or a cancel of this market is durable. It costs nothing where the market is not served. */
+  /** An order or a cancel of this market is durable. Has no effect where the market is not served. */
   wake(market: MarketCode): void;
   /**
-   * Told of every round of this process's engines, in the order of each market, once it is durable. Listeners are called
-   * one after the other while the engine waits, so they put work that takes time aside. Returns how to stop listening.
+   * Called for every durable round of this process's engines, in order per market. Calls are synchronous while the
+   * engine waits, so listeners must defer slow work. @returns a function that removes the listener
    */
   onCommitted(listener: (round: CommittedRound) => void): () => void;
   report(): EngineReport[];
@@ -40,9 +40,9 @@ export interface Engines {
 
 export interface EngineReport {
   readonly market: MarketCode;
-  /** Here; another process may serve the market that is `standing_by`. */
+  /** In this process; another one may serve a market that is `standing_by`. */
   readonly state: EngineState;
-  /** For how long the oldest order or cancel has been waiting for an engine, whosever; 0 when none is. */
+  /** How long the oldest order or cancel has waited for any engine; 0 when there is none. */
   readonly lagMs: number;
 }
 
@@ -51,14 +51,14 @@ export interface EnginesOptions {
   readonly lane: Pick<Lane, "execute">;
   readonly clock: EngineClock;
   readonly catalogue: Pick<Catalogue, "listMarkets">;
-  /** Names this process among all that share the database; the same again after a restart on the same data. */
+  /** Identifies this process among all that share the database, also after a restart on the same data. */
   readonly holder: string;
   readonly log: (event: EngineEvent) => void;
   readonly aroundRound?: AroundRound | undefined;
   readonly leaseMs?: number;
 }
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 export function createEngines(options: EnginesOptions): Engines {
   const { clock, log } = options;
@@ -79,7 +79,7 @@ export function createEngines(options: EnginesOptions): Engines {
     }
   };
 
-  /** A market that the operator adds gets its engine when the catalogue is read again. */
+  /** A market that the operator adds gets its engine when the catalogue is reloaded. */
   const startMissing = (): void => {
     for (const market of options.catalogue.listMarkets()) {
       if (engines.has(market.code)) continue;
@@ -95,11 +95,11 @@ export function createEngines(options: EnginesOptions): Engines {
       try {
         waitingSince = await findOldestWork(options.database, [...engines.keys()]);
       } catch {
-        // The database is away. Every engine finds that out, and says so, when it has to do with it.
+        // The database is away: engines that serve a market report it themselves.
       }
       const now = clock.now();
       for (const [market, engine] of engines) if (waitingSince.has(market) || engine.hasDue(now)) engine.wake();
-      await end.wait(LOOK_MS * (0.75 + Math.random() / 2));
+      await end.wait(POLL_MS * (0.75 + Math.random() / 2));
     }
   };
 

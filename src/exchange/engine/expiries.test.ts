@@ -29,7 +29,7 @@ test("no more are taken at once than are asked for", () => {
 
 test("an order that has closed does not expire", () => {
   const expiries = expiring({ a: 1, b: 2 });
-  expiries.strikeOff(order("a"));
+  expiries.remove(order("a"));
   expect(expiries.takeDue(at(5), 10)).toEqual(["b"]);
   expect(expiries.isDue(at(5))).toBe(false);
 });
@@ -38,7 +38,7 @@ test("however many come and go, those that stay are due in their order", () => {
   const expiries = new Expiries();
   const times = Array.from({ length: 1_000 }, (_, i) => (i * 617) % 1_000);
   for (const ms of times) expiries.add(order(ms), at(ms));
-  for (const ms of times) if (ms % 10 !== 0) expiries.strikeOff(order(ms));
+  for (const ms of times) if (ms % 10 !== 0) expiries.remove(order(ms));
   const due: BookOrderId[] = [];
   for (let now = 0; now <= 1_000; now += 100) due.push(...expiries.takeDue(at(now), 1_000));
   expect(due).toEqual(Array.from({ length: 100 }, (_, i) => String(i * 10)));

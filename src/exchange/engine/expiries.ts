@@ -1,6 +1,6 @@
 /**
- * When the orders of a book expire: a heap, the earliest first. An order that closes before is only struck off; what
- * was struck off is cleared away when it has become the greater part, so that orders that come and go leave nothing.
+ * The expiry times of a book's orders: a min-heap with lazy deletion. It is compacted when most of its entries have been
+ * removed, so that short-lived orders do not accumulate.
  */
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
@@ -20,15 +20,14 @@ export class Expiries {
   add(order: BookOrderId, at: Instant): void {
     this.#valid.add(order);
     this.#heap.push({ order, at });
-    this.#rise(this.#heap.length - 1);
+    this.#siftUp(this.#heap.length - 1);
   }
 
-  strikeOff(order: BookOrderId): void {
+  remove(order: BookOrderId): void {
     this.#valid.delete(order);
-    if (this.#heap.length > SMALL + 2 * this.#valid.size) this.#clearAway();
+    if (this.#heap.length > SMALL + 2 * this.#valid.size) this.#compact();
   }
 
-  /** Whether an order's time is up. */
   isDue(now: Instant): boolean {
     for (let first = this.#heap[0]; first !== undefined && first.at <= now; first = this.#heap[0]) {
       if (this.#valid.has(first.order)) return true;
@@ -37,7 +36,7 @@ export class Expiries {
     return false;
   }
 
-  /** Takes out the orders whose time is up, at most so many, the earliest first. */
+  /** Removes and returns due orders, earliest first. */
   takeDue(now: Instant, most: number): BookOrderId[] {
     const due: BookOrderId[] = [];
     while (due.length < most && this.isDue(now)) {
@@ -53,16 +52,16 @@ export class Expiries {
     const last = must(this.#heap.pop(), "there is an expiry to take");
     if (this.#heap.length > 0) {
       this.#heap[0] = last;
-      this.#sink(0);
+      this.#siftDown(0);
     }
     return first;
   }
 
-  #clearAway(): void {
+  #compact(): void {
     this.#heap = this.#heap.filter(({ order }) => this.#valid.has(order)).sort((a, b) => a.at - b.at);
   }
 
-  #rise(from: number): void {
+  #siftUp(from: number): void {
     let i = from;
     while (i > 0) {
       const parent = (i - 1) >> 1;
@@ -72,7 +71,7 @@ export class Expiries {
     }
   }
 
-  #sink(from: number): void {
+  #siftDown(from: number): void {
     let i = from;
     for (;;) {
       let earliest = i;

@@ -1,6 +1,6 @@
 /**
- * The two commands of an engine. Each numbers the market's head on, so the commands of a market are one chain, whoever
- * sends them: what was decided on an older head can never be committed any more.
+ * An engine's two commands. Each increments the version of the market's head, so the commands of a market form one
+ * chain, whichever process sends them: a decision on an older head can never be committed.
  */
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import { type Profile, profileKey, profileTable } from "../../customers/profiles/profiles.ts";
@@ -23,36 +23,36 @@ import {
   marketTable,
 } from "../market-state.ts";
 import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
-import { incomingCountIn, journalsOf, type RoundEffects } from "./matching.ts";
+import { incomingCountIn, matchRound, type RoundEffects } from "./matching.ts";
 import { heldAsset, receivedAsset, recipientOf } from "./matching-money.ts";
 
-/** Another engine has the market: its fence is higher. */
+/** Another engine has the market, with a higher fencing token. */
 export interface Fenced extends Rejection {
   readonly code: "fenced";
 }
 
-/** Something is not as the book believes. The book is of no use any more. */
+/** A stored row does not match the book, which must be discarded. */
 export interface Stale extends Rejection {
   readonly code: "stale";
   readonly what: "head" | "market" | "order" | "hold" | "day";
 }
 
-/** An order as the book believes that it is stored. */
+/** The identity and expected version of an order in the book. */
 export interface BookedOrder extends Pick<Order, "id" | "profileId" | "customerId" | "recipientProfileId" | "side"> {
   readonly seq: bigint;
 }
 
-/** A round that the book has done, and what it believes about the rows that it rests on. */
+/** A round that the book has executed, and the versions of the rows that it depends on. */
 export interface Round extends RoundEffects {
   readonly head: Pick<MarketHead, "fence" | "seq" | "lastExecutionId">;
-  /** Undefined: no order was taken or turned away, so it makes no difference. */
+  /** Undefined if no order was taken or rejected, so that the status does not matter. */
   readonly status: MarketState["status"] | undefined;
   readonly orders: ReadonlyMap<BookOrderId, BookedOrder>;
-  /** Who asked for the orders that it cancels on request. */
-  readonly askedBy: ReadonlyMap<OrderId, Caller>;
+  /** The callers who requested cancels. */
+  readonly requestedBy: ReadonlyMap<OrderId, Caller>;
 }
 
-/** What a round came to, as it is stored: with the running numbers that the rows have by now. */
+/** A committed round's rows, with their new versions. */
 export interface Committed {
   readonly head: MarketHead;
   readonly orders: readonly Order[];
@@ -60,8 +60,8 @@ export interface Committed {
 }
 
 /**
- * Takes a market's row for the holder of its lease. Once it has committed, no engine that had the market before can
- * commit anything, this one's own commands of unknown outcome included: so what is read afterwards stays true.
+ * Takes over a market for the holder of its lease. After it has committed, no former engine can commit anything, nor can
+ * this one's own commands with an unknown outcome; whatever is read afterwards stays valid.
  */
 export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead, Fenced> {
   return {
@@ -72,27 +72,27 @@ export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead,
       const head = state.get(marketHeadTable, market) ?? unopened(market);
       if (head.fence > fence) return reject({ code: "fenced" });
       const taken: MarketHead = { ...head, fence };
-      return accept(numbered(taken), { states: [change(marketHeadTable, taken)] });
+      return accept(withNextVersion(taken), { states: [change(marketHeadTable, taken)] });
     },
   };
 }
 
 /**
- * How much later than it is sent a round may be decided, which its deadline bounds; and as much again. By a clock that
- * is set back meanwhile it may be earlier, too.
+ * How far a round may be decided from when it was sent. Its deadline bounds the delay to less than this; it may also be
+ * decided earlier, if the clock is set back.
  */
 const DECIDED_WITHIN_MS = 60_000;
 
 /**
- * Carries out what the book has done, if everything is still as the book believed. It is decided within a minute of
- * `about`.
+ * Commits what the book has executed, if the stored rows still match the book.
+ * @param about the time at which the round is sent
  */
 export function commitRound(market: Market, round: Round, about: Instant): Command<Committed, Stale> {
   const days = daysOf(round, about);
   return {
     queueKey: "house",
     caller: { house: "engine" },
-    dependsOn: restsOf(market, round, days),
+    dependsOn: dependenciesOf(market, round, days),
     decide: (state, now) => {
       const head = state.get(marketHeadTable, market.code);
       if (head === undefined || head.seq !== round.head.seq || head.fence !== round.head.fence) return stale("head");
@@ -100,40 +100,40 @@ export function commitRound(market: Market, round: Round, about: Instant): Comma
       if (round.status !== undefined && round.status !== status) return stale("market");
       const orders = storedOrders(state, round);
       if (orders === undefined) return stale("order");
-      const settlement = journalsOf(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
-      if (!areHeld(state, settlement.journals)) return stale("hold");
-      const traded = customerVolumes(state, market.code, settlement.executions, days);
+      const matched = matchRound(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
+      if (!areHeld(state, matched.journals)) return stale("hold");
+      const traded = customerVolumes(state, market.code, matched.executions, days);
       if (traded === undefined) return stale("day");
 
       // From here the round must succeed.
       const committed: Committed = {
-        head: numbered(settlement.head),
-        orders: settlement.orders.map(numbered),
-        executions: settlement.executions,
+        head: withNextVersion(matched.head),
+        orders: matched.orders.map(withNextVersion),
+        executions: matched.executions,
       };
       return accept(committed, {
         states: [
-          change(marketHeadTable, settlement.head),
-          ...settlement.orders.map((order) => changeOf(order, round.askedBy.get(order.id))),
-          ...settlement.recipients.map((profile) => change(profileTable, profile)),
+          change(marketHeadTable, matched.head),
+          ...matched.orders.map((order) => changeOf(order, round.requestedBy.get(order.id))),
+          ...matched.recipients.map((profile) => change(profileTable, profile)),
           ...traded.map((day) => change(customerVolumeTable, day)),
         ],
-        records: settlement.executions.map((execution) => addition(executionTable, execution)),
-        journals: settlement.journals,
+        records: matched.executions.map((execution) => addition(executionTable, execution)),
+        journals: matched.journals,
       });
     },
   };
 }
 
-function changeOf(order: Order, askedBy: Caller | undefined): StateChange {
+function changeOf(order: Order, requestedBy: Caller | undefined): StateChange {
   const changed = change(orderTable, order);
-  return askedBy === undefined ? changed : { ...changed, requestedBy: askedBy };
+  return requestedBy === undefined ? changed : { ...changed, requestedBy };
 }
 
 const stale = (what: Stale["what"]) => reject<Stale>({ code: "stale", what });
 
-/** The row as it is stored: the lane numbers on what it writes. */
-const numbered = <Row extends { readonly seq: bigint }>(row: Row): Row => ({ ...row, seq: row.seq + 1n });
+/** The row as the lane stores it. */
+const withNextVersion = <Row extends { readonly seq: bigint }>(row: Row): Row => ({ ...row, seq: row.seq + 1n });
 
 function unopened(market: MarketCode): MarketHead {
   return {
@@ -146,7 +146,7 @@ function unopened(market: MarketCode): MarketHead {
   };
 }
 
-/** The round's orders as they are stored; undefined when one is not as the book believes. */
+/** The round's stored orders; undefined if one does not match the book. */
 function storedOrders(state: State, round: Round): Map<BookOrderId, Order> | undefined {
   const orders = new Map<BookOrderId, Order>();
   for (const [id, booked] of round.orders) {
@@ -158,8 +158,8 @@ function storedOrders(state: State, round: Round): Map<BookOrderId, Order> | und
 }
 
 /**
- * Every order holds what its fills ask for, so this can only fail on accounts that another lane has changed since this
- * one remembered them. Then the lane finds that out, reads them, and decides again.
+ * Every order holds what its fills need, so this can only fail on cached accounts that another lane has changed since. The
+ * lane then detects that, reads them again, and decides again.
  */
 function areHeld(state: State, journals: readonly Journal[]): boolean {
   const left = new Map<string, bigint>();
@@ -176,19 +176,19 @@ function recipientsOf(state: State, round: Round): Map<ProfileId, Profile> {
   return new Map(ids.map((id) => [id, must(state.get(profileTable, id), "an order's recipient is there")]));
 }
 
-/** On which days its matches can be: on two when it is sent about midnight. */
+/** The possible days of its matches: two around midnight. */
 function daysOf({ head }: Round, about: Instant): Day[] {
-  // The times of a market's matches never step back: see `settle`.
+  // The times of a market's matches never decrease: see `matchRound`.
   const last = executedAtOf(head.lastExecutionId);
   const [first, latest] = [Math.max(about - DECIDED_WITHIN_MS, last), Math.max(about, last) + DECIDED_WITHIN_MS];
   return [...new Set([dayOf(first as Instant), dayOf(latest as Instant)])];
 }
 
 /**
- * Only what the effects touch, so that an order that merely rests meets no other command on its accounts. A profile
- * that is paid is among the rows because an account may be opened for it: see `readKeys`.
+ * Only what the effects touch, so that an order that merely rests does not contend for its accounts. Profiles that are
+ * paid are included because an account may be opened for them: see `inLockOrder`.
  */
-function restsOf(market: Market, round: Round, days: readonly Day[]): Key[] {
+function dependenciesOf(market: Market, round: Round, days: readonly Day[]): Key[] {
   const keys = [marketHeadKey(market.code), marketKey(market.code)];
   for (const { profileId, id } of round.orders.values()) keys.push(orderKey(profileId, id));
   const filled = filledOrders(round);

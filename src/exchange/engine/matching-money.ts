@@ -1,10 +1,9 @@
 /**
- * What a match moves (docs/contract/orders.md#holds-and-settlement). The buyer's hold pays for everything: the
- * seller's proceeds, and the commission when the buyer is the taker. The maker's rebate is paid out of the taker's
- * commission.
+ * The money that a match moves (docs/contract/orders.md#holds-and-settlement). The buyer's hold pays for everything: the
+ * seller's proceeds, and the commission when the buyer is the taker. The taker's commission pays the maker's rebate.
  *
- * Rates have at most 4 decimals and a market's two precisions at most 14 together, so that gross, commission, rebate
- * and every share of a hold are exact at the ledger's 18 decimals.
+ * Rates have at most 4 decimals, and a market's two precisions add up to 14 at most, so gross, commission, rebate and
+ * every share of a hold are exact at the ledger's 18 decimals.
  */
 import type { Market } from "../../catalogue/market.ts";
 import { type Entry, entry, type ProfileId } from "../../ledger/accounts.ts";
@@ -14,11 +13,11 @@ import type { Order } from "../order.ts";
 
 const ONE = amountOf("1");
 
-/** A match in amounts: so much of the base asset, for so much of the quote asset. */
+/** A match in amounts: `amount` of the base asset for `gross` of the quote asset. */
 export interface Trade {
   readonly amount: Amount;
   readonly gross: Amount;
-  /** What the taker pays, and what the maker is paid. */
+  /** Paid by the taker, and paid to the maker. */
   readonly commission: Amount;
   readonly rebate: Amount;
 }
@@ -28,7 +27,7 @@ export function heldAsset(market: Market, order: Pick<Order, "side">): AssetCode
   return order.side === "BUY" ? market.quote : market.base;
 }
 
-/** The asset that an order buys or is paid in. */
+/** The asset that an order receives. */
 export function receivedAsset(market: Market, order: Pick<Order, "side">): AssetCode {
   return order.side === "BUY" ? market.base : market.quote;
 }
@@ -38,8 +37,8 @@ export function recipientOf(order: Pick<Order, "profileId" | "recipientProfileId
 }
 
 /**
- * A rebate is part of the commission of the same match. The rates of an old order may not fit those of a new one, when
- * the operator has lowered commissions since: then all of the commission is paid on, and the house never adds to it.
+ * A rebate is paid from the commission of the same match. After the operator has lowered commissions, an old order's
+ * rebate may exceed a new order's commission: it is then capped, so that the house never adds to it.
  */
 export function tradeOf(taker: Order, maker: Order, amount: Amount, gross: Amount): Trade {
   const commission = multiplyExact(gross, taker.takerRate);
@@ -51,7 +50,7 @@ export function tradeOf(taker: Order, maker: Order, amount: Amount, gross: Amoun
 /** What a match takes off the hold of one of its orders. */
 export function shareOfHold(order: Order, role: "taker" | "maker", { amount, gross, commission }: Trade): Amount {
   if (order.side === "SELL") return amount;
-  // A limit buy gives back at once what it was spared, by a better price or by being the maker.
+  // A limit buy gets its savings back at once, from a better price or from being the maker.
   if (order.price !== undefined) return withCommission(order, multiplyExact(amount, order.price));
   return role === "taker" ? plus(gross, commission) : gross;
 }

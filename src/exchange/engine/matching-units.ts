@@ -1,7 +1,7 @@
 /**
- * Between the ledger's exact amounts and the whole numbers that the book counts in: prices in units of
- * 10^-priceDecimals, quantities in lots of 10^-baseDecimals. Nothing is ever rounded on the way: intake refuses what a
- * market's decimals cannot express, so a remainder here is a bug.
+ * Converts between the ledger's exact amounts and the book's whole numbers: prices in units of 10^-priceDecimals,
+ * quantities in lots of 10^-baseDecimals. Nothing is rounded: placement rejects what a market's decimals cannot express,
+ * so a remainder here is a bug.
  */
 import type { Market } from "../../catalogue/market.ts";
 import { type Amount, mulDiv, unitOf } from "../../money/amount.ts";
@@ -36,14 +36,14 @@ const quoteUnits = (market: Market, amount: Amount): QuoteUnits =>
 export const quoteOf = (market: Market, units: QuoteUnits): Amount =>
   (units * unitOf(market.priceDecimals + market.baseDecimals)) as Amount;
 
-/** What of an order the book is told. */
-type Told = Pick<
+/** The fields of an order that the book needs. */
+type BookableOrder = Pick<
   Order,
   "id" | "customerId" | "side" | "type" | "timeInForce" | "baseAmount" | "quoteAmount" | "price" | "stopPrice"
 >;
 
-/** An order of which nothing is filled yet, as the book is told of it. */
-export function bookOrder(market: Market, order: Told, sequence: Sequence): BookOrder {
+/** Converts an unfilled order. */
+export function bookOrder(market: Market, order: BookableOrder, sequence: Sequence): BookOrder {
   const { side, type } = order;
   const id = order.id as string as BookOrderId;
   const customer = order.customerId as string;
@@ -75,16 +75,16 @@ export function bookOrder(market: Market, order: Told, sequence: Sequence): Book
   }
 }
 
-const lotsOf = (market: Market, { baseAmount }: Told): Lots =>
+const lotsOf = (market: Market, { baseAmount }: BookableOrder): Lots =>
   lotsIn(market, must(baseAmount, "an order in lots has a base amount"));
 
-const budgetOf = (market: Market, { quoteAmount }: Told): QuoteUnits =>
+const budgetOf = (market: Market, { quoteAmount }: BookableOrder): QuoteUnits =>
   quoteUnits(market, must(quoteAmount, "a market buy has a quote amount"));
 
-const limitOf = (market: Market, { price }: Told): Price =>
+const limitOf = (market: Market, { price }: BookableOrder): Price =>
   priceUnits(market, must(price, "a limit order has a price"));
 
-const stopOf = (market: Market, { stopPrice }: Told): Price =>
+const stopOf = (market: Market, { stopPrice }: BookableOrder): Price =>
   priceUnits(market, must(stopPrice, "a stop has a stop price"));
 
 function stopTimeInForce(timeInForce: TimeInForce): StopOrder["timeInForce"] {

@@ -11,7 +11,7 @@ import type { BookOrderId, Sequence } from "../book/order.ts";
 import { executedAtOf, NO_EXECUTION, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
-import { journalsOf, type RoundEffect } from "./matching.ts";
+import { matchRound, type RoundEffect } from "./matching.ts";
 
 const ids = new IdSource();
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
@@ -37,7 +37,7 @@ function settled(order: Order, effects: readonly object[], { head = HEAD, taken 
   const named = effects.map((effect) => ({ order: id, ...effect })) as RoundEffect[];
   const round = { taken: new Map(taken ? [[id, 8 as Sequence]] : []), effects: named };
   const rows = { head, orders: new Map([[id, order]]), recipients: new Map([[recipient.id, recipient]]) };
-  return journalsOf(BTCUSD, round, rows, now);
+  return matchRound(BTCUSD, round, rows, now);
 }
 
 test("an order that rests has its number and its place, and the market remembers the last number", () => {
@@ -96,7 +96,7 @@ test("in a market that is ahead a match has the time that its id tells", () => {
     recipients: new Map(),
   };
   const round = { taken: new Map(), effects: [filled as unknown as RoundEffect] };
-  const { executions, orders } = journalsOf(BTCUSD, round, rows, NOW);
+  const { executions, orders } = matchRound(BTCUSD, round, rows, NOW);
   expect(executions.map(({ id, executedAt }) => [executedAt, executedAtOf(id)])).toEqual([
     [ahead, ahead],
     [ahead, ahead],

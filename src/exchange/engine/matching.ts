@@ -1,11 +1,10 @@
 /**
- * What a round of the book comes to: its effects turned into order rows, executions and journals
- * (docs/contract/orders.md#holds-and-settlement). Pure: the rows as they stand and the time come in, the rows as they
- * are to be go out.
+ * Turns the effects of a round into order rows, executions and journals (docs/contract/orders.md#holds-and-settlement).
+ * Pure: takes the current rows and the time, returns the new rows.
  *
- * Every match has one journal, `order_filled`: both sides of the trade, commission, rebate, and what a limit buy was
- * spared. Every order that closes with a hold has one more, `order_released`, whose id is the odd one beside its own.
- * So `held` on an order's row is at all times what it holds of its account's trading part.
+ * Every match has one journal, `order_filled`: both sides of the trade, commission, rebate, and the price improvement of
+ * a limit buy. Every order that closes with a hold has one more, `order_released`, whose id is the order's sibling id.
+ * An order's `held` therefore always equals its hold in its account's trading part.
  */
 import type { Market } from "../../catalogue/market.ts";
 import type { Profile } from "../../customers/profiles/profiles.ts";
@@ -23,32 +22,32 @@ import type { Order } from "../order.ts";
 import { heldAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
 import { amountOfLots, priceOf, quoteOf } from "./matching-units.ts";
 
-/** An order that never came to the book, because the market is halted. */
-export interface TurnedAway {
+/** An order that never entered the book, because the market is halted. */
+export interface HaltRejection {
   readonly kind: "closed";
   readonly order: BookOrderId;
   readonly status: "REJECTED";
   readonly reason: "market_halted";
 }
 
-export type RoundEffect = Effect | TurnedAway;
+export type RoundEffect = Effect | HaltRejection;
 
-/** What the book did in a round: the orders that were taken, with their numbers, and all that followed, in order. */
+/** What the book did in a round: the orders that were taken, with their sequences, and all effects in order. */
 export interface RoundEffects {
   readonly taken: ReadonlyMap<BookOrderId, Sequence>;
   readonly effects: readonly RoundEffect[];
 }
 
-/** The rows that a round rests on, as they stand. */
+/** The current rows that a round depends on. */
 export interface RoundRows {
   readonly head: MarketHead;
-  /** Every order of which an effect speaks. */
+  /** Every order that occurs in an effect. */
   readonly orders: ReadonlyMap<BookOrderId, Order>;
   /** The profiles that closing orders of other profiles were to pay into. */
   readonly recipients: ReadonlyMap<ProfileId, Profile>;
 }
 
-/** The rows as the round leaves them, but for their running numbers. */
+/** The resulting rows, with their old versions. */
 export interface MatchChanges {
   readonly head: MarketHead;
   readonly orders: readonly Order[];
@@ -57,32 +56,32 @@ export interface MatchChanges {
   readonly journals: readonly Journal[];
 }
 
-export function journalsOf(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): MatchChanges {
-  const settling = new Settling(market, rows, now);
-  for (const [order, sequence] of round.taken) settling.take(order, sequence);
-  for (const effect of round.effects) settling.apply(effect);
-  return settling.result();
+export function matchRound(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): MatchChanges {
+  const changes = new RoundChanges(market, rows, now);
+  for (const [order, sequence] of round.taken) changes.take(order, sequence);
+  for (const effect of round.effects) changes.apply(effect);
+  return changes.result();
 }
 
-/** Whether another profile counts the order as one that will pay into it. */
+/** The other profile that counts the order as incoming; undefined if the order pays into its own profile. */
 export function incomingCountIn({ profileId, recipientProfileId }: Pick<Order, "profileId" | "recipientProfileId">) {
   return recipientProfileId === profileId ? undefined : recipientProfileId;
 }
 
 type Mutable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
 
-class Settling {
+class RoundChanges {
   readonly #market: Market;
   readonly #orders: ReadonlyMap<BookOrderId, Order>;
-  /** Copies of those of the orders that the round changes: each is copied once, however often it changes. */
+  /** Each changed order is copied once. */
   readonly #changed = new Map<BookOrderId, Mutable<Order>>();
   readonly #recipients: Map<ProfileId, Profile>;
   readonly #executions: Execution[] = [];
   readonly #journals: Journal[] = [];
   readonly #head: Mutable<MarketHead>;
   /**
-   * The round's time, then that of its last match. Matches never step back, so those of a market that is ahead have its
-   * last one's time; what else becomes of orders is of the present.
+   * The round's time, then that of its last match. Match times never decrease: in a market that is ahead, matches have
+   * the time of its last match, while other changes have the current time.
    */
   #at: Instant;
 
@@ -184,8 +183,8 @@ class Settling {
     };
   }
 
-  /** What is still held goes back to the profile that placed the order, whoever the recipient is. */
-  #close({ order: id, status, reason }: Closed | TurnedAway): void {
+  /** The remaining hold returns to the profile that placed the order, not to the recipient. */
+  #close({ order: id, status, reason }: Closed | HaltRejection): void {
     const order = this.#change(id);
     const { held, profileId } = order;
     const isLimit = order.price !== undefined;
@@ -197,7 +196,7 @@ class Settling {
       this.#journals.push(journal(siblingId(order.id), "order_released", entries));
     }
     order.status = status;
-    // Why an order was cancelled is nobody's business but the book's.
+    // The reason for a cancellation is not stored.
     order.rejectReason = status === "REJECTED" ? reason : undefined;
     order.held = ZERO;
     order.closedAt = order.modifiedAt;
@@ -211,7 +210,7 @@ class Settling {
     this.#recipients.set(id, { ...profile, awaited: profile.awaited - 1 });
   }
 
-  /** The copy of an order that is to be changed, with the time of that on it. */
+  /** A mutable copy of an order, with its time of modification set. */
   #change(id: BookOrderId): Mutable<Order> {
     const order = this.#changed.get(id) ?? { ...this.#order(id) };
     assert(order.closedAt === undefined, "a closed order never changes again");
@@ -220,7 +219,7 @@ class Settling {
     return order;
   }
 
-  /** As the round has left it so far. */
+  /** Including this round's changes. */
   #order(id: BookOrderId): Order {
     return must(this.#changed.get(id) ?? this.#orders.get(id), () => `order ${id} is among the rows of its round`);
   }

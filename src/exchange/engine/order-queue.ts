@@ -1,6 +1,6 @@
 /**
- * What waits for a market's engine, and what its book is built of: by status and never behind a cursor, because
- * neither ids nor times are the order of commits.
+ * Reads an engine's backlog, and the orders from which its book is rebuilt. Queries select by status and never by a
+ * cursor, because neither ids nor times are in commit order.
  */
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
@@ -14,7 +14,7 @@ import type { Lots, Price } from "../book/order.ts";
 import type { MarketState } from "../market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "../order.ts";
 
-/** An order that no engine has taken yet, as far as a book has to know it. */
+/** An order that no engine has taken yet: the fields that a book needs. */
 export type PendingOrder = Pick<
   Order,
   | "id"
@@ -33,37 +33,36 @@ export type PendingOrder = Pick<
   | "seq"
 >;
 
-/** What waits for a market's engine. */
 export interface EngineBacklog {
   readonly status: MarketState["status"];
-  /** The oldest of those that no engine has taken yet, in the order of their times. */
+  /** Orders that no engine has taken yet, oldest first. */
   readonly orders: readonly PendingOrder[];
   readonly hasCancels: boolean;
 }
 
-/** A cancel that was asked for, and what has become of its order by now. */
+/** A requested cancel, and the current status of its order. */
 export interface CancelRequest {
   readonly profileId: ProfileId;
   readonly orderId: OrderId;
   readonly requestedAt: Instant;
   readonly orderStatus: OrderStatus | undefined;
-  /** Undefined: it was asked for before this was kept. */
+  /** Undefined: the request predates callers. */
   readonly caller: Caller | undefined;
 }
 
-/** An order as it rests on the book, counted as the book counts. */
+/** A resting order, in the book's units. */
 export interface OpenOrder
   extends Pick<Order, "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "seq"> {
   readonly price: Price;
-  /** What is left of it. */
+  /** The remaining lots. */
   readonly lots: Lots;
   readonly priority: number;
 }
 
-/** Rows fetched at once while a book is rebuilt. */
+/** Rows per page while a book is rebuilt. */
 const PAGE = 5_000;
 
-/** There is a row even where nothing waits. Most rounds cancel nothing: these are spared a look for what is to be. */
+/** Reports only whether there are cancels: most rounds have none, and skip `readCancels`. */
 export async function readBacklog(database: Queryable, market: MarketCode, limit: number): Promise<EngineBacklog> {
   const rows = await database.rows<SqlRecord>(
     `select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
@@ -101,8 +100,8 @@ export async function readCancels(database: Queryable, market: MarketCode, limit
   }));
 }
 
-/** Strikes out cancels that were dealt with. One that is left by a crash finds its order closed the next time. */
-export async function strikeOut(database: Queryable, cancels: readonly CancelRequest[]): Promise<void> {
+/** Deletes cancels that are done. One that a crash leaves behind finds its order closed next time. */
+export async function deleteCancels(database: Queryable, cancels: readonly CancelRequest[]): Promise<void> {
   await database.rows(
     `delete from order_cancel c using unnest($1::uuid[], $2::uuid[]) as k(profile_id, order_id)
       where c.profile_id = k.profile_id and c.order_id = k.order_id`,
@@ -110,7 +109,7 @@ export async function strikeOut(database: Queryable, cancels: readonly CancelReq
   );
 }
 
-/** For each of these markets that has orders or cancels waiting, since when. */
+/** The time of the oldest pending order or cancel, for each market that has one. */
 export async function findOldestWork(
   database: Queryable,
   markets: readonly MarketCode[],
@@ -130,43 +129,41 @@ export async function findOldestWork(
 }
 
 /**
- * Reads the orders that rest on a market's book; those of a price level come in rising priority. Only what the book
- * needs is read, and in the units that it counts in, so that a long one is back within seconds. Nothing is rounded: a
- * fraction of a unit would be one here too, and the book refuses it.
+ * Reads a market's resting orders in rising priority. It reads only the fields that the book needs, in the book's units,
+ * so that a deep book is restored within seconds. Nothing is rounded: the book asserts that units are whole.
  */
 export function eachOpenOrder(
   database: Database,
   { code, priceDecimals, baseDecimals }: Market,
-  tell: (order: OpenOrder) => void,
+  onOrder: (order: OpenOrder) => void,
 ): Promise<void> {
   const query = `
     select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
            trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
            recipient_profile_id, expiration_date, seq
       from orders where market = $1 and status = 'OPEN' order by priority`;
-  return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => tell(readOpenOrder(row)));
+  return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => onOrder(readOpenOrder(row)));
 }
 
-/** Reads the stops that wait for their trigger. */
-export function eachWaitingStop(database: Database, market: MarketCode, tell: (stop: Order) => void): Promise<void> {
+export function eachWaitingStop(database: Database, market: MarketCode, onOrder: (stop: Order) => void): Promise<void> {
   const query = `select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`;
-  return eachRow(database, query, [market], (row) => tell(readOrder(row)));
+  return eachRow(database, query, [market], (row) => onOrder(readOrder(row)));
 }
 
-/** In one snapshot, and in pages: however many rows there are, few of them are in memory at a time. */
+/** In one snapshot, page by page, to bound memory. */
 async function eachRow(
   database: Database,
   query: string,
   values: readonly unknown[],
-  tell: (row: SqlRecord) => void,
+  onRow: (row: SqlRecord) => void,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    // The orders of a long book are sorted in the server's memory.
+    // Lets the server sort a deep book in memory.
     await transaction.rows("set local work_mem = '64MB'");
     await transaction.rows(`declare pages no scroll cursor for ${query}`, values);
     for (;;) {
       const rows = await transaction.rows<SqlRecord>(`fetch ${PAGE} from pages`);
-      for (const row of rows) tell(row);
+      for (const row of rows) onRow(row);
       if (rows.length < PAGE) return;
     }
   });

@@ -1,4 +1,4 @@
-/** Executions as their parties read them. Their ids are made from their times, so bounds on one bound the other. */
+/** Lists executions for their parties. Ids encode times, so bounds on time are bounds on ids. */
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
@@ -13,19 +13,18 @@ export interface ExecutionQuery {
   readonly profileId?: string | undefined;
   readonly accountId?: string | undefined;
   readonly orderId?: string | undefined;
-  /** Executions after this one are left out. Compared as a number: it need not be the id of an execution. */
+  /** Executions after this id are left out. It need not be the id of an execution. */
   readonly since?: bigint | undefined;
-  /** Bounds on the time: from, inclusive, and before. */
+  /** Time bounds: `from` is inclusive, `before` exclusive. */
   readonly from?: Instant | undefined;
   readonly before?: Instant | undefined;
-  /** The last one of the page before: the next page begins behind it. */
+  /** The last one of the previous page. */
   readonly after?: bigint | undefined;
   readonly limit: number;
 }
 
-/** The highest number that the column holds: an id can be no higher, whatever a caller compares it with. */
+/** The maximum of the column. */
 const HIGHEST = (2n ** 63n - 1n) as ExecutionId;
-/** The market with the lowest number. */
 const FIRST_MARKET = 1;
 
 /** Newest first. */
@@ -40,7 +39,7 @@ export async function readExecutions(database: Queryable, query: ExecutionQuery)
   return listExecutions(database, { ...filter, from: from === undefined ? 0n : lowestId(from), to });
 }
 
-/** The lowest id that an execution can have at this time or later. */
+/** The lowest possible id, of any market, at this time or later. */
 export function lowestId(instant: Instant): bigint {
   if (instant <= executedAtOf(NO_EXECUTION)) return NO_EXECUTION;
   return instant > executedAtOf(HIGHEST) ? HIGHEST : firstIdAt(instant, FIRST_MARKET);

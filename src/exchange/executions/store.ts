@@ -9,13 +9,13 @@ export interface ExecutionFilter {
   readonly profileId?: string | undefined;
   readonly accountId?: string | undefined;
   readonly orderId?: string | undefined;
-  /** Bounds on the id, which are bounds on the time and the page's beginning: both inclusive. */
+  /** Bounds on the id, both inclusive. They express time bounds and the page's start. */
   readonly from: bigint;
   readonly to: bigint;
   readonly limit: number;
 }
 
-/** Newest first. Whichever filters there are, one of them has an index with the id behind it, so depth costs nothing. */
+/** Newest first. Every filter has an index that ends with the id, so deep pages are as fast as the first. */
 export async function listExecutions(database: Queryable, filter: ExecutionFilter): Promise<Execution[]> {
   const rows = await database.rows<SqlRecord>(
     `select ${EXECUTION_COLUMNS} from execution

@@ -17,11 +17,11 @@ export class Audience<News> {
   }
 
   /** Whether nobody has listened since then. */
-  isGoneSince(instant: Instant): boolean {
+  isIdleSince(instant: Instant): boolean {
     return this.#listeners.size === 0 && (this.#leftAt ?? 0) <= instant;
   }
 
-  tell(news: News): void {
+  notify(news: News): void {
     for (const listener of this.#listeners) listener(news);
   }
 }

@@ -50,9 +50,9 @@ test("only the change that comes next is applied", () => {
 test("becoming another book tells what is different", () => {
   const copy = new BookCopy(book(7n, "24000 1, 23000 2, 22000 3", "25000 3"));
   const after = book(20n, "24000 1, 23000 1.5", "25000 3, 25500 1");
-  expect(told(copy.become(after))).toBe("BUY 22000 0, BUY 23000 1.5, SELL 25500 1");
+  expect(told(copy.replace(after))).toBe("BUY 22000 0, BUY 23000 1.5, SELL 25500 1");
   expect(copy.book()).toEqual(after);
-  expect(copy.become({ ...after, number: 21n })).toEqual([]);
+  expect(copy.replace({ ...after, number: 21n })).toEqual([]);
 });
 
 test("a book that was handed out does not change any more", () => {

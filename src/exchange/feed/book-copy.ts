@@ -38,7 +38,7 @@ export class BookCopy {
   }
 
   /** Becomes another book, whatever was missed in between. Answers the levels that are not as they were. */
-  become(book: OrderBook): LevelChange[] {
+  replace(book: OrderBook): LevelChange[] {
     const before = this.#levels;
     this.#levels = totalsOf(book);
     this.#number = book.number;

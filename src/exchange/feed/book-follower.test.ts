@@ -76,10 +76,10 @@ test("as long as it gets on it is patient, however far behind it is", () => {
 });
 
 test("after the database was away the book is read again: the same numbers may stand for other changes by now", () => {
-  follower.mistrust();
+  follower.invalidate();
   expect([follower.after, follower.state]).toEqual([undefined, undefined]);
   follower.read(book(4n, "1"));
-  follower.mistrust();
+  follower.invalidate();
   expect([follower.after, follower.state]).toEqual([undefined, book(4n, "1")]);
   follower.take({ head: 5n, changes: [change(5n, "2")] }, at(0));
   follower.read(book(5n, "3"));

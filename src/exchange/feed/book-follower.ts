@@ -27,14 +27,14 @@ export interface BookNews {
 
 export class BookFollower {
   readonly audience = new Audience<BookNews | undefined>();
-  readonly #patienceMs: number;
+  readonly #gapTimeoutMs: number;
   #copy: BookCopy | undefined;
   #isLost = false;
   #behindSince: Instant | undefined;
 
-  /** `patienceMs`: for how long it waits for a change that ought to be there. */
-  constructor(patienceMs: number) {
-    this.#patienceMs = patienceMs;
+  /** `gapTimeoutMs`: for how long it waits for a change that ought to be there. */
+  constructor(gapTimeoutMs: number) {
+    this.#gapTimeoutMs = gapTimeoutMs;
   }
 
   /** Undefined until it was read. */
@@ -53,9 +53,9 @@ export class BookFollower {
     this.#behindSince = undefined;
     if (this.#copy === undefined) {
       this.#copy = new BookCopy(book);
-      this.audience.tell(undefined);
+      this.audience.notify(undefined);
     } else {
-      this.#tell(book.number, this.#copy.become(book));
+      this.#notify(book.number, this.#copy.replace(book));
     }
   }
 
@@ -66,20 +66,20 @@ export class BookFollower {
     for (const change of changes) {
       if (change.number !== copy.number + 1n) break;
       this.#behindSince = undefined;
-      this.#tell(change.number, copy.apply(change));
+      this.#notify(change.number, copy.apply(change));
     }
     if (head === copy.number) this.#behindSince = undefined;
     else this.#behindSince ??= now;
     const waited = this.#behindSince === undefined ? 0 : now - this.#behindSince;
-    this.#isLost = head < copy.number || waited > this.#patienceMs;
+    this.#isLost = head < copy.number || waited > this.#gapTimeoutMs;
   }
 
   /** The database was away: the numbers that it gives now may be other ones. */
-  mistrust(): void {
+  invalidate(): void {
     this.#isLost = this.#copy !== undefined;
   }
 
-  #tell(number: bigint, levels: readonly LevelChange[]): void {
-    if (levels.length > 0) this.audience.tell({ number, levels });
+  #notify(number: bigint, levels: readonly LevelChange[]): void {
+    if (levels.length > 0) this.audience.notify({ number, levels });
   }
 }

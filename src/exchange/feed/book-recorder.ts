@@ -17,20 +17,20 @@ export interface BookRecorderOptions {
   readonly onFault: (error: Error) => void;
 }
 
-const MOST_WAITING = 5_000;
+const MAX_PENDING = 5_000;
 /** Of all changes that wait: one change may have thousands. */
-const MOST_LEVELS_WAITING = 100_000;
-const MOST_AT_ONCE = 500;
+const MAX_PENDING_LEVELS = 100_000;
+const MAX_AT_ONCE = 500;
 /** Those who follow a book are behind by a second at most, or read it anew. */
 const KEPT_MS = 10 * 60_000;
 const REMOVE_EVERY_MS = 20_000;
 /** Of each market at a time. */
-const MOST_REMOVED = 10_000;
+const MAX_REMOVED = 10_000;
 
 export class BookRecorder {
   readonly #options: BookRecorderOptions;
-  #waiting: BookChange[] = [];
-  #levelsWaiting = 0;
+  #pending: BookChange[] = [];
+  #pendingLevels = 0;
   #isWriting = false;
   #removedAt: Instant;
 
@@ -40,19 +40,19 @@ export class BookRecorder {
   }
 
   record(change: BookChange): void {
-    if (this.#waiting.length >= MOST_WAITING || this.#levelsWaiting >= MOST_LEVELS_WAITING) return;
-    this.#waiting.push(change);
-    this.#levelsWaiting += change.levels.length;
+    if (this.#pending.length >= MAX_PENDING || this.#pendingLevels >= MAX_PENDING_LEVELS) return;
+    this.#pending.push(change);
+    this.#pendingLevels += change.levels.length;
     if (!this.#isWriting) void this.#write();
   }
 
   async #write(): Promise<void> {
     const { database, onWritten } = this.#options;
     this.#isWriting = true;
-    while (this.#waiting.length > 0) {
-      const changes = this.#waiting.slice(0, MOST_AT_ONCE);
-      this.#waiting = this.#waiting.slice(MOST_AT_ONCE);
-      for (const { levels } of changes) this.#levelsWaiting -= levels.length;
+    while (this.#pending.length > 0) {
+      const changes = this.#pending.slice(0, MAX_AT_ONCE);
+      this.#pending = this.#pending.slice(MAX_AT_ONCE);
+      for (const { levels } of changes) this.#pendingLevels -= levels.length;
       await this.#attempt(() => addChanges(database, changes));
       onWritten();
       await this.#removeOld();
@@ -66,7 +66,7 @@ export class BookRecorder {
     const now = clock.now();
     if (now - this.#removedAt < REMOVE_EVERY_MS) return;
     this.#removedAt = now;
-    await this.#attempt(() => removeChanges(database, KEPT_MS, MOST_REMOVED));
+    await this.#attempt(() => removeChanges(database, KEPT_MS, MAX_REMOVED));
   }
 
   async #attempt(work: () => Promise<unknown>): Promise<void> {

@@ -37,21 +37,21 @@ export interface MarketFeedOptions {
   /** Told of a market whose book is read again because something was missing. */
   readonly onGap?: ((market: MarketCode) => void) | undefined;
   /** For how long a change that ought to be there is waited for, before the book is read anew. */
-  readonly patienceMs?: number;
+  readonly gapTimeoutMs?: number;
   /** For how long something is followed when nobody listens any more. */
   readonly lingerMs?: number;
 }
 
-const LOOK_MS = 50;
+const POLL_MS = 50;
 /** Between two looks: what happens meanwhile is told together. */
 const SHORTEST_MS = 5;
 const RETRY_MS = 500;
-const PATIENCE_MS = 1_000;
+const GAP_TIMEOUT_MS = 1_000;
 const LINGER_MS = 10_000;
 /** Changes, or matches, of a market that are read and told at once: no more than a reader can take who is not slow. */
-const MOST_AT_ONCE = 200;
+const MAX_AT_ONCE = 200;
 /** A deep book takes a while to read, and others need the database too. */
-const MOST_READS = 4;
+const MAX_READS = 4;
 
 type Followers<Follower> = Map<MarketCode, Follower>;
 
@@ -80,8 +80,8 @@ export class Feed implements MarketFeed {
   }
 
   followBook(market: MarketCode, listener: Listener<BookNews | undefined>): Followed<OrderBook> {
-    const { patienceMs = PATIENCE_MS } = this.#options;
-    return this.#follow(this.#books, market, listener, () => new BookFollower(patienceMs));
+    const { gapTimeoutMs = GAP_TIMEOUT_MS } = this.#options;
+    return this.#follow(this.#books, market, listener, () => new BookFollower(gapTimeoutMs));
   }
 
   followMatches(market: MarketCode, listener: Listener<readonly Match[] | undefined>): Followed<LastMatch> {
@@ -122,34 +122,34 @@ export class Feed implements MarketFeed {
     while (!this.#isStopped && this.#books.size + this.#matches.size > 0) {
       this.#startReads();
       const looks = await Promise.all([
-        this.#attempt(() => this.#lookAtBooks()),
-        this.#attempt(() => this.#lookAtMatches()),
+        this.#attempt(() => this.#pollBooks()),
+        this.#attempt(() => this.#pollMatches()),
       ]);
-      if (!looks[0]) for (const book of this.#books.values()) book.mistrust();
-      if (looks.every((done) => done)) await this.#bell.wait(LOOK_MS);
+      if (!looks[0]) for (const book of this.#books.values()) book.invalidate();
+      if (looks.every((done) => done)) await this.#bell.wait(POLL_MS);
       await pause(looks.every((done) => done) ? SHORTEST_MS : RETRY_MS);
-      this.#letGo();
+      this.#removeIdle();
     }
     this.#isRunning = false;
   }
 
-  async #lookAtBooks(): Promise<void> {
+  async #pollBooks(): Promise<void> {
     const after = positions(this.#books);
     if (after.size === 0) return;
-    const found = await readChanges(this.#options.database, after, MOST_AT_ONCE);
+    const found = await readChanges(this.#options.database, after, MAX_AT_ONCE);
     const now = this.#options.clock.now();
     for (const [market, changes] of found) {
       this.#books.get(market)?.take(changes, now);
-      if (changes.changes.length === MOST_AT_ONCE) this.#bell.ring();
+      if (changes.changes.length === MAX_AT_ONCE) this.#bell.ring();
     }
   }
 
-  async #lookAtMatches(): Promise<void> {
+  async #pollMatches(): Promise<void> {
     const after = positions(this.#matches);
     if (after.size === 0) return;
-    for (const [market, matches] of await readMatches(this.#options.database, after, MOST_AT_ONCE)) {
+    for (const [market, matches] of await readMatches(this.#options.database, after, MAX_AT_ONCE)) {
       this.#matches.get(market)?.take(matches);
-      if (matches.length === MOST_AT_ONCE) this.#bell.ring();
+      if (matches.length === MAX_AT_ONCE) this.#bell.ring();
     }
   }
 
@@ -168,7 +168,7 @@ export class Feed implements MarketFeed {
   }
 
   #startRead(follower: Positioned<bigint>, read: () => Promise<void>): void {
-    if (follower.after !== undefined || this.#reads.has(follower) || this.#reads.size >= MOST_READS) return;
+    if (follower.after !== undefined || this.#reads.has(follower) || this.#reads.size >= MAX_READS) return;
     this.#reads.add(follower);
     const reading = async (): Promise<void> => {
       if (!(await this.#attempt(read))) await pause(RETRY_MS);
@@ -178,11 +178,11 @@ export class Feed implements MarketFeed {
     void reading();
   }
 
-  #letGo(): void {
+  #removeIdle(): void {
     const { clock, lingerMs = LINGER_MS } = this.#options;
     const since = (clock.now() - lingerMs) as Instant;
     for (const followers of [this.#books, this.#matches]) {
-      for (const [market, { audience }] of followers) if (audience.isGoneSince(since)) followers.delete(market);
+      for (const [market, { audience }] of followers) if (audience.isIdleSince(since)) followers.delete(market);
     }
   }
 

@@ -30,13 +30,13 @@ export class MatchFollower {
   /** The last match as it was read. */
   read(last: Match | undefined): void {
     this.#state = { last };
-    this.audience.tell(undefined);
+    this.audience.notify(undefined);
   }
 
   take(matches: readonly Match[]): void {
     const last = matches.at(-1);
     if (last === undefined) return;
     this.#state = { last };
-    this.audience.tell(matches);
+    this.audience.notify(matches);
   }
 }

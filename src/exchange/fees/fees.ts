@@ -1,10 +1,9 @@
 /**
- * What a customer pays and is paid for trading: the rates that were agreed with him, else those of the tier that his
- * last 30 days have earned him. A day is one of UTC, today's included; volume counts on every market with the same
- * quote asset. See docs/decisions/0010-fees-by-volume.md.
+ * A customer's fee rates: agreed rates, or those of the tier for its 30-day customer volume. Days are in UTC and include
+ * today; volume counts across all markets with the same quote asset. See docs/decisions/0010-fees-by-volume.md.
  *
- * Placement asks here for every order, so what is known of a customer is kept for a few seconds. Nothing rests on it but
- * the rates of the orders that he places meanwhile.
+ * Every order needs its rates, so the basis of a customer's rates is cached for a few seconds. Only the rates of orders
+ * that are placed in that time depend on the cache.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { type FeeRates, type FeeTier, tierFor } from "../../catalogue/fee-tiers.ts";
@@ -19,18 +18,18 @@ import { Recent } from "../../std/recent.ts";
 import { dayOf } from "../customer-volume.ts";
 import { readGross } from "./store.ts";
 
-/** What a customer pays on a market, and why. */
+/** A customer's rates on a market, and why. */
 export interface MarketFees extends FeeRates {
   readonly market: MarketCode;
   readonly quote: AssetCode;
-  /** Agreed rates hold whatever he trades. */
+  /** Agreed rates do not depend on volume. */
   readonly isAgreed: boolean;
   readonly thirtyDayGross: Amount;
   readonly tiers: readonly FeeTier[];
 }
 
 export interface CustomerFees {
-  /** The beginning of the first day that is counted. */
+  /** The start of the first day that is counted. */
   readonly since: Instant;
   /** In the order of the markets' codes. */
   readonly markets: readonly MarketFees[];
@@ -42,8 +41,8 @@ export interface FeesParts {
   readonly clock: Clock;
 }
 
-/** What rates are made of. */
-interface Standing {
+/** What rates are computed from. */
+interface FeeBasis {
   readonly since: Instant;
   readonly gross: ReadonlyMap<AssetCode, Amount>;
   readonly agreements: ReadonlyMap<MarketCode, FeeRates>;
@@ -51,57 +50,53 @@ interface Standing {
 
 const DAY_MS = 24 * 60 * 60_000;
 const DAYS = 30;
-/** How old may be what an order's rates rest on. */
+/** The maximum age of the basis of an order's rates. */
 const KEPT_MS = 3_000;
-const MOST_CUSTOMERS = 10_000;
+const MAX_CUSTOMERS = 10_000;
 
 export class Fees {
   readonly #parts: FeesParts;
-  readonly #known = new Recent<{ readonly at: Instant; readonly standing: Promise<Standing> }>(MOST_CUSTOMERS);
+  readonly #known = new Recent<{ readonly at: Instant; readonly basis: Promise<FeeBasis> }>(MAX_CUSTOMERS);
 
   constructor(parts: FeesParts) {
     this.#parts = parts;
   }
 
-  /** As of a few seconds ago. */
+  /** May be a few seconds old. */
   async ratesOf(customerId: CustomerId, market: Market): Promise<FeeRates> {
     const known = this.#known.get(customerId);
     const age = this.#parts.clock.now() - (known?.at ?? 0);
     const isFresh = age >= 0 && age < KEPT_MS;
-    return ratesOn(market, await (known !== undefined && isFresh ? known.standing : this.#read(customerId)));
+    return ratesOn(market, await (known !== undefined && isFresh ? known.basis : this.#read(customerId)));
   }
 
-  /** As of now. The next orders are placed on it too. */
+  /** Current; also refreshes the cache. */
   async feesOf(customerId: CustomerId): Promise<CustomerFees> {
-    const standing = await this.#read(customerId);
+    const basis = await this.#read(customerId);
     const markets = this.#parts.catalogue.listMarkets().map((market) => ({
-      ...ratesOn(market, standing),
+      ...ratesOn(market, basis),
       market: market.code,
       quote: market.quote,
-      isAgreed: standing.agreements.has(market.code),
-      thirtyDayGross: grossIn(standing, market.quote),
+      isAgreed: basis.agreements.has(market.code),
+      thirtyDayGross: grossIn(basis, market.quote),
       tiers: market.feeTiers,
     }));
-    return { since: standing.since, markets };
+    return { since: basis.since, markets };
   }
 
-  /** Whoever asks meanwhile waits for the same answer. */
-  #read(customerId: CustomerId): Promise<Standing> {
+  /** Concurrent callers share one read. */
+  #read(customerId: CustomerId): Promise<FeeBasis> {
     const at = this.#parts.clock.now();
-    const known = { at, standing: readStanding(this.#parts, customerId, at) };
+    const known = { at, basis: readBasis(this.#parts, customerId, at) };
     this.#known.set(customerId, known);
-    known.standing.catch(() => {
+    known.basis.catch(() => {
       if (this.#known.get(customerId) === known) this.#known.delete(customerId);
     });
-    return known.standing;
+    return known.basis;
   }
 }
 
-async function readStanding(
-  { database, catalogue }: FeesParts,
-  customerId: CustomerId,
-  at: Instant,
-): Promise<Standing> {
+async function readBasis({ database, catalogue }: FeesParts, customerId: CustomerId, at: Instant): Promise<FeeBasis> {
   const since = (at - (at % DAY_MS) - (DAYS - 1) * DAY_MS) as Instant;
   const [agreements, traded] = await Promise.all([
     readAgreements(database, customerId),
@@ -110,18 +105,18 @@ async function readStanding(
   const gross = new Map<AssetCode, Amount>();
   for (const { market, gross: more } of traded) {
     const quote = catalogue.findMarket(market)?.quote;
-    // What was traded on a market that this process does not know yet counts as soon as it does.
+    // Volume on a market that this process does not know yet counts as soon as it does.
     if (quote !== undefined) gross.set(quote, plus(gross.get(quote) ?? ZERO, more));
   }
   return { since, gross, agreements };
 }
 
-function ratesOn(market: Market, standing: Standing): FeeRates {
+function ratesOn(market: Market, basis: FeeBasis): FeeRates {
   const { takerRate, makerRebate } =
-    standing.agreements.get(market.code) ?? tierFor(market.feeTiers, grossIn(standing, market.quote));
+    basis.agreements.get(market.code) ?? tierFor(market.feeTiers, grossIn(basis, market.quote));
   return { takerRate, makerRebate };
 }
 
-function grossIn({ gross }: Standing, quote: AssetCode): Amount {
+function grossIn({ gross }: FeeBasis, quote: AssetCode): Amount {
   return gross.get(quote) ?? ZERO;
 }

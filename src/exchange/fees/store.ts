@@ -4,7 +4,7 @@ import { type Amount, amountOf } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Day } from "../customer-volume.ts";
 
-/** What a customer traded on each market from a day on: a row for each day and market is read, however much he traded. */
+/** A customer's volume on each market from a day on. Reads one row per day and market. */
 export async function readGross(
   database: Queryable,
   customerId: CustomerId,

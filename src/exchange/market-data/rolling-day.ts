@@ -15,7 +15,7 @@ import { type Minute, MinuteSums, type Sums, sumOf } from "./traded-sums.ts";
 const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
 /** How many matches one statement sums up. More of them are read by several. */
-const MOST_AT_ONCE = 200_000;
+const MAX_AT_ONCE = 200_000;
 
 export interface RollingDay {
   readonly at: Instant;
@@ -31,17 +31,17 @@ export interface RollingDay {
 export class RollingDays {
   readonly #database: Queryable;
   readonly #market: MarketCode;
-  readonly #mostAtOnce: number;
+  readonly #maxAtOnce: number;
   readonly #minutes = new MinuteSums();
   /** Every match up to this one is in the sums. */
   #last: ExecutionId = NO_EXECUTION;
   /** When it was last asked for: the day never moves back, whatever the clock does. */
   #at = 0 as Instant;
 
-  constructor(database: Queryable, market: MarketCode, mostAtOnce = MOST_AT_ONCE) {
+  constructor(database: Queryable, market: MarketCode, maxAtOnce = MAX_AT_ONCE) {
     this.#database = database;
     this.#market = market;
-    this.#mostAtOnce = mostAtOnce;
+    this.#maxAtOnce = maxAtOnce;
   }
 
   /** Not to be called again before it has answered. */
@@ -51,7 +51,7 @@ export class RollingDays {
     const edge = minuteOf(begins.lastDay);
     await this.#readNew(edge);
     this.#at = at;
-    this.#minutes.forget(edge);
+    this.#minutes.removeBefore(edge);
     // The day begins within a minute. What of that minute belongs to it is read by itself.
     const next = (edge + 1) as Minute;
     const cut = await readSums(this.#database, this.#market, lowestId(begins.lastDay), firstIdOf(next));
@@ -70,13 +70,13 @@ export class RollingDays {
     if (this.#last < before) this.#last = before;
     let read: number;
     do {
-      const news = await readMinutes(this.#database, this.#market, this.#last, idSpan(MINUTE_MS), this.#mostAtOnce);
+      const news = await readMinutes(this.#database, this.#market, this.#last, idSpan(MINUTE_MS), this.#maxAtOnce);
       for (const { minute, sums, last } of news) {
         this.#minutes.add(minute, sums);
         this.#last = last;
       }
       read = news.reduce((count, { matches }) => count + matches, 0);
-    } while (read === this.#mostAtOnce);
+    } while (read === this.#maxAtOnce);
   }
 }
 

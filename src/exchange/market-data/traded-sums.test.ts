@@ -25,7 +25,7 @@ test("what is forgotten takes no room, so what is kept is never more than the mi
   const minutes = new MinuteSums();
   for (let at = 0; at < 10_000; at += 1) {
     minutes.add(minute(at), sums("1", "1", "1", "1"));
-    minutes.forget(minute(at - 1_440));
+    minutes.removeBefore(minute(at - 1_440));
     expect(minutes.size).toBeLessThanOrEqual(1_441);
   }
   expect(minutes.since(minute(0))?.volume).toBe(amountOf("1441"));

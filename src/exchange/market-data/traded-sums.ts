@@ -32,7 +32,7 @@ export class MinuteSums {
   }
 
   /** Drops what was before this minute. A map is walked in the order in which its keys came. */
-  forget(before: Minute): void {
+  removeBefore(before: Minute): void {
     for (const minute of this.#minutes.keys()) {
       if (minute >= before) return;
       this.#minutes.delete(minute);

@@ -16,19 +16,19 @@ export interface VersionedSource<Key, Value> {
   readonly versionOf: (value: Value) => bigint;
 }
 
-interface Kept<Value> {
+interface CachedValue<Value> {
   readonly value: Value;
   readonly confirmedAt: number;
 }
 
-const TRUSTED_MS = 1_000;
+const MAX_AGE_MS = 1_000;
 
 /** As many values are kept as there are keys, so there must be few. */
 export class VersionedReads<Key, Value> {
   readonly #source: VersionedSource<Key, Value>;
   readonly #now: () => number;
-  readonly #kept = new Map<Key, Kept<Value>>();
-  readonly #reads = new SharedReads<Key, Value>((key) => this.#look(key));
+  readonly #cache = new Map<Key, CachedValue<Value>>();
+  readonly #reads = new SharedReads<Key, Value>((key) => this.#readCurrent(key));
 
   /** `now` answers milliseconds that only ever pass. */
   constructor(source: VersionedSource<Key, Value>, now: () => number = () => performance.now()) {
@@ -41,16 +41,16 @@ export class VersionedReads<Key, Value> {
     return this.#reads.get(key);
   }
 
-  async #look(key: Key): Promise<Value> {
-    const kept = this.#kept.get(key);
-    this.#kept.delete(key);
+  async #readCurrent(key: Key): Promise<Value> {
+    const cached = this.#cache.get(key);
+    this.#cache.delete(key);
     const confirmedAt = this.#now();
     const isCurrent =
-      kept !== undefined &&
-      confirmedAt - kept.confirmedAt < TRUSTED_MS &&
-      (await this.#source.newest(key)) === this.#source.versionOf(kept.value);
-    const value = isCurrent ? kept.value : await this.#source.read(key);
-    this.#kept.set(key, { value, confirmedAt });
+      cached !== undefined &&
+      confirmedAt - cached.confirmedAt < MAX_AGE_MS &&
+      (await this.#source.newest(key)) === this.#source.versionOf(cached.value);
+    const value = isCurrent ? cached.value : await this.#source.read(key);
+    this.#cache.set(key, { value, confirmedAt });
     return value;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Halting a market and taking it up again, by the operator. The market's row is among those that every placement and
- * every match is guarded by, so nothing is placed or matched on a market after its halt is durable.
+ * Halts and resumes a market, for the operator. Every placement and every match depends on the market's row, so nothing
+ * is placed or matched on a market after its halt is durable.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";
@@ -19,7 +19,7 @@ export const haltMarket: SetStatus = (market, caller) => setStatus(market, "HALT
 
 export const resumeMarket: SetStatus = (market, caller) => setStatus(market, "OPEN", caller);
 
-/** A market that has the status already keeps it: done twice is done. */
+/** Idempotent. */
 function setStatus(
   market: MarketCode,
   status: MarketState["status"],
@@ -27,7 +27,7 @@ function setStatus(
 ): Command<MarketState, MarketNotFound> {
   return {
     caller,
-    // The operator stops a market above all when there is too much going on: no load refuses it.
+    // An operator halts a market above all under heavy load, which must not shed this command.
     queueKey: "house",
     dependsOn: [marketKey(market)],
     decide: (state) => {

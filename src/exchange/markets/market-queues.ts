@@ -3,13 +3,13 @@ import type { Queryable } from "../../postgres/database.ts";
 import { LEASE_MS, LEASE_SLACK_MS } from "../../postgres/leases.ts";
 import type { MarketState } from "../market-state.ts";
 
-/** How a market is served, whichever process it is that does. */
+/** How a market is served, by any process. */
 export interface MarketQueue {
   readonly market: MarketCode;
   readonly status: MarketState["status"];
-  /** Who has the lease of its engine; undefined: nobody. */
+  /** The process that has the lease of its engine, if any. */
   readonly holder: string | undefined;
-  /** For how long its oldest order and its oldest cancel have been waiting for an engine; 0 when none is. */
+  /** How long its oldest pending order and cancel have waited for an engine; 0 when there is none. */
   readonly orderLagMs: number;
   readonly cancelLagMs: number;
 }
@@ -20,7 +20,7 @@ interface Row extends Pick<MarketQueue, "market" | "status"> {
   readonly cancel_lag: number | null;
 }
 
-/** Of all markets of the catalogue; three looks into an index for each. */
+/** All markets of the catalogue. Three index probes per market. */
 export async function readMarketQueues(database: Queryable): Promise<MarketQueue[]> {
   const rows = await database.rows<Row>(
     `select m.code as market, m.status, l.holder,

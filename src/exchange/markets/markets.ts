@@ -1,4 +1,4 @@
-/** Markets as they stand: what the catalogue says of them, and what is going on there. */
+/** Markets with their current status and last price. */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import { type Amount, amountOf } from "../../money/amount.ts";
@@ -10,14 +10,14 @@ export interface MarketListing {
   readonly status: MarketState["status"];
 }
 
-/** In the order of the codes. The status is the database's own, never remembered. */
+/** Sorted by code. The status is read from the database, never cached. */
 export async function listMarkets(database: Queryable, catalogue: Catalogue): Promise<MarketListing[]> {
   const rows = await database.rows<{ code: MarketCode; status: MarketState["status"] }>(
     "select code, status from market order by code",
   );
   return rows.flatMap(({ code, status }) => {
     const market = catalogue.findMarket(code);
-    // A market that the operator has just added is listed as soon as this process knows it.
+    // A market that was just added is listed once this process has reloaded the catalogue.
     return market === undefined ? [] : [{ market, status }];
   });
 }

@@ -7,13 +7,13 @@ import type { Queryable } from "../../postgres/database.ts";
 import type { Order, OrderId } from "../order.ts";
 import { findOrderOfCustomer, listClosed } from "./store.ts";
 
-const ASK_EVERY_MS = 200;
+const POLL_MS = 200;
 /** Callers that wait at once. Whoever comes on top is answered without waiting. */
-const MOST_WAITING = 1_000;
+const MAX_WAITING = 1_000;
 /** What of it one customer may take: who waits for a thousand orders of his own must not end the waiting of others. */
 const SHARE_OF_ONE = 1 / 4;
 
-interface Waiting {
+interface FillWaiter {
   readonly order: Order;
   /** Ends the waiting; with the order when that has closed. */
   readonly end: (closed: Order | undefined) => void;
@@ -23,11 +23,11 @@ export class FillWaiters {
   readonly #database: Queryable;
   readonly #most: number;
   /** An order is waited for by whoever placed it, so by one caller at most. */
-  readonly #waiting = new Map<OrderId, Waiting>();
+  readonly #waiters = new Map<OrderId, FillWaiter>();
   #timer: NodeJS.Timeout | undefined;
-  #asking = false;
+  #isPolling = false;
 
-  constructor(database: Queryable, most = MOST_WAITING) {
+  constructor(database: Queryable, most = MAX_WAITING) {
     this.#database = database;
     this.#most = most;
   }
@@ -37,23 +37,23 @@ export class FillWaiters {
     if (order.closedAt !== undefined || millis === 0 || signal.aborted || this.#isFullFor(order)) return order;
     const closed = await this.#wait(order, millis, signal);
     if (closed !== undefined) return closed;
-    return signal.aborted ? order : this.#asItIs(order);
+    return signal.aborted ? order : this.#readCurrent(order);
   }
 
   /** Told of orders that changed, once that is durable. */
-  changed(orders: readonly Order[]): void {
-    for (const order of orders) if (order.closedAt !== undefined) this.#waiting.get(order.id)?.end(order);
+  onCommitted(orders: readonly Order[]): void {
+    for (const order of orders) if (order.closedAt !== undefined) this.#waiters.get(order.id)?.end(order);
   }
 
   /** Ends all waiting: the callers are answered at once. */
   stop(): void {
-    for (const { end } of [...this.#waiting.values()]) end(undefined);
+    for (const { end } of [...this.#waiters.values()]) end(undefined);
   }
 
   #isFullFor({ customerId }: Order): boolean {
-    if (this.#waiting.size >= this.#most) return true;
+    if (this.#waiters.size >= this.#most) return true;
     let own = 0;
-    for (const { order } of this.#waiting.values()) if (order.customerId === customerId) own += 1;
+    for (const { order } of this.#waiters.values()) if (order.customerId === customerId) own += 1;
     return own >= Math.ceil(this.#most * SHARE_OF_ONE);
   }
 
@@ -62,41 +62,41 @@ export class FillWaiters {
       const end = (closed: Order | undefined): void => {
         clearTimeout(timer);
         signal.removeEventListener("abort", giveUp);
-        this.#waiting.delete(order.id);
-        if (this.#waiting.size === 0) this.#stopAsking();
+        this.#waiters.delete(order.id);
+        if (this.#waiters.size === 0) this.#stopPolling();
         resolve(closed);
       };
       const giveUp = (): void => end(undefined);
       const timer = setTimeout(giveUp, millis);
       signal.addEventListener("abort", giveUp);
-      this.#waiting.set(order.id, { order, end });
-      this.#timer ??= setInterval(() => void this.#ask(), ASK_EVERY_MS);
+      this.#waiters.set(order.id, { order, end });
+      this.#timer ??= setInterval(() => void this.#poll(), POLL_MS);
     });
   }
 
-  #stopAsking(): void {
+  #stopPolling(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  async #ask(): Promise<void> {
-    if (this.#asking) return;
-    this.#asking = true;
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     try {
-      this.changed(
+      this.onCommitted(
         await listClosed(
           this.#database,
-          [...this.#waiting.values()].map(({ order }) => order),
+          [...this.#waiters.values()].map(({ order }) => order),
         ),
       );
     } catch {
       // The database is away: whoever waits is told what is known when the time is up.
     }
-    this.#asking = false;
+    this.#isPolling = false;
   }
 
   /** The order was placed, so its caller hears of it even when the database cannot be asked now. */
-  async #asItIs(order: Order): Promise<Order> {
+  async #readCurrent(order: Order): Promise<Order> {
     const now = await findOrderOfCustomer(this.#database, order.customerId, order.id).catch(() => undefined);
     return now ?? order;
   }

@@ -17,7 +17,7 @@ import { marketKey } from "../market-state.ts";
 import { findLastPrice } from "../markets/markets.ts";
 import type { Order, OrderId, OrderStatus } from "../order.ts";
 import { decideOrder, type OrderRejection, type OrderRequest, type Venue } from "./place-order.ts";
-import { askToCancel, findOrderOfCustomer } from "./store.ts";
+import { findOrderOfCustomer, requestCancel } from "./store.ts";
 
 export interface OrderNotFound extends Rejection {
   readonly code: "order_not_found";
@@ -53,13 +53,13 @@ export async function place(
   const venue = await venueOf(parts, request);
   // Made at the lane's door, as the others are: an id of a moment before could be of a clock that has turned out wrong.
   const id = parts.ids.next() as OrderId;
-  const rests = [profileKey(profileId)];
-  if (recipientProfileId !== profileId) rests.push(profileKey(recipientProfileId));
-  if (venue !== undefined) rests.push(marketKey(venue.market.code), heldFrom(request, venue));
+  const dependsOn = [profileKey(profileId)];
+  if (recipientProfileId !== profileId) dependsOn.push(profileKey(recipientProfileId));
+  if (venue !== undefined) dependsOn.push(marketKey(venue.market.code), heldFrom(request, venue));
   return parts.lane.execute({
     queueKey: customerId,
     caller,
-    dependsOn: rests,
+    dependsOn,
     claim: claimOf(parts, request, id),
     decide: (state, now) => decideOrder(request, id, venue, state, now),
   });
@@ -97,9 +97,9 @@ export async function cancel(
   id: OrderId,
   caller: Caller,
 ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>> {
-  const asked = await askToCancel(database.commits, { customerId, profileId, id, caller, now: clock.now() });
-  if (asked === undefined) return { kind: "rejected", rejection: { code: "order_not_found", orderId: id } };
-  const { market, status } = asked;
+  const requested = await requestCancel(database.commits, { customerId, profileId, id, caller, now: clock.now() });
+  if (requested === undefined) return { kind: "rejected", rejection: { code: "order_not_found", orderId: id } };
+  const { market, status } = requested;
   if (market === undefined) return { kind: "rejected", rejection: { code: "order_not_cancellable", status } };
   return { kind: "done", value: market };
 }

@@ -84,12 +84,12 @@ export interface NotionalValueTooLarge extends Rejection {
 }
 
 /** Why the terms of an order are not those of its market. */
-type TermsRefusal = OffTick | PriceTooLarge | AmountOutOfBounds | ExceedPrecision;
+type TermsRejection = OffTick | PriceTooLarge | AmountOutOfBounds | ExceedPrecision;
 
 export type OrderRejection =
   | ProfileNotFound
   | UnknownMarket
-  | TermsRefusal
+  | TermsRejection
   | MarketUnavailable
   | NotionalValueTooLarge
   | InsufficientFunds;
@@ -156,7 +156,7 @@ export function decideOrder(
   if (status === "HALTED") return reject({ code: "market_unavailable", market: market.code });
   const tooLarge = checkNotional(request, terms, venue);
   if (tooLarge !== undefined) return reject(tooLarge);
-  const rejectReason = whyRejected(request, now);
+  const rejectReason = rejectReasonOf(request, now);
   if (rejectReason !== undefined) {
     const rejected = openOrder(request, id, terms, venue, { held: ZERO, rejectReason });
     return accept(rejected, { states: [change(orderTable, rejected)] });
@@ -168,7 +168,7 @@ export function decideOrder(
   // From here the order must be placed.
   const order = openOrder(request, id, terms, venue, { held: hold.amount });
   return accept(order, {
-    states: [change(orderTable, order), ...awaitedBy(recipient, profileId)],
+    states: [change(orderTable, order), ...countIncoming(recipient, profileId)],
     journals: [
       journal(id, "order_held", [
         entry(profileId, hold.asset, negative(hold.amount), "available"),
@@ -178,7 +178,7 @@ export function decideOrder(
   });
 }
 
-function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | TermsRefusal {
+function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | TermsRejection {
   const price = request.price && checkPrice("price", request.price, market);
   if (typeof price === "object") return price;
   const stopPrice = request.stopPrice && checkPrice("stopPrice", request.stopPrice, market);
@@ -215,8 +215,8 @@ function checkPrice(
     return { code: "off_tick", field, market, tick, below: below === ZERO ? undefined : below, above };
   }
   // The book counts prices in safe integers of the market's smallest unit.
-  const most = BigInt(Number.MAX_SAFE_INTEGER) * unitOf(priceDecimals);
-  const maximum = (most - (most % tick)) as Amount;
+  const max = BigInt(Number.MAX_SAFE_INTEGER) * unitOf(priceDecimals);
+  const maximum = (max - (max % tick)) as Amount;
   return amount <= maximum ? amount : { code: "price_too_large", field, market, maximum };
 }
 
@@ -256,7 +256,7 @@ function checkNotional(
 }
 
 /** What makes an order that is stored and closed at once: known without the book, and without its funds. */
-function whyRejected(
+function rejectReasonOf(
   { identityId, identityAccountId, expirationDate }: OrderRequest,
   now: Instant,
 ): OrderRejectReason | undefined {
@@ -282,7 +282,7 @@ function holdOf(
 }
 
 /** A profile that another one's order will pay into counts it, so that it cannot be taken out of use before. */
-function awaitedBy(recipient: Profile, profileId: ProfileId) {
+function countIncoming(recipient: Profile, profileId: ProfileId) {
   return recipient.id === profileId ? [] : [change(profileTable, { ...recipient, awaited: recipient.awaited + 1 })];
 }
 

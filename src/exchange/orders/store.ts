@@ -97,7 +97,7 @@ export async function listOrders(database: Queryable, filter: OrderFilter): Prom
   return rows.map(readOrder);
 }
 
-interface CancelAsking {
+interface CancelInput {
   readonly customerId: CustomerId;
   readonly profileId: ProfileId;
   readonly id: OrderId;
@@ -106,7 +106,7 @@ interface CancelAsking {
 }
 
 /** What became of asking for a cancel. `market` is there when the request was stored: its engine is to be woken. */
-export interface CancelAsked {
+export interface CancelRequested {
   readonly status: OrderStatus;
   readonly market: MarketCode | undefined;
 }
@@ -116,10 +116,10 @@ export interface CancelAsked {
  * is open and the request are one statement. A fill that commits meanwhile wins: the engine finds the order closed. That it
  * was asked for before, or that the order is closed, is answered as durably as a new request.
  */
-export async function askToCancel(
+export async function requestCancel(
   database: Queryable,
-  { customerId, profileId, id, caller, now }: CancelAsking,
-): Promise<CancelAsked | undefined> {
+  { customerId, profileId, id, caller, now }: CancelInput,
+): Promise<CancelRequested | undefined> {
   const [row] = await database.rows<{ status: OrderStatus; market: MarketCode | null }>(
     `with found as (
        select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),

@@ -1,10 +1,10 @@
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import type { RoundUnderWay } from "../../exchange/engine/engines.ts";
+import type { RoundInFlight } from "../../exchange/engine/engines.ts";
 
 /** A round belongs to nobody's request: it serves many. */
 export async function aroundRound<Result>(
   tracer: Tracer,
-  { market, startedMs }: RoundUnderWay,
+  { market, startedMs }: RoundInFlight,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const attributes = { "parbook.market": market };
