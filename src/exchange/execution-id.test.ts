@@ -7,32 +7,32 @@ import { executedAtOf, makerIdOf, matchJournalId, NO_EXECUTION, nextMatchId, tak
 const NOW = Date.parse("2026-11-21T09:30:00.123Z") as Instant;
 const later = (instant: Instant, ms: number): Instant => (instant + ms) as Instant;
 
-/** The taker's id of the next match, which the one after it goes on from. */
+/** The taker's id of the next match. */
 const nextTakerId = (last: ExecutionId, market: number, now: Instant): ExecutionId =>
   takerId(nextMatchId(last, market, now));
 
-test("an id tells its time, and the maker's is even", () => {
+test("an id contains its time, and the maker's is even", () => {
   const id = nextMatchId(NO_EXECUTION, 7, NOW);
   expect(executedAtOf(id)).toBe(NOW);
   expect(id).toBe((BigInt(NOW - Date.UTC(2020, 0, 1)) << 22n) | (7n << 14n));
   expect(takerId(id)).toBe(id + 1n);
 });
 
-test("ids rise by two within a millisecond, and start anew in the next", () => {
+test("ids increase by two within a millisecond, and the counter restarts in the next", () => {
   const first = nextMatchId(NO_EXECUTION, 7, NOW);
   const second = nextMatchId(takerId(first), 7, NOW);
   expect(second).toBe(first + 2n);
   expect(nextMatchId(takerId(second), 7, later(NOW, 1))).toBe(first + (1n << 22n));
 });
 
-test("a clock that steps back does not take ids back", () => {
+test("ids do not decrease when the clock steps back", () => {
   const first = nextTakerId(NO_EXECUTION, 7, NOW);
   const second = nextMatchId(first, 7, later(NOW, -5_000));
   expect(second).toBe(first + 1n);
   expect(executedAtOf(second)).toBe(NOW);
 });
 
-test("when a millisecond has no more ids the next one begins early, and no market's number is touched", () => {
+test("when a millisecond is full the next begins early, without overflow into the market's number", () => {
   const taken: ExecutionId[] = [NO_EXECUTION];
   for (let match = 0; match < 8_193; match += 1) taken.push(nextTakerId(taken.at(-1) as ExecutionId, 255, NOW));
   const given = taken.slice(1);
@@ -42,13 +42,13 @@ test("when a millisecond has no more ids the next one begins early, and no marke
   expect(executedAtOf(given.at(-1) as ExecutionId)).toBe(later(NOW, 1));
 });
 
-test("ids of all markets are in the order of their times", () => {
+test("ids of all markets are in time order", () => {
   const early = nextTakerId(NO_EXECUTION, 255, NOW);
   const late = nextMatchId(NO_EXECUTION, 1, later(NOW, 1));
   expect(early < late).toBe(true);
 });
 
-test("no year stops a market: outside the range of ids they go on from the last one", () => {
+test("no year stops a market: beyond the range, ids continue from the last one", () => {
   const years = ["0001-01-01", "2019-12-31", "2026-11-21", "2096-11-21", "2026-11-21", "2200-01-01", "9999-12-31"];
   const ids = [NO_EXECUTION];
   for (const year of years) ids.push(nextTakerId(ids.at(-1) as ExecutionId, 255, Date.parse(year) as Instant));
@@ -60,7 +60,7 @@ test("no year stops a market: outside the range of ids they go on from the last 
   ]);
 });
 
-test("after the last time of all there is room for a million times a billion of ids", () => {
+test("after the last time there is room for 10^14 matches", () => {
   const last = nextTakerId(NO_EXECUTION, 255, Date.parse("2096-11-21") as Instant);
   expect(2n ** 63n - last > 10n ** 17n).toBe(true);
   const endOfMilli = (last | ((1n << 14n) - 1n)) as ExecutionId;
@@ -68,14 +68,14 @@ test("after the last time of all there is room for a million times a billion of 
   expect([executedAtOf(next) - executedAtOf(last), (next >> 14n) & 255n]).toEqual([1, 255n]);
 });
 
-test("a match's journal is a version 8 UUID that the maker's id is written into", () => {
+test("a match's journal id is a version 8 UUID that encodes the maker's id", () => {
   const id = 0x7edcba9876543210n as ExecutionId;
   expect(matchJournalId(id)).toBe("7edcba98-7654-8321-8000-000000000000");
   expect(matchJournalId(0x7edcba987654321en as ExecutionId)).toBe("7edcba98-7654-8321-8000-00000000000e");
   expect(parseUuid(matchJournalId(id))).toBe(matchJournalId(id));
 });
 
-test("a match's journal id leads back to the maker's id", () => {
+test("the maker's id can be derived from a match's journal id", () => {
   for (const id of [2n, nextMatchId(NO_EXECUTION, 255, NOW), 2n ** 63n - 2n] as ExecutionId[])
     expect(makerIdOf(matchJournalId(id))).toBe(id);
 });

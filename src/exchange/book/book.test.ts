@@ -60,7 +60,7 @@ const resting: RestingOrder = {
   priority: 7,
 };
 
-test("effects carry all that the engine needs to move money and to restore the order", () => {
+test("effects carry everything that the engine needs to move money and to restore orders", () => {
   const book = new Book();
   expect(book.place(limit({}))).toEqual([
     { kind: "rested", order: "s1", side: "SELL", price: 100, lots: 5, priority: 1 },
@@ -98,7 +98,7 @@ test("effects carry all that the engine needs to move money and to restore the o
   ]);
 });
 
-test("levels are totals, the best first, as many as asked for, and exact above 2^53", () => {
+test("levels are totals, best first, limited to the depth, and exact above 2^53", () => {
   const book = new Book();
   const most = lots(Number.MAX_SAFE_INTEGER);
   book.place(limit({ id: id("s1"), price: price(102), lots: most }));
@@ -122,7 +122,7 @@ test("levels are totals, the best first, as many as asked for, and exact above 2
   expect([book.bestBid(), book.bestAsk()]).toEqual([100, 101]);
 });
 
-test("a level's total follows fills and cancels, and the level goes with its last order", () => {
+test("a level's total follows fills and cancels, and the level disappears with its last order", () => {
   const book = new Book();
   book.place(limit({ id: id("s1"), lots: lots(5) }));
   book.place(limit({ id: id("s2"), lots: lots(7) }));
@@ -135,7 +135,7 @@ test("a level's total follows fills and cancels, and the level goes with its las
   expect(book.bestAsk()).toBeUndefined();
 });
 
-test("an order is here while it rests or waits", () => {
+test("a book has an order while it rests or waits", () => {
   const book = new Book();
   book.place(limit({}));
   book.place(stop);
@@ -151,7 +151,7 @@ test("an order is here while it rests or waits", () => {
   expect([book.size, book.has(id("s2")), book.has(id("t2"))]).toEqual([1, true, false]);
 });
 
-test("restoring matches and triggers nothing, and those that rest later stand behind", () => {
+test("restoring neither matches nor triggers, and later orders queue behind", () => {
   const book = new Book();
   book.restoreWaiting(stop);
   book.restoreLast(price(80));
@@ -164,7 +164,7 @@ test("restoring matches and triggers nothing, and those that rest later stand be
     stops: [stop],
   });
   expect(book.hasDueStops()).toBe(true);
-  expect(() => book.place(limit({}))).toThrow("what the last order has triggered is settled first");
+  expect(() => book.place(limit({}))).toThrow("the cascade of the last order is finished first");
   expect(book.resumeCascade()).toMatchObject([
     { kind: "triggered", order: "t1" },
     { kind: "filled", maker: "r2", price: 99 },
@@ -174,7 +174,7 @@ test("restoring matches and triggers nothing, and those that rest later stand be
   expect(book.place(limit({}))).toMatchObject([{ kind: "rested", priority: 8 }]);
 });
 
-test("the state hash tells any difference of state", () => {
+test("the state hash differs for any difference in state", () => {
   const base = () => {
     const book = new Book();
     book.restoreResting(resting);
@@ -198,7 +198,7 @@ test("the state hash tells any difference of state", () => {
   expect(base().stateHash()).toBe(hashes[1]);
 });
 
-test("a bug of the caller stops before it changes the book", () => {
+test("invalid input throws before it changes the book", () => {
   const book = new Book();
   book.place(limit({}));
   const before = book.stateHash();
@@ -219,7 +219,7 @@ function changed(book: Book, change: (book: Book) => void): Book {
   return book;
 }
 
-test("an order is found, and taken out, whether it came lately or long ago", () => {
+test("recent and old orders are found and removed", () => {
   const book = new Book();
   const ids = Array.from({ length: 10_000 }, (_, number) => `many-${number}` as BookOrderId);
   for (const [number, id] of ids.entries()) book.place(limit({ id, sequence: number as Sequence }));
@@ -230,7 +230,7 @@ test("an order is found, and taken out, whether it came lately or long ago", () 
   expect(ids.some((id) => book.has(id) || book.cancel(id).length > 0)).toBe(false);
 });
 
-test("an order that is placed again while it rests is found when the later one has rested for a while", () => {
+test("a duplicate of an old resting order is detected on promotion", () => {
   const book = new Book();
   const place = (number: number) =>
     book.place(limit({ id: `many-${number}` as BookOrderId, sequence: number as Sequence }));

@@ -51,7 +51,7 @@ test("with one side empty there is no collar", () => {
   `);
 });
 
-test("a limit beyond the collar that does not trade at once is no slip", () => {
+test("a limit beyond the collar that does not match at once is accepted", () => {
   expectPlay(`
     b1  ann  buy   limit  1 @ 10        | b1 rests 1 @ 10
     s1  ann  sell  limit  1 @ 100       | s1 rests 1 @ 100
@@ -74,7 +74,7 @@ test("market orders have no collar", () => {
   `);
 });
 
-test("mid is of before the order, own orders included", () => {
+test("mid is that before the order, own orders included", () => {
   expectPlay(`
     b1  ann  buy   limit  1 @ 99        | b1 rests 1 @ 99
     s1  bob  sell  limit  1 @ 101       | s1 rests 1 @ 101

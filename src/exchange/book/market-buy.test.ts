@@ -1,7 +1,7 @@
 import { test } from "vitest";
 import { expectPlay } from "../../../test/reference/book-script.ts";
 
-test("a budget buys whole lots and is filled when what is left buys none at the best price still there", () => {
+test("a budget buys whole lots and is filled when the rest buys none at the best remaining price", () => {
   expectPlay(`
     s1  ann  sell  limit   5 @ 100  | s1 rests 5 @ 100
     m1  bob  buy   market  $399     | m1 buys 3 @ 100 of s1, m1 FILLED
@@ -18,7 +18,7 @@ test("a budget of exactly one lot at the best price buys it, and one unit less i
   `);
 });
 
-test("a budget empties a level before it goes to the next", () => {
+test("a budget exhausts a level before it moves to the next", () => {
   expectPlay(`
     s1  ann  sell  limit   2 @ 100  | s1 rests 2 @ 100
     s2  cat  sell  limit   1 @ 100  | s2 rests 1 @ 100
@@ -28,7 +28,7 @@ test("a budget empties a level before it goes to the next", () => {
   `);
 });
 
-test("a budget that empties a level but buys no lot at the next one is filled", () => {
+test("a budget that exhausts a level but buys no lot at the next is filled", () => {
   expectPlay(`
     s1  ann  sell  limit   1 @ 100  | s1 rests 1 @ 100
     s2  ann  sell  limit   1 @ 110  | s2 rests 1 @ 110
@@ -37,7 +37,7 @@ test("a budget that empties a level but buys no lot at the next one is filled", 
   `);
 });
 
-test("a budget stops at the level that it cannot empty, though a later order there would be smaller", () => {
+test("a budget stops at a level that it cannot exhaust, even if a later order there is smaller", () => {
   expectPlay(`
     s1  ann  sell  limit   5 @ 100  | s1 rests 5 @ 100
     s2  cat  sell  limit   1 @ 100  | s2 rests 1 @ 100
@@ -46,7 +46,7 @@ test("a budget stops at the level that it cannot empty, though a later order the
   `);
 });
 
-test("with no asks left a budget is judged by the price of its last fill", () => {
+test("with no asks left a budget is compared with the price of its last fill", () => {
   expectPlay(`
     s1  ann  sell  limit   1 @ 100  | s1 rests 1 @ 100
     m1  bob  buy   market  $199     | m1 buys 1 @ 100 of s1, s1 FILLED, m1 FILLED
@@ -58,7 +58,7 @@ test("with no asks left a budget is judged by the price of its last fill", () =>
   `);
 });
 
-test("own asks are no part of what the best level sells to a budget", () => {
+test("a budget does not buy own asks at the best level", () => {
   expectPlay(`
     s1  ann  sell  limit   1 @ 50   | s1 rests 1 @ 50
     s2  bob  sell  limit   1 @ 100  | s2 rests 1 @ 100
@@ -80,7 +80,7 @@ test("a budget cancels an own ask only where it could still buy a lot", () => {
   `);
 });
 
-test("budgets and costs far above what 53 bits hold are exact", () => {
+test("budgets and costs far above 2^53 are exact", () => {
   expectPlay(`
     s1  ann  sell  limit   9007199254740991 @ 9007199254740991   | s1 rests 9007199254740991 @ 9007199254740991
     m1  bob  buy   market  $9007199254740991                      | m1 buys 1 @ 9007199254740991 of s1, m1 FILLED

@@ -13,7 +13,7 @@ test("a sell takes the best bid first, then the oldest, and rests the remainder"
   `);
 });
 
-test("a buy takes the lowest ask first, at its price, and leaves the maker its place in the queue", () => {
+test("a buy takes the lowest ask first, at its price, and the maker keeps its position in the queue", () => {
   expectPlay(`
     s1  ann  sell  limit  5 @ 100  | s1 rests 5 @ 100
     s2  bob  sell  limit  5 @ 100  | s2 rests 5 @ 100
@@ -56,7 +56,7 @@ test("GTT rests like GTC until it is expired", () => {
   `);
 });
 
-test("FOK fills all of the order, over several levels and orders", () => {
+test("FOK fills completely, over several levels and orders", () => {
   expectPlay(`
     s1  ann  sell  limit  2 @ 100       | s1 rests 2 @ 100
     s2  bob  sell  limit  2 @ 101       | s2 rests 2 @ 101
@@ -64,7 +64,7 @@ test("FOK fills all of the order, over several levels and orders", () => {
   `);
 });
 
-test("FOK that is one lot short is cancelled with nothing else touched", () => {
+test("FOK that is one lot short is cancelled without other effects", () => {
   expectPlay(`
     s1  ann  sell  limit  2 @ 100       | s1 rests 2 @ 100
     s2  bob  sell  limit  2 @ 101       | s2 rests 2 @ 101
@@ -75,7 +75,7 @@ test("FOK that is one lot short is cancelled with nothing else touched", () => {
   `);
 });
 
-test("a resting order is cancelled by its owner once, and then is not there", () => {
+test("a resting order is cancelled once, and then is gone", () => {
   expectPlay(`
     s1  ann  sell  limit  2 @ 100       | s1 rests 2 @ 100
     s2  ann  sell  limit  2 @ 100       | s2 rests 2 @ 100
@@ -90,7 +90,7 @@ test("a resting order is cancelled by its owner once, and then is not there", ()
   `);
 });
 
-test("a queue closes up around the first, the middle and the last order that leaves it", () => {
+test("a queue stays linked when its first, middle or last order leaves", () => {
   expectPlay(`
     s1  ann  sell  limit  1 @ 100       | s1 rests 1 @ 100
     s2  ann  sell  limit  1 @ 100       | s2 rests 1 @ 100
@@ -105,7 +105,7 @@ test("a queue closes up around the first, the middle and the last order that lea
   `);
 });
 
-test("an own resting order is cancelled when the taker reaches it with something left", () => {
+test("an own resting order is cancelled when the taker reaches it with lots remaining", () => {
   expectPlay(`
     s1  bob  sell  limit  2 @ 100       | s1 rests 2 @ 100
     s2  ann  sell  limit  2 @ 100       | s2 rests 2 @ 100
@@ -116,7 +116,7 @@ test("an own resting order is cancelled when the taker reaches it with something
   `);
 });
 
-test("an own resting order stays when nothing of the taker is left, or when it is beyond its limit", () => {
+test("an own resting order stays when the taker is filled before it, or when it is beyond the limit", () => {
   expectPlay(`
     s1  bob  sell  limit  2 @ 100       | s1 rests 2 @ 100
     s2  ann  sell  limit  2 @ 100       | s2 rests 2 @ 100
@@ -137,7 +137,7 @@ test("a limit order that reaches only own orders cancels them, then rests or, as
   `);
 });
 
-test("FOK counts only what others offer, and when that is too little cancels no own order", () => {
+test("FOK counts only what others offer, and cancels no own order if that is too little", () => {
   expectPlay(`
     s1  ann  sell  limit  5 @ 100       | s1 rests 5 @ 100
     s2  bob  sell  limit  2 @ 101       | s2 rests 2 @ 101
@@ -156,7 +156,7 @@ test("post-only rests when it crosses nothing", () => {
   `);
 });
 
-test("post-only that would cross anybody's order, an own one too, is rejected and cancels nothing", () => {
+test("post-only that would cross any order, even an own one, is rejected and cancels nothing", () => {
   expectPlay(`
     s1  ann  sell  limit      1 @ 101       | s1 rests 1 @ 101
     b1  ann  buy   post-only  2 @ 101       | b1 REJECTED post_only_would_cross
@@ -179,7 +179,7 @@ test("post-only with IOC or FOK never fills: cancelled, or rejected when it woul
   `);
 });
 
-test("a market sell takes bids at any price and cancels what nobody buys", () => {
+test("a market sell takes bids at any price and cancels its remainder", () => {
   expectPlay(`
     b1  ann  buy   limit   2 @ 100  | b1 rests 2 @ 100
     b2  ann  buy   limit   2 @ 1    | b2 rests 2 @ 1
@@ -189,7 +189,7 @@ test("a market sell takes bids at any price and cancels what nobody buys", () =>
   `);
 });
 
-test("a market order with only own orders or nothing opposite is rejected and cancels nothing", () => {
+test("a market order against only own orders, or none, is rejected and cancels nothing", () => {
   expectPlay(`
     m1  ann  sell  market  1        | m1 REJECTED no_liquidity
     m2  ann  buy   market  $900     | m2 REJECTED no_liquidity
@@ -214,7 +214,7 @@ test("a market order cancels the own orders that it reaches on its way to others
   `);
 });
 
-test("cancelling an order that waits for its trigger takes it out", () => {
+test("an untriggered stop can be cancelled", () => {
   expectPlay(`
     t1  ann  sell  stop-market  1          stop 90        | t1 waits
     t2  ann  sell  stop-limit   1 @ 80     stop 90  gtt   | t2 waits

@@ -1,7 +1,7 @@
 import { test } from "vitest";
 import { expectPlay } from "../../../test/reference/book-script.ts";
 
-test("without an execution yet a stop waits, whatever rests on the book", () => {
+test("before the first execution a stop waits, whatever rests on the book", () => {
   expectPlay(`
     b1  ann  buy   limit        1 @ 50             | b1 rests 1 @ 50
     t1  bob  sell  stop-market  1        stop 100  | t1 waits
@@ -43,7 +43,7 @@ test("a stop that the last price is already through triggers when it is placed",
   `);
 });
 
-test("a triggered stop-limit rests its remainder behind those that rest there already", () => {
+test("a triggered stop-limit rests its remainder behind existing orders", () => {
   expectPlay(`
     last 100                                       | 100
     t1  bob  sell  stop-limit   3 @ 90   stop 95   | t1 waits
@@ -54,7 +54,7 @@ test("a triggered stop-limit rests its remainder behind those that rest there al
   `);
 });
 
-test("stops are looked at when the incoming order is done, by the last of its executions", () => {
+test("stops are evaluated after the incoming order, at the price of its last execution", () => {
   expectPlay(`
     last 100                                       | 100
     b1  ann  buy   limit        1 @ 95             | b1 rests 1 @ 95
@@ -92,7 +92,7 @@ test("due buys trigger by lowest stop price first, then by age", () => {
   `);
 });
 
-test("with stops of both sides due the one of lower sequence triggers first", () => {
+test("with stops due on both sides the one with the lower sequence triggers first", () => {
   expectPlay(`
     b1  ann  buy   limit        9 @ 100            | b1 rests 9 @ 100
     s1  ann  sell  limit        9 @ 101            | s1 rests 9 @ 101
@@ -103,7 +103,7 @@ test("with stops of both sides due the one of lower sequence triggers first", ()
   `);
 });
 
-test("what a triggered stop executes triggers the next, until none is due", () => {
+test("executions of a triggered stop trigger the next, until none is due", () => {
   expectPlay(`
     last 100                                       | 100
     b1  ann  buy   limit        1 @ 95             | b1 rests 1 @ 95
@@ -118,7 +118,7 @@ test("what a triggered stop executes triggers the next, until none is due", () =
   `);
 });
 
-test("a stop is no longer due when the one before it has moved the last price away", () => {
+test("a stop is no longer due when the previous one has moved the last price away", () => {
   expectPlay(`
     b1  ann  buy   limit        1 @ 100            | b1 rests 1 @ 100
     b2  ann  buy   limit        1 @ 90             | b2 rests 1 @ 90
@@ -144,7 +144,7 @@ test("the collar and the liquidity rules are applied when a stop triggers", () =
   `);
 });
 
-test("a triggered stop-market cancels what it cannot trade, also when it was GTC", () => {
+test("a triggered stop-market cancels its remainder, even if it was GTC", () => {
   expectPlay(`
     last 100                                       | 100
     b1  ann  buy   limit        1 @ 99             | b1 rests 1 @ 99
@@ -170,7 +170,7 @@ test("with a stop due on each side the older one triggers first, whichever side 
     b2  eve  buy   limit        1 @ 100            | b2 buys 1 @ 100 of s1, b2 FILLED, t1 triggers, t1 buys 1 @ 100 of s1, t1 FILLED, t2 triggers, t2 sells 1 @ 99 to b1, t2 FILLED
     t3  cat  sell  stop-market  1        stop 98   | t3 waits
   `);
-  // The sell's own trade takes the last price away from the buy's stop.
+  // The sell's own trade moves the last price away from the buy's stop.
   expectPlay(`
     s1  ann  sell  limit        5 @ 100            | s1 rests 5 @ 100
     b1  dan  buy   limit        5 @ 99             | b1 rests 5 @ 99

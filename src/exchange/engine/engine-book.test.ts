@@ -47,7 +47,7 @@ const BID = {
 } as unknown as Order;
 const NOW = 1_000 as Instant;
 
-test("stops that a crash has left due go off before anything else, but not while the market is halted", () => {
+test("stops that a crash left due trigger before anything else, but not while the market is halted", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop(STOP);
   expect(book.hasDue(NOW)).toBe(true);
@@ -63,7 +63,7 @@ test("stops that a crash has left due go off before anything else, but not while
   expect(book.hasDue(NOW)).toBe(false);
 });
 
-test("a buy stop that a crash has left due goes off as well", () => {
+test("a buy stop that a crash left due triggers as well", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop({ ...STOP, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("100") });
   expect(book.hasDue(NOW)).toBe(true);
@@ -73,7 +73,7 @@ test("a buy stop that a crash has left due goes off as well", () => {
   ]);
 });
 
-test("on a halted market a stop that is due can still be cancelled", () => {
+test("on a halted market a due stop can still be cancelled", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop(STOP);
   const asked = { profileId: STOP.profileId, orderId: STOP.id, requestedAt: NOW, orderStatus: "SUBMITTED" } as const;
@@ -84,7 +84,7 @@ test("on a halted market a stop that is due can still be cancelled", () => {
   expect(round?.requestedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
 });
 
-test("a cancel whose order was not read yet is kept until that order was taken", () => {
+test("a cancel of an order that was not read yet stays pending", () => {
   const book = new EngineBook(MARKET, HEAD);
   const asked = { profileId: BID.profileId, orderId: BID.id, requestedAt: NOW, caller: undefined };
   const cancel = { ...asked, orderStatus: "PENDING_SUBMISSION" } as const;

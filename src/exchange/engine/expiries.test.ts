@@ -12,7 +12,7 @@ function expiring(times: Readonly<Record<string, number>>): Expiries {
   return expiries;
 }
 
-test("orders are due at their time, the earliest first, and once", () => {
+test("orders are due at their time, earliest first, and once", () => {
   const expiries = expiring({ c: 30, a: 10, d: 40, b: 20 });
   expect(expiries.isDue(at(9))).toBe(false);
   expect(expiries.isDue(at(10))).toBe(true);
@@ -21,7 +21,7 @@ test("orders are due at their time, the earliest first, and once", () => {
   expect(expiries.takeDue(at(40), 10)).toEqual(["d"]);
 });
 
-test("no more are taken at once than are asked for", () => {
+test("the number of due orders is limited", () => {
   const expiries = expiring({ a: 1, b: 2, c: 3 });
   expect(expiries.takeDue(at(5), 2)).toEqual(["a", "b"]);
   expect(expiries.takeDue(at(5), 2)).toEqual(["c"]);
@@ -34,7 +34,7 @@ test("an order that has closed does not expire", () => {
   expect(expiries.isDue(at(5))).toBe(false);
 });
 
-test("however many come and go, those that stay are due in their order", () => {
+test("many removed orders do not affect the order of the rest", () => {
   const expiries = new Expiries();
   const times = Array.from({ length: 1_000 }, (_, i) => (i * 617) % 1_000);
   for (const ms of times) expiries.add(order(ms), at(ms));

@@ -1,4 +1,4 @@
-/** Rebates are paid out of commissions: whatever the operator sets and whoever trades, the house never adds to them. */
+/** Rebates are paid from commissions: whatever the operator sets and customers trade, the house never adds to them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BTCUSD } from "../../../test/support/btcusd.ts";
@@ -8,7 +8,7 @@ import { type Amount, amountOf, formatAmount, multiplyExact, plus, ZERO } from "
 import type { Order, OrderSide } from "../order.ts";
 import { heldAsset, receivedAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
 
-/** In units of 10^-4, also such as are no rates. */
+/** In units of 10^-4, including invalid rates. */
 const rate = fc
   .oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 10_000 }))
   .map((units) => (BigInt(units) * 10n ** 14n) as Amount);
@@ -58,7 +58,7 @@ function feesOf(taker: Order, maker: Order, trade: Trade): Amount {
     .reduce((sum, { amount }) => plus(sum, amount), ZERO);
 }
 
-test("for any tiers and any trades, also over changes of the tiers, the fee account never goes below zero", () => {
+test("for any tiers, changes of tiers and trades, the fee account never goes below zero", () => {
   fc.assert(
     fc.property(admissible, fc.array(step, { maxLength: 30 }), (first, steps) => {
       let now = first;
@@ -74,7 +74,7 @@ test("for any tiers and any trades, also over changes of the tiers, the fee acco
         const resting = orderOf(maker, side === "BUY" ? "SELL" : "BUY", ratesOf(maker, isOld ? before : now), limit);
         const coming = orderOf(taker, side, ratesOf(taker, now), limit);
         const trade = tradeOf(coming, resting, amount, gross);
-        // Of the same tiers everybody is paid in full.
+        // With unchanged tiers rebates are paid in full.
         if (!isOld) expect(trade.rebate).toBe(multiplyExact(gross, resting.makerRebate));
         fees = plus(fees, feesOf(coming, resting, trade));
         expect(fees >= ZERO).toBe(true);
@@ -85,7 +85,7 @@ test("for any tiers and any trades, also over changes of the tiers, the fee acco
   );
 });
 
-test("tiers that are refused could pay more than they take", () => {
+test("rejected tiers could pay more than they take", () => {
   fc.assert(
     fc.property(tiers, (some) => {
       const gross = amountOf("100");
@@ -114,7 +114,7 @@ function moved(taker: Order, maker: Order): string[] {
 const side = (owner: string, of: OrderSide, more: Partial<Order> = {}): Order =>
   ({ profileId: owner, side: of, price: amountOf(of === "BUY" ? "110" : "90"), ...RATES, ...more }) as unknown as Order;
 
-test("a buyer who takes pays the commission, and is given back at once what a better price spared him", () => {
+test("a buying taker pays the commission, and gets the price improvement back at once", () => {
   expect(moved(side("taker", "BUY"), side("maker", "SELL"))).toEqual([
     "maker trading -2 BTC",
     "taker available 2 BTC",
@@ -126,7 +126,7 @@ test("a buyer who takes pays the commission, and is given back at once what a be
   ]);
 });
 
-test("a buyer who makes pays no commission, and earns the rebate beside what he was spared", () => {
+test("a buying maker pays no commission, and gets the rebate and its savings", () => {
   expect(moved(side("taker", "SELL"), side("maker", "BUY"))).toEqual([
     "taker trading -2 BTC",
     "maker available 2 BTC",
@@ -139,7 +139,7 @@ test("a buyer who makes pays no commission, and earns the rebate beside what he 
   ]);
 });
 
-test("a market buy pays from its hold what it costs, and recipients are given what was bought and sold", () => {
+test("a market buy pays its cost from its hold, and recipients receive the proceeds", () => {
   const taker = side("taker", "BUY", { price: undefined, recipientProfileId: "vault" as unknown as ProfileId });
   const maker = side("maker", "SELL", { recipientProfileId: "safe" as unknown as ProfileId });
   expect(moved(taker, maker)).toEqual([
@@ -152,7 +152,7 @@ test("a market buy pays from its hold what it costs, and recipients are given wh
   ]);
 });
 
-test("an order holds what it sells or pays with, and receives the other asset", () => {
+test("an order holds the asset that it gives, and receives the other", () => {
   const [buy, sell] = [side("a", "BUY"), side("a", "SELL")];
   expect([heldAsset(BTCUSD, buy), heldAsset(BTCUSD, sell)]).toEqual(["USD", "BTC"]);
   expect([receivedAsset(BTCUSD, buy), receivedAsset(BTCUSD, sell)]).toEqual(["BTC", "USD"]);

@@ -1,4 +1,4 @@
-/** What a round leaves of its rows; the money of a match is in matching-money.test.ts and test/exchange/engine-money.test.ts. */
+/** The rows after a round; the money of a match is tested in matching-money.test.ts and test/exchange/engine-money.test.ts. */
 import { expect, test } from "vitest";
 import { BTCUSD } from "../../../test/support/btcusd.ts";
 import { profileOf } from "../../../test/support/states.ts";
@@ -40,7 +40,7 @@ function settled(order: Order, effects: readonly object[], { head = HEAD, taken 
   return matchRound(BTCUSD, round, rows, now);
 }
 
-test("an order that rests has its number and its place, and the market remembers the last number", () => {
+test("a resting order has its sequence and priority, and the head has the last sequence", () => {
   const { orders, head, journals } = settled(BID, [{ kind: "rested", priority: 3 }], {
     taken: true,
     now: (NOW + 5) as Instant,
@@ -49,7 +49,7 @@ test("an order that rests has its number and its place, and the market remembers
   expect([head, journals]).toEqual([{ ...HEAD, lastSequence: 8n }, []]);
 });
 
-test("what a closed order still holds goes back to who placed it, and its recipient is awaited by one less", () => {
+test("closing an order releases its hold to its profile, and decrements its recipient's incoming count", () => {
   const { orders, journals, recipients } = settled({ ...BID, status: "OPEN" }, [
     { kind: "closed", status: "CANCELLED", reason: "requested" },
   ]);
@@ -72,18 +72,18 @@ test("a rejected order keeps the reason, and one without a hold has no journal",
   expect(journals).toEqual([]);
 });
 
-test("by an engine's clock that is behind, nothing happens to an order before it was placed", () => {
+test("with an engine clock that is behind, an order is not modified before it was placed", () => {
   const [order] = settled(BID, [{ kind: "closed", status: "CANCELLED" }], { now: (NOW - 60_000) as Instant }).orders;
   expect(order).toMatchObject({ modifiedAt: NOW, closedAt: NOW });
 });
 
-test("in a market that is ahead what is no match is of the present", () => {
+test("in a market that is ahead, changes other than matches have the current time", () => {
   const lastExecutionId = nextMatchId(NO_EXECUTION, BTCUSD.number, (NOW + 60_000) as Instant);
   const [order] = settled(BID, [{ kind: "waiting" }], { head: { ...HEAD, lastExecutionId } }).orders;
   expect(order).toMatchObject({ status: "SUBMITTED", modifiedAt: NOW });
 });
 
-test("in a market that is ahead a match has the time that its id tells", () => {
+test("in a market that is ahead, a match has the time of its id", () => {
   const ahead = (NOW + 60_000) as Instant;
   const lastExecutionId = takerId(nextMatchId(NO_EXECUTION, BTCUSD.number, ahead));
   const terms = { status: "OPEN", filledGross: ZERO, takerRate: ZERO, makerRebate: ZERO };

@@ -1,4 +1,4 @@
-/** Those who listen to one thing that is followed. It is followed for a while longer than anybody listens. */
+/** The listeners of one subject. The subject stays active for a while after the last one has left. */
 import type { Instant } from "../../std/clock.ts";
 
 export type Listener<News> = (news: News) => void;
@@ -16,7 +16,7 @@ export class Audience<News> {
     this.#leftAt = now;
   }
 
-  /** Whether nobody has listened since then. */
+  /** Whether there have been no listeners since `instant`. */
   isIdleSince(instant: Instant): boolean {
     return this.#listeners.size === 0 && (this.#leftAt ?? 0) <= instant;
   }

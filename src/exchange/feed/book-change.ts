@@ -1,20 +1,20 @@
-/** What a command of a market's engine changed on the book, as it is told to those who follow the book. */
+/** A change of a market's order book by one engine command, as followers receive it. */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Amount } from "../../money/amount.ts";
 import type { OrderSide } from "../order.ts";
 
-/** What rests at a price now, all orders together; zero when nothing does. */
+/** The new total at a price; zero when nothing rests there. */
 export interface LevelChange {
   readonly side: OrderSide;
   readonly price: Amount;
   readonly amount: Amount;
 }
 
-/** Every command numbers the market's head on by one, so a book that has all changes up to a number lacks nothing. */
+/** Every command increments the order book version by one, so a gap in versions is a missed change. */
 export interface BookChange {
   readonly market: MarketCode;
-  /** Of the market's head behind the command. */
+  /** The order book version after the command: the version of the market's head. */
   readonly number: bigint;
-  /** None when the command left the book as it was. */
+  /** Empty if the command did not change the book. */
   readonly levels: readonly LevelChange[];
 }

@@ -26,14 +26,14 @@ const changes = (text: string): LevelChange[] =>
 const told = (all: readonly LevelChange[]): string =>
   all.map(({ side, price, amount }) => `${side} ${formatAmount(price)} ${formatAmount(amount)}`).join(", ");
 
-test("changes put levels in, replace their totals and take them out, and the book stays in order", () => {
+test("changes add, replace and remove levels, and the book stays sorted", () => {
   const copy = new BookCopy(book(7n, "24000 1, 23000 2", "25000 3"));
   copy.apply({ number: 8n, levels: changes("BUY 23500 0.5, SELL 24900 4, SELL 25000 0") });
   copy.apply({ number: 9n, levels: changes("BUY 24000 0.25, SELL 100000 1") });
   expect(copy.book()).toEqual(book(9n, "24000 0.25, 23500 0.5, 23000 2", "24900 4, 100000 1"));
 });
 
-test("what is as it was is not told, and a change of nothing numbers the book on", () => {
+test("unchanged levels are not reported, and an empty change increments the version", () => {
   const copy = new BookCopy(book(7n, "24000 1", ""));
   expect(told(copy.apply({ number: 8n, levels: changes("BUY 24000 1, SELL 25000 0, SELL 26000 1") }))).toBe(
     "SELL 26000 1",
@@ -42,12 +42,12 @@ test("what is as it was is not told, and a change of nothing numbers the book on
   expect(copy.book()).toEqual(book(9n, "24000 1", "26000 1"));
 });
 
-test("only the change that comes next is applied", () => {
+test("only the next change is applied", () => {
   const copy = new BookCopy(book(7n, "", ""));
-  for (const number of [7n, 9n]) expect(() => copy.apply({ number, levels: [] })).toThrow("comes next");
+  for (const number of [7n, 9n]) expect(() => copy.apply({ number, levels: [] })).toThrow("without a gap");
 });
 
-test("becoming another book tells what is different", () => {
+test("replacing the book reports the differences", () => {
   const copy = new BookCopy(book(7n, "24000 1, 23000 2, 22000 3", "25000 3"));
   const after = book(20n, "24000 1, 23000 1.5", "25000 3, 25500 1");
   expect(told(copy.replace(after))).toBe("BUY 22000 0, BUY 23000 1.5, SELL 25500 1");
@@ -55,7 +55,7 @@ test("becoming another book tells what is different", () => {
   expect(copy.replace({ ...after, number: 21n })).toEqual([]);
 });
 
-test("a book that was handed out does not change any more", () => {
+test("a returned book is immutable", () => {
   const copy = new BookCopy(book(7n, "24000 1", ""));
   const before = copy.book();
   copy.apply({ number: 8n, levels: changes("BUY 24000 2") });

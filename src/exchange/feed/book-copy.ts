@@ -1,4 +1,4 @@
-/** A copy of a market's book by its levels, which changes keep up to date. Pure. */
+/** A copy of a market's order book by price level, kept up to date by changes. Pure. */
 import type { Amount } from "../../money/amount.ts";
 import { assert } from "../../std/assert.ts";
 import type { Level, OrderBook } from "../market-data/store.ts";
@@ -10,7 +10,7 @@ type Totals = Map<Amount, Amount>;
 export class BookCopy {
   #number: bigint;
   #levels: Readonly<Record<OrderSide, Totals>>;
-  /** Sorted when it is asked for, until the next change. */
+  /** Sorted on demand, until the next change. */
   #sorted: OrderBook | undefined;
 
   constructor(book: OrderBook) {
@@ -18,7 +18,7 @@ export class BookCopy {
     this.#levels = totalsOf(book);
   }
 
-  /** The number of the market's head as of which this is the book. */
+  /** The order book version. */
   get number(): bigint {
     return this.#number;
   }
@@ -29,15 +29,15 @@ export class BookCopy {
     return this.#sorted;
   }
 
-  /** Does the change that comes next. Answers the levels that are not as they were. */
+  /** Applies the next change. @returns the levels that changed */
   apply({ number, levels }: Pick<BookChange, "number" | "levels">): LevelChange[] {
-    assert(number === this.#number + 1n, "a book is changed by the change that comes next");
+    assert(number === this.#number + 1n, "changes are applied without a gap");
     this.#number = number;
     this.#sorted = undefined;
     return levels.filter((change) => this.#change(change));
   }
 
-  /** Becomes another book, whatever was missed in between. Answers the levels that are not as they were. */
+  /** Replaces the whole book. @returns the levels that changed */
   replace(book: OrderBook): LevelChange[] {
     const before = this.#levels;
     this.#levels = totalsOf(book);
@@ -63,7 +63,7 @@ function totalsOf({ bids, asks }: OrderBook): Record<OrderSide, Totals> {
   return { BUY: totals(bids), SELL: totals(asks) };
 }
 
-/** `sign` is 1 for rising prices, -1 for falling ones. */
+/** @param sign 1 for rising prices, -1 for falling ones */
 function sorted(totals: Totals, sign: 1 | -1): Level[] {
   return [...totals].sort(([a], [b]) => (a < b ? -sign : sign)).map(([price, amount]) => ({ price, amount }));
 }

@@ -8,18 +8,18 @@ import { BookFollower } from "./book-follower.ts";
 const PATIENCE_MS = 1_000;
 
 let follower: BookFollower;
-let told: string[];
+let events: string[];
 beforeEach(() => {
   follower = new BookFollower(PATIENCE_MS);
-  told = [];
+  events = [];
   follower.audience.join((news) =>
-    told.push(
+    events.push(
       news === undefined ? "known" : `${news.number}: ${news.levels.map(({ amount }) => formatAmount(amount))}`,
     ),
   );
 });
 
-/** A book with one bid, of so much. */
+/** A book with one bid. */
 const book = (number: bigint, amount: string) => ({
   number,
   bids: amount === "0" ? [] : [{ price: amountOf("100"), amount: amountOf(amount) }],
@@ -32,42 +32,42 @@ const change = (number: bigint, amount?: string): BookChange => ({
 });
 const at = (ms: number): Instant => (1_000_000 + ms) as Instant;
 
-test("it reads the book, then applies and tells the changes behind it", () => {
+test("it reads the book, then applies and reports the changes after it", () => {
   expect([follower.after, follower.state]).toEqual([undefined, undefined]);
   follower.read(book(4n, "1"));
   expect(follower.after).toBe(4n);
   follower.take({ head: 6n, changes: [change(5n, "2"), change(6n, "0")] }, at(0));
-  expect(told).toEqual(["known", "5: 2", "6: 0"]);
+  expect(events).toEqual(["known", "5: 2", "6: 0"]);
   expect(follower.state).toEqual(book(6n, "0"));
 });
 
-test("a round that left the book as it was is not told, and leaves no gap", () => {
+test("a round that did not change the book is not reported, and leaves no gap", () => {
   follower.read(book(4n, "1"));
   follower.take({ head: 6n, changes: [change(5n), change(6n, "2")] }, at(0));
-  expect(told).toEqual(["known", "6: 2"]);
+  expect(events).toEqual(["known", "6: 2"]);
 });
 
-test("a change that is not there yet is waited for, with those behind it", () => {
+test("a missing change is awaited, with those after it", () => {
   follower.read(book(4n, "1"));
   follower.take({ head: 6n, changes: [change(6n, "3")] }, at(0));
   follower.take({ head: 6n, changes: [change(6n, "3")] }, at(PATIENCE_MS));
-  expect([follower.after, told]).toEqual([4n, ["known"]]);
+  expect([follower.after, events]).toEqual([4n, ["known"]]);
   follower.take({ head: 6n, changes: [change(5n, "2"), change(6n, "3")] }, at(PATIENCE_MS + 1));
-  expect([follower.after, told]).toEqual([6n, ["known", "5: 2", "6: 3"]]);
+  expect([follower.after, events]).toEqual([6n, ["known", "5: 2", "6: 3"]]);
 });
 
-test("after too long a wait the book is read again, and the difference is one change", () => {
+test("after the gap timeout the book is read again, and the difference is one change", () => {
   follower.read(book(4n, "1"));
   follower.take({ head: 5n, changes: [] }, at(0));
   follower.take({ head: 6n, changes: [change(6n, "3")] }, at(PATIENCE_MS + 1));
   expect([follower.after, follower.state]).toEqual([undefined, book(4n, "1")]);
-  // Whatever is found meanwhile belongs to a book that is read already.
+  // Changes that are found before that are ignored.
   follower.take({ head: 6n, changes: [change(5n, "2")] }, at(PATIENCE_MS + 2));
   follower.read(book(7n, "4"));
-  expect([follower.after, told]).toEqual([7n, ["known", "7: 4"]]);
+  expect([follower.after, events]).toEqual([7n, ["known", "7: 4"]]);
 });
 
-test("as long as it gets on it is patient, however far behind it is", () => {
+test("it does not time out while it makes progress", () => {
   follower.read(book(0n, "1"));
   for (let number = 1n; number <= 5n; number += 1n) {
     follower.take({ head: 100n, changes: [change(number, `${number + 1n}`)] }, at(Number(number) * PATIENCE_MS));
@@ -75,7 +75,7 @@ test("as long as it gets on it is patient, however far behind it is", () => {
   expect(follower.after).toBe(5n);
 });
 
-test("after the database was away the book is read again: the same numbers may stand for other changes by now", () => {
+test("after the database was away the book is read again, because versions may stand for other changes", () => {
   follower.invalidate();
   expect([follower.after, follower.state]).toEqual([undefined, undefined]);
   follower.read(book(4n, "1"));
@@ -83,13 +83,13 @@ test("after the database was away the book is read again: the same numbers may s
   expect([follower.after, follower.state]).toEqual([undefined, book(4n, "1")]);
   follower.take({ head: 5n, changes: [change(5n, "2")] }, at(0));
   follower.read(book(5n, "3"));
-  expect([follower.after, told]).toEqual([5n, ["known", "5: 3"]]);
+  expect([follower.after, events]).toEqual([5n, ["known", "5: 3"]]);
 });
 
-test("a head that is behind the copy is that of a database that was set back: the book is read again", () => {
+test("a head behind the copy means that the database was restored: the book is read again", () => {
   follower.read(book(4n, "1"));
   follower.take({ head: 3n, changes: [] }, at(0));
   expect(follower.after).toBeUndefined();
   follower.read(book(3n, "0"));
-  expect([follower.after, told]).toEqual([3n, ["known", `3: ${formatAmount(ZERO)}`]]);
+  expect([follower.after, events]).toEqual([3n, ["known", `3: ${formatAmount(ZERO)}`]]);
 });

@@ -1,14 +1,14 @@
 /**
- * Follows the book of one market through the changes that its engine has stored, wherever that runs.
+ * Follows the order book of one market through the changes that its engine, on any node, has stored.
  *
  * States:
- *   unread     the book has to be read: all levels, and the number as of which they are.
- *   following  changes with the numbers that come next are applied and told.
- *   behind     the head is further on than the changes that are there. They are waited for, for a while: a change is
- *              stored a moment after its round has committed, and the one of an engine that died never is.
- *   lost       the wait was in vain; or the head is behind this copy, which only a database that was set back can do; or
- *              the database was away, and may have been set back and gone on past this copy. The book is read again, and
- *              what is different from the copy is told as one change.
+ *   unread     the book must be read: all levels and their version.
+ *   following  changes with the next versions are applied and reported.
+ *   behind     the head's version is ahead of the stored changes. They are awaited for a while: a change is stored shortly
+ *              after its round has committed, or never if its engine died.
+ *   lost       the wait timed out; or the head is behind this copy, because the database was restored to an earlier state;
+ *              or the database was away, and may have been restored and overtaken this copy. The book is read again, and
+ *              its differences from the copy are reported as one change.
  *
  *   unread -> following -> behind -> following, following and behind -> lost -> following
  */
@@ -19,7 +19,7 @@ import type { LevelChange } from "./book-change.ts";
 import { BookCopy } from "./book-copy.ts";
 import type { FoundChanges } from "./feed-store.ts";
 
-/** What has become of the book: new totals, all of the same moment. None: the book is known from now on. */
+/** New totals at one version. Listeners receive undefined when the book has been read for the first time. */
 export interface BookNews {
   readonly number: bigint;
   readonly levels: readonly LevelChange[];
@@ -32,22 +32,22 @@ export class BookFollower {
   #isLost = false;
   #behindSince: Instant | undefined;
 
-  /** `gapTimeoutMs`: for how long it waits for a change that ought to be there. */
+  /** @param gapTimeoutMs how long it waits for a missing change */
   constructor(gapTimeoutMs: number) {
     this.#gapTimeoutMs = gapTimeoutMs;
   }
 
-  /** Undefined until it was read. */
+  /** Undefined until it has been read. */
   get state(): OrderBook | undefined {
     return this.#copy?.book();
   }
 
-  /** The number behind which changes are looked for; undefined when the book has to be read. */
+  /** The version after which changes are needed; undefined when the book must be read. */
   get after(): bigint | undefined {
     return this.#isLost ? undefined : this.#copy?.number;
   }
 
-  /** The book as it was read. */
+  /** The book was read. */
   read(book: OrderBook): void {
     this.#isLost = false;
     this.#behindSince = undefined;
@@ -59,7 +59,7 @@ export class BookFollower {
     }
   }
 
-  /** What was found behind the number asked for. */
+  /** Takes the changes that were found after `after`. */
   take({ head, changes }: FoundChanges, now: Instant): void {
     const copy = this.#copy;
     if (copy === undefined || this.#isLost) return;
@@ -74,7 +74,7 @@ export class BookFollower {
     this.#isLost = head < copy.number || waited > this.#gapTimeoutMs;
   }
 
-  /** The database was away: the numbers that it gives now may be other ones. */
+  /** The database was away: its versions may now stand for other changes. */
   invalidate(): void {
     this.#isLost = this.#copy !== undefined;
   }

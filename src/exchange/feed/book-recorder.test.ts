@@ -16,7 +16,7 @@ const change = (number: number, levels: number): BookChange => ({
   })),
 });
 
-/** Records ten thousand changes while the first write is under way, and answers how many are written in the end. */
+/** Records ten thousand changes while the first write is in flight, and returns how many are written in the end. */
 async function writtenOf(levels: number): Promise<number> {
   let written = 0;
   let writes = 0;
@@ -48,10 +48,10 @@ async function writtenOf(levels: number): Promise<number> {
   return written;
 }
 
-test("while a write is under way so many changes wait, and the rest are dropped", async () => {
+test("during a write a bounded number of changes is kept, and the rest are dropped", async () => {
   expect(await writtenOf(1)).toBe(1 + 5_000);
 });
 
-test("of changes of many levels fewer wait", async () => {
+test("fewer changes of many levels are kept", async () => {
   expect(await writtenOf(2_000)).toBe(1 + 50);
 });

@@ -1,7 +1,7 @@
 /**
- * Stores what the engines of this process change on their books, for all nodes that follow one. It works behind the
- * engines and never holds them up: what comes while a write is under way goes into the next one together, and what
- * there is no room for, or cannot be written, is dropped. Whoever follows the book sees that a number is missing.
+ * Stores the order book changes of this process's engines, for followers on all nodes. It runs asynchronously and never
+ * delays the engines: changes that arrive during a write are written together next, and changes beyond the bounds or
+ * that cannot be written are dropped. Followers detect the missing version.
  */
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
@@ -10,21 +10,21 @@ import { addChanges, removeChanges } from "./feed-store.ts";
 
 export interface BookRecorderOptions {
   readonly database: Pick<Database, "rows">;
-  /** Never steps: it measures waits. */
+  /** Monotonic. */
   readonly clock: Clock;
-  /** Told after each write. */
+  /** Called after each write. */
   readonly onWritten: () => void;
   readonly onFault: (error: Error) => void;
 }
 
 const MAX_PENDING = 5_000;
-/** Of all changes that wait: one change may have thousands. */
+/** Levels of all pending changes: one change may have thousands. */
 const MAX_PENDING_LEVELS = 100_000;
 const MAX_AT_ONCE = 500;
-/** Those who follow a book are behind by a second at most, or read it anew. */
+/** Followers are behind by a second at most, or read the book again. */
 const KEPT_MS = 10 * 60_000;
 const REMOVE_EVERY_MS = 20_000;
-/** Of each market at a time. */
+/** Per market and removal. */
 const MAX_REMOVED = 10_000;
 
 export class BookRecorder {
@@ -60,7 +60,7 @@ export class BookRecorder {
     this.#isWriting = false;
   }
 
-  /** Whoever adds clears away, so where nothing is added nothing has to. */
+  /** Runs after writes only: where nothing is added, nothing has to be removed. */
   async #removeOld(): Promise<void> {
     const { database, clock } = this.#options;
     const now = clock.now();
@@ -73,7 +73,7 @@ export class BookRecorder {
     try {
       await work();
     } catch (error) {
-      // When the database is away the engines find out, and say so.
+      // If the database is away, the engines report it.
       if (!(error instanceof DatabaseAway)) this.#options.onFault(error as Error);
     }
   }

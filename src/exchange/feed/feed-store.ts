@@ -7,10 +7,10 @@ import { type Match, type MatchRow, readMatch } from "../market-data/store.ts";
 import type { OrderSide } from "../order.ts";
 import type { BookChange, LevelChange } from "./book-change.ts";
 
-/** What is stored of a level: side, price and total. */
+/** Side, price and total. */
 type StoredLevel = readonly [OrderSide, string, string];
 
-/** Stores changes. One that is there already is the same: a number is given once. */
+/** Stores changes. Idempotent: a version belongs to one change. */
 export async function addChanges(database: Queryable, changes: readonly BookChange[]): Promise<void> {
   await database.rows(
     `insert into book_change (market, number, levels, at)
@@ -25,7 +25,7 @@ export async function addChanges(database: Queryable, changes: readonly BookChan
   );
 }
 
-/** Removes changes that were added so long ago, the oldest of each market first: at most so many of each. */
+/** Removes old changes, oldest first, `most` per market at a time. */
 export async function removeChanges(database: Queryable, olderThanMs: number, most: number): Promise<number> {
   const removed = await database.rows(
     `delete from book_change c
@@ -39,15 +39,15 @@ export async function removeChanges(database: Queryable, olderThanMs: number, mo
   return removed.length;
 }
 
-/** What there is behind a number of a market. */
+/** The stored changes after a version. */
 export interface FoundChanges {
-  /** The number of the market's head. A change up to it that is not here is not stored yet, or is lost. */
+  /** The current order book version. A change up to it that is missing here is not stored yet, or is lost. */
   readonly head: bigint;
-  /** In the order of their numbers, of which some may be missing. */
+  /** In version order, possibly with gaps. */
   readonly changes: readonly BookChange[];
 }
 
-/** The first so many changes behind each market's number. */
+/** The first `most` changes after each market's version. */
 export async function readChanges(
   database: Queryable,
   after: ReadonlyMap<MarketCode, bigint>,
@@ -78,7 +78,7 @@ export async function readChanges(
   return found;
 }
 
-/** The first so many matches behind each market's id, in the order of their ids. */
+/** The first `most` matches after each market's id, in id order. */
 export async function readMatches(
   database: Queryable,
   after: ReadonlyMap<MarketCode, ExecutionId>,

@@ -8,7 +8,7 @@ import { Feed } from "./market-feed.ts";
 
 const BTCUSD = "BTCUSD" as MarketCode;
 
-/** A database with one bid on one market, of which no changes are stored. */
+/** A database with one bid on one market, and no stored changes. */
 class ToyDatabase {
   isAway = false;
   head = 5;
@@ -27,7 +27,7 @@ class ToyDatabase {
   }
 }
 
-test("a database that comes back with other changes behind the same numbers leaves nobody with another book", async () => {
+test("a restored database that reuses versions for other changes does not leave a wrong copy", async () => {
   const database = new ToyDatabase();
   const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
   const followed = feed.followBook(BTCUSD, () => undefined);
@@ -35,7 +35,7 @@ test("a database that comes back with other changes behind the same numbers leav
   database.isAway = true;
   feed.wake();
   await until("the feed has found out", () => database.refusals > 0);
-  // Set back to number 4, and gone on from there: nothing behind number 5 tells what number 5 is now.
+  // Restored to version 4 and continued: nothing after version 5 tells what version 5 is now.
   Object.assign(database, { isAway: false, head: 5, bid: "7" });
   await until("the readers have the book as it is", () => followed.state?.bids[0]?.amount === amountOf("7"));
   expect(followed.state).toEqual({ number: 5n, bids: [{ price: amountOf("100"), amount: amountOf("7") }], asks: [] });

@@ -1,9 +1,9 @@
 /**
- * Books and matches as they change, for whoever follows them in this process. What is followed is looked at for all
- * markets together: at once when an engine of this process has committed something, and else twenty times a second, so
- * a node that runs no engine follows as well. What nobody follows costs nothing.
+ * Publishes changes of order books, and matches, to subscribers in this process. All followed markets are polled
+ * together: at once when an engine of this process has committed something, and otherwise twenty times a second, so that
+ * nodes without engines follow too. Markets without subscribers cost nothing.
  *
- * When the database is away, everything is as it was until it is back, and then what was missed is told.
+ * While the database is away the state does not change; afterwards, what was missed is published.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
@@ -16,46 +16,46 @@ import { BookFollower, type BookNews } from "./book-follower.ts";
 import { readChanges, readMatches } from "./feed-store.ts";
 import { type LastMatch, MatchFollower } from "./match-follower.ts";
 
-/** Something that is followed, until `stop`. */
+/** A subscription, until `stop`. */
 export interface Followed<State> {
-  /** As it is now; undefined until it is known, of which the listener is told with `undefined`. */
+  /** The current state; undefined until it is known, when the listener is called with undefined. */
   readonly state: State | undefined;
   stop(): void;
 }
 
 export interface MarketFeed {
   followBook(market: MarketCode, listener: Listener<BookNews | undefined>): Followed<OrderBook>;
-  /** Of new matches, in their order. Those behind the last one at the beginning are told without exception. */
+  /** Publishes every match after the last one at the beginning, in order. */
   followMatches(market: MarketCode, listener: Listener<readonly Match[] | undefined>): Followed<LastMatch>;
 }
 
 export interface MarketFeedOptions {
   readonly database: Pick<Database, "rows">;
-  /** Never steps: it measures waits. */
+  /** Monotonic. */
   readonly clock: Clock;
   readonly onFault: (error: Error) => void;
-  /** Told of a market whose book is read again because something was missing. */
+  /** Called when a market's order book is read again because changes were missing. */
   readonly onGap?: ((market: MarketCode) => void) | undefined;
-  /** For how long a change that ought to be there is waited for, before the book is read anew. */
+  /** How long a missing change is awaited before the book is read again. */
   readonly gapTimeoutMs?: number;
-  /** For how long something is followed when nobody listens any more. */
+  /** How long a market is followed after its last listener has left. */
   readonly lingerMs?: number;
 }
 
 const POLL_MS = 50;
-/** Between two looks: what happens meanwhile is told together. */
+/** The minimum between two polls: changes in between are published together. */
 const SHORTEST_MS = 5;
 const RETRY_MS = 500;
 const GAP_TIMEOUT_MS = 1_000;
 const LINGER_MS = 10_000;
-/** Changes, or matches, of a market that are read and told at once: no more than a reader can take who is not slow. */
+/** Changes, or matches, of a market that are read and published at once, so that they do not overwhelm a normal reader. */
 const MAX_AT_ONCE = 200;
-/** A deep book takes a while to read, and others need the database too. */
+/** Deep books are slow to read, and others need the database too. */
 const MAX_READS = 4;
 
 type Followers<Follower> = Map<MarketCode, Follower>;
 
-/** Where a follower is; undefined when it has to read first. */
+/** A follower's position; undefined when it must read its state first. */
 interface Positioned<Position extends bigint> {
   readonly after: Position | undefined;
 }
@@ -69,7 +69,7 @@ export class Feed implements MarketFeed {
   readonly #options: MarketFeedOptions;
   readonly #books: Followers<BookFollower> = new Map();
   readonly #matches: Followers<MatchFollower> = new Map();
-  /** What is being read anew. */
+  /** Followers whose state is being read. */
   readonly #reads = new Set<Positioned<bigint>>();
   readonly #bell = new WakeSignal();
   #isRunning = false;
@@ -88,7 +88,7 @@ export class Feed implements MarketFeed {
     return this.#follow(this.#matches, market, listener, () => new MatchFollower());
   }
 
-  /** Says that there may be news. */
+  /** There may be changes. */
   wake(): void {
     this.#bell.ring();
   }
@@ -153,7 +153,7 @@ export class Feed implements MarketFeed {
     }
   }
 
-  /** What has to be read is read beside the looks, so that one deep book does not hold up the others. */
+  /** Reads run concurrently with polls, so that one deep book does not delay the others. */
   #startReads(): void {
     const { database } = this.#options;
     for (const [market, follower] of this.#books) {
@@ -191,7 +191,7 @@ export class Feed implements MarketFeed {
       await work();
       return true;
     } catch (error) {
-      // When the database is away everybody finds out, and who writes says so.
+      // If the database is away, writers report it.
       if (!(error instanceof DatabaseAway) && !this.#isStopped) this.#options.onFault(error as Error);
       return false;
     }

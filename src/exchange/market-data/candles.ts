@@ -1,6 +1,6 @@
 /**
- * Candles: what was traded in equal stretches of time, which are laid out from midnight UTC of a Monday, so that every
- * day begins one of at most a day and every longer one begins with a week. One in which nothing was traded is not there.
+ * Candles: trades per interval. Intervals are aligned to midnight UTC on a Monday, so candles of up to a day are aligned
+ * to days, and longer ones to weeks. Intervals without trades have no candle.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Amount, amountOf } from "../../money/amount.ts";
@@ -38,7 +38,7 @@ export const INCREMENTS = Object.keys(LENGTHS_MS) as readonly Increment[];
 const A_MONDAY = Date.UTC(1970, 0, 5);
 
 export interface Candle {
-  /** When it begins. */
+  /** The start of the interval. */
   readonly at: Instant;
   readonly open: Amount;
   readonly high: Amount;
@@ -48,7 +48,7 @@ export interface Candle {
   readonly volume: Amount;
 }
 
-/** Candles that begin at `from` or later and before `before`. Each is whole, also where the range ends within it. */
+/** Candles that begin at or after `from` and before `before`. Candles are always complete, even at the range's end. */
 export interface CandleQuery {
   readonly increment: Increment;
   readonly from: Instant;
@@ -60,7 +60,7 @@ export interface CandleQuery {
 export async function listCandles(database: Queryable, market: MarketCode, query: CandleQuery): Promise<Candle[]> {
   const { increment, limit } = query;
   const length = LENGTHS_MS[increment];
-  // Both bounds are moved to where a candle begins, so that none is cut.
+  // Both bounds are aligned to the start of a candle.
   const from = firstFrom(query.from, length);
   const before = firstFrom(query.before, length);
   if (from >= before) return [];
@@ -73,7 +73,7 @@ export async function listCandles(database: Queryable, market: MarketCode, query
   });
 }
 
-/** The shortest increment of which at most so many candles begin in the range; undefined when there is none. */
+/** The shortest increment with at most `most` candles in the range; undefined if there is none. */
 export function incrementFor(from: Instant, before: Instant, most: number): Increment | undefined {
   return INCREMENTS.find((increment) => {
     const length = LENGTHS_MS[increment];
@@ -81,17 +81,17 @@ export function incrementFor(from: Instant, before: Instant, most: number): Incr
   });
 }
 
-/** When the first candle of this length begins that does not begin before this time. */
+/** The start of the first candle at or after a time. */
 function firstFrom(time: Instant, length: number): Instant {
   return (Math.ceil((time - A_MONDAY) / length) * length + A_MONDAY) as Instant;
 }
 
-/** All of it in execution ids, which are times: a candle is a stretch of the index on them. */
+/** A query in execution ids, which encode times: a candle is a range of their index. */
 interface CandleIds {
   readonly from: bigint;
   readonly before: bigint;
   readonly length: bigint;
-  /** How far a candle has come when ids begin. */
+  /** How far into a candle the first id is. */
   readonly offset: bigint;
   readonly limit: number;
 }
@@ -106,8 +106,8 @@ interface CandleRow {
 }
 
 /**
- * Goes back in time from candle to candle: the newest match before the last one found says which candle is next. So
- * empty stretches cost nothing, and nothing is read that lies behind the page.
+ * Walks back in time from candle to candle: the newest match before the last candle determines the next. Empty intervals
+ * cost nothing, and nothing beyond the page is read.
  */
 async function readCandles(database: Queryable, market: MarketCode, ids: CandleIds): Promise<Candle[]> {
   const rows = await database.rows<CandleRow>(

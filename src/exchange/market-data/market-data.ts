@@ -1,6 +1,6 @@
 /**
- * Market data: the book, prices and what was traded, as anybody may know them. All of it is read from the committed
- * orders and executions, so every node answers the same, whether it runs the market's engine or not.
+ * Public market data: order books, prices and trades. Everything is read from committed orders and executions, so every
+ * node returns the same, whether it runs the market's engine or not.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
@@ -28,7 +28,7 @@ import {
 import type { Sums } from "./traded-sums.ts";
 import { VersionedReads } from "./versioned-reads.ts";
 
-/** What was traded from some time to now. */
+/** Trading in a period that ends now. */
 export interface Statistics {
   readonly begin: Instant;
   readonly end: Instant;
@@ -52,12 +52,12 @@ export interface Ticker {
 }
 
 export interface MarketData {
-  /** With at most `MOST_LEVELS` levels on each side, the best ones. The same object while it is the same book. */
+  /** The best `MOST_LEVELS` levels of each side. The same object until the order book changes. */
   orderBook(market: MarketCode): Promise<WrittenBook>;
   ticker(market: MarketCode): Promise<Ticker>;
-  /** The last `MOST_MATCHES`, newest first. The same object while they are the same. */
+  /** The last `MOST_MATCHES`, newest first. The same object until there is a new match. */
   recentMatches(market: MarketCode): Promise<readonly Match[]>;
-  /** Of all markets, in the order of their codes. */
+  /** All markets, sorted by code. */
   prices(): Promise<readonly MarketPrice[]>;
   /** Newest first. */
   candles(market: MarketCode, query: CandleQuery): Promise<readonly Candle[]>;
@@ -81,7 +81,7 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
   };
   const readTicker = async (market: MarketCode): Promise<Ticker> => {
     const day = await dayOf(market).read(clock.now());
-    // Read after the sums, so that what they count has an opening price, and with the last match that they count.
+    // Read after the sums, so that each sum has its opening price; the last match is the last one in the sums.
     const begins = [lowestId(day.begins.lastDay), lowestId(day.begins.today)];
     const quotes = await readQuotes(database, market, day.last, begins);
     return tickerOf(day, quotes, catalogue.findMarket(market)?.priceDecimals ?? 0);
@@ -119,7 +119,7 @@ function tickerOf(day: RollingDay, { opens, ...quotes }: Quotes, priceDecimals: 
       begin,
       end: at,
       volume,
-      prices: { open: must(open, "what was traded began with a match"), high, low, average },
+      prices: { open: must(open, "a period with volume has a first match"), high, low, average },
     };
   };
   return {

@@ -1,7 +1,7 @@
 /**
- * What was traded on a market in the last 24 hours, kept as the sums of its minutes. Within a market there are no late
- * executions, so a match is read once: whoever asks again has only what came since read and added. What is kept is
- * never more than a day's minutes, and no answer depends on it: a process that has just started reads them anew.
+ * The rolling day (24 h) of a market, cached as sums per minute. Within a market executions never arrive late, so each
+ * match is read once, and a read only adds what is new. The cache holds a day's minutes at most, and results do not
+ * depend on it: a new process reads them again.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Queryable } from "../../postgres/database.ts";
@@ -14,16 +14,16 @@ import { type Minute, MinuteSums, type Sums, sumOf } from "./traded-sums.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
-/** How many matches one statement sums up. More of them are read by several. */
+/** Matches summed by one statement. More are read by several statements. */
 const MAX_AT_ONCE = 200_000;
 
 export interface RollingDay {
   readonly at: Instant;
-  /** The last match of all that are summed up, or an id below which there may be earlier ones. */
+  /** The last match in the sums, or an upper bound of its id if there is none. */
   readonly last: ExecutionId;
-  /** When the last 24 hours began, and when today did, at midnight UTC. */
+  /** 24 hours ago, and the last midnight UTC. */
   readonly begins: { readonly lastDay: Instant; readonly today: Instant };
-  /** Undefined where nothing was traded. */
+  /** Undefined without trades. */
   readonly lastDay: Sums | undefined;
   readonly today: Sums | undefined;
 }
@@ -33,9 +33,9 @@ export class RollingDays {
   readonly #market: MarketCode;
   readonly #maxAtOnce: number;
   readonly #minutes = new MinuteSums();
-  /** Every match up to this one is in the sums. */
+  /** The sums include every match up to this one. */
   #last: ExecutionId = NO_EXECUTION;
-  /** When it was last asked for: the day never moves back, whatever the clock does. */
+  /** The time of the last read: the day never moves back, whatever the clock does. */
   #at = 0 as Instant;
 
   constructor(database: Queryable, market: MarketCode, maxAtOnce = MAX_AT_ONCE) {
@@ -44,7 +44,7 @@ export class RollingDays {
     this.#maxAtOnce = maxAtOnce;
   }
 
-  /** Not to be called again before it has answered. */
+  /** Must not be called concurrently. */
   async read(now: Instant): Promise<RollingDay> {
     const at = Math.max(now, this.#at) as Instant;
     const begins = { lastDay: (at - DAY_MS) as Instant, today: (at - (at % DAY_MS)) as Instant };
@@ -52,7 +52,7 @@ export class RollingDays {
     await this.#readNew(edge);
     this.#at = at;
     this.#minutes.removeBefore(edge);
-    // The day begins within a minute. What of that minute belongs to it is read by itself.
+    // The day begins within a minute, whose part is read separately.
     const next = (edge + 1) as Minute;
     const cut = await readSums(this.#database, this.#market, lowestId(begins.lastDay), firstIdOf(next));
     const whole = this.#minutes.since(next);

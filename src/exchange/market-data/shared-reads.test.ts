@@ -7,7 +7,7 @@ interface Read {
   readonly fail: (error: Error) => void;
 }
 
-/** Shared reads that a test ends itself, in the order in which they were started. */
+/** Shared reads whose completion a test controls, in start order. */
 function held(): { reads: SharedReads<string, string>; started: Read[] } {
   const started: Read[] = [];
   const reads = new SharedReads<string, string>(
@@ -18,7 +18,7 @@ function held(): { reads: SharedReads<string, string>; started: Read[] } {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("who asks while a read is under way shares the next one, which begins after they asked", async () => {
+test("calls during a read share the next one, which begins after them", async () => {
   const { reads, started } = held();
   const first = reads.get("BTCUSD");
   const others = [reads.get("BTCUSD"), reads.get("BTCUSD"), reads.get("BTCUSD")];
@@ -31,7 +31,7 @@ test("who asks while a read is under way shares the next one, which begins after
   expect(await Promise.all(others)).toEqual(["new", "new", "new"]);
 });
 
-test("at most one read per key is under way, however they come", async () => {
+test("at most one read per key is in flight", async () => {
   let running = 0;
   let most = 0;
   const reads = new SharedReads<string, number>(async () => {
@@ -60,7 +60,7 @@ test("keys do not wait for each other", async () => {
   expect(await other).toBe("here");
 });
 
-test("a read that fails fails for those who shared it alone", async () => {
+test("a failed read fails only for the calls that shared it", async () => {
   const { reads, started } = held();
   const first = reads.get("BTCUSD");
   const second = reads.get("BTCUSD");

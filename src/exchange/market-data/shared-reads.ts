@@ -1,13 +1,13 @@
 /**
- * Reads that anybody may ask for and that answer everybody the same. However many ask at once, the database does one
- * after the other for each key: whoever comes while one is under way waits, with all others who do, for the next.
+ * Shares public reads between callers: at most one read per key is in flight. Callers that arrive during a read share
+ * the next one.
  *
- * So nobody is told what was read before they asked: a caller who has just been told that an order was placed finds
- * it on the book.
+ * A caller thus never receives a value that was read before its call: after placing an order, a client finds it in the
+ * order book.
  */
 export class SharedReads<Key, Value> {
   readonly #read: (key: Key) => Promise<Value>;
-  /** Settles, and never fails, when the read of this key that is under way has ended. */
+  /** Resolves, and never rejects, when the read in flight has ended. */
   readonly #running = new Map<Key, Promise<void>>();
   readonly #next = new Map<Key, Promise<Value>>();
 
@@ -31,7 +31,7 @@ export class SharedReads<Key, Value> {
   #start(key: Key): Promise<Value> {
     const reading = this.#read(key);
     const end = (): void => void this.#running.delete(key);
-    // Whoever waits for this to end is called after `end`, and starts the next read.
+    // Waiting callers run after `end`, and start the next read.
     this.#running.set(key, reading.then(end, end));
     return reading;
   }

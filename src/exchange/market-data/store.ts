@@ -1,4 +1,4 @@
-/** Market data's SQL. A match is read by its taker's execution, whose id is odd; ids are times. */
+/** Reads market data. A match is represented by its taker's execution, whose id is odd; ids encode times. */
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Amount, amountOf } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
@@ -10,22 +10,22 @@ import { lowestId } from "../executions/executions.ts";
 import type { OrderSide } from "../order.ts";
 import type { Minute, Sums } from "./traded-sums.ts";
 
-/** A price and what there is at it, or was. */
+/** A price and an amount at it. */
 export interface Level {
   readonly price: Amount;
   /** In the base asset. */
   readonly amount: Amount;
 }
 
-/** The best level of each side comes first. */
+/** Best level first. */
 export interface OrderBook {
-  /** The market's number as of which this is the book; 0 before an engine has opened the market. */
+  /** The order book version; 0 before an engine has opened the market. */
   readonly number: bigint;
   readonly bids: readonly Level[];
   readonly asks: readonly Level[];
 }
 
-/** A match as anybody may know it: without its parties. */
+/** The public view of a match, without its parties. */
 export interface Match extends Level {
   /** The taker's execution id; the maker's is the one before it. */
   readonly id: ExecutionId;
@@ -37,7 +37,7 @@ export interface Match extends Level {
 export interface MarketPrice {
   readonly market: MarketCode;
   readonly at: Instant;
-  /** Of the last match, and of the last one that was 24 hours ago or earlier. */
+  /** The prices of the last match, and of the last one that is at least 24 hours old. */
   readonly current: Amount | undefined;
   readonly yesterday: Amount | undefined;
 }
@@ -45,7 +45,7 @@ export interface MarketPrice {
 const DAY = 24 * 60 * 60_000;
 
 interface LevelRow {
-  /** The market's number, in every row. The rest is null in the one row of an empty book. */
+  /** The order book version, in every row. The rest is null in the single row of an empty book. */
   readonly number: string;
   readonly side: OrderSide | null;
   readonly price: string;
@@ -53,8 +53,8 @@ interface LevelRow {
 }
 
 /**
- * Both sides and the market's number are read by one statement, and so at one moment: a book is never seen crossed.
- * `most` levels of each side, the best ones, or all.
+ * One statement reads both sides and the version, so the book is consistent and never crossed.
+ * @param most the number of best levels of each side
  */
 export async function readBook(database: Queryable, market: MarketCode, most: number | "all"): Promise<OrderBook> {
   const rows = await database.rows<LevelRow>(
@@ -77,17 +77,17 @@ export async function readBook(database: Queryable, market: MarketCode, most: nu
 }
 
 /**
- * A book as it is shown. The database writes the levels: ten thousand on each side as rows would take the process some
- * fifty milliseconds to read and to write again, in which it answers nobody.
+ * An order book as JSON text, which the database writes: parsing and serializing ten thousand rows per side would block
+ * the process for about 50 ms.
  */
 export interface WrittenBook {
   readonly number: bigint;
-  /** JSON: the levels between the brackets of a list, best first. */
+  /** The elements of a JSON array, without the brackets, best level first. */
   readonly bids: string;
   readonly asks: string;
 }
 
-/** The same book as `readBook` reads, at one moment as well. */
+/** The same as `readBook`, as JSON text. */
 export async function writeBook(database: Queryable, market: MarketCode, most: number): Promise<WrittenBook> {
   const [row] = await database.rows<{ number: string; bids: string; asks: string }>(
     `select coalesce((select seq from market_head where market = $1), 0) as number,
@@ -101,11 +101,11 @@ export async function writeBook(database: Queryable, market: MarketCode, most: n
                       group by price order by price limit $2) level) as asks`,
     [market, most],
   );
-  const { number, bids, asks } = must(row, "a query without a table answers one row");
+  const { number, bids, asks } = must(row, "a query without a table returns one row");
   return { number: BigInt(number), bids, asks };
 }
 
-/** The number of the market's head: as long as it is the same, so is the book. */
+/** The order book version. */
 export async function readHeadNumber(database: Queryable, market: MarketCode): Promise<bigint> {
   const [row] = await database.rows<{ seq: string }>("select seq from market_head where market = $1", [market]);
   return BigInt(row?.seq ?? 0);
@@ -132,7 +132,7 @@ export function readMatch(row: MatchRow): Match {
   return { id, side: row.side, executedAt: executedAtOf(id), ...readLevel(row) };
 }
 
-/** Of all markets, in the order of their codes. */
+/** All markets, sorted by code. */
 export async function readPrices(database: Queryable, now: Instant): Promise<MarketPrice[]> {
   const rows = await database.rows<{ market: MarketCode; current: string | null; yesterday: string | null }>(
     `select m.code as market, h.last_price as current, y.price as yesterday
@@ -152,13 +152,13 @@ export async function readPrices(database: Queryable, now: Instant): Promise<Mar
   }));
 }
 
-/** The best prices, and the prices that some ids lead to. */
+/** The best levels, and the prices of certain matches. */
 export interface Quotes {
   readonly bestBid: Level | undefined;
   readonly bestAsk: Level | undefined;
-  /** The last match up to the id asked for. */
+  /** The last match up to `last`. */
   readonly lastMatch: Level | undefined;
-  /** The price of the first match from each of the ids asked for. */
+  /** The price of the first match at or after each of `begins`. */
   readonly opens: readonly (Amount | undefined)[];
 }
 
@@ -205,7 +205,7 @@ export async function readQuotes(
   };
 }
 
-/** What was traded in a minute, as far as it was read. */
+/** The matches of a minute that were read. */
 export interface ReadMinute {
   readonly minute: Minute;
   readonly sums: Sums;
@@ -220,7 +220,7 @@ interface SumsRow {
   readonly gross: string | null;
 }
 
-/** Sums up the first so many matches behind an id, by minutes, which are `span` of ids long. In the order of time. */
+/** Sums the first `most` matches after an id per minute, in time order. @param span a minute in ids */
 export async function readMinutes(
   database: Queryable,
   market: MarketCode,
@@ -238,13 +238,13 @@ export async function readMinutes(
   );
   return rows.map((row) => ({
     minute: Number(row.minute) as Minute,
-    sums: must(findSums(row), "a minute that is there has matches"),
+    sums: must(findSums(row), "a minute in the result has matches"),
     matches: Number(row.matches),
     last: BigInt(row.last) as ExecutionId,
   }));
 }
 
-/** Sums up the matches from one id and before another; undefined when there are none. */
+/** Sums the matches from one id to before another. @returns undefined when there are none */
 export async function readSums(
   database: Queryable,
   market: MarketCode,

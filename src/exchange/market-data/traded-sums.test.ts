@@ -10,7 +10,7 @@ const sums = (high: string, low: string, volume: string, gross: string): Sums =>
 });
 const minute = (number: number): Minute => number as Minute;
 
-test("a minute that is added twice is both, and minutes are summed from the one asked for on", () => {
+test("a minute that is added twice is summed, and sums start at the given minute", () => {
   const minutes = new MinuteSums();
   expect(minutes.since(minute(0))).toBeUndefined();
   minutes.add(minute(1), sums("9", "8", "1", "8.5"));
@@ -21,7 +21,7 @@ test("a minute that is added twice is both, and minutes are summed from the one 
   expect(minutes.since(minute(3))).toBeUndefined();
 });
 
-test("what is forgotten takes no room, so what is kept is never more than the minutes asked for", () => {
+test("removed minutes free their memory", () => {
   const minutes = new MinuteSums();
   for (let at = 0; at < 10_000; at += 1) {
     minutes.add(minute(at), sums("1", "1", "1", "1"));

@@ -1,7 +1,7 @@
 import { type Amount, plus } from "../../money/amount.ts";
 import type { Brand } from "../../std/brand.ts";
 
-/** What was traded in some time. */
+/** Trading in a period. */
 export interface Sums {
   readonly high: Amount;
   readonly low: Amount;
@@ -10,10 +10,10 @@ export interface Sums {
   readonly gross: Amount;
 }
 
-/** A minute of the clock, counted from when ids begin. */
+/** A minute in UTC, counted from the epoch of execution ids. */
 export type Minute = Brand<number, "Minute">;
 
-/** Sums of minutes, which are added to in the order of their times. */
+/** Sums per minute, added in time order. */
 export class MinuteSums {
   readonly #minutes = new Map<Minute, Sums>();
 
@@ -22,7 +22,7 @@ export class MinuteSums {
     this.#minutes.set(minute, known === undefined ? sums : sumOf(known, sums));
   }
 
-  /** Of this minute and all that follow. */
+  /** The sum from this minute on. */
   since(first: Minute): Sums | undefined {
     let total: Sums | undefined;
     for (const [minute, sums] of this.#minutes) {
@@ -31,7 +31,7 @@ export class MinuteSums {
     return total;
   }
 
-  /** Drops what was before this minute. A map is walked in the order in which its keys came. */
+  /** Maps iterate in insertion order, which is time order. */
   removeBefore(before: Minute): void {
     for (const minute of this.#minutes.keys()) {
       if (minute >= before) return;
@@ -44,7 +44,6 @@ export class MinuteSums {
   }
 }
 
-/** What was traded in both. */
 export function sumOf(a: Sums, b: Sums): Sums {
   return {
     high: higher(a.high, b.high),

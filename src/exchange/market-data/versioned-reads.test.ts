@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { VersionedReads } from "./versioned-reads.ts";
 
-/** What there is, as the database would have it. */
+/** A source with a version that a test sets. */
 let version: bigint;
 let content: string;
 let fails: boolean;
@@ -36,18 +36,18 @@ function commit(next: bigint, text: string): void {
   [version, content] = [next, text];
 }
 
-test("what has not changed is read once, however many ask and however often, and is the same object", async () => {
+test("an unchanged value is read once, for any number of calls, and is the same object", async () => {
   const first = await reads.get("BTCUSD");
   for (let round = 0; round < 10; round += 1) {
     const all = await Promise.all(Array.from({ length: 100 }, () => reads.get("BTCUSD")));
     expect(all.every((value) => value === first)).toBe(true);
     now += 900;
   }
-  // Of a hundred the first looks, and all others share the look that begins behind it.
+  // The first of a hundred reads the version, and all others share the next read.
   expect({ read, looks }).toEqual({ read: 1, looks: 20 });
 });
 
-test("nobody is answered what was committed before they asked, and not any more", async () => {
+test("no call returns a value that was outdated when it began", async () => {
   await reads.get("BTCUSD");
   const under = reads.get("BTCUSD");
   commit(8n, "eight");
@@ -58,7 +58,7 @@ test("nobody is answered what was committed before they asked, and not any more"
   expect(read).toBe(3);
 });
 
-test("after a fault what was kept is read again, though its version is the same", async () => {
+test("after a failure the value is read again, even if its version is the same", async () => {
   await reads.get("BTCUSD");
   fails = true;
   await expect(reads.get("BTCUSD")).rejects.toThrow("the database is away");
@@ -67,7 +67,7 @@ test("after a fault what was kept is read again, though its version is the same"
   expect((await reads.get("BTCUSD")).content).toBe("another seven");
 });
 
-test("what nobody has confirmed for a second is read again", async () => {
+test("a value that was not confirmed for a second is read again", async () => {
   await reads.get("BTCUSD");
   now += 1_000;
   commit(7n, "another seven");

@@ -1,18 +1,18 @@
 /**
- * Shared reads that are kept while their version is the newest: whoever asks costs one look at the version, and only the
- * first one behind a change costs the read itself.
+ * Shared reads whose values are cached while their version is the newest: a call costs a read of the version, and only the
+ * first call after a change reads the value.
  *
- * A version stands for one value as long as the database only goes forward. After a failover that lost commits it comes to
- * the same versions again with other values; connections break then, so a look that fails forgets what was kept, and
- * nothing is trusted that was not confirmed within the last second.
+ * A version identifies one value as long as the database only moves forward. After a failover that lost commits, the same
+ * versions recur with other values. Connections break then, so a failed version read drops the cached value, and a value
+ * that was not confirmed within the last second is read again.
  */
 import { SharedReads } from "./shared-reads.ts";
 
 export interface VersionedSource<Key, Value> {
-  /** The newest version there is. */
+  /** Reads the newest version. */
   readonly newest: (key: Key) => Promise<bigint>;
   readonly read: (key: Key) => Promise<Value>;
-  /** The version that was read: it may be newer than the one that was looked at before. */
+  /** The version of a value, which may be newer than what `newest` returned before. */
   readonly versionOf: (value: Value) => bigint;
 }
 
@@ -23,20 +23,20 @@ interface CachedValue<Value> {
 
 const MAX_AGE_MS = 1_000;
 
-/** As many values are kept as there are keys, so there must be few. */
+/** Caches one value per key, so there must be few keys. */
 export class VersionedReads<Key, Value> {
   readonly #source: VersionedSource<Key, Value>;
   readonly #now: () => number;
   readonly #cache = new Map<Key, CachedValue<Value>>();
   readonly #reads = new SharedReads<Key, Value>((key) => this.#readCurrent(key));
 
-  /** `now` answers milliseconds that only ever pass. */
+  /** @param now a monotonic clock in ms */
   constructor(source: VersionedSource<Key, Value>, now: () => number = () => performance.now()) {
     this.#source = source;
     this.#now = now;
   }
 
-  /** Answers the same object for as long as nothing has changed. */
+  /** Returns the same object until the version changes. */
   get(key: Key): Promise<Value> {
     return this.#reads.get(key);
   }

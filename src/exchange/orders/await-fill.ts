@@ -1,38 +1,38 @@
 /**
- * Waits for orders to close, on behalf of callers who asked for that with `await_fill_millis`. The engine of this
- * process tells of what it has committed; orders that another node matches are asked for every 200 ms, all of them with
- * one statement, for as long as anybody waits. Waiting changes nothing, whatever becomes of it.
+ * Waits for orders to close, for requests with `await_fill_millis`. The engines of this process report what they have
+ * committed; orders that other nodes match are polled every 200 ms with one statement, while there are waiters. Waiting
+ * never changes an order.
  */
 import type { Queryable } from "../../postgres/database.ts";
 import type { Order, OrderId } from "../order.ts";
 import { findOrderOfCustomer, listClosed } from "./store.ts";
 
 const POLL_MS = 200;
-/** Callers that wait at once. Whoever comes on top is answered without waiting. */
+/** Maximum number of waiters. Beyond it, requests do not wait. */
 const MAX_WAITING = 1_000;
-/** What of it one customer may take: who waits for a thousand orders of his own must not end the waiting of others. */
+/** One customer's maximum share of the waiters, so that it cannot crowd out the others. */
 const SHARE_OF_ONE = 1 / 4;
 
 interface FillWaiter {
   readonly order: Order;
-  /** Ends the waiting; with the order when that has closed. */
+  /** Ends the wait, with the order if it has closed. */
   readonly end: (closed: Order | undefined) => void;
 }
 
 export class FillWaiters {
   readonly #database: Queryable;
-  readonly #most: number;
-  /** An order is waited for by whoever placed it, so by one caller at most. */
+  readonly #max: number;
+  /** Only the request that placed an order waits for it, so each has one waiter at most. */
   readonly #waiters = new Map<OrderId, FillWaiter>();
   #timer: NodeJS.Timeout | undefined;
   #isPolling = false;
 
-  constructor(database: Queryable, most = MAX_WAITING) {
+  constructor(database: Queryable, max = MAX_WAITING) {
     this.#database = database;
-    this.#most = most;
+    this.#max = max;
   }
 
-  /** The order as it is when it has closed, when the time is up, or when the signal says that nobody waits any more. */
+  /** The order as it is when it has closed, after `millis` ms, or when the signal is aborted. */
   async untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order> {
     if (order.closedAt !== undefined || millis === 0 || signal.aborted || this.#isFullFor(order)) return order;
     const closed = await this.#wait(order, millis, signal);
@@ -40,21 +40,21 @@ export class FillWaiters {
     return signal.aborted ? order : this.#readCurrent(order);
   }
 
-  /** Told of orders that changed, once that is durable. */
+  /** These orders changed, durably. */
   onCommitted(orders: readonly Order[]): void {
     for (const order of orders) if (order.closedAt !== undefined) this.#waiters.get(order.id)?.end(order);
   }
 
-  /** Ends all waiting: the callers are answered at once. */
+  /** Ends all waits at once. */
   stop(): void {
     for (const { end } of [...this.#waiters.values()]) end(undefined);
   }
 
   #isFullFor({ customerId }: Order): boolean {
-    if (this.#waiters.size >= this.#most) return true;
+    if (this.#waiters.size >= this.#max) return true;
     let own = 0;
     for (const { order } of this.#waiters.values()) if (order.customerId === customerId) own += 1;
-    return own >= Math.ceil(this.#most * SHARE_OF_ONE);
+    return own >= Math.ceil(this.#max * SHARE_OF_ONE);
   }
 
   #wait(order: Order, millis: number, signal: AbortSignal): Promise<Order | undefined> {
@@ -90,12 +90,12 @@ export class FillWaiters {
         ),
       );
     } catch {
-      // The database is away: whoever waits is told what is known when the time is up.
+      // The database is away: waiters return what is known when their time is up.
     }
     this.#isPolling = false;
   }
 
-  /** The order was placed, so its caller hears of it even when the database cannot be asked now. */
+  /** Falls back to the order as it was placed, because the request succeeded even if the database is now away. */
   async #readCurrent(order: Order): Promise<Order> {
     const now = await findOrderOfCustomer(this.#database, order.customerId, order.id).catch(() => undefined);
     return now ?? order;

@@ -5,7 +5,7 @@ import { type Misfit, misfitsOf, type OrderDraft, TIMES_IN_FORCE, timeInForceOf 
 const LIMIT: OrderDraft = { side: "BUY", type: "LIMIT", baseAmount: "1", price: "2" };
 const MARKET: OrderDraft = { side: "BUY", type: "MARKET", quoteAmount: "1" };
 
-/** docs/contract/orders.md#time-in-force: the first is the default. */
+/** docs/contract/orders.md#time-in-force; the first is the default. */
 const TABLE = `
   MARKET           IOC
   LIMIT            GTC IOC GTT FOK
@@ -14,7 +14,7 @@ const TABLE = `
   STOP_LIMIT       GTC GTT
 `;
 
-describe("the times in force of each type are those of the interface", () => {
+describe("the times in force of each type are those of the contract", () => {
   const lines = TABLE.trim()
     .split("\n")
     .map((line) => line.trim().split(/ +/) as [OrderType, ...OrderTimeInForce[]]);

@@ -1,10 +1,10 @@
 /**
- * Which fields each kind of order has, and how long it may be in force (docs/contract/orders.md#placing-an-order,
- * #time-in-force). This is the shape of an order: it needs neither a market nor a clock.
+ * The fields and times in force of each kind of order (docs/contract/orders.md#placing-an-order, #time-in-force). These
+ * rules need neither a market nor a clock.
  */
 import type { OrderSide, OrderTimeInForce, OrderType } from "../order.ts";
 
-/** The times in force that a type may have; the first is the one that it has when none is asked for. */
+/** The times in force of each type; the first is the default. */
 export const TIMES_IN_FORCE = {
   MARKET: ["IOC"],
   LIMIT: ["GTC", "IOC", "GTT", "FOK"],
@@ -13,7 +13,7 @@ export const TIMES_IN_FORCE = {
   STOP_LIMIT: ["GTC", "GTT"],
 } as const satisfies Readonly<Record<OrderType, readonly [OrderTimeInForce, ...OrderTimeInForce[]]>>;
 
-/** What of an order its kind decides on. Only whether a field is there matters here, not what it holds. */
+/** An order's fields that depend on its kind. Only their presence matters here. */
 export interface OrderDraft {
   readonly side: OrderSide;
   readonly type: OrderType;
@@ -25,7 +25,7 @@ export interface OrderDraft {
   readonly expirationDate?: unknown;
 }
 
-/** A field that does not fit the order's kind. */
+/** A field that the order's kind does not allow, or lacks. */
 export interface Misfit {
   readonly field: Exclude<keyof OrderDraft, "side" | "type">;
   readonly why: "missing" | "out_of_place" | "invalid_for_the_type";
@@ -35,7 +35,7 @@ export function timeInForceOf({ type, timeInForce }: OrderDraft): OrderTimeInFor
   return timeInForce ?? TIMES_IN_FORCE[type][0];
 }
 
-/** All that does not fit; none when the order has the shape of its kind. */
+/** @returns all misfits, in the order in which they are reported */
 export function misfitsOf(draft: OrderDraft): Misfit[] {
   const misfits: Misfit[] = [];
   const { type, timeInForce } = draft;
@@ -51,10 +51,10 @@ export function misfitsOf(draft: OrderDraft): Misfit[] {
   return misfits;
 }
 
-/** The fields that depend on the kind, in the order in which callers are told of them. */
+/** The fields that depend on the kind, in report order. */
 const DEPENDING = ["baseAmount", "quoteAmount", "price", "stopPrice", "expirationDate"] as const;
 
-/** Which of them an order of this kind has: these and no others. */
+/** Whether an order of this kind must have each field; if not, it must not have it. */
 function fieldsOf(draft: OrderDraft): Readonly<Record<(typeof DEPENDING)[number], boolean>> {
   const { side, type } = draft;
   const spendsQuote = side === "BUY" && (type === "MARKET" || type === "STOP_MARKET");

@@ -1,4 +1,4 @@
-/** Orders as their owners deal with them: placed, asked to be cancelled, read. What becomes of them is the engine's. */
+/** Places orders and requests their cancellation. Only the engine changes them afterwards. */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -43,7 +43,7 @@ const REF_ID_KEPT_MS = 24 * 60 * 60 * 1_000;
 /** Decimals of an average price, unless the market's prices have more (docs/contract/orders.md#order-records). */
 const AVERAGE_DECIMALS = 8;
 
-/** Holds the funds and stores the order; what is answered is durable. */
+/** Holds the funds and stores the order, durably. */
 export async function place(
   parts: Parts,
   request: OrderRequest,
@@ -51,7 +51,7 @@ export async function place(
 ): Promise<Outcome<Order, OrderRejection>> {
   const { customerId, profileId, recipientProfileId = profileId } = request;
   const venue = await venueOf(parts, request);
-  // Made at the lane's door, as the others are: an id of a moment before could be of a clock that has turned out wrong.
+  // Made last, because the id contains the time: the clock may have been found wrong while rates were read.
   const id = parts.ids.next() as OrderId;
   const dependsOn = [profileKey(profileId)];
   if (recipientProfileId !== profileId) dependsOn.push(profileKey(recipientProfileId));
@@ -65,7 +65,7 @@ export async function place(
   });
 }
 
-/** The account that the order will hold its funds of. */
+/** The account in which the order holds its funds. */
 function heldFrom({ side, profileId }: OrderRequest, { market }: Venue) {
   return accountKey(profileId, side === "BUY" ? market.quote : market.base);
 }
@@ -74,7 +74,7 @@ async function venueOf({ database, catalogue, fees }: Parts, request: OrderReque
   const market = catalogue.findMarket(request.market);
   if (market === undefined) return undefined;
   const quote = must(catalogue.findAsset(market.quote), "the assets of a market are in the catalogue");
-  // Only what sells at any price is worth what the last one paid. It is a bound on mistakes, so it is not guarded.
+  // The last price only values sells without a limit. It bounds mistakes, so it may be stale.
   const isSellAtAnyPrice = request.side === "SELL" && request.price === undefined;
   const lastPrice = isSellAtAnyPrice ? await findLastPrice(database, market.code) : undefined;
   return { market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice };
@@ -89,7 +89,7 @@ function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest
   return { customerId, kind: "order", refId, id, released };
 }
 
-/** Done means asked for, durably: the value is the market whose engine has to know. A fill may still win. */
+/** Requests a cancellation, durably; a fill may still come first. @returns the market whose engine is to be woken */
 export async function cancel(
   { database, clock }: Pick<Parts, "database" | "clock">,
   customerId: CustomerId,
@@ -104,7 +104,7 @@ export async function cancel(
   return { kind: "done", value: market };
 }
 
-/** What a unit of the base asset came to on average: zero before the first fill, else half up from exact totals. */
+/** The average fill price: zero before the first fill, otherwise rounded half up from exact totals. */
 export function averagePrice(
   { filled, filledGross }: Pick<Order, "filled" | "filledGross">,
   priceDecimals: number,

@@ -42,7 +42,7 @@ const profile: Profile = {
   seq: 1n,
 };
 
-/** The profile has so much USD and BTC available. */
+/** A state in which the profile has this much USD and BTC available. */
 function stateWith({ usd = "0", btc = "0", status = "OPEN" as MarketState["status"] }): State {
   const account = (asset: "USD" | "BTC", text: string): Account => ({
     ...emptyAccount(profileId, asset as Account["asset"], 1),
@@ -97,7 +97,7 @@ test.each([
   if (poor.accepted) expect(poor.changes.journals).toBeUndefined();
 });
 
-test("what is sold at any price is worth what the last execution paid, and unchecked without one", () => {
+test("a sell without a limit is valued at the last price, and unchecked without one", () => {
   const state = stateWith({ btc: "4" });
   const at = (text: string) => decideOrder(STOP_SELL, id, { ...venue, lastPrice: amountOf(text) }, state, NOW);
   expect(decideOrder(STOP_SELL, id, venue, state, NOW)).toMatchObject({ accepted: true });
@@ -118,12 +118,12 @@ test("what is sold at any price is worth what the last execution paid, and unche
 test.each([
   ["a stop sell holds its base", STOP_SELL, "4"],
   [
-    "a stop buy holds its sum with the commission on top",
+    "a stop buy holds its sum plus commission",
     { ...STOP_SELL, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("1000") } as OrderRequest,
     "1003.5",
   ],
   [
-    "a stop limit buy holds its worth at its limit",
+    "a stop limit buy holds its value at its limit",
     { ...GTT_BUY, type: "STOP_LIMIT", timeInForce: "GTC", stopPrice: price("19000") } as OrderRequest,
     "20070",
   ],
@@ -174,7 +174,7 @@ function rich(...others: readonly Profile[]): State {
   };
 }
 
-test("an order that is placed moves its hold from available to trading, and its recipient is awaited", () => {
+test("placing an order moves its hold from available to trading, and increments its recipient's incoming count", () => {
   const request: OrderRequest = {
     ...GTC_BUY,
     recipientProfileId: recipient.id,
@@ -233,7 +233,7 @@ test.each([
 const other = { ...recipient, customerId: "0190d5a4-0000-7000-8000-000000000009" as Uuid as CustomerId };
 const wrong = (code: string, more: object = {}) => ({ accepted: false, rejection: { code, ...more } });
 
-/** In the order of the checks: each request also breaks all rules that come behind the one that it hears of. */
+/** In the order of checks: each request also breaks all later rules. */
 test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
   [
     "another's profile",
@@ -261,13 +261,13 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
     wrong("off_tick", { below: amountOf("2"), above: amountOf("3") }),
   ],
   [
-    "a price past what a book counts",
+    "a price beyond what a book can represent",
     { price: price("9007199255") },
     venue,
     wrong("price_too_large", { field: "price", maximum: amountOf("9007199254") }),
   ],
   [
-    "a base that no asset can hold",
+    "a base amount that no asset can hold",
     { baseAmount: "too_precise" },
     venue,
     wrong("exceed_precision", { asset: "BTC", precision: 8 }),
@@ -291,7 +291,7 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
     wrong("exceed_precision", { asset: "BTC", precision: 8 }),
   ],
   [
-    "a notional value above the most",
+    "a notional value above the maximum",
     { baseAmount: amountOf("5.00000001"), identityId: "alone" },
     venue,
     wrong("notional_value_too_large", { maximum: amountOf("100000") }),
@@ -302,7 +302,7 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
 
 test.each<[string, Partial<OrderRequest>, object]>([
   [
-    "a cent too little",
+    "one cent too little",
     { quoteAmount: amountOf("0.99") },
     wrong("amount_too_small", { field: "quoteAmount", asset: "USD", bound: amountOf("1") }),
   ],
@@ -313,16 +313,12 @@ test.each<[string, Partial<OrderRequest>, object]>([
   ],
   ["a tenth of a cent", { quoteAmount: amountOf("1.001") }, wrong("exceed_precision", { asset: "USD", precision: 2 })],
   ["the least", { quoteAmount: amountOf("1") }, { accepted: true, value: { held: amountOf("1.0035") } }],
-  [
-    "the most that is worth it",
-    { quoteAmount: amountOf("99000") },
-    { accepted: true, value: { held: amountOf("99346.5") } },
-  ],
+  ["the maximum", { quoteAmount: amountOf("99000") }, { accepted: true, value: { held: amountOf("99346.5") } }],
 ])("a market buy for %s", (_name, request, expected) => {
   expect(decideOrder({ ...MARKET_BUY, ...request }, id, venue, rich(), NOW)).toMatchObject(expected);
 });
 
-test("the least and the most of the base, and the highest price that a book counts, are taken", () => {
+test("the minimum and maximum base amount, and the highest price, are accepted", () => {
   const wide: Venue = { ...venue, market: marketOf({ ...row, max_notional_value: "100000000000000" }, []) };
   const at = (request: Partial<OrderRequest>) =>
     decideOrder({ ...STOP_SELL, ...request }, id, wide, stateWith({ btc: "500" }), NOW);
@@ -331,7 +327,7 @@ test("the least and the most of the base, and the highest price that a book coun
   expect(at({ stopPrice: price("9007199254") })).toMatchObject({ accepted: true });
 });
 
-test("a stop price is held against the tick like a price", () => {
+test("a stop price is checked against the tick like a price", () => {
   const request = { ...STOP_SELL, stopPrice: price("19999.5") };
   expect(decideOrder(request, id, venue, stateWith({ btc: "4" }), NOW)).toEqual({
     accepted: false,
@@ -346,7 +342,7 @@ test("a stop price is held against the tick like a price", () => {
   });
 });
 
-test("a halted market is told before what the order is worth, and before its identity pair", () => {
+test("a halted market is reported before notional value and identity pair", () => {
   const request = { ...GTT_BUY, baseAmount: amountOf("100"), identityId: "alone" };
   const decision = decideOrder(request, id, venue, stateWith({ status: "HALTED" }), NOW);
   expect(decision).toEqual({ accepted: false, rejection: { code: "market_unavailable", market: "BTCUSD" } });

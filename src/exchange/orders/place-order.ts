@@ -1,7 +1,7 @@
 /**
- * Rules of placing an order. Refusals in the order in which the caller hears them: who, then the market, the price and
- * the amounts that it takes, whether it is open, how much that is worth, the two reasons for which an order is stored as
- * REJECTED, and funds (docs/contract/requests.md#order-of-checks, rule 3).
+ * The rules of placing an order. The order of checks is part of the interface (docs/contract/requests.md#order-of-checks,
+ * rule 3): profiles, market, price and amounts, market status, notional value, the two reasons for which an order is
+ * stored as REJECTED, funds.
  */
 import type { FeeRates } from "../../catalogue/fee-tiers.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
@@ -43,7 +43,7 @@ export interface UnknownMarket extends Rejection {
   readonly market: string;
 }
 
-/** The price is not a multiple of the market's tick. `below` is undefined when no price is below it. */
+/** The price is not a multiple of the market's tick. `below` is undefined when there is no lower valid price. */
 export interface OffTick extends Rejection {
   readonly code: "off_tick";
   readonly field: "price" | "stopPrice";
@@ -53,7 +53,7 @@ export interface OffTick extends Rejection {
   readonly above: Amount;
 }
 
-/** The price is above what the book can count in. */
+/** The price exceeds what the order book can represent. */
 export interface PriceTooLarge extends Rejection {
   readonly code: "price_too_large";
   readonly field: "price" | "stopPrice";
@@ -83,7 +83,7 @@ export interface NotionalValueTooLarge extends Rejection {
   readonly asset: AssetCode;
 }
 
-/** Why the terms of an order are not those of its market. */
+/** Why an order's terms are invalid on its market. */
 type TermsRejection = OffTick | PriceTooLarge | AmountOutOfBounds | ExceedPrecision;
 
 export type OrderRejection =
@@ -94,13 +94,13 @@ export type OrderRejection =
   | NotionalValueTooLarge
   | InsufficientFunds;
 
-/** A price as it was asked for. One with more decimals than the ledger holds is cut off, and then never on a tick. */
+/** A requested price. `isExact` is false if it has more decimals than the ledger and was truncated: it is never on a tick. */
 export interface RequestedPrice {
   readonly amount: Amount;
   readonly isExact: boolean;
 }
 
-/** An order as it was asked for. It has the shape of its kind (`misfitsOf`). */
+/** A request to place an order, without misfits (`misfitsOf`). */
 export interface OrderRequest {
   readonly customerId: CustomerId;
   readonly profileId: ProfileId;
@@ -120,17 +120,17 @@ export interface OrderRequest {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Where the order is to be placed. */
+/** The market of an order, and what placement needs to know about it. */
 export interface Venue {
   readonly market: Market;
   readonly quote: Asset;
-  /** The customer's own, of a few seconds ago. The order keeps them for its life. */
+  /** The customer's rates, a few seconds old at most. The order keeps them. */
   readonly rates: FeeRates;
-  /** The price of the last execution, as it was when the request came in; undefined when there was none. */
+  /** The price of the last execution when the request arrived, if any. */
   readonly lastPrice: Amount | undefined;
 }
 
-/** What an order trades and for how much, once it is known that its market takes that. */
+/** Validated amounts and prices. */
 type Terms = Pick<Order, "baseAmount" | "quoteAmount" | "price" | "stopPrice">;
 
 /** A GTT order that does not expire later than this is REJECTED (docs/contract/orders.md#stored-rejections, rule 2). */
@@ -233,7 +233,7 @@ function checkAmount(
   { code: market }: Market,
   { asset, decimals, minimum, maximum }: AmountBounds,
 ): Amount | AmountOutOfBounds | ExceedPrecision {
-  // What no asset can hold has no value to compare with the bounds.
+  // An amount that no asset can hold cannot be compared with the bounds.
   if (amount === "too_precise") return { code: "exceed_precision", asset, precision: decimals };
   if (amount < minimum) return { code: "amount_too_small", field, market, asset, bound: minimum };
   if (amount > maximum) return { code: "amount_too_large", field, market, asset, bound: maximum };
@@ -255,7 +255,7 @@ function checkNotional(
   return { code: "notional_value_too_large", ...what, notionalValue, maximum };
 }
 
-/** What makes an order that is stored and closed at once: known without the book, and without its funds. */
+/** The reason to store an order as REJECTED at once, independent of the book and of funds. */
 function rejectReasonOf(
   { identityId, identityAccountId, expirationDate }: OrderRequest,
   now: Instant,
@@ -265,7 +265,7 @@ function rejectReasonOf(
   return undefined;
 }
 
-/** What the order may cost at most: a sell its base, a buy what it may spend with the commission on top. */
+/** The most that the order may cost: a sell its base amount, a buy its gross plus commission. */
 function holdOf(
   { side }: OrderRequest,
   { baseAmount, quoteAmount, price }: Terms,
@@ -281,12 +281,12 @@ function holdOf(
   return { asset: market.quote, amount: plus(gross, multiplyExact(gross, rates.takerRate)) };
 }
 
-/** A profile that another one's order will pay into counts it, so that it cannot be taken out of use before. */
+/** A profile counts the orders of other profiles that will pay into it, so that it cannot be deactivated before. */
 function countIncoming(recipient: Profile, profileId: ProfileId) {
   return recipient.id === profileId ? [] : [change(profileTable, { ...recipient, awaited: recipient.awaited + 1 })];
 }
 
-/** The order as it is stored first: waiting for its engine, or closed already when there is a reason to reject it. */
+/** The order as it is first stored: pending for its engine, or closed if there is a reason to reject it. */
 function openOrder(
   request: OrderRequest,
   id: OrderId,
@@ -295,7 +295,7 @@ function openOrder(
   { held, rejectReason }: { readonly held: Amount; readonly rejectReason?: OrderRejectReason },
 ): Order {
   const createdAt = instantOf(id);
-  // Field by field: spread into so large an object, the terms would make each order one of a shape of its own.
+  // Field by field: an object spread would give each order its own hidden class.
   return {
     baseAmount: terms.baseAmount,
     quoteAmount: terms.quoteAmount,

@@ -22,7 +22,7 @@ export async function findOrder(
   return row && readOrder(row);
 }
 
-/** For who knows an order by its ref_id, and so not its profile, or placed it: as it is durably. */
+/** Finds an order without its profile, such as by ref_id. The result is durable. */
 export async function findOrderOfCustomer(
   database: Queryable,
   customerId: CustomerId,
@@ -35,7 +35,7 @@ export async function findOrderOfCustomer(
   return row && readOrder(row);
 }
 
-/** Those of these orders that are closed, durably, as they are. */
+/** The closed ones of these orders, durably. */
 export async function listClosed(
   database: Queryable,
   orders: readonly Pick<Order, "profileId" | "id">[],
@@ -57,15 +57,15 @@ export interface OrderFilter {
   readonly market?: string | undefined;
   readonly status?: OrderStatus | undefined;
   readonly refIds?: readonly string[] | undefined;
-  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
+  /** Bounds on the id, and so on the creation time: `from` is inclusive, `before` exclusive. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
-  /** The last one of the page before: the next page begins behind it. */
+  /** The last one of the previous page. */
   readonly after?: Uuid | undefined;
   readonly limit: number;
 }
 
-/** Newest first: in the order of the ids, which is that of creation. */
+/** Newest first, in id order. */
 export async function listOrders(database: Queryable, filter: OrderFilter): Promise<Order[]> {
   const rows = await database.rows<SqlRecord>(
     `select ${ORDER_COLUMNS} from orders
@@ -105,16 +105,16 @@ interface CancelInput {
   readonly now: Instant;
 }
 
-/** What became of asking for a cancel. `market` is there when the request was stored: its engine is to be woken. */
+/** The order's status, and its market if the order is open, whose engine is then to be woken. */
 export interface CancelRequested {
   readonly status: OrderStatus;
   readonly market: MarketCode | undefined;
 }
 
 /**
- * Stores the request to cancel an order that is not closed; undefined when there is no such order. Whether the order
- * is open and the request are one statement. A fill that commits meanwhile wins: the engine finds the order closed. That it
- * was asked for before, or that the order is closed, is answered as durably as a new request.
+ * Stores a request to cancel an order, unless the order is closed. One statement checks the order and stores the request.
+ * If a fill commits concurrently, the engine finds the order closed. The result is durable, also when the request existed
+ * or the order is closed. @returns undefined when there is no such order
  */
 export async function requestCancel(
   database: Queryable,
