@@ -34,6 +34,7 @@ import { createTransfers } from "./transfers/transfers.ts";
 import { findTimesAhead } from "./verify/times-ahead.ts";
 import { boundConnections, type ConnectionBounds } from "./web/connections/connections.ts";
 import { containBugs } from "./web/connections/contained.ts";
+import { sharedBy } from "./web/connections/transport.ts";
 import { RateLimiter } from "./web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "./web/readiness.ts";
 
@@ -241,8 +242,11 @@ interface Doors {
 
 async function doorsOf(config: Config, metrics: Metrics | undefined): Promise<Doors> {
   const { rateLimits, trustedProxies } = config;
+  const isShared = sharedBy(trustedProxies);
   const limiter =
-    rateLimits === "off" ? undefined : new RateLimiter(rateLimits, metrics && { onLimited: metrics.requests.limited });
+    rateLimits === "off"
+      ? undefined
+      : new RateLimiter(rateLimits, { isShared, ...(metrics && { onLimited: metrics.requests.limited }) });
   return { limiter, trustedProxies, tls: await readTls(config) };
 }
 

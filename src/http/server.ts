@@ -39,7 +39,7 @@ import type { Network } from "../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../web/connections/last-request.ts";
 import { TrackedResponse } from "../web/connections/last-response.ts";
 import { sliceTlsWrites } from "../web/connections/tls-writes.ts";
-import { transport, trustOf } from "../web/connections/transport.ts";
+import { sharedBy, transport, trustOf } from "../web/connections/transport.ts";
 import { boundAnswers, createUnsentAnswers, type UnsentByAccess } from "../web/connections/unsent-answers.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { paceRetries } from "../web/limits/retry-pace.ts";
@@ -178,7 +178,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   rejectUnsoundHeaders(api);
   rejectUnknownRoutes(api, options.baseUrl, admit);
   rejectWhileClosing(api);
-  paceRetries(api);
+  paceRetries(api, sharedBy(trustedProxies));
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
   boundAnswers(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });

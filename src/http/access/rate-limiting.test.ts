@@ -17,7 +17,7 @@ async function start(trustedProxies: readonly string[] = []): Promise<{ pass: (s
       const open = { schema: { hide: true } };
       api.get("/book", { ...open, config: { scope: "public", rate: "order_book" } }, async () => ({}));
       api.get("/open", { ...open, config: { scope: "public" } }, async () => ({}));
-      api.get("/watched", { ...open, config: { scope: "public", rate: "none" } }, async () => ({}));
+      api.get("/watched", { ...open, config: { scope: "public", rate: "health" } }, async () => ({}));
     },
     {
       limiter: new RateLimiter(SLOW, { now: () => now }),
@@ -117,6 +117,23 @@ test("a rate of its own has a bucket of its own, and who watches over the servic
   const watched = await ask(toy, "/watched", { token: null });
   expect(watched.status).toBe(200);
   expect(Object.keys(watched.headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
+});
+
+test("who asks for health is limited as well, unless it is the machine itself or a trusted proxy", async () => {
+  await start(["127.0.0.0/8"]);
+  const asking = async (from: string): Promise<Record<number, number>> => {
+    const told: Record<number, number> = {};
+    for (let at = 0; at < 31; at += 1) {
+      const found = await Promise.all(
+        Array.from({ length: 100 }, () => statusOf("/watched", null, { "x-forwarded-for": from })),
+      );
+      for (const status of found) told[status] = (told[status] ?? 0) + 1;
+    }
+    return told;
+  };
+  expect(await asking("203.0.113.9")).toEqual({ 200: 3_000, 429: 100 });
+  expect(await statusOf("/watched", null, { "x-forwarded-for": "203.0.113.10" })).toBe(200);
+  expect(await statusOf("/watched", null)).toBe(200);
 });
 
 test("X-Forwarded-For is believed when a trusted proxy sent it, and only what that proxy itself has seen", async () => {

@@ -9,8 +9,8 @@ import { Problem } from "../problems/problems.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Default: "rest". "none" is for health checks. */
-    rate?: RateClass | "none";
+    /** Default: "rest". "health" is for health checks. */
+    rate?: RateClass | "health";
   }
 }
 
@@ -25,7 +25,12 @@ export type Admit = (request: FastifyRequest, reply: FastifyReply, clientId: str
 export function admitBy(limiter: RateLimiter | undefined): Admit {
   return (request, reply, clientId) => {
     const { rate = "rest" } = request.routeOptions.config;
-    if (limiter === undefined || rate === "none") return;
+    if (limiter === undefined) return;
+    if (rate === "health") {
+      const verdict = limiter.ofHealth(request.ip);
+      if (verdict?.admitted === false) throw tooMany(verdict);
+      return;
+    }
     const verdict = clientId === undefined ? limiter.ofAddress(rate, request.ip) : limiter.ofClient(rate, clientId);
     if (!verdict.admitted) throw tooMany(verdict);
     reply.headers(verdict.headers);

@@ -6,7 +6,7 @@ import type { Api } from "../server.ts";
 export function healthRoutes(api: Api, checks: ReadinessChecks): void {
   const failingChecks = watchReadiness(checks);
   const options = {
-    config: { scope: "public" as const, rate: "none" as const, admission: false as const },
+    config: { scope: "public" as const, rate: "health" as const, admission: false as const },
     schema: { hide: true },
   };
   api.get("/healthz", options, async () => ({ status: "alive" }));

@@ -18,7 +18,7 @@ import type { Network } from "../../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../../web/connections/last-request.ts";
 import { TrackedResponse } from "../../web/connections/last-response.ts";
 import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
-import { transport, trustOf } from "../../web/connections/transport.ts";
+import { sharedBy, transport, trustOf } from "../../web/connections/transport.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import { paceRetries } from "../../web/limits/retry-pace.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
@@ -118,7 +118,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     if (isRefusedUnread(request, reply)) return;
     done();
   });
-  paceRetries(server);
+  paceRetries(server, sharedBy(trustedProxies));
   if (limiter !== undefined) limitAddresses(server, limiter);
   issueInTurn(server, options);
   describe(server, options);
@@ -127,13 +127,15 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
 }
 
 /**
- * By address alone: who the client is has yet to be found out, and that is what is to be limited. Whoever asks for
- * health is not counted.
+ * By address alone: who the client is has yet to be found out, and that is what is to be limited.
  */
 function limitAddresses(server: FastifyInstance, limiter: RateLimiter): void {
   server.addHook("onRequest", (request, reply, done) => {
     const { path } = addressOf(request);
-    if (path === ALIVE_PATH || path === READY_PATH) return done();
+    if (path === ALIVE_PATH || path === READY_PATH) {
+      const verdict = limiter.ofHealth(request.ip);
+      return verdict?.admitted === false ? refuseTooMany(reply.headers(verdict.headers), verdict) : done();
+    }
     const verdict = limiter.ofAddress(path === TOKEN_PATH ? "token" : "rest", request.ip);
     reply.headers(verdict.headers);
     if (verdict.admitted) done();

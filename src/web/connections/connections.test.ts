@@ -187,6 +187,19 @@ test("who floods a connection loses it; an address that does it again and again 
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
 });
 
+test("of an address 128 requests may wait behind others on their connections, and one more ends its connection", async () => {
+  const { server, asked } = silentServer();
+  const open = Array.from({ length: 10 }, () => arrive(server, "203.0.113.9"));
+  for (const socket of open) socket.push(REQUEST.repeat(16));
+  await until("the last connection has ended", () => open.at(-1)?.destroyed === true);
+  expect(open.map(({ destroyed }) => destroyed)).toEqual([...new Array<boolean>(8).fill(false), true, true]);
+  // Eight connections with 15 behind the first each, 8 more behind the first of the ninth, and the first of the tenth.
+  expect(asked()).toBe(8 * 16 + 9 + 1);
+  const other = arrive(server, "203.0.113.10");
+  other.push(REQUEST.repeat(16));
+  await until("the other's have come", () => asked() === 8 * 16 + 9 + 1 + 16);
+});
+
 const PIECES = "1\r\n7\r\n".repeat(40_000);
 const chunked = (path: string, token = ""): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\n${token}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;

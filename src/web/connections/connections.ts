@@ -5,7 +5,7 @@
  * A connection ends that is flooded, with requests or with pieces of a body. An address that does it again and again
  * loses those of its connections on which no good token was shown, and gets no new ones for a while.
  */
-import type { RequestListener } from "node:http";
+import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { isLoopback, networksOf } from "../limits/address.ts";
 import { Floods } from "./floods.ts";
@@ -41,6 +41,8 @@ const TELL_EVERY_MS = 10_000;
  * and none sends many.
  */
 const MOST_UNANSWERED = 16;
+/** Those of an address that wait behind another one on their connection. All of a connection are begun in one turn of the event loop. */
+const MOST_BEHIND = 128;
 
 /** The server makes its responses of `TrackedResponse`. */
 export function boundConnections(server: Server, { most, isProxy, onDropped }: ConnectionBounds): void {
@@ -84,6 +86,7 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
   const handlers = server.listeners("request") as RequestListener[];
   const flooded = new WeakSet<Socket>();
   const pieces = new SmallPieces();
+  const behind = new Behind();
   const flood = (socket: Socket, reason: Dropped["reason"], end: () => void): void => {
     if (flooded.has(socket)) return;
     flooded.add(socket);
@@ -96,7 +99,9 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
   server.on("request", ((request, response) => {
     const { socket } = request;
     if (socket.destroyed || flooded.has(socket)) return;
-    if (countUnanswered(response) > MOST_UNANSWERED) return flood(socket, FLOODED, () => socket.destroy());
+    const unanswered = countUnanswered(response);
+    if (unanswered > MOST_UNANSWERED || (unanswered > 1 && !behind.add(response, isShared)))
+      return flood(socket, FLOODED, () => socket.destroy());
     if (hasBody(request)) {
       const { remoteAddress = "", remotePort } = socket;
       const key = isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : networksOf(remoteAddress)[0];
@@ -104,6 +109,27 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
     }
     for (const handle of handlers) handle.call(server, request, response);
   }) satisfies RequestListener);
+}
+
+/** The requests of each address that came while another one of their connection was not answered. */
+class Behind {
+  readonly #counts = new Map<string, number>();
+
+  /** Answers whether there was room for one more. */
+  add(response: ServerResponse, isShared: (address: string) => boolean): boolean {
+    const { remoteAddress = "" } = response.req.socket;
+    if (isShared(remoteAddress)) return true;
+    const [network] = networksOf(remoteAddress);
+    const count = this.#counts.get(network) ?? 0;
+    if (count >= MOST_BEHIND) return false;
+    this.#counts.set(network, count + 1);
+    response.once("close", () => {
+      const left = (this.#counts.get(network) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(network);
+      else this.#counts.set(network, left);
+    });
+    return true;
+  }
 }
 
 /** In the words of its protocol, which each server has for what Node cannot read. */

@@ -1,6 +1,7 @@
 import type { ServerOptions } from "node:http";
 import type { SecureContextOptions } from "node:tls";
 import { isWithin, type Network } from "../../std/network.ts";
+import { isLoopback } from "../limits/address.ts";
 
 /** As long as a request has for its headers. */
 const HANDSHAKE_MS = 20_000;
@@ -23,4 +24,9 @@ export function transport(
  */
 export function trustOf(proxies: readonly Network[]): false | ((address: string | undefined) => boolean) {
   return proxies.length > 0 && ((address) => isWithin(proxies, address ?? ""));
+}
+
+/** Whose connections carry the requests of many: trusted proxies, and the machine itself, on which one may run. */
+export function sharedBy(proxies: readonly Network[]): (address: string) => boolean {
+  return (address) => isLoopback(address) || isWithin(proxies, address);
 }

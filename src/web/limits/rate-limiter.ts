@@ -2,7 +2,7 @@
  * Rate limits: of API clients, and of addresses for whoever is not known to be one. Each process counts what it answers
  * itself. Clients are found by their token, so strangers can neither use up nor crowd out the buckets of clients.
  */
-import { rateLimitKey } from "./address.ts";
+import { isLoopback, rateLimitKey } from "./address.ts";
 import { Buckets } from "./buckets.ts";
 import { RATE_CLASSES, type RateClass, type RequestRates } from "./rates.ts";
 import type { Taking } from "./token-bucket.ts";
@@ -21,29 +21,40 @@ export interface Verdict {
   readonly retryAfter: number;
 }
 
+/** Of one address. Whoever watches over the service asks once in a few seconds. */
+const HEALTH_PER_SECOND = 10;
+
 /** What was limited, and whom it was counted for. */
 export interface Limited {
-  readonly rate: RateClass;
+  readonly rate: RateClass | "health";
   readonly caller: "client" | "address";
 }
 
 export class RateLimiter {
   readonly #clients: Readonly<Record<RateClass, Buckets>>;
   readonly #addresses: Readonly<Record<RateClass, Buckets>>;
+  readonly #health: Buckets;
+  readonly #isShared: (address: string) => boolean;
   readonly #now: () => number;
   readonly #onLimited: (limited: Limited) => void;
 
-  /** `now` answers milliseconds that only ever pass; `onLimited` is told of each that is not admitted. */
+  /**
+   * `now` answers milliseconds that only ever pass; `onLimited` is told of each that is not admitted; `isShared` tells the
+   * addresses that may always ask for health.
+   */
   constructor(
     rates: RequestRates,
     {
       now = () => performance.now(),
       mostBuckets = MOST_BUCKETS,
       onLimited = (_limited: Limited): void => undefined,
+      isShared = isLoopback,
     } = {},
   ) {
     this.#clients = bucketsOf(rates, mostBuckets);
     this.#addresses = bucketsOf(rates, mostBuckets);
+    this.#health = new Buckets(HEALTH_PER_SECOND, mostBuckets);
+    this.#isShared = isShared;
     this.#now = now;
     this.#onLimited = onLimited;
   }
@@ -54,6 +65,12 @@ export class RateLimiter {
 
   ofAddress(rateClass: RateClass, address: string): Verdict {
     return this.#judge(this.#addresses[rateClass], rateLimitKey(address), { rate: rateClass, caller: "address" });
+  }
+
+  /** Who asks whether the service is there, and is not on the machine itself or a trusted proxy. */
+  ofHealth(address: string): Verdict | undefined {
+    if (this.#isShared(address)) return undefined;
+    return this.#judge(this.#health, rateLimitKey(address), { rate: "health", caller: "address" });
   }
 
   #judge(buckets: Buckets, key: string, limited: Limited): Verdict {

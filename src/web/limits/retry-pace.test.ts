@@ -1,6 +1,10 @@
-import { Socket } from "node:net";
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { connect, Socket } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import { startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
+import { unavailable } from "../../http/problems/problems.ts";
 import { RetryPace } from "./retry-pace.ts";
 
 test("a thousand refusals a second are made at once, what comes on top waits its turn, and nobody for longer than a second", () => {
@@ -51,4 +55,47 @@ test("a connection that is held back is read again, also when the loop is busy f
   );
   await until("all are read again", () => calls.length === 4);
   expect(calls).toEqual(["held back", "held back", "read again", "read again"]);
+});
+
+test("of a connection that others share the refusals are sent when they are due, so many at most, and all else at once", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const pace = new RetryPace(() => 0);
+  const sent: number[] = [];
+  for (let at = 0; at < 5; at += 1) pace.send(at === 3 ? 200 : 503, () => sent.push(at));
+  expect(sent).toEqual([0, 3]);
+  vi.advanceTimersByTime(2);
+  expect(sent).toEqual([0, 3, 1, 2]);
+  for (let at = 5; at < 4_010; at += 1) pace.send(429, () => sent.push(at));
+  expect(sent.slice(4)).toEqual([4_004, 4_005, 4_006, 4_007, 4_008, 4_009]);
+  vi.advanceTimersByTime(1_000);
+  expect(sent).toHaveLength(4_010);
+});
+
+test("a connection from this machine, where a proxy may be, is read on behind a refusal, which is sent later", async () => {
+  const toy = await startToyApi((api) => {
+    const open = { config: { scope: "public" as const }, schema: { hide: true } };
+    api.get("/full", open, async () => {
+      throw unavailable("there is no room");
+    });
+    api.get("/free", open, async () => ({}));
+  });
+  onTestFinished(() => toy.close());
+  const asked = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
+  const flood = sendRaw(toy.url, asked("/full").repeat(1_500) + asked("/full", "Connection: close\r\n"));
+  const { hostname, port } = new URL(toy.url);
+  const socket = connect(Number(port), hostname);
+  const answerTo = async (path: string): Promise<{ statuses: number[]; ms: number }> => {
+    const asking = performance.now();
+    socket.write(asked(path));
+    const [answer] = await once(socket, "data");
+    return { statuses: statusesIn(String(answer)), ms: performance.now() - asking };
+  };
+  await once(toy.api.server, "request");
+  expect((await answerTo("/full")).statuses).toEqual([503]);
+  const { statuses, ms } = await answerTo("/free");
+  expect(statuses).toEqual([200]);
+  expect(ms).toBeLessThan(500);
+  socket.destroy();
+  expect(statusesIn(await flood)).toHaveLength(1_501);
 });

@@ -5,12 +5,16 @@
  * accepted a twentieth was left.
  *
  * Few are held back for next to nothing, a flood for a second at most: less than its answers had asked it to wait.
+ *
+ * A proxy's connection carries the requests of others too, so it is read on, and the refusal itself is sent later.
  */
 import { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
+/** Refusals that are sent later, some 10 KB each. */
+const MOST_DELAYED = 4_000;
 /** Too many of the caller's own, and more of all callers' than can be taken on. */
 const COME_BACK: ReadonlySet<number> = new Set([429, 503]);
 
@@ -18,6 +22,7 @@ export class RetryPace {
   readonly #now: () => number;
   /** When the last one that is held back is read again. */
   #until = Number.NEGATIVE_INFINITY;
+  #delayed = 0;
 
   /** `now` answers milliseconds that only ever pass. */
   constructor(now: () => number = () => performance.now()) {
@@ -45,13 +50,34 @@ export class RetryPace {
       setTimeout(() => socket.resume(), wait).unref();
     });
   }
+  /** Sends an answer, a refusal when it is due. */
+  send(status: number, send: () => void): void {
+    const wait = COME_BACK.has(status) && this.#delayed < MOST_DELAYED ? this.next() : 0;
+    if (wait < 1) {
+      send();
+      return;
+    }
+    this.#delayed += 1;
+    setTimeout(() => {
+      this.#delayed -= 1;
+      send();
+    }, wait);
+  }
 }
 
-/** Holds back whoever asks a server again too soon. */
-export function paceRetries(server: Pick<FastifyInstance, "addHook">): void {
-  const pace = new RetryPace();
+/** Holds back whoever asks a server again too soon. `isShared` tells the addresses whose connections are those of many. */
+export function paceRetries(
+  server: Pick<FastifyInstance, "addHook">,
+  isShared: (address: string) => boolean,
+  pace = new RetryPace(),
+): void {
+  server.addHook("onSend", (request, reply, _payload, done) => {
+    if (isShared(request.raw.socket.remoteAddress ?? "")) pace.send(reply.statusCode, done);
+    else done();
+  });
   server.addHook("onResponse", (request, reply, done) => {
-    pace.answered(reply.statusCode, request.raw.socket);
+    const { socket } = request.raw;
+    if (!isShared(socket.remoteAddress ?? "")) pace.answered(reply.statusCode, socket);
     done();
   });
 }
