@@ -2,41 +2,40 @@ import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
 import { readAmount, readDuration, readRate, readScopes, readText, readTier } from "./arguments.ts";
 
-test("a time span is a number with a unit, or 0", () => {
+test("a duration is a number with a unit, or 0", () => {
   expect(["0", "90s", "15m", "24h", "7d"].map(readDuration)).toEqual([0, 90_000, 900_000, 86_400_000, 604_800_000]);
   for (const wrong of ["", "5", "-1h", "1.5h", "1w", "h", " 1h", "123456s"]) {
-    expect(() => readDuration(wrong), wrong).toThrow("It is not a time span such as 90s, 15m, 24h or 7d.");
+    expect(() => readDuration(wrong), wrong).toThrow("Must be a duration such as 90s, 15m, 24h or 7d.");
   }
 });
 
-test("scopes are known ones with commas between them, each once, or all of them by a star", () => {
+test("scopes are comma-separated and known, duplicates are dropped, and * means all", () => {
   expect(readScopes("*")).toEqual(["*"]);
   expect(readScopes("exchange:read_order, transfer:read_transfer,exchange:read_order")).toEqual([
     "exchange:read_order",
     "transfer:read_transfer",
   ]);
-  expect(() => readScopes("exchange:read_order,all")).toThrow('"all" is not a scope. Give * for all, or some of');
+  expect(() => readScopes("exchange:read_order,all")).toThrow('"all" is not a scope. Use * for all, or one or more of');
   expect(() => readScopes("")).toThrow('"" is not a scope.');
-  // With others beside it a star could be meant as anything.
   expect(() => readScopes("*,exchange:read_order")).toThrow('"*" is not a scope.');
 });
 
-test("an amount is decimal text above 0 and below 10^18; what no asset can hold is left to the asset", () => {
+test("an amount is decimal text above 0 and below 10^18; the precision is left to the asset", () => {
   expect(readAmount("100.50")).toBe(amountOf("100.5"));
   expect(readAmount(`0.${"0".repeat(18)}1`)).toBe("too_precise");
   for (const wrong of ["0", "-1", "1e3", "1,5", "", "1000000000000000000"]) {
-    expect(() => readAmount(wrong), wrong).toThrow("It is not a decimal number");
+    expect(() => readAmount(wrong), wrong).toThrow("Must be a decimal number");
   }
 });
 
 test("a rate is from 0 to below 1, with at most 4 decimals", () => {
   expect(["0", "0.0035", "0.99990", ".5"].map(readRate)).toEqual(["0", "0.0035", "0.9999", "0.5"].map(amountOf));
   for (const wrong of ["1", "0.00351", "-0.0001", "0.35%", "1e-4", "", " 0.1"]) {
-    expect(() => readRate(wrong), wrong).toThrow("It is not a rate: from 0 to below 1, with at most 4 decimals");
+    expect(() => readRate(wrong), wrong).toThrow("Must be a rate from 0 to below 1 with at most 4 decimals");
   }
 });
 
-test("a tier is where it begins, its taker rate and its maker rebate", () => {
+test("a tier is its minimum volume, taker rate and maker rebate", () => {
   const tier = { minimumGross: amountOf("1000000.5"), takerRate: amountOf("0.0018"), makerRebate: amountOf("0") };
   expect(readTier("1000000.50:0.0018:0")).toEqual(tier);
   expect(readTier("0:0.0018:0").minimumGross).toBe(0n);
@@ -48,15 +47,15 @@ test("a tier is where it begins, its taker rate and its maker rebate", () => {
     `0.${"0".repeat(18)}1:0.1:0`,
     "1000000000000000000:0.1:0",
   ]) {
-    expect(() => readTier(wrong), wrong).toThrow("It is not a tier: 30-day gross:taker rate:maker rebate");
+    expect(() => readTier(wrong), wrong).toThrow("Must be 30-day volume:taker rate:maker rebate");
   }
   for (const wrong of ["0", "0:0.1", "0:0.00351:0", "0:0.1:-0.1"]) {
-    expect(() => readTier(wrong), wrong).toThrow("It is not a rate");
+    expect(() => readTier(wrong), wrong).toThrow("Must be a rate");
   }
 });
 
 test("a text has 1 to 100 characters", () => {
   expect(readText("x".repeat(100))).toHaveLength(100);
-  expect(() => readText("")).toThrow("It has to have 1 to 100 characters.");
-  expect(() => readText("x".repeat(101))).toThrow("It has to have 1 to 100 characters.");
+  expect(() => readText("")).toThrow("Must have 1 to 100 characters.");
+  expect(() => readText("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
 });

@@ -1,6 +1,6 @@
 /**
- * The frame of every command: one answer, which is a JSON document for programs or prose for people, on standard
- * output. Everything else that there is to say, logs and errors, goes to standard error.
+ * The frame of every command: it prints one result, as JSON or as text, on standard output. Logs and errors go to
+ * standard error.
  */
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config/config.ts";
@@ -9,74 +9,77 @@ import { type Core, type Foundation, openCore, openFoundation } from "../service
 import { createLogger } from "../service/logger.ts";
 import { printJson, printLines } from "./terminal.ts";
 
-export interface Answer {
+export interface CommandResult {
   readonly json: unknown;
-  /** Lines: none of them has a line break of its own. */
+  /** One entry per line. */
   readonly prose: readonly string[];
-  /** The answer is that something is wrong: the exit code is 1. */
+  /** The command ran and found a problem: the exit code is 1. */
   readonly failed?: boolean;
 }
 
-/** One line: why the command did nothing. */
+/** The command did nothing. The message is one line for the operator. */
 export class CommandRejected extends Error {
-  override readonly name = "Refused";
+  override readonly name = "CommandRejected";
 }
 
-/** The arguments do not go together, which is found out before anything is started. */
+/** The arguments do not fit together. Thrown before anything is started. */
 export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
 
-/** The command has answered, and its answer is that something is wrong. */
-export class Failed extends Error {
+/** The command has printed its result, and that result is a failure. */
+export class CommandFailed extends Error {
   override readonly name = "Failed";
 }
 
-interface About {
+interface CommandHelp {
   readonly summary: string;
-  /** What comes after `parbook`, as it could be typed. */
+  /** Without the leading `parbook`. */
   readonly examples: readonly string[];
 }
 
-/** A command below `parent`; `usage` is its name with its arguments. */
-export function addCommand(parent: Command, usage: string, { summary, examples }: About): Command {
+/** @param usage The name with its arguments, such as `client rotate <client-id>`. */
+export function addCommand(parent: Command, usage: string, { summary, examples }: CommandHelp): Command {
   const lines = examples.map((example) => `  $ parbook ${example}`);
   return parent
     .command(usage)
     .description(summary)
-    .option("--json", "answer with one JSON document on standard output")
+    .option("--json", "print the result as one JSON document")
     .addHelpText("after", ["", examples.length === 1 ? "Example:" : "Examples:", ...lines].join("\n"));
 }
 
-/** A word that only opens others, such as `customer` in `customer create`. */
+/** A command that only has subcommands, such as `customer` in `customer create`. */
 export function addGroup(parent: Command, name: string, summary: string): Command {
   return parent.command(name).description(summary);
 }
 
-/** What the command does. It is given its arguments in their order, and its options last. */
-export function answering<Given extends unknown[]>(command: Command, work: (...given: Given) => Promise<Answer>): void {
+/** @param work Receives the arguments in order, then the options. */
+export function setAction<Given extends unknown[]>(
+  command: Command,
+  work: (...given: Given) => Promise<CommandResult>,
+): void {
   command.action(async (...given: unknown[]) => {
-    // Commander hands the command itself over as the last of all.
+    // Commander passes the command itself as the last argument.
     const { json, prose, failed } = await work(...(given.slice(0, -1) as Given));
     const printed = command.opts().json === true ? printJson(json) : printLines(prose);
     await printed.catch(({ code }: NodeJS.ErrnoException) => {
-      throw new CommandRejected(`the command is done, but its answer cannot be written (${code})`);
+      throw new CommandRejected(`the command succeeded, but its result could not be written (${code})`);
     });
-    if (failed === true) throw new Failed();
+    if (failed === true) throw new CommandFailed();
   });
 }
 
-/** The settings, with the log of a command: warnings and worse unless more is asked for. */
+/** The settings. A command logs warnings and errors only, unless PARBOOK_LOG_LEVEL says otherwise. */
 export function commandConfig(): Config {
   return readConfig({ ...environment, PARBOOK_LOG_LEVEL: environment.PARBOOK_LOG_LEVEL || "warn" });
 }
 
-/** For commands that move money or open profiles. Works beside a running service, and without one. */
-export function withCore(work: (core: Core, config: Config) => Promise<Answer>): Promise<Answer> {
+/** For commands that move money or create profiles. The service may be running or stopped. */
+export function withCore(work: (core: Core, config: Config) => Promise<CommandResult>): Promise<CommandResult> {
   return within(openCore, work);
 }
 
-/** For commands that need no more than the database. */
+/** For commands that need the database only. */
 export function withFoundation<Value>(
   work: (foundation: Foundation, config: Config) => Promise<Value>,
 ): Promise<Value> {

@@ -16,7 +16,7 @@ import { writeNewKey } from "./auditing/checkpoint-file.ts";
 import { CommandRejected, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 
-test("what was asked wrongly ends with 2, what was refused with 1", () => {
+test("wrong usage exits with 2, a rejection with 1", () => {
   expect(failureOf(new WrongSettings(["PARBOOK_X is wrong"]))).toEqual({
     lines: ["These settings are wrong, and nothing was started:", "PARBOOK_X is wrong"],
     exitCode: 2,
@@ -29,7 +29,7 @@ test("what was asked wrongly ends with 2, what was refused with 1", () => {
   expect(failureOf(notFound("profile not found: 1"))).toEqual({ lines: ["profile not found: 1"], exitCode: 1 });
 });
 
-test("of a database that is away the innermost reason is told", () => {
+test("the innermost reason is shown for an unreachable database", () => {
   const refused = new AggregateError([new Error("connect ECONNREFUSED ::1:5432"), new Error("another")]);
   const away = new DatabaseAway("the database cannot be reached", { cause: new Error("pool", { cause: refused }) });
   expect(failureOf(away).lines).toEqual([
@@ -37,21 +37,21 @@ test("of a database that is away the innermost reason is told", () => {
   ]);
 });
 
-test("of a change whose outcome is unknown it is said to look before it is repeated", () => {
+test("an unknown outcome comes with advice to check before repeating", () => {
   expect(failureOf(new OutcomeUnknown(new Error("read ECONNRESET")))).toEqual({
     lines: ["it is not known whether this was done (read ECONNRESET): check the outcome before you retry"],
     exitCode: 1,
   });
 });
 
-test("a file that cannot be used is named, with the reason", async () => {
+test("a file error names the file and the reason", async () => {
   await expect(readFile("/dev/null/demo.json").catch(failureOf)).resolves.toEqual({
     lines: ["/dev/null/demo.json cannot be used: not a directory (open: ENOTDIR)"],
     exitCode: 1,
   });
 });
 
-test("a full disk is named by the file that has no room on it, and what was begun there is removed", async (context) => {
+test("a full disk names the file, and partial files are removed", async (context) => {
   const disk = await smallDisk(1);
   required(context, disk === undefined ? "no file system can be mounted here" : undefined);
   if (disk === undefined) return;
@@ -60,13 +60,15 @@ test("a full disk is named by the file that has no room on it, and what was begu
   try {
     disk.fill();
     await writeFile(copied, "some text");
-    const told = async (work: Promise<unknown>) => (await work.then(() => undefined, failureOf))?.lines;
+    const linesAfter = async (work: Promise<unknown>) => (await work.then(() => undefined, failureOf))?.lines;
     const full = (name: string) => [`${at(name)} cannot be used: no space left on device (write: ENOSPC)`];
-    expect(await told(writeWhole(at("whole"), "text"))).toEqual(full("whole"));
-    expect(await told(announce(disk.path, { baseUrl: "http://a", authUrl: "http://b" }))).toEqual(full("ready.json"));
-    expect(await told(writeNewKey(at("key")))).toEqual(full("key"));
-    expect(await told(writeFileDurably(at("manifest.json"), "text"))).toEqual(full("manifest.json"));
-    expect(await told(copyFileDurably(copied, at("copy")))).toEqual(full("copy"));
+    expect(await linesAfter(writeWhole(at("whole"), "text"))).toEqual(full("whole"));
+    expect(await linesAfter(announce(disk.path, { baseUrl: "http://a", authUrl: "http://b" }))).toEqual(
+      full("ready.json"),
+    );
+    expect(await linesAfter(writeNewKey(at("key")))).toEqual(full("key"));
+    expect(await linesAfter(writeFileDurably(at("manifest.json"), "text"))).toEqual(full("manifest.json"));
+    expect(await linesAfter(copyFileDurably(copied, at("copy")))).toEqual(full("copy"));
     expect((await readdir(disk.path)).sort()).toEqual(["ballast", "copy", "manifest.json"]);
   } finally {
     await disk.close();
@@ -74,7 +76,7 @@ test("a full disk is named by the file that has no room on it, and what was begu
   }
 });
 
-test("a line break in a value stays within its line", () => {
+test("a line break in a value does not start a new line", () => {
   const forged = "x\nthe books are sound";
   expect(failureOf(new CommandRejected(`key not found: ${forged}`)).lines).toEqual([`key not found: ${forged}`]);
   expect(failureOf(new StartupError(`one ${forged}`, "two")).lines).toEqual([`one ${forged}`, "two"]);
@@ -83,7 +85,7 @@ test("a line break in a value stays within its line", () => {
   expect(failureOf(new Error(forged)).lines[0]).toBe(`Error: ${forged}`);
 });
 
-test("a bug is told with the place where it came up", () => {
+test("an unexpected error is shown with its stack", () => {
   const { lines, exitCode } = failureOf(new TypeError("x is not a function"));
   expect(lines[0]).toBe("TypeError: x is not a function");
   expect(lines[1]).toMatch(/^ +at .*failure\.test\.ts/);

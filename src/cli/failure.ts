@@ -1,4 +1,4 @@
-/** What the operator is told when a command comes to nothing, and the exit code: 2 when asked wrongly, otherwise 1. */
+/** Maps every error to lines for the operator and an exit code: 2 for wrong usage or settings, otherwise 1. */
 import { CommanderError } from "commander";
 import { WrongSettings } from "../config/config.ts";
 import { Problem } from "../http/problems/problems.ts";
@@ -13,16 +13,16 @@ import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";
 import { ClockFault } from "../std/clock.ts";
 import { fileErrorText } from "../std/file-error.ts";
-import { CommandRejected, Failed, WrongUsage } from "./command.ts";
+import { CommandFailed, CommandRejected, WrongUsage } from "./command.ts";
 
 export interface Failure {
-  /** None when it has been said already. A line break within one came with a value, and is no line break of ours. */
+  /** Empty if the message has been printed already. A line break within a line came with a value, and gets escaped. */
   readonly lines: readonly string[];
   readonly exitCode: 0 | 1 | 2;
 }
 
-/** Whose message is a sentence for the operator. */
-const REFUSALS = [
+/** Errors whose message is written for the operator. */
+const OPERATOR_ERRORS = [
   CommandRejected,
   NoDatabase,
   EmbeddedError,
@@ -35,25 +35,25 @@ const REFUSALS = [
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };
-  if (error instanceof Failed) return { lines: [], exitCode: 1 };
+  if (error instanceof CommandFailed) return { lines: [], exitCode: 1 };
   if (error instanceof WrongSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
   if (error instanceof WrongUsage) return { lines: [error.message], exitCode: 2 };
   return { lines: linesOf(error), exitCode: 1 };
 }
 
-/** Help that was asked for is no failure. Who names no command is shown it as well, and has to be told of the mistake. */
+/** Requested help succeeds; help that is shown because the command is missing does not. */
 const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
 function linesOf(error: unknown): readonly string[] {
   if (error instanceof StartupError || error instanceof BootstrapError) return error.lines;
-  if (REFUSALS.some((refusal) => error instanceof refusal)) return [(error as Error).message];
-  if (error instanceof DatabaseAway) return [awayOf(error)];
-  if (serverError(error) !== undefined) return [`the database refuses: ${(error as Error).message}`];
+  if (OPERATOR_ERRORS.some((refusal) => error instanceof refusal)) return [(error as Error).message];
+  if (error instanceof DatabaseAway) return [databaseAwayText(error)];
+  if (serverError(error) !== undefined) return [`the database reports an error: ${(error as Error).message}`];
   const fileError = fileErrorText(error);
   return fileError === undefined ? stackOf(error) : [fileError];
 }
 
-/** A bug, or a mishap that nobody thought of: whoever looks into it needs to know where. */
+/** An unexpected error: show where it happened. */
 function stackOf(error: unknown): readonly string[] {
   if (!(error instanceof Error) || error.stack === undefined) return [String(error)];
   const { stack } = error;
@@ -63,12 +63,12 @@ function stackOf(error: unknown): readonly string[] {
 
 const READ_ONLY = "25006";
 
-function awayOf(error: DatabaseAway): string {
+function databaseAwayText(error: DatabaseAway): string {
   let cause: unknown = error;
   while (cause instanceof DatabaseAway && cause.cause !== undefined) cause = cause.cause;
   if (cause instanceof SessionUnfit) return cause.message;
   if (serverError(cause)?.code === READ_ONLY) {
-    return "the database takes no changes: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
+    return "the database is read-only: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
   }
   if (error instanceof OutcomeUnknown) {
     return `${error.message} (${reasonOf(error.cause)}): check the outcome before you retry`;
@@ -76,7 +76,7 @@ function awayOf(error: DatabaseAway): string {
   return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
 }
 
-/** Of an address that means several, each failed in a way of its own: the first is told. */
+/** The innermost message. When a name resolves to several addresses, the first failure is shown. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]);
   return cause instanceof Error

@@ -1,24 +1,24 @@
-/** Lists that have a bound, and say when they end before everything is told: they would read as if that were all. */
-import type { Answer } from "./command.ts";
+/** Bounded lists, which say when they are truncated. */
+import type { CommandResult } from "./command.ts";
 import { table } from "./terminal.ts";
 
-export const LISTED_AT_MOST = 1_000;
+export const LIST_LIMIT = 1_000;
 
 /**
- * Shows what was found. Whoever reads it asks for one more than is shown: that one tells that there is more. `next` says
- * how to see what comes behind the last one, where that can be asked for.
+ * @param found Up to `LIST_LIMIT + 1` items: the extra one shows that there are more.
+ * @param next How to get the next page, given the last item shown.
  */
 export function listing<Item>(
   found: readonly Item[],
   head: readonly string[],
   rowOf: (item: Item) => readonly string[],
   next?: (last: Item) => string,
-): Answer {
-  const items = found.slice(0, LISTED_AT_MOST);
+): CommandResult {
+  const items = found.slice(0, LIST_LIMIT);
   const last = items.at(-1);
   const more = found.length > items.length;
   const lines = table(head, items.map(rowOf));
-  if (more) lines.push(`These are the first ${LISTED_AT_MOST}: there are more.`);
+  if (more) lines.push(`Only the first ${LIST_LIMIT} are shown.`);
   if (more && next !== undefined && last !== undefined) lines.push(next(last));
   return { json: { items, more }, prose: lines };
 }

@@ -1,13 +1,13 @@
-/** Who is at the command line, for what is kept of a write. */
+/** The operator at the command line, for the audit trail. */
 import { userInfo } from "node:os";
 import type { OperatorCaller } from "../ledger/caller.ts";
 
-/** `operation`: the command, such as "market halt". */
+/** @param operation The command, such as "market halt". */
 export function operatorOf(operation: string): OperatorCaller {
   return { operator: userName(), operation };
 }
 
-/** In a container the user need not have a name: then it is the number. */
+/** In a container the user may have no name; then the uid is used. */
 function userName(): string {
   try {
     return userInfo().username;

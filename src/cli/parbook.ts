@@ -1,4 +1,4 @@
-/** The command line. Every error is a line on standard error; the exit codes are in `failure.ts`. */
+/** The command line. Errors go to standard error; the exit codes are in `failure.ts`. */
 import { Command } from "commander";
 import { ignoreErrors } from "../service/logger.ts";
 import { addClientCommands } from "./administration/clients.ts";
@@ -17,11 +17,11 @@ import { failureOf } from "./failure.ts";
 import { addMigrate } from "./migrate.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
-import { refuseRepeatedOptions } from "./single-options.ts";
+import { rejectRepeatedOptions } from "./single-options.ts";
 import { addStart } from "./start.ts";
 import { HELP_OUTPUT, printError } from "./terminal.ts";
 
-/** Runs one command and answers its exit code. */
+/** Runs one command. @returns Its exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
   ignoreErrors(process.stdout);
   ignoreErrors(process.stderr);
@@ -35,13 +35,12 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** All commands. */
 export function buildProgram(): Command {
   const program = new Command("parbook")
     .description("A self-hosted stablecoin platform core. Settings come from the environment (PARBOOK_*).")
     .exitOverride()
     .configureOutput(HELP_OUTPUT)
-    .showHelpAfterError("(add --help to see how it is used)");
+    .showHelpAfterError("(use --help for usage)");
   addStart(program);
   addDemo(program);
   addMigrate(program);
@@ -58,6 +57,6 @@ export function buildProgram(): Command {
   addCheckpoint(program);
   addExport(program);
   addSchema(program);
-  refuseRepeatedOptions(program);
+  rejectRepeatedOptions(program);
   return program;
 }

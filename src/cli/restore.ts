@@ -1,4 +1,4 @@
-/** Restoring a backup of the embedded database, and proving that what came out of it is sound. */
+/** `parbook restore`: restores a backup of the embedded database and verifies the result. */
 import type { Command } from "commander";
 import { readLastTime } from "../ledger/batch-log.ts";
 import { type Restored, restoreBackup } from "../postgres/embedded/restore.ts";
@@ -10,8 +10,8 @@ import { type VerifyReport, verifyAll } from "../verify/verify.ts";
 import { readPath, readTime } from "./arguments.ts";
 import { headOf } from "./auditing/heads.ts";
 import { reportLines, reportRecord } from "./auditing/verify.ts";
-import { refuseExternal, tell } from "./backup.ts";
-import { type Answer, addCommand, answering, commandConfig, WrongUsage } from "./command.ts";
+import { rejectExternal, reportProgress } from "./backup.ts";
+import { addCommand, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";
 
 interface RestoreCommandOptions {
   readonly into?: string;
@@ -21,34 +21,31 @@ interface RestoreCommandOptions {
 
 export function addRestore(program: Command): void {
   const restore = addCommand(program, "restore <directory>", {
-    summary: "make a backup into a database again, in an empty data directory, and verify it",
+    summary: "restore a backup into an empty data directory and verify it",
     examples: [
       "restore /mnt/backups/2026-11-21 --into /var/lib/parbook-restored",
       "restore /mnt/backups/2026-11-21 --wal /mnt/wal --until 2026-11-21T14:05:00Z",
     ],
   })
-    .option("--into <directory>", "the data directory to make; PARBOOK_DATA_DIR unless given", readPath)
-    .option(
-      "--wal <directory>",
-      "what PARBOOK_WAL_ARCHIVE was: goes on from the backup as far as that has it",
-      readPath,
-    )
-    .option("--until <time>", "with --wal: no further than to this moment (RFC 3339)", readTime);
-  answering(restore, restoreInto);
+    .option("--into <directory>", "the data directory to create (default: PARBOOK_DATA_DIR)", readPath)
+    .option("--wal <directory>", "the WAL archive (PARBOOK_WAL_ARCHIVE) to replay after the backup", readPath)
+    .option("--until <time>", "with --wal: stop the replay at this time (RFC 3339)", readTime);
+  setAction(restore, restoreInto);
 }
 
-async function restoreInto(directory: string, { into, wal, until }: RestoreCommandOptions): Promise<Answer> {
+async function restoreInto(directory: string, { into, wal, until }: RestoreCommandOptions): Promise<CommandResult> {
   const config = commandConfig();
-  refuseExternal(config, "restore");
+  rejectExternal(config, "restore");
   if (until !== undefined && wal === undefined) {
-    throw new WrongUsage("--until needs --wal: the backup alone has no more than the moment of its end");
+    throw new WrongUsage("--until needs --wal: a backup alone restores to the time it ended");
   }
-  if (wal !== undefined && !isPlainPath(wal)) throw new WrongUsage("--wal: only letters, digits and ._-/ in the path");
+  if (wal !== undefined && !isPlainPath(wal))
+    throw new WrongUsage("--wal: the path may contain only letters, digits and ._-/");
   const dataDir = into ?? config.dataDir;
   const log = createLogger(config, 2);
   const inspect = async (restored: Restored) => {
-    tell("the database is there; the books are verified");
-    // Nothing is archived from here: of two that go on from one backup, only one can be the archive's.
+    reportProgress("the database is restored; verifying the books");
+    // No archiving: two databases restored from one backup must not write to the same archive.
     const there = { ...config, dataDir: restored.dataDir, walArchive: undefined };
     const foundation = await openFoundation(there, "command", log);
     try {
@@ -61,11 +58,14 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
       await foundation.close();
     }
   };
-  const found = await restoreBackup({ backup: directory, dataDir, walArchive: wal, until, tell }, inspect);
+  const found = await restoreBackup(
+    { backup: directory, dataDir, walArchive: wal, until, tell: reportProgress },
+    inspect,
+  );
   return answerOf(dataDir, wal, found);
 }
 
-interface Found {
+interface Inspection {
   readonly report: VerifyReport;
   readonly last: string | undefined;
   readonly completeTo: string;
@@ -73,10 +73,10 @@ interface Found {
 }
 
 /**
- * Books that were off when they were backed up are restored as they were, and so are those that an archive with a hole
- * does not bring to its end: there may be nothing better.
+ * A restore succeeds even if the books are unsound or the archive has a gap, because there may be no better backup.
+ * The exit code tells.
  */
-function answerOf(dataDir: string, wal: string | undefined, found: Found): Answer {
+function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
   const { report, last, completeTo, archiveLacks } = found;
   const batches = report.heads.map(({ slot, n }) => `${slot}/${n}`).join(", ");
   return {
@@ -88,19 +88,20 @@ function answerOf(dataDir: string, wal: string | undefined, found: Found): Answe
       verify: reportRecord(report),
     },
     prose: [
-      ...reportLines(report, "The chains were compared with the heads that the backup noted."),
+      ...reportLines(report, "The chains were compared with the chain heads in the backup."),
       "",
       `Restored into ${dataDir}. ${reachOf(wal, found)}`,
-      `The last batches are ${batches || "none"}, the latest of ${last ?? "never"}.`,
-      "Clients disabled and keys revoked since then are good again, and ref_ids used since then are free: docs/backup.md.",
+      `The last batches are ${batches || "none"}; the latest was at ${last ?? "never"}.`,
+      "Clients disabled and keys revoked since then are valid again, and ref_ids used since then are unused: docs/backup.md.",
     ],
     failed: !report.sound || archiveLacks !== undefined,
   };
 }
 
-function reachOf(wal: string | undefined, { completeTo, archiveLacks }: Found): string {
-  if (wal === undefined) return `It has everything that was answered before ${completeTo}, when the backup ended.`;
+function reachOf(wal: string | undefined, { completeTo, archiveLacks }: Inspection): string {
+  if (wal === undefined)
+    return `It contains everything that was confirmed before ${completeTo}, when the backup ended.`;
   if (archiveLacks !== undefined)
-    return `The archive goes on behind ${archiveLacks}, which is missing in it or damaged: nothing from there on is in this database.`;
-  return `It goes on from the backup, which ended at ${completeTo}, as far as the archive has it or was asked for.`;
+    return `The archive has a gap: ${archiveLacks} is missing or damaged, and nothing after it is in this database.`;
+  return `It continues from the backup, which ended at ${completeTo}, to the end of the archive or to --until.`;
 }

@@ -1,4 +1,4 @@
-/** What the migrations make, as one readable file that is committed beside them: migrations/schema.sql. */
+/** `parbook schema`: writes migrations/schema.sql, the readable result of all migrations. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,9 +7,9 @@ import type { Command } from "commander";
 import { dumpSchema } from "../postgres/schema-dump.ts";
 import { openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
-import { type Answer, addCommand, answering, commandConfig } from "./command.ts";
+import { addCommand, type CommandResult, commandConfig, setAction } from "./command.ts";
 
-/** Beside `src/` and `dist/` alike. */
+/** The same relative path works from `src/` and `dist/`. */
 const FILE = fileURLToPath(new URL("../../migrations/schema.sql", import.meta.url));
 
 const HEAD = `-- What the migrations make, written by \`npm run schema\` from a new database: to be read, never to be applied.
@@ -19,30 +19,30 @@ const HEAD = `-- What the migrations make, written by \`npm run schema\` from a 
 
 export function addSchema(program: Command): void {
   const schema = addCommand(program, "schema", {
-    summary: "write migrations/schema.sql from a new database that the migrations have made",
+    summary: "write migrations/schema.sql from a freshly migrated database",
     examples: ["schema", "schema --check"],
-  }).option("--check", "write nothing; exit code 1 when the file is not up to date");
-  answering(schema, ({ check }: { check?: true }) => (check === true ? checkSchema() : writeSchema()));
+  }).option("--check", "write nothing; exit code 1 if the file is out of date");
+  setAction(schema, ({ check }: { check?: true }) => (check === true ? checkSchema() : writeSchema()));
 }
 
-async function writeSchema(): Promise<Answer> {
+async function writeSchema(): Promise<CommandResult> {
   await writeFile(FILE, HEAD + (await schemaOfNewDatabase()));
   return { json: { file: FILE }, prose: [`wrote ${FILE}`] };
 }
 
-async function checkSchema(): Promise<Answer> {
+async function checkSchema(): Promise<CommandResult> {
   const wanted = HEAD + (await schemaOfNewDatabase());
   const found = await readFile(FILE, "utf8").catch(() => "");
   if (found === wanted) return { json: { file: FILE, up_to_date: true }, prose: [`${FILE} is up to date`] };
   const line = firstDifference(found, wanted);
   return {
     json: { file: FILE, up_to_date: false, first_different_line: line },
-    prose: [`${FILE} is not what the migrations make, from line ${line} on: run npm run schema`],
+    prose: [`${FILE} is out of date from line ${line} on: run npm run schema`],
     failed: true,
   };
 }
 
-/** Counted from 1. */
+/** 1-based. */
 function firstDifference(found: string, wanted: string): number {
   const other = wanted.split("\n");
   const lines = found.split("\n");
@@ -50,7 +50,7 @@ function firstDifference(found: string, wanted: string): number {
   return (index === -1 ? lines.length : index) + 1;
 }
 
-/** From the embedded server in a directory of its own, whatever database the settings name. */
+/** Always uses a temporary embedded server, never the configured database. */
 async function schemaOfNewDatabase(): Promise<string> {
   const config = commandConfig();
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-schema-"));

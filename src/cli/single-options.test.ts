@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { must } from "../std/assert.ts";
 import { buildProgram, main } from "./parbook.ts";
 
-/** For every kind of option there is one that it takes. */
+/** Every option accepts at least one of these. */
 const VALUES = ["0190d5a4-0000-7000-8000-000000000001", "1", "0.1", "1h", "2026-11-21T00:00:00Z", "1/1", "*", "::1"];
 
 interface Case {
@@ -37,11 +37,11 @@ function isTaken(option: Option, value: string): boolean {
 
 const CASES = cases(buildProgram());
 
-test("every command with options has them tried", () => {
+test("the cases cover the options of every command", () => {
   expect(CASES.length).toBeGreaterThan(35);
 });
 
-test.each(CASES)("$name is refused when it is given twice", async ({ option, argv }) => {
+test.each(CASES)("$name is rejected when it is given twice", async ({ option, argv }) => {
   let said = "";
   const write = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
     said += text;
@@ -50,6 +50,6 @@ test.each(CASES)("$name is refused when it is given twice", async ({ option, arg
   const exitCode = await main(argv).finally(() => write.mockRestore());
   expect({ exitCode, said }).toEqual({
     exitCode: 2,
-    said: `error: option '${option.flags}' is given more than once, and has one value\n(add --help to see how it is used)\n`,
+    said: `error: option '${option.flags}' may be given only once\n(use --help for usage)\n`,
   });
 });

@@ -1,4 +1,4 @@
-/** Serving, until somebody asks to stop. */
+/** `parbook start`: serves until a signal. */
 import { isatty } from "node:tty";
 import type { Command } from "commander";
 import type { Logger } from "pino";
@@ -11,19 +11,19 @@ import { type TourParties, tourParties } from "./demo/tour.ts";
 import { tourText } from "./demo/tour-lines.ts";
 import { printJson, printLines } from "./terminal.ts";
 
-/** What is not in order by then will not be. The embedded database is then ended by its watcher. */
-const STOP_LIMIT_MS = 25_000;
-/** Ctrl-C under npm comes twice: the terminal signals the whole process group, and npm passes its own signal on. */
-const ONE_REQUEST_MS = 300;
+/** An orderly stop that takes longer is abandoned; the watcher then stops the embedded database. */
+const STOP_TIMEOUT_MS = 25_000;
+/** Ctrl-C under npm arrives twice: from the terminal, which signals the process group, and from npm. */
+const DUPLICATE_SIGNAL_MS = 300;
 const PARENT_CHECK_MS = 500;
-/** How long a database that does not answer may keep a process that has met a bug. */
-const LEASES_LIMIT_MS = 2_000;
-/** How long a log whose reader reads nothing may keep a process that has finished. */
-const LAST_LINES_LIMIT_MS = 2_000;
+/** After a bug: how long to wait for the database to release the leases. */
+const RELEASE_TIMEOUT_MS = 2_000;
+/** How long to wait for a slow log reader before exiting. */
+const FLUSH_TIMEOUT_MS = 2_000;
 
 export function addStart(program: Command): void {
   addCommand(program, "start", {
-    summary: "start the service; in sandbox mode it prints what to try",
+    summary: "start the service; in sandbox mode it prints commands to try",
     examples: ["start", "start --json"],
   }).action(serve);
 }
@@ -33,61 +33,60 @@ async function serve({ json }: { json?: true }): Promise<void> {
   const log = createLogger(config, json === true ? 2 : 1);
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   let service: Service | undefined;
-  // One that does not serve yet has nothing that others wait for.
+  // Before it serves, the process holds no leases.
   endOnBugs(log, async () => service?.core.abandon());
-  const asked = untilAskedToStop(log);
+  const stopRequested = waitForStopSignal(log);
   const stopping = new AbortController();
-  void asked.then(() => stopping.abort());
+  void stopRequested.then(() => stopping.abort());
   service = await startService({ config, log, stopping: stopping.signal });
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
-  // The service runs on when nobody reads this.
+  // The service does not depend on a reader.
   void printed.catch(() => undefined);
-  const signal = await asked;
+  const signal = await stopRequested;
   log.info(`${signal}: stopping`);
   await service.stop();
   log.info("stopped in order");
-  setTimeout(() => process.exit(), LAST_LINES_LIMIT_MS).unref();
+  setTimeout(() => process.exit(), FLUSH_TIMEOUT_MS).unref();
   if (signal === "SIGHUP" && inTerminal) endBy(signal);
 }
 
-/** Node aborts at an ordinary end when the terminal, whose settings it restores then, is gone. An end by signal is none. */
+/** Node restores the terminal's settings on a normal exit, and aborts if the terminal is gone. Exit by signal avoids that. */
 function endBy(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
 /**
- * From the first signal on there is a bound: also for a start that has not come to its end, which is then stopped as
- * soon as it has. A later SIGINT or SIGTERM does not wait for anything; a terminal that closes may send SIGHUP again.
+ * The first signal starts the stop timeout, even during start-up. A second SIGINT or SIGTERM exits at once; a second
+ * SIGHUP is ignored, because a closing terminal may send several.
  */
-function untilAskedToStop(log: Logger): Promise<NodeJS.Signals> {
+function waitForStopSignal(log: Logger): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let askedAt: number | undefined;
+    let firstSignalAt: number | undefined;
     const listen = (signal: NodeJS.Signals): void => {
-      if (askedAt !== undefined) {
-        if (signal === "SIGHUP" || performance.now() - askedAt < ONE_REQUEST_MS) return;
-        log.fatal(`${signal} again: ending at once`);
+      if (firstSignalAt !== undefined) {
+        if (signal === "SIGHUP" || performance.now() - firstSignalAt < DUPLICATE_SIGNAL_MS) return;
+        log.fatal(`second ${signal}: exiting immediately`);
         process.exit(1);
       }
-      askedAt = performance.now();
+      firstSignalAt = performance.now();
       setTimeout(() => {
-        log.fatal(`not stopped ${STOP_LIMIT_MS / 1_000} s after ${signal}: giving up`);
+        log.fatal(`not stopped ${STOP_TIMEOUT_MS / 1_000} s after ${signal}: exiting`);
         process.exit(1);
-      }, STOP_LIMIT_MS).unref();
+      }, STOP_TIMEOUT_MS).unref();
       resolve(signal);
     };
     process.on("SIGTERM", listen).on("SIGINT", listen).on("SIGHUP", listen);
-    // Many programs open their logs again at these. At the first Node would let every local user in, as into a debugger;
-    // the second would end the process.
-    for (const signal of ["SIGUSR1", "SIGUSR2"] as const)
-      process.on(signal, () => log.warn(`${signal} means nothing here`));
-    if (environment.npm_command === "exec") whenParentIsGone(() => askedAt ?? listen("SIGTERM"));
+    // Log rotation tools send these. By default SIGUSR1 opens Node's debugger to every local user, and SIGUSR2 kills the
+    // process.
+    for (const signal of ["SIGUSR1", "SIGUSR2"] as const) process.on(signal, () => log.warn(`${signal} is ignored`));
+    if (environment.npm_command === "exec") whenParentExits(() => firstSignalAt ?? listen("SIGTERM"));
   });
 }
 
-/** npx starts a shell that starts us. A signal to npx ends that shell alone, and nobody would pass it on to the service. */
-function whenParentIsGone(act: () => void): void {
+/** npx runs us through a shell. A signal to npx kills only that shell and never reaches the service. */
+function whenParentExits(act: () => void): void {
   const parent = process.ppid;
   setInterval(() => {
     if (process.ppid !== parent) act();
@@ -95,26 +94,26 @@ function whenParentIsGone(act: () => void): void {
 }
 
 /**
- * A process that is not what it believes to be must not go on with money. What was answered is durable. `abandon` is to cut
- * it off from the database before anything else runs, and then to let go of its leases, so that another node need not wait
- * for their end. What goes wrong after that is of no interest.
+ * Exits on an uncaught error: a process in an unknown state must not move money, and everything it confirmed is durable.
+ *
+ * @param abandon Closes all database connections synchronously, then releases the leases for other nodes.
  */
 function endOnBugs(log: Logger, abandon: () => Promise<void>): void {
   let isEnding = false;
   const end = (error: unknown): void => {
     if (isEnding) return;
     isEnding = true;
-    setTimeout(() => process.exit(1), LEASES_LIMIT_MS);
+    setTimeout(() => process.exit(1), RELEASE_TIMEOUT_MS);
     const abandoned = abandon();
-    log.fatal({ error }, "this is a bug: the service ends");
+    log.fatal({ error }, "uncaught error: this is a bug, exiting");
     abandoned
-      .catch((failure: unknown) => log.warn({ error: failure }, "the leases end by themselves"))
+      .catch((failure: unknown) => log.warn({ error: failure }, "leases were not released; they will expire"))
       .finally(() => process.exit(1));
   };
   process.on("uncaughtException", end).on("unhandledRejection", end);
 }
 
-/** The demo's parties, when it is the demo that is being served. An operator's own secrets are never printed. */
+/** The demo's parties. Undefined with an operator's own bootstrap file, whose secrets must not be printed. */
 function partiesOf({ bootstrap }: Service, config: Config): TourParties | undefined {
   const served = config.mode === "sandbox" && config.roles.has("api") && config.roles.has("auth");
   return served && config.bootstrap === undefined && bootstrap !== undefined ? tourParties(bootstrap) : undefined;

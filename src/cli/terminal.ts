@@ -1,20 +1,19 @@
 /**
- * The only place that writes to a terminal for commands. What is written may hold names and notes that API clients made
- * up, or quote them in an error: whatever a terminal would obey, or a reader not see, is escaped here.
+ * All terminal output of commands. Output may contain text from API clients, so control and invisible characters are
+ * escaped here.
  */
 import { printable, printableJson } from "../std/printable.ts";
 
-/** Lines on standard output. A line break within one is escaped: it came with a value. */
+/** Prints to standard output. A line break within a line is escaped: it came with a value. */
 export function printLines(lines: readonly string[]): Promise<void> {
   return print(lines.map(printable).join("\n"));
 }
 
-/** One document on standard output, in one line. */
 export function printJson(value: unknown): Promise<void> {
   return print(printableJson(value) ?? "null");
 }
 
-/** A reader that has had enough, as `head` has, is no failure. */
+/** A closed pipe, as with `head`, is not an error. */
 function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(`${text}\n`, (error) => {
@@ -25,23 +24,22 @@ function print(text: string): Promise<void> {
 }
 
 /**
- * What went wrong, or how a long command goes, on standard error. A line break within a line is escaped: it came with a
- * value. Lines after the first are indented, so that none of them, whatever it quotes, looks like a message of its own.
+ * Prints errors and progress to standard error. Lines after the first are indented, so that quoted text cannot pose as
+ * a separate message.
  */
 export function printError([first = "", ...more]: readonly string[]): void {
   console.error([first, ...more.map((line) => (line.startsWith(" ") ? line : `  ${line}`))].map(printable).join("\n"));
 }
 
-/** Where help goes, and what is said of arguments that are wrong. */
+/** Output hooks for commander, with the same escaping. */
 export const HELP_OUTPUT = {
   writeOut: (text: string): void => void process.stdout.write(text.split("\n").map(printable).join("\n")),
   writeErr: (text: string): void => void process.stderr.write(text.split("\n").map(printable).join("\n")),
-  /** A sentence that quotes what was typed, its line breaks too; the one before a suggestion is commander's. */
+  /** Escapes line breaks from the arguments; the one before "(Did you mean" is commander's own. */
   outputError: (text: string, write: (text: string) => void): void =>
     write(`${printable(text.trimEnd().replaceAll("\n(Did you mean ", " (Did you mean "))}\n`),
 };
 
-/** Columns as wide as their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const lines = [head, ...rows].map((line) => line.map(cellOf));
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
@@ -53,7 +51,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   );
 }
 
-/** Blanks that could be taken for the end of a column are put in quotes. */
+/** Quotes cells whose blanks could be mistaken for column padding. */
 function cellOf(value: string): string {
   const text = printable(value);
   return /^ | $| {2}/.test(text) ? `"${text}"` : text;

@@ -53,20 +53,20 @@ test("a checkpoint is contained in what follows, or both commands say what the b
   expect(await parbook(settings, ...checkpoint)).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `${file} was made later than now: at ${formatInstant(later)}\n`,
+    stderr: `${file} is from the future: ${formatInstant(later)}\n`,
   });
   await writeFile(file, signCheckpoint({ booksId, at, heads }, privateKey));
   expect(await parbook(settings, ...checkpoint)).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `${file} has batch 1/0, and the books have it no more or with another hash: they were set back or made again. parbook verify --checkpoint ${file} says more\n`,
+    stderr: `${file} contains batch 1/0, which the books lack or have with another hash: they were rolled back or rewritten. For details: parbook verify --checkpoint ${file}\n`,
   });
   const { exitCode, stdout } = await parbook(settings, ...verify);
   expect(exitCode).toBe(1);
   expect(stdout).toContain("\nchain: batch 1/0 is not the batch in the checkpoint\n");
   expect(stdout).toMatch(
     new RegExp(
-      `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nSomething is off\\.\n$`,
+      `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nThe books are not sound\\.\n$`,
     ),
   );
 });

@@ -58,7 +58,7 @@ test("the books are written as they are, or as they were at a checkpoint, if it 
   expect(await parbook(settings, ...command, "--checkpoint", ours)).toMatchObject({ exitCode: 0, stdout: before });
   const { exitCode, stdout, stderr } = await parbook(settings, ...command, "--checkpoint", theirs);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
-  expect(stderr).toContain(`${theirs} is of the books ${booksId}, and these are ${checkpoint.booksId}\n`);
+  expect(stderr).toContain(`${theirs} belongs to books ${booksId}, but this database is ${checkpoint.booksId}\n`);
   await expectBooksBalance(db.database);
 });
 

@@ -48,8 +48,8 @@ test("what is typed wrongly is told before anything is started", async () => {
     parbook(settings, "client", "create", "--customer", "0190d5a4-0000-7000-8000-000000000002", "--scopes", "all"),
   ]);
   for (const { exitCode, stdout } of answers) expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
-  expect(answers[0]?.stderr).toMatch(/^error: option '--profile <id>' argument '17' is invalid. It is not a UUID.\n/);
-  expect(answers[1]?.stderr).toMatch(/"all" is not a scope. Give \* for all, or some of conversion:read_/);
+  expect(answers[0]?.stderr).toMatch(/^error: option '--profile <id>' argument '17' is invalid. Not a UUID.\n/);
+  expect(answers[1]?.stderr).toMatch(/"all" is not a scope. Use \* for all, or one or more of conversion:read_/);
 });
 
 test("a database that is away is one line", async () => {

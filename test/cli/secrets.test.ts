@@ -33,8 +33,8 @@ test("the demo says when its secret was rotated away, and takes the tour with th
   expect(stdout.split("\n").slice(-5)).toEqual([
     '  401 {"error":"invalid_client","error_description":"client authentication failed"}',
     "  WRONG: the status is 401, not 200",
-    `  WRONG: the secret of ${clientId} in demo.json is not valid any more: it was rotated, or the client disabled. Put the new one there; or, for a new demo, stop the service, remove its data directory and start it again`,
-    "The last answer was not as expected.",
+    `  WRONG: the secret of ${clientId} in demo.json is no longer valid: it was rotated, or the client was disabled. Update demo.json; or, for a new demo, stop the service, remove its data directory and start it again`,
+    "The last response was not as expected.",
     "",
   ]);
   await writeFile(path, file.replace(secret, fresh));
@@ -59,6 +59,6 @@ test("a client that was disabled is not given a new secret", async () => {
   expect(await parbook(settings, "client", "rotate", "gone")).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: "client gone is disabled for good: make another one with client create\n",
+    stderr: "client gone is permanently disabled: create another one with client create\n",
   });
 });

@@ -64,7 +64,7 @@ test("the start prints a tour of less than a screen whose lines work in sh and i
 test("the demo takes the tour, as often as one likes", async () => {
   const first = await parbook(settings, "demo");
   expect(first).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(first.stdout).toMatch(/\nEvery answer was as expected\.\n$/);
+  expect(first.stdout).toMatch(/\nEvery response was as expected\.\n$/);
   expect(first.stdout).not.toContain("client_secret");
   expect(await answerOf(settings, "demo")).toMatchObject({ passed: true, steps: { length: 10 } });
 });
@@ -73,7 +73,7 @@ test("the demo says what was not as expected", async () => {
   expect(await answerOf(settings, "market", "halt", "BTCUSD")).toEqual({ market: "BTCUSD", status: "HALTED" });
   const { exitCode, stdout } = await parbook(settings, "demo");
   expect(exitCode).toBe(1);
-  expect(stdout).toMatch(/WRONG: the status is 403, not 200\nThe last answer was not as expected\.\n$/);
+  expect(stdout).toMatch(/WRONG: the status is 403, not 200\nThe last response was not as expected\.\n$/);
   expect(await answerOf(settings, "market", "resume", "BTCUSD")).toEqual({ market: "BTCUSD", status: "OPEN" });
 });
 
@@ -119,7 +119,7 @@ test("the operator's commands work beside the service", async () => {
     parbook(settings, "withdraw", "--profile", profile, "--asset", "USD", "--amount", "100.51"),
   ]);
   expect(again).toMatchObject({ exitCode: 1, stdout: "" });
-  expect(again.stderr).toMatch(/^ref_id "wire-1" was used before, for transfer [0-9a-f-]{36}\n$/);
+  expect(again.stderr).toMatch(/^ref_id "wire-1" was already used for transfer [0-9a-f-]{36}\n$/);
   expect(tooMuch).toEqual({
     exitCode: 1,
     stdout: "",
@@ -159,9 +159,9 @@ test("the operator sets what trading costs, and is told why when it cannot be", 
   ]);
   expect(prose.stdout).toBe(
     [
-      "30-day gross  taker rate  maker rebate",
-      "0             0.004       0.0002",
-      "50000         0.002       0.0002",
+      "30-day volume  taker rate  maker rebate",
+      "0              0.004       0.0002",
+      "50000          0.002       0.0002",
       "",
       "agreed with customer                  taker rate  maker rebate",
       `${made.id}  0.001       0.001`,
@@ -172,12 +172,10 @@ test("the operator sets what trading costs, and is told why when it cannot be", 
     exitCode: 1,
     stdout: "",
     stderr:
-      "the highest maker rebate on ETHUSD, 0.001, would be above its lowest taker rate, 0.0009, of all tiers and agreements: rebates are paid out of commissions\n",
+      "the highest maker rebate on ETHUSD, 0.001, would exceed its lowest taker rate, 0.0009, across all tiers and agreements: rebates are paid out of commissions\n",
   });
   expect(precise).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(precise.stderr).toMatch(
-    /'0:0.00351:0' is invalid.* It is not a rate: from 0 to below 1, with at most 4 decimals/,
-  );
+  expect(precise.stderr).toMatch(/'0:0.00351:0' is invalid.* Must be a rate from 0 to below 1 with at most 4 decimals/);
   expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: DOGEUSD\n" });
   expect(stranger).toEqual({ exitCode: 1, stdout: "", stderr: `customer not found: ${CUSTOMER}\n` });
   expect(await answerOf(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
@@ -187,7 +185,7 @@ test("the operator sets what trading costs, and is told why when it cannot be", 
   expect(await parbook(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `nothing was agreed with customer ${made.id} on ETHUSD\n`,
+    stderr: `no agreement with customer ${made.id} on ETHUSD\n`,
   });
   expect(await answerOf(settings, "fee", "list", "ETHUSD")).toEqual(listed);
 });
@@ -249,7 +247,7 @@ test("a client is restricted to networks beside the service, and set free again"
   });
   const slip = await parbook(settings, "client", "restrict", "reports", "--from", "192.0.2.1/24");
   expect(slip).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(slip.stderr).toContain('"192.0.2.1/24" is neither an IP address nor a network');
+  expect(slip.stderr).toContain('"192.0.2.1/24" is not an IP address or a CIDR network');
   expect(await answerOf(settings, "client", "restrict", "reports", "--from-anywhere")).toEqual({
     client_id: "reports",
   });
@@ -271,7 +269,7 @@ test("verify says what is off, and where", async () => {
   });
   expect(ended.exitCode).toBe(1);
   expect(ended.stdout).toMatch(/\naccounts: account \S+ .*\n/);
-  expect(ended.stdout).toMatch(/\nSomething is off\.\n$/);
+  expect(ended.stdout).toMatch(/\nThe books are not sound\.\n$/);
 });
 
 test("a second service on the same data directory is refused, and the first one goes on", async () => {

@@ -219,9 +219,6 @@ test("what was typed is not obeyed either", async () => {
     const { exitCode, stderr } = await run(argv);
     expect([exitCode, stderr]).toEqual([2, expect.not.stringMatching(OBEYED)]);
     // The error, and how to get help.
-    expect(stderr.trimEnd().split("\n")).toEqual([
-      expect.stringMatching(/^error: /),
-      "(add --help to see how it is used)",
-    ]);
+    expect(stderr.trimEnd().split("\n")).toEqual([expect.stringMatching(/^error: /), "(use --help for usage)"]);
   }
 });

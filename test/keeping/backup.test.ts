@@ -92,7 +92,7 @@ async function lookAt(dataDir: string, before: Date, after?: Date): Promise<{ ke
 
 const sound = { sound: true, had_checkpoint: true };
 
-test("a backup that is taken while money moves has everything that was answered before its end", async () => {
+test("a backup that is taken while money moves contains everything that was confirmed before its end", async () => {
   customers.begin();
   await customers.untilMore(40);
   const begunAt = new Date();
@@ -256,7 +256,7 @@ test("a backup says what is in its way", async () => {
   expect(await of(join(data.path, "backup"))).toMatch(/ is in the data directory, with which it would be lost: choose/);
   const own = { ...settings, PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" };
   expect((await parbook(own, "backup", within("none"))).stderr).toMatch(
-    /^parbook backup is for the embedded database, and PARBOOK_DATABASE_URL names one of your own: use pg_basebackup/,
+    /^parbook backup works on the embedded database only, and PARBOOK_DATABASE_URL is set: use pg_basebackup/,
   );
 });
 

@@ -64,7 +64,7 @@ test("a process that meets a bug gives its leases back, and another one trades w
 
   const ended = await first.end("SIGUSR2");
   expect(ended.exitCode).toBe(1);
-  expect(ended.stdout).toContain("this is a bug: the service ends");
+  expect(ended.stdout).toContain("uncaught error: this is a bug, exiting");
   expect(await leasesOf(first)).toEqual([]);
   const buy = await exchange.place(bob, eth("BUY"));
   await until("the order is filled", async () => (await exchange.order(buy)).status === "FILLED", TAKEOVER_S);

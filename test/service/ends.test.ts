@@ -124,7 +124,7 @@ test("a reader who goes away does not end the service, which counts the lines th
 test("signals that mean nothing here are logged and open no debugger; when its terminal is closed the service stops in order", async () => {
   const running = await start(inTerminal([...PARBOOK, "start"]));
   for (const signal of ["SIGPIPE", "SIGUSR1", "SIGUSR2"] as const) process.kill(running.service, signal);
-  await until("both are logged", () => running.said().match(/SIGUSR[12] means nothing/g)?.length === 2);
+  await until("both are logged", () => running.said().match(/SIGUSR[12] is ignored/g)?.length === 2);
   expect(running.said()).not.toContain("Debugger");
   running.child.stdin?.end();
   // As of a process that SIGHUP has ended.
@@ -146,7 +146,7 @@ test("Ctrl-C under npm stops in order, though the signal comes twice; a later on
   expect(sessionOf(running.session)).toContain(running.service);
   running.child.stdin?.write(CTRL_C);
   await running.ended;
-  expect(running.said()).toContain("SIGINT again: ending at once");
+  expect(running.said()).toContain("second SIGINT: exiting immediately");
   expect(sessionOf(running.session)).toEqual([]);
   process.kill(running.postmaster, "SIGCONT");
   await expectWholeEnd(running);

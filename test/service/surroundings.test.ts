@@ -112,7 +112,7 @@ test("on a database that takes no changes a start is refused in words", async ()
     return connection;
   };
   expect(await startTestService({}, readOnly).catch(failureOf)).toEqual({
-    text: "the database takes no changes: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL",
+    text: "the database is read-only: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL",
     exitCode: 1,
   });
 });

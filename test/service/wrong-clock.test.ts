@@ -156,7 +156,7 @@ test("commands that would keep a wrong time for years are refused, and a key in 
   const kid = String(before[0]?.kid);
   expect(await main(["key", "revoke", "--kid", kid])).toBe(0);
   expect(said.join("")).toMatch(
-    /^key \S+ is revoked, and so are its tokens\nthe clock of this node is .* allowed: if it was the current key, a node whose clock is right makes the next\n$/,
+    /^key \S+ and its tokens are revoked\nthe clock of this node is .* allowed: if this was the current key, a node with a correct clock will create the next one\n$/,
   );
   expect(await service.db.owner.rows("select 1 from signing_key where kid = $1", [kid])).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Customers and their profiles. */
+/** `parbook customer` and `parbook profile`. */
 import type { Command } from "commander";
 import { findOwner, listCustomers } from "../../customers/across-customers.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -8,35 +8,35 @@ import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { readText, readUuid } from "../arguments.ts";
-import { addCommand, addGroup, answering, CommandRejected, withCore, withFoundation } from "../command.ts";
-import { LISTED_AT_MOST, listing } from "../listing.ts";
+import { addCommand, addGroup, CommandRejected, setAction, withCore, withFoundation } from "../command.ts";
+import { LIST_LIMIT, listing } from "../listing.ts";
 import { operatorOf } from "../operator.ts";
 
 export function addCustomerCommands(program: Command): void {
   const customer = addGroup(program, "customer", "the organisations that own profiles and API clients");
   const create = addCommand(customer, "create", {
-    summary: "make a customer with its DEFAULT profile",
+    summary: "create a customer with its DEFAULT profile",
     examples: ["customer create --name Acme"],
-  }).requiredOption("--name <name>", "what it is called, 1 to 100 characters", readText);
-  answering(create, createCustomer);
+  }).requiredOption("--name <name>", "its name, 1 to 100 characters", readText);
+  setAction(create, createCustomer);
 
   const list = addCommand(customer, "list", { summary: "list the customers", examples: ["customer list --json"] });
-  answering(list, listAll);
+  setAction(list, listAll);
 
-  const profile = addGroup(program, "profile", "who holds balances");
+  const profile = addGroup(program, "profile", "the profiles of a customer, which hold balances");
   const profiles = addCommand(profile, "list", {
-    summary: "list the profiles of a customer, the inactive ones included",
+    summary: "list the profiles of a customer, including inactive ones",
     examples: [
       "profile list --customer 0190d5a4-0000-7000-8000-000000000002",
       "profile list --customer 0190d5a4-0000-7000-8000-000000000002 --after 0190d5a4-0000-7000-8000-000000000004",
     ],
   })
     .requiredOption("--customer <id>", "the customer's id", readUuid)
-    .option("--after <id>", "goes on behind this profile of a list that had more", readUuid);
-  answering(profiles, listOfCustomer);
+    .option("--after <id>", "continue the list after this profile", readUuid);
+  setAction(profiles, listOfCustomer);
 }
 
-/** Refuses when there is no such customer: an empty list would leave a mistyped id unnoticed. */
+/** @throws CommandRejected when there is no such customer: an empty list would hide a mistyped id. */
 export async function getCustomer(database: Queryable, id: CustomerId): Promise<Customer> {
   const customer = await findCustomer(database, id);
   if (customer === undefined) throw new CommandRejected(`customer not found: ${id}`);
@@ -62,7 +62,7 @@ function createCustomer({ name }: { name: string }) {
 
 function listAll() {
   return withFoundation(async ({ database }) => {
-    const found = (await listCustomers(database, LISTED_AT_MOST + 1)).map(customerRecord);
+    const found = (await listCustomers(database, LIST_LIMIT + 1)).map(customerRecord);
     return listing(found, ["id", "created at", "name"], ({ id, name, created_at }) => [id, created_at, name]);
   });
 }
@@ -79,14 +79,14 @@ interface ProfileListOptions {
 function listOfCustomer({ customer, after }: ProfileListOptions) {
   return withFoundation(async ({ database }) => {
     await getCustomer(database, customer);
-    const behind = after === undefined ? undefined : await getProfile(database, customer, after);
-    const filter = { customerId: customer, order: "ASC", after: behind, limit: LISTED_AT_MOST + 1 } as const;
+    const last = after === undefined ? undefined : await getProfile(database, customer, after);
+    const filter = { customerId: customer, order: "ASC", after: last, limit: LIST_LIMIT + 1 } as const;
     const found = (await listProfiles(database, filter)).map(profileRecord);
     return listing(
       found,
       ["id", "type", "status", "nickname"],
       ({ id, type, status, nickname }) => [id, type, status, nickname],
-      ({ id }) => `Go on with: profile list --customer ${customer} --after ${id}`,
+      ({ id }) => `Next page: profile list --customer ${customer} --after ${id}`,
     );
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Deposits and withdrawals by the operator: money that entered or left the platform outside of it, by wire or on a
- * chain, is brought into the books.
+ * `parbook deposit` and `parbook withdraw`: record external transfers, money that entered or left the platform by wire or
+ * on a chain.
  */
 import { type Command, Option } from "commander";
 import type { MarketCode } from "../../catalogue/market.ts";
@@ -22,23 +22,22 @@ import {
   type TransferType,
 } from "../../transfers/transfers.ts";
 import { readAmount, readText, readUuid } from "../arguments.ts";
-import { type Answer, addCommand, answering, CommandRejected, withCore } from "../command.ts";
+import { addCommand, CommandRejected, type CommandResult, setAction, withCore } from "../command.ts";
 import { operatorOf } from "../operator.ts";
 import { getOwner } from "./customers.ts";
 
-/** What is different about the two ways across the border. */
-interface Way {
+interface TransferDirection {
   readonly direction: ExternalTransferRequest["direction"];
   readonly suffix: "_DEPOSIT" | "_WITHDRAWAL";
   readonly done: string;
   readonly command: string;
 }
 
-const IN: Way = { direction: "CREDIT", suffix: "_DEPOSIT", done: "deposited", command: "deposit" };
-const OUT: Way = { direction: "DEBIT", suffix: "_WITHDRAWAL", done: "withdrawn", command: "withdraw" };
+const IN: TransferDirection = { direction: "CREDIT", suffix: "_DEPOSIT", done: "deposited", command: "deposit" };
+const OUT: TransferDirection = { direction: "DEBIT", suffix: "_WITHDRAWAL", done: "withdrawn", command: "withdraw" };
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
 
-interface CrossingOptions {
+interface ExternalTransferOptions {
   readonly profile: ProfileId;
   readonly asset: string;
   readonly amount: RequestedAmount;
@@ -53,56 +52,66 @@ interface CrossingOptions {
 
 export function addExternalTransferCommands(program: Command): void {
   const deposit = addCommand(program, "deposit", {
-    summary: "bring money that has come in into the books",
+    summary: "record a deposit",
     examples: [
       `deposit --profile ${PROFILE} --asset USD --amount 250000 --type WIRE_DEPOSIT --ref-id wire-4711 --memo 'invoice 17'`,
       `deposit --profile ${PROFILE} --asset USDG --amount 1000 --network SOLANA --tx-hash 5xWq...`,
     ],
   });
-  addCrossingOptions(deposit, IN);
+  addExternalTransferOptions(deposit, IN);
   const withdraw = addCommand(program, "withdraw", {
-    summary: "take money that has gone out out of the books",
+    summary: "record a withdrawal",
     examples: [`withdraw --profile ${PROFILE} --asset USD --amount 100 --type WIRE_WITHDRAWAL --ref-id wire-4712`],
   });
-  addCrossingOptions(withdraw, OUT);
+  addExternalTransferOptions(withdraw, OUT);
 }
 
-function addCrossingOptions(command: Command, way: Way): void {
+function addExternalTransferOptions(command: Command, way: TransferDirection): void {
   const types = TRANSFER_TYPES.filter((type) => type.endsWith(way.suffix));
   command
     .requiredOption("--profile <id>", "the profile's id", readUuid)
     .requiredOption("--asset <code>", "e.g. USD, USDG, BTC")
-    .requiredOption("--amount <number>", "how much, e.g. 100 or 0.25", readAmount)
-    .addOption(new Option("--type <type>", "WIRE for fiat, CRYPTO for all else unless given").choices(types))
-    .option("--ref-id <text>", "your own name for it: the same one is booked once only", readText)
-    .option("--memo <text>", "a note that is kept with it", readText)
-    .addOption(new Option("--network <name>", "not for fiat; ETHEREUM unless given").choices(CRYPTO_NETWORKS))
-    .option("--address <text>", "the address that it was sent to; not for fiat", readText)
-    .option("--tx-hash <text>", "its transaction on the chain; not for fiat", readText)
-    .option("--tx-index <text>", "the output within the transaction; not for fiat", readText);
-  answering(command, (options: CrossingOptions) => withCore((core) => cross(core, way, options)));
+    .requiredOption("--amount <number>", "the amount, e.g. 100 or 0.25", readAmount)
+    .addOption(
+      new Option("--type <type>", "the kind of transfer (default: WIRE for fiat, otherwise CRYPTO)").choices(types),
+    )
+    .option("--ref-id <text>", "your reference: a transfer is recorded once per reference", readText)
+    .option("--memo <text>", "a note stored with the transfer", readText)
+    .addOption(
+      new Option("--network <name>", "the blockchain network; not for fiat (default: ETHEREUM)").choices(
+        CRYPTO_NETWORKS,
+      ),
+    )
+    .option("--address <text>", "the destination address; not for fiat", readText)
+    .option("--tx-hash <text>", "the transaction hash; not for fiat", readText)
+    .option("--tx-index <text>", "the output index within the transaction; not for fiat", readText);
+  setAction(command, (options: ExternalTransferOptions) => withCore((core) => recordTransfer(core, way, options)));
 }
 
-async function cross(core: Core, { direction, suffix, done, command }: Way, options: CrossingOptions): Promise<Answer> {
+async function recordTransfer(
+  core: Core,
+  { direction, suffix, done, command }: TransferDirection,
+  options: ExternalTransferOptions,
+): Promise<CommandResult> {
   const { profile, amount, refId } = options;
   const customerId = await getOwner(core.database, profile);
   const asset = core.catalogue.findAsset(options.asset);
   if (asset === undefined) throw new CommandRejected(`asset ${options.asset} is not in the catalogue`);
   const fiat = asset.kind === "fiat";
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as TransferType);
-  checkFit(asset, type, options);
+  checkOptions(asset, type, options);
   const crossing = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, crossing, refId };
   const outcome = await createTransfers(core).cross(request, operatorOf(command));
   const transfer = await valueOrThrow(outcome, {}, async (id) =>
-    alreadyExists(`ref_id ${JSON.stringify(refId)} was used before, for transfer ${id}`, { id }),
+    alreadyExists(`ref_id ${JSON.stringify(refId)} was already used for transfer ${id}`, { id }),
   );
   const record = transferBody(transfer);
   return { json: record, prose: [`${done} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 
-/** What came by wire was on no chain, and the other way round. */
-function checkFit({ code, kind }: Asset, type: TransferType, options: CrossingOptions): void {
+/** Fiat moves by wire and everything else on a chain. */
+function checkOptions({ code, kind }: Asset, type: TransferType, options: ExternalTransferOptions): void {
   const fiat = kind === "fiat";
   if (fiat === type.startsWith("CRYPTO_")) {
     throw new CommandRejected(`${type} is not for ${code}, which is ${fiat ? "fiat" : "not fiat"}`);
@@ -110,14 +119,14 @@ function checkFit({ code, kind }: Asset, type: TransferType, options: CrossingOp
   const given = (["network", "address", "txHash", "txIndex"] as const).filter((name) => options[name] !== undefined);
   if (fiat && given.length > 0) {
     const flags = given.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
-    throw new CommandRejected(`${flags.join(", ")} cannot be said of ${code}, which is fiat`);
+    throw new CommandRejected(`${flags.join(", ")} cannot be used with ${code}, which is fiat`);
   }
 }
 
 async function onChain(
   { database }: Core,
   asset: Asset,
-  options: CrossingOptions,
+  options: ExternalTransferOptions,
 ): Promise<ExternalTransferRequest["crossing"]> {
   const { amount, network = "ETHEREUM", address, txHash, txIndex } = options;
   const lastPrice = await findLastPrice(database, `${asset.code}${USD}` as MarketCode);
@@ -126,7 +135,7 @@ async function onChain(
     destinationAddress: address,
     cryptoTxHash: txHash,
     cryptoTxIndex: txIndex,
-    // An amount that no asset can hold is about to be refused.
+    // An amount with too many decimals is rejected later.
     notionalValue: amount === "too_precise" ? undefined : notionalValue(asset, amount, lastPrice),
   };
 }

@@ -1,32 +1,32 @@
-/** The keys that sign access tokens. A running service follows what is done here within seconds. */
+/** `parbook key`: the keys that sign access tokens. Running services pick up changes within seconds. */
 import type { Command } from "commander";
 import type { SigningKey, SigningKeys } from "../../oauth/keys/signing-keys.ts";
 import { createSigningKeys } from "../../oauth/oauth.ts";
 import { warnOfClearKeys } from "../../service/core.ts";
 import { type ComparedClock, formatInstant } from "../../std/clock.ts";
 import { readText } from "../arguments.ts";
-import { type Answer, addCommand, addGroup, answering, CommandRejected, withFoundation } from "../command.ts";
+import { addCommand, addGroup, CommandRejected, type CommandResult, setAction, withFoundation } from "../command.ts";
 import { table } from "../terminal.ts";
 
 export function addKeyCommands(program: Command): void {
-  const key = addGroup(program, "key", "what signs access tokens");
+  const key = addGroup(program, "key", "the keys that sign access tokens");
   const rotate = addCommand(key, "rotate", {
-    summary: "sign with a new key; the former verifies until its last token has expired",
+    summary: "sign with a new key; the previous one verifies until its last token has expired",
     examples: ["key rotate"],
   });
-  answering(rotate, () => withKeys(rotateKey));
+  setAction(rotate, () => withKeys(rotateKey));
 
   const revoke = addCommand(key, "revoke", {
-    summary: "end a key and all tokens that it has signed, within 5 s on every node: for a key in wrong hands",
+    summary: "revoke a compromised key and all tokens it has signed, within 5 s on every node",
     examples: ["key revoke --kid uNq2kV1nLZ0q7o6Yp0d8mJmV3Z1c2QbJw9T4h5xKcEo"],
-  }).requiredOption("--kid <kid>", "which: see key list", readText);
-  answering(revoke, ({ kid }: { kid: string }) => withKeys((keys, clock) => revokeKey(keys, clock, kid)));
+  }).requiredOption("--kid <kid>", "the key id, from key list", readText);
+  setAction(revoke, ({ kid }: { kid: string }) => withKeys((keys, clock) => revokeKey(keys, clock, kid)));
 
   const list = addCommand(key, "list", { summary: "list the keys whose tokens are valid", examples: ["key list"] });
-  answering(list, () => withKeys(async (keys) => listed(keys)));
+  setAction(list, () => withKeys(async (keys) => listed(keys)));
 }
 
-function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<Answer>): Promise<Answer> {
+function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<CommandResult>): Promise<CommandResult> {
   return withFoundation(async ({ database, clock, log }, config) => {
     warnOfClearKeys(config, log);
     const keys = createSigningKeys(database, clock, config.signingKeys);
@@ -35,21 +35,23 @@ function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<Ans
   });
 }
 
-async function rotateKey(keys: SigningKeys): Promise<Answer> {
+async function rotateKey(keys: SigningKeys): Promise<CommandResult> {
   const kid = await keys.rotate();
-  return { json: { kid }, prose: [`key ${kid} signs in ten seconds`] };
+  return { json: { kid }, prose: [`key ${kid} starts signing in ten seconds`] };
 }
 
-/** Not refused for a clock that is wrong: the key is in wrong hands now. */
-async function revokeKey(keys: SigningKeys, clock: ComparedClock, kid: string): Promise<Answer> {
+/** Works even if the clock is wrong: a compromised key cannot wait. */
+async function revokeKey(keys: SigningKeys, clock: ComparedClock, kid: string): Promise<CommandResult> {
   if ((await keys.revoke(kid)) === "key_not_found") throw new CommandRejected(`key not found: ${kid}`);
   const { fault } = clock;
   const next =
-    fault === undefined ? [] : [`${fault}: if it was the current key, a node whose clock is right makes the next`];
-  return { json: { kid, revoked: true }, prose: [`key ${kid} is revoked, and so are its tokens`, ...next] };
+    fault === undefined
+      ? []
+      : [`${fault}: if this was the current key, a node with a correct clock will create the next one`];
+  return { json: { kid, revoked: true }, prose: [`key ${kid} and its tokens are revoked`, ...next] };
 }
 
-function listed(keys: SigningKeys): Answer {
+function listed(keys: SigningKeys): CommandResult {
   const items = keys.list().map(keyRecord);
   const rows = items.map((item) => [item.kid, item.state, item.created_at, item.encrypted ? "yes" : "no"]);
   return { json: { items }, prose: table(["kid", "state", "created", "encrypted"], rows) };

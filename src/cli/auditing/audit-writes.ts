@@ -1,4 +1,4 @@
-/** Who did what, out of the batches: for the operator who is asked, or asks, afterwards. */
+/** `parbook audit writes`: who made each write, read from the batch log. */
 import type { Command } from "commander";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Write, WritesPosition } from "../../ledger/writes.ts";
@@ -7,11 +7,11 @@ import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { findByRefId, listAllWrites } from "../../verify/writes.ts";
 import { readPosition, readText, readTime, readUuid } from "../arguments.ts";
-import { type Answer, addCommand, answering, withFoundation } from "../command.ts";
-import { LISTED_AT_MOST } from "../listing.ts";
+import { addCommand, type CommandResult, setAction, withFoundation } from "../command.ts";
+import { LIST_LIMIT } from "../listing.ts";
 import { table } from "../terminal.ts";
 
-interface Asked {
+interface WritesOptions {
   readonly since?: Date;
   readonly client?: string;
   readonly ref?: string;
@@ -21,35 +21,38 @@ interface Asked {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** What the engine keeps for itself: nobody asked for it. */
-const INNER: ReadonlySet<string> = new Set(["market_head", "traded_day"]);
+/** Internal to the engine: no caller requested these writes. */
+const ENGINE_TABLES: ReadonlySet<string> = new Set(["market_head", "traded_day"]);
 
 export function addWrites(audit: Command): void {
   const writes = addCommand(audit, "writes", {
-    summary: "list who made each write: client, token, address, operation; the oldest first",
+    summary: "list who made each write: client, token, address, operation; oldest first",
     examples: [
       "audit writes --client acme",
       "audit writes --ref payout-0042 --json",
       "audit writes --id 0190d5a4-1111-7000-8000-000000000004 --since 2026-11-01T00:00:00Z",
     ],
   })
-    .option("--since <time>", "from this time on; 24 hours unless given, all of it with --ref or --id", readTime)
-    .option("--client <client_id>", "of this client only", readText)
-    .option("--ref <ref_id>", "of what has this ref_id", readText)
-    .option("--id <id>", "of this transfer, order or conversion, or of all of this profile", readUuid)
-    .option("--after <slot/batch>", "goes on behind this batch of a list that had more", readPosition);
-  answering(writes, (asked: Asked) => withFoundation((foundation) => list(foundation, asked)));
+    .option("--since <time>", "from this time on (default: the last 24 hours, or all with --ref or --id)", readTime)
+    .option("--client <client_id>", "only writes of this client", readText)
+    .option("--ref <ref_id>", "only writes of the resource with this ref_id", readText)
+    .option("--id <id>", "only writes of this transfer, order, conversion or profile", readUuid)
+    .option("--after <slot/batch>", "continue the list after this batch", readPosition);
+  setAction(writes, (options: WritesOptions) => withFoundation((foundation) => list(foundation, options)));
 }
 
-async function list({ database, clock }: Foundation, { since, client, ref, id, after }: Asked): Promise<Answer> {
+async function list(
+  { database, clock }: Foundation,
+  { since, client, ref, id, after }: WritesOptions,
+): Promise<CommandResult> {
   const named = ref === undefined ? undefined : await findByRefId(database, ref);
   const everything = ref !== undefined || id !== undefined;
   const { writes, next } = await listAllWrites(database, {
     since: (since?.getTime() ?? (everything ? 0 : clock.now() - DAY_MS)) as Instant,
     after,
-    limit: LISTED_AT_MOST,
+    limit: LIST_LIMIT,
     isWanted: ({ table: name, key, caller }) => {
-      if (INNER.has(name)) return false;
+      if (ENGINE_TABLES.has(name)) return false;
       const ids = key.split("/");
       if (client !== undefined && !(caller !== undefined && "client" in caller && caller.client === client))
         return false;
@@ -59,12 +62,12 @@ async function list({ database, clock }: Foundation, { since, client, ref, id, a
   const more = next && `${next.slot}/${next.batch}`;
   const rows = writes.map((write) => [formatInstant(write.at), write.table, write.key, ...cells(write.caller)]);
   const lines = table(["at", "what", "key", "who", "token", "address", "operation"], rows);
-  if (more !== undefined) lines.push(`There may be more: the same again with --after ${more}`);
+  if (more !== undefined) lines.push(`There may be more: repeat with --after ${more}`);
   return { json: { items: writes.map(recordOf), next: more }, prose: lines };
 }
 
 function cells(caller: Caller | undefined): [who: string, token: string, address: string, operation: string] {
-  if (caller === undefined) return ["not kept", "", "", ""];
+  if (caller === undefined) return ["not recorded", "", "", ""];
   if ("house" in caller) return [`house: ${caller.house}`, "", "", ""];
   if ("operator" in caller) return [`operator: ${caller.operator}`, "", "", caller.operation];
   return [caller.client, caller.token, caller.address, caller.operation];

@@ -23,32 +23,32 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("a new key is for its owner alone, and never written over one that is there", async () => {
+test("a new key is readable by its owner only and never overwrites an existing one", async () => {
   expect((await stat(at("own"))).mode & 0o777).toBe(0o600);
   await expect(writeNewKey(at("own"))).rejects.toMatchObject({ code: "EEXIST" });
-  // The private key of a pair that was taken away leaves its place free, and still no other is put there.
+  // A public key without its private key still blocks the name.
   await writeFile(at("gone.pub"), "");
   await expect(writeNewKey(at("gone"))).rejects.toMatchObject({ code: "EEXIST" });
   await expect(stat(at("gone"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("what is signed by the key is taken, and without a key what is signed by any", async () => {
+test("a checkpoint signed by the key is accepted, and without a key any signature is", async () => {
   const own = await readPublicKey(at("own.pub"));
   expect(await readSigned(at("signed"), own)).toEqual(await readSigned(at("signed"), undefined));
 });
 
 test.each([
   ["signed", "other.pub", /^\S+ is signed by key [0-9a-f]{16}, not by [0-9a-f]{16}$/],
-  ["forged", "own.pub", /^\S+ was changed after it had been signed: its signature does not fit$/],
+  ["forged", "own.pub", /^\S+ was changed after it was signed: the signature does not match$/],
   ["unsigned", "own.pub", /^\S+ is not signed$/],
   ["own", "own.pub", /^\S+ is not a checkpoint: its first line is wrong$/],
-  ["signed", "own", /^\S+ is not a public key of parbook checkpoint --new-key$/],
-  ["signed", "signed", /^\S+ is not a public key of parbook checkpoint --new-key$/],
-])("%s is refused with the key %s", async (file, key, sentence) => {
+  ["signed", "own", /^\S+ is not a public key written by parbook checkpoint --new-key$/],
+  ["signed", "signed", /^\S+ is not a public key written by parbook checkpoint --new-key$/],
+])("%s is rejected with the key %s", async (file, key, sentence) => {
   const refused = readPublicKey(at(key)).then((publicKey) => readSigned(at(file), publicKey));
-  await expect(refused).rejects.toMatchObject({ name: "Refused", message: expect.stringMatching(sentence) });
+  await expect(refused).rejects.toMatchObject({ name: "CommandRejected", message: expect.stringMatching(sentence) });
 });
 
 test("a public key does not sign", async () => {
-  await expect(readPrivateKey(at("own.pub"))).rejects.toMatchObject({ name: "Refused" });
+  await expect(readPrivateKey(at("own.pub"))).rejects.toMatchObject({ name: "CommandRejected" });
 });

@@ -1,11 +1,11 @@
-/** Checkpoints and their keys as files. Whatever is not to be relied on is refused in words, before anything is done. */
+/** Checkpoint and key files. An untrustworthy file is rejected before anything is done. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { naming } from "../../std/file-error.ts";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/checkpoint.ts";
 import { CommandRejected } from "../command.ts";
 
-/** Makes a key pair: the private key in a file for its owner alone, the public one beside it. Neither may be there. */
+/** Writes a new key pair to `path` (mode 0600) and `path.pub`. Never overwrites a file. */
 export async function writeNewKey(path: string): Promise<{ keyId: string; publicPath: string }> {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const publicPath = `${path}.pub`;
@@ -13,14 +13,14 @@ export async function writeNewKey(path: string): Promise<{ keyId: string; public
   try {
     await writeNew(publicPath, publicKey.export({ type: "spki", format: "pem" }), 0o644);
   } catch (error) {
-    // Beside the public key of another pair it would pass for the private one of that.
+    // Next to an existing .pub file, it would look like that key's private half.
     await rm(path);
     throw error;
   }
   return { keyId: keyIdOf(publicKey), publicPath };
 }
 
-/** What has not become whole is removed: it would be in the way of the next attempt. */
+/** Removes a partial file, which would block the next attempt. */
 async function writeNew(path: string, pem: string | Buffer, mode: number): Promise<void> {
   try {
     await naming(path, () => writeFile(path, pem, { flag: "wx", mode, flush: true }));
@@ -34,7 +34,7 @@ export function readPrivateKey(path: string): Promise<KeyObject> {
   return readKey(path, "private", createPrivateKey);
 }
 
-/** Who verifies has no business with the private key, so it is not taken in its place. */
+/** Rejects a private key: verifying must not need it. */
 export function readPublicKey(path: string): Promise<KeyObject> {
   return readKey(path, "public", createPublicKey);
 }
@@ -44,10 +44,10 @@ async function readKey(path: string, kind: "private" | "public", read: (pem: str
   const wanted = `-----BEGIN ${kind.toUpperCase()} KEY-----`;
   const key = pem.startsWith(wanted) ? tryTo(() => read(pem)) : undefined;
   if (key?.asymmetricKeyType === "ed25519") return key;
-  throw new CommandRejected(`${path} is not a ${kind} key of parbook checkpoint --new-key`);
+  throw new CommandRejected(`${path} is not a ${kind} key written by parbook checkpoint --new-key`);
 }
 
-/** The checkpoint in a file, its signature checked when there is a key. */
+/** @param publicKey Undefined: the signature is not checked. */
 export async function readSigned(path: string, publicKey: KeyObject | undefined): Promise<SignedCheckpoint> {
   const checkpoint = readCheckpoint(await readFile(path, "utf8"));
   if (typeof checkpoint === "string") throw new CommandRejected(`${path} ${checkpoint}`);
@@ -56,7 +56,7 @@ export async function readSigned(path: string, publicKey: KeyObject | undefined)
   if (checkpoint.keyId !== keyId)
     throw new CommandRejected(`${path} is signed by key ${checkpoint.keyId}, not by ${keyId}`);
   if (!isSignedBy(checkpoint, publicKey))
-    throw new CommandRejected(`${path} was changed after it had been signed: its signature does not fit`);
+    throw new CommandRejected(`${path} was changed after it was signed: the signature does not match`);
   return checkpoint;
 }
 

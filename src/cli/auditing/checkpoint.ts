@@ -1,4 +1,4 @@
-/** Writing down where the chains stand, signed, for `verify` to hold the books against later. */
+/** `parbook checkpoint`: writes the signed heads of the hash chains, for `verify` to compare with later. */
 import { createPublicKey } from "node:crypto";
 import { stat } from "node:fs/promises";
 import type { Command } from "commander";
@@ -8,7 +8,7 @@ import { formatInstant, requireRight } from "../../std/clock.ts";
 import { writeWhole } from "../../std/write-whole.ts";
 import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
-import { type Answer, addCommand, answering, CommandRejected, WrongUsage, withFoundation } from "../command.ts";
+import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
 import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
 import { headRecord } from "./heads.ts";
 
@@ -20,28 +20,22 @@ interface CheckpointOptions {
 
 export function addCheckpoint(program: Command): void {
   const checkpoint = addCommand(program, "checkpoint", {
-    summary: "write down where the books' hash chains stand, signed: verify finds whatever is changed before that",
+    summary: "write a signed checkpoint of the hash chains, so that verify can detect later changes to earlier records",
     examples: [
       "checkpoint --new-key /media/elsewhere/parbook.key",
       "checkpoint --key /media/elsewhere/parbook.key --file /media/elsewhere/parbook.checkpoint",
     ],
   })
-    .option(
-      "--new-key <file>",
-      "make a key pair and no more: the private key in this file, the public one in <file>.pub",
-    )
-    .option(
-      "--key <file>",
-      "the private key. Keep it off the machines that hold the database: whoever has both can forge",
-    )
+    .option("--new-key <file>", "only create a key pair: the private key in this file, the public key in <file>.pub")
+    .option("--key <file>", "the private key. Keep it away from the database machines: access to both allows forgery")
     .option(
       "--file <file>",
-      "where to write it. One that is there is the one before: the books have to contain it still",
+      "where to write it. An existing file is the previous checkpoint, which the books must still contain",
     );
-  answering(checkpoint, writeCheckpoint);
+  setAction(checkpoint, writeCheckpoint);
 }
 
-async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promise<Answer> {
+async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promise<CommandResult> {
   if (newKey !== undefined && key === undefined && file === undefined) return makeKey(newKey);
   if (newKey !== undefined || key === undefined || file === undefined)
     throw new WrongUsage("give --key and --file, or --new-key alone");
@@ -50,39 +44,39 @@ async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promis
   return withFoundation(async ({ database, clock }) => {
     requireRight(clock);
     const checkpoint = await takeCheckpoint(database, clock.now());
-    if (before !== undefined) await refuseUnlessContinued(file, before, checkpoint, database);
+    if (before !== undefined) await checkContinues(file, before, checkpoint, database);
     await writeWhole(file, signCheckpoint(checkpoint, privateKey));
     return answerOf(file, checkpoint, keyIdOf(privateKey));
   });
 }
 
-/** Signing over books that lack what was signed before would make good whatever was done to them. */
-async function refuseUnlessContinued(
+/** Signing books that lack what was signed before would legitimise the tampering. */
+async function checkContinues(
   file: string,
   before: Checkpoint,
   now: Checkpoint,
   database: Foundation["database"],
 ): Promise<void> {
   if (before.booksId !== now.booksId)
-    throw new CommandRejected(`${file} is of the books ${before.booksId}, and these are ${now.booksId}`);
-  if (before.at > now.at) throw new CommandRejected(`${file} was made later than now: at ${formatInstant(before.at)}`);
+    throw new CommandRejected(`${file} belongs to books ${before.booksId}, but this database is ${now.booksId}`);
+  if (before.at > now.at) throw new CommandRejected(`${file} is from the future: ${formatInstant(before.at)}`);
   const missing = await findMissingHead(database, before.heads);
   if (missing === undefined) return;
-  const noted = `${file} has ${batchName(missing)}, and the books have it no more or with another hash`;
+  const mismatch = `${file} contains ${batchName(missing)}, which the books lack or have with another hash`;
   throw new CommandRejected(
-    `${noted}: they were set back or made again. parbook verify --checkpoint ${file} says more`,
+    `${mismatch}: they were rolled back or rewritten. For details: parbook verify --checkpoint ${file}`,
   );
 }
 
-async function makeKey(path: string): Promise<Answer> {
+async function makeKey(path: string): Promise<CommandResult> {
   const { keyId, publicPath } = await writeNewKey(path);
   return {
     json: { key_id: keyId, private_key: path, public_key: publicPath },
-    prose: [`key ${keyId}: ${path} signs, keep it off the database's machines; ${publicPath} is for verify`],
+    prose: [`key ${keyId}: sign with ${path}, and keep it away from the database machines; verify with ${publicPath}`],
   };
 }
 
-function answerOf(file: string, { booksId, at, heads }: Checkpoint, keyId: string): Answer {
+function answerOf(file: string, { booksId, at, heads }: Checkpoint, keyId: string): CommandResult {
   return {
     json: {
       file,
@@ -91,7 +85,7 @@ function answerOf(file: string, { booksId, at, heads }: Checkpoint, keyId: strin
       key_id: keyId,
       heads: heads.map(headRecord),
     },
-    prose: [`${file}: ${heads.map(batchName).join(", ") || "no batch yet"}, signed by key ${keyId}`],
+    prose: [`${file}: ${heads.map(batchName).join(", ") || "no batches"}, signed by key ${keyId}`],
   };
 }
 

@@ -1,4 +1,4 @@
-/** The journal as text, for an accountant's own program. It is the only command that answers with no document of ours. */
+/** `parbook export`: the journal as text for plain-text accounting programs. The only command without --json. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Command, Option } from "commander";
@@ -19,42 +19,41 @@ Examples:
   $ parbook export --format hledger > books.journal && hledger -f books.journal check
   $ parbook export --format beancount --checkpoint parbook.checkpoint --key parbook.key.pub > books.beancount
 
-It may run beside the service or on a replica: it holds no long snapshot, so nobody who writes is slowed down by it. What is
-written while it runs is left out. The last line is "; The end: ..."; a file without it was broken off.`;
+It can run against the live database or a replica: it holds no long snapshot and slows down no writes. Records written while
+it runs are left out. The last line is "; The end: ..."; a file without it is incomplete.`;
 
 export function addExport(program: Command): void {
   program
     .command("export")
     .description("write every journal and every balance as text for hledger, Ledger or Beancount, to standard output")
     .addOption(
-      new Option("--format <program>", "who is to read it").choices(Object.keys(FORMATS)).makeOptionMandatory(),
+      new Option("--format <program>", "the target program").choices(Object.keys(FORMATS)).makeOptionMandatory(),
     )
-    .option("--checkpoint <file>", "the books as they were when parbook checkpoint wrote this, instead of as they are")
-    .option("--key <file>", "the public key that the checkpoint has to be signed by")
+    .option("--checkpoint <file>", "export the books as of this checkpoint instead of now")
+    .option("--key <file>", "the public key to check the signature of the checkpoint with")
     .addHelpText("after", EXAMPLES)
     .action(writeExport);
 }
 
 async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<void> {
-  if (key !== undefined && checkpoint === undefined)
-    throw new WrongUsage("--key is about a checkpoint: give --checkpoint too");
+  if (key !== undefined && checkpoint === undefined) throw new WrongUsage("--key needs --checkpoint");
   const publicKey = key === undefined ? undefined : await readPublicKey(key);
   const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
   await withFoundation(async ({ database }) => {
     if (signed !== undefined) {
       const own = await readBooksId(database);
       if (signed.booksId !== own)
-        throw new CommandRejected(`${checkpoint} is of the books ${signed.booksId}, and these are ${own}`);
+        throw new CommandRejected(`${checkpoint} belongs to books ${signed.booksId}, but this database is ${own}`);
       if ((await findMissingHead(database, signed.heads)) !== undefined)
         throw new CommandRejected(
-          `the books do not contain ${checkpoint}: parbook verify --checkpoint ${checkpoint} says more`,
+          `the books do not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,
         );
     }
     await writeOut(exportJournals(database, format, signed?.heads));
   });
 }
 
-/** Nothing is read ahead of a reader who is slower than the database. One that has had enough, as `head` has, ends it. */
+/** Respects backpressure. A closed pipe, as with `head`, ends the export without an error. */
 async function writeOut(pieces: AsyncIterable<string>): Promise<void> {
   try {
     await naming("standard output", () => pipeline(Readable.from(pieces), process.stdout, { end: false }));

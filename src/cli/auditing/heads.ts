@@ -1,4 +1,4 @@
-/** Where the chains stood, as it is kept in files: in the manifest of a backup, and as it is answered. */
+/** Chain heads as JSON, in backup manifests and command results. */
 import type { ChainHead } from "../../ledger/batch-log.ts";
 
 interface HeadRecord {

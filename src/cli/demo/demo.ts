@@ -1,4 +1,4 @@
-/** Takes the tour against the running service, and shows each request with its answer. */
+/** `parbook demo`: runs the tour against the running service and prints each request with its response. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { Config } from "../../config/config.ts";
@@ -8,47 +8,46 @@ import { demoFile } from "../../service/demo-file.ts";
 import { must } from "../../std/assert.ts";
 import { IdSource } from "../../std/id.ts";
 import { pause } from "../../std/pause.ts";
-import { type Answer, addCommand, answering, CommandRejected, commandConfig } from "../command.ts";
+import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction } from "../command.ts";
 import { type TourParties, type TourStep, tourParties, tourSteps, tourValues } from "./tour.ts";
 
-const ASK_EVERY_MS = 100;
-/** How long what happens in the background may take beyond the delay that was set. */
-const PATIENCE_MS = 10_000;
-const ANSWER_LIMIT_MS = 20_000;
-/** Of a request or an answer that is shown, the ids cut down to their ends. */
-const SHOWN = 230;
+const POLL_INTERVAL_MS = 100;
+/** How long a settlement may take beyond PARBOOK_SETTLEMENT_DELAY_MS. */
+const SETTLEMENT_GRACE_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 20_000;
+/** Longer requests and responses are cut off. */
+const SHOWN_CHARACTERS = 230;
 
-/** A step as it went. */
-interface Taken {
+interface StepResult {
   readonly title: string;
   readonly request: string;
   readonly status: number;
   readonly answer: unknown;
-  /** What was not as expected. */
+  /** One sentence for each unexpected field; empty when the step passed. */
   readonly wrong: readonly string[];
 }
 
 export function addDemo(program: Command): void {
   const demo = addCommand(program, "demo", {
-    summary: "take the tour against the running sandbox; exit code 1 when an answer is not as expected",
+    summary: "run the tour against the running sandbox; exit code 1 if a response is unexpected",
     examples: ["demo", "demo --json"],
   });
-  answering(demo, takeTour);
+  setAction(demo, takeTour);
 }
 
-async function takeTour(): Promise<Answer> {
+async function takeTour(): Promise<CommandResult> {
   const config = commandConfig();
   const parties = await readParties(config);
   const addresses = await readReady(config);
   const values = new Map(Object.entries({ ...tourValues(parties, addresses), RUN: new IdSource().next() }));
-  const taken: Taken[] = [];
+  const taken: StepResult[] = [];
   for (const step of tourSteps(parties)) {
-    taken.push(await take(step, values, config.settlementDelayMs + PATIENCE_MS));
-    // What comes after it builds on it.
+    taken.push(await take(step, values, config.settlementDelayMs + SETTLEMENT_GRACE_MS));
+    // Later steps depend on earlier ones.
     if (taken.at(-1)?.wrong.length !== 0) break;
   }
   const passed = taken.every(({ wrong }) => wrong.length === 0);
-  const verdict = passed ? "Every answer was as expected." : "The last answer was not as expected.";
+  const verdict = passed ? "Every response was as expected." : "The last response was not as expected.";
   return { json: { passed, steps: taken }, prose: [...taken.flatMap(shown), verdict], failed: !passed };
 }
 
@@ -59,9 +58,7 @@ async function readParties({ dataDir }: Config): Promise<TourParties> {
     () => undefined,
   );
   if (parties !== undefined) return parties;
-  throw new CommandRejected(
-    `there is no demo in ${path}: it comes with a sandbox that was started without PARBOOK_BOOTSTRAP`,
-  );
+  throw new CommandRejected(`there is no demo in ${path}: start a sandbox without PARBOOK_BOOTSTRAP to create it`);
 }
 
 async function readReady({ dataDir }: Config): Promise<Addresses> {
@@ -72,14 +69,14 @@ async function readReady({ dataDir }: Config): Promise<Addresses> {
 
 type Values = Map<string, string>;
 
-/** Sends the request, again and again while it waits for something, and keeps what later steps need of the answer. */
-async function take(step: TourStep, values: Values, patienceMs: number): Promise<Taken> {
+/** Sends the request, polling if the step waits, and keeps the field that later steps need. */
+async function take(step: TourStep, values: Values, patienceMs: number): Promise<StepResult> {
   const end = Date.now() + (step.waits === true ? patienceMs : 0);
   for (;;) {
     const { status, answer } = await send(step, values);
     const wrong = status === 200 ? mismatches(step, answer) : wrongStatus(step, status);
     if (wrong.length > 0 && Date.now() < end) {
-      await pause(ASK_EVERY_MS);
+      await pause(POLL_INTERVAL_MS);
       continue;
     }
     const { keep, title = "" } = step;
@@ -99,13 +96,13 @@ async function send(step: TourStep, values: Values): Promise<{ status: number; a
         ...(as === undefined ? {} : { authorization: `Bearer ${values.get(as)}` }),
         ...(json === undefined ? {} : { "content-type": "application/json" }),
       },
-      signal: AbortSignal.timeout(ANSWER_LIMIT_MS),
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
       ...(body === undefined ? {} : { body }),
     });
     return { status: response.status, answer: await response.json() };
   } catch (error) {
     const { origin } = new URL(address);
-    throw new CommandRejected(`the service does not answer at ${origin} (${reasonOf(error)})`);
+    throw new CommandRejected(`the service at ${origin} does not respond (${reasonOf(error)})`);
   }
 }
 
@@ -120,7 +117,7 @@ function multipart(form: Readonly<Record<string, string>>): FormData {
   return data;
 }
 
-/** With every `$NAME` that has a value replaced by it. */
+/** Replaces every `$NAME` by its value. */
 function filled(text: string, values: Values): string {
   return text.replaceAll(/\$([A-Z]+)/g, (_, name: string) => must(values.get(name), `a step before has kept ${name}`));
 }
@@ -136,14 +133,14 @@ function mismatches({ expected }: TourStep, answer: unknown): string[] {
     .map(([path, pattern]) => `${path} is ${fieldOf(answer, path) || "missing"}, which does not match ${pattern}`);
 }
 
-/** The field at a path such as `items.0.side`; nothing when it is not there. */
+/** The field at a path such as `items.0.side`; an empty string if missing. */
 function fieldOf(answer: unknown, path: string): string {
   let value = answer;
   for (const name of path.split(".")) value = (value as Record<string, unknown> | null | undefined)?.[name];
   return value === undefined || value === null ? "" : String(value);
 }
 
-/** As it was sent, without the secret of the client. */
+/** Without the client secret. */
 function requestText({ method, url, form, json }: TourStep, values: Values): string {
   const path = filled(url.replace(/^\$[A-Z]+/, ""), values);
   if (form !== undefined) return `${method} ${path} client_id=${form.client_id}`;
@@ -157,12 +154,12 @@ function masked(answer: unknown, keep: TourStep["keep"]): unknown {
   return { ...(answer as object), [keep.field]: `${secret.slice(0, 12)}...` };
 }
 
-function shown({ title, request, status, answer, wrong }: Taken): string[] {
+function shown({ title, request, status, answer, wrong }: StepResult): string[] {
   const lines = [request, `${status} ${JSON.stringify(answer)}`].map((line) => `  ${shortened(line)}`);
   return [...(title === "" ? [] : [title]), ...lines, ...wrong.map((why) => `  WRONG: ${why}`)];
 }
 
 function shortened(line: string): string {
   const short = line.replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{7}([0-9a-f]{5})/g, "..$1");
-  return short.length <= SHOWN ? short : `${short.slice(0, SHOWN - 3)}...`;
+  return short.length <= SHOWN_CHARACTERS ? short : `${short.slice(0, SHOWN_CHARACTERS - 3)}...`;
 }

@@ -8,7 +8,7 @@ const PARTIES = {
 };
 const ADDRESSES = { baseUrl: "http://127.0.0.1:8080", authUrl: "http://127.0.0.1:8081" };
 
-test("the operations come in the order in which one builds on the other", () => {
+test("the operations come in dependency order", () => {
   const lines = tourLines(PARTIES, { ...ADDRESSES, settlementDelayMs: 0 });
   const paths = lines.join("\n").match(/(?<=\$(API|AUTH))\/[\w/$]+/g);
   expect(paths).toEqual([
@@ -25,7 +25,7 @@ test("the operations come in the order in which one builds on the other", () => 
   ]);
 });
 
-test("lines fit a terminal, also where the settlement of a conversion has to be waited for", () => {
+test("lines fit a terminal, with and without a wait for settlement", () => {
   const lines = tourLines(PARTIES, { ...ADDRESSES, settlementDelayMs: 1_500 });
   expect(lines.filter((line) => line.length > 120)).toEqual([]);
   expect(lines.join("\n")).toContain("\nsleep 3; curl -s $API/v2/conversion/stablecoins/$MINT ");

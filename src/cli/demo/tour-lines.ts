@@ -1,6 +1,6 @@
 /**
- * The tour as lines to be pasted into sh or bash, with nothing but curl and sed. Short lines, because they are read
- * before they are pasted: what does not fit is broken where the shell, or JSON, does not mind.
+ * The tour as lines to paste into sh or bash, using curl and sed only. Lines are wrapped where the shell or JSON
+ * allows it, because people read them before they paste them.
  */
 import { type TourParties, type TourStep, tourSteps, tourValues } from "./tour.ts";
 
@@ -10,7 +10,6 @@ const INDENT = "  ";
 interface TourAddresses {
   readonly baseUrl: string;
   readonly authUrl: string;
-  /** How long a conversion takes at least. */
   readonly settlementDelayMs: number;
 }
 
@@ -30,7 +29,7 @@ export function tourText(parties: TourParties, addresses: TourAddresses): string
   ];
 }
 
-/** Pasted twice they work twice: `$RUN` is another one each time. */
+/** The lines can be pasted repeatedly: `$RUN` makes every ref_id unique. */
 export function tourLines(parties: TourParties, addresses: TourAddresses): string[] {
   const { API, AUTH, TREASURY, PAYOUTS, DESK } = tourValues(parties, addresses);
   const waitSeconds = Math.ceil(addresses.settlementDelayMs / 1_000) + 1;
@@ -54,7 +53,7 @@ function stepLines(step: TourStep, waitSeconds: number): string[] {
   return [...heading, ...lines([...opened("R", ended(curl, ");")), ...shown])];
 }
 
-/** The first word begins the capture of an output: `NAME=$(curl`. */
+/** Starts a command substitution: `NAME=$(curl`. */
 function opened(name: string, [first = "", ...rest]: readonly string[]): string[] {
   return [`${name}=$(${first}`, ...rest];
 }
@@ -73,14 +72,13 @@ function words({ url, as, form, json }: TourStep): string[] {
   ];
 }
 
-/** JSON within single quotes, which are left for as long as a variable lasts. */
+/** JSON in single quotes, which are closed around each variable so that the shell expands it. */
 function bodyOf(json: NonNullable<TourStep["json"]>): string {
   return JSON.stringify(json).replaceAll(/\$[A-Z]+/g, "'$&'");
 }
 
 /**
- * Breaks words into lines. A body that is longer than a line is broken after a comma as well: a line break there is
- * JSON's, within the quotes.
+ * Wraps words into lines. A body longer than a line is also broken after a comma, where JSON allows a line break.
  */
 function lines(words: readonly string[]): string[] {
   const done: string[] = [];

@@ -1,10 +1,10 @@
 /**
- * The tour of sandbox mode, told once: `tour-lines.ts` prints it as lines for a shell, `demo.ts` takes it. A `$NAME` in a
- * path or a body stands for a value that is known at the start, or that an earlier step has kept.
+ * The steps of the sandbox tour: `tour-lines.ts` prints them for a shell, `demo.ts` runs them. `$NAME` in a path or
+ * body is a value known at the start or kept by an earlier step.
  */
 import type { BootstrapFile } from "../../service/bootstrap-file.ts";
 
-/** Who is on the tour: orders of one customer never trade with each other, so there are two. */
+/** Two customers, because orders of one customer never trade with each other. */
 export interface TourParties {
   readonly acme: TourClient & { readonly treasury: string; readonly payouts: string };
   readonly borealis: TourClient & { readonly desk: string };
@@ -16,28 +16,27 @@ interface TourClient {
 }
 
 export interface TourStep {
-  /** Left out: it belongs to the step before. */
+  /** Omitted when the step continues the previous one. */
   readonly title?: string;
-  /** The name under which the token was kept that it is sent with. */
+  /** The name of the token to send. */
   readonly as?: "ACME" | "BOREALIS";
   readonly method: "GET" | "POST";
-  /** The whole address; what is sent to it is a form, or JSON. */
   readonly url: string;
   readonly form?: Readonly<Record<string, string>>;
   readonly json?: Readonly<Record<string, string | number>>;
-  /** A field of the answer that later steps need. What is secret is not shown. */
+  /** A response field that later steps need. A secret is masked in the output. */
   readonly keep?: { readonly name: string; readonly field: string; readonly secret?: true };
-  /** Something in the background has to come first. */
+  /** Depends on background work: poll. */
   readonly waits?: true;
-  /** What there is to say when the answer is 401. */
+  /** Advice for a 401. */
   readonly when401?: string;
-  /** Fields of the answer, by their path in it, and what they have to match. */
+  /** Response fields by path, and the pattern each must match. */
   readonly expected: Readonly<Record<string, RegExp>>;
 }
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The parties in the demo's file. Undefined when somebody has made something else of it. */
+/** The parties in demo.json. Undefined if the file no longer has the demo's shape. */
 export function tourParties({ customers: [acme, borealis] }: BootstrapFile): TourParties | undefined {
   const [seller, buyer] = [borealis?.clients?.[0], acme?.clients?.[0]];
   const [treasury, payouts] = acme?.profiles ?? [];
@@ -50,7 +49,7 @@ export function tourParties({ customers: [acme, borealis] }: BootstrapFile): Tou
   };
 }
 
-/** What is known before the first step. `$RUN`, which makes every ref_id new, is up to whoever takes the tour. */
+/** Values known before the first step. The caller adds `RUN`, which makes every ref_id unique. */
 export function tourValues(
   { acme, borealis }: TourParties,
   { baseUrl, authUrl }: { baseUrl: string; authUrl: string },
@@ -58,7 +57,7 @@ export function tourValues(
   return { API: baseUrl, AUTH: authUrl, TREASURY: acme.treasury, PAYOUTS: acme.payouts, DESK: borealis.desk };
 }
 
-/** In the order in which they have to be taken. All of it can be taken again at any time. */
+/** In dependency order. The tour can be repeated at any time. */
 export function tourSteps(parties: TourParties): readonly TourStep[] {
   return [
     { title: "A token for each of two customers, by multipart form", ...tokenStep("ACME", parties.acme) },
@@ -96,14 +95,14 @@ function tokenStep(name: "ACME" | "BOREALIS", { clientId, clientSecret }: TourCl
     url: "$AUTH/oauth2/token",
     form: { grant_type: "client_credentials", client_id: clientId, client_secret: clientSecret },
     keep: { name, field: "access_token", secret: true },
-    when401: `the secret of ${clientId} in demo.json is not valid any more: it was rotated, or the client disabled. Put the new one there; or, for a new demo, stop the service, remove its data directory and start it again`,
+    when401: `the secret of ${clientId} in demo.json is no longer valid: it was rotated, or the client was disabled. Update demo.json; or, for a new demo, stop the service, remove its data directory and start it again`,
     expected: { access_token: /^[\w-]+\.[\w-]+\.[\w-]+$/, token_type: /^bearer$/, expires_in: /^3599$/ },
   };
 }
 
 const conversionSteps: readonly TourStep[] = [
   {
-    title: "A conversion, which mints PYUSD, and its record once it is settled",
+    title: "A conversion that mints PYUSD, before and after settlement",
     as: "ACME",
     method: "POST",
     url: "$API/v2/conversion/stablecoins",
@@ -121,13 +120,12 @@ const conversionSteps: readonly TourStep[] = [
 ];
 
 /**
- * The sandbox's market maker is on the other side of both. Where it is off, or the market is empty for another reason,
- * they trade with each other: so the first one asks for less than the maker ever bids, and for more than the price collar
- * of 15 % forbids, and the second one spends what the first one's coins are worth at that price.
+ * The sandbox's market maker takes the other side of both. Without it the two orders trade with each other: the sell is
+ * priced below the maker's bids but within the 15 % price collar, and the buy spends exactly the sell's value.
  */
 const orderSteps: readonly TourStep[] = [
   {
-    title: "An order of each customer to the book: a sale for 92000 or more, a purchase at the best price",
+    title: "One order from each customer: a limit sell at 92000, a market buy",
     as: "BOREALIS",
     method: "POST",
     url: "$API/v2/profiles/$DESK/orders",
