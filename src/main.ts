@@ -1,6 +1,6 @@
 /**
- * The service, built by hand: the core, and on it whatever this process's roles ask for. Nothing listens before
- * everything behind it works; stopping goes the other way round.
+ * Starts the service: the core, then whatever the roles of this process require. It listens only after everything else
+ * works, and stops in reverse order.
  */
 import { rm } from "node:fs/promises";
 import type { Logger } from "pino";
@@ -19,14 +19,14 @@ import { pendingMigrations } from "./postgres/migrations.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
 import { type Core, closeAll, openCore, StartupError } from "./service/core.ts";
-import { announce, makeDataDirectory, readyFile } from "./service/data-directory.ts";
+import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
 import { ensureDemoFile } from "./service/demo-file.ts";
-import { close, gate, listen, ownAddress, placeOf } from "./service/listening.ts";
-import { bugTo, type Observers, observersOf, watchingLane, watchingServer } from "./service/observers.ts";
-import { refuseDemo, refuseDemoClients } from "./service/refuse-demo.ts";
+import { close, gate, listen, listenAddressOf, ownAddress } from "./service/listening.ts";
+import { laneObserver, type Observers, observersOf, reportBug, serverObserver } from "./service/observers.ts";
+import { rejectDemo, rejectDemoClients } from "./service/refuse-demo.ts";
 import { addResources, type Domain } from "./service/resources.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
-import { followTls, readTls, refusePlainHttp, type Tls } from "./service/tls.ts";
+import { followTls, readTls, requireTls, type Tls } from "./service/tls.ts";
 import { isWithin, type Network } from "./std/network.ts";
 import { pause } from "./std/pause.ts";
 import type { Metrics } from "./telemetry/metrics/metrics.ts";
@@ -41,18 +41,18 @@ import type { ReadinessChecks } from "./web/readiness.ts";
 export interface Service extends Domain {
   readonly baseUrl: string;
   readonly authUrl: string;
-  /** What was applied at the start, when there was anything. */
+  /** The bootstrap file applied at the start, if any. */
   readonly bootstrap: BootstrapFile | undefined;
-  /** Undefined where the operator has not asked for metrics. */
+  /** Undefined if metrics are off. */
   readonly metricsUrl: string | undefined;
   readonly core: Core;
-  /** Stops accepting, finishes what is queued, and closes everything. */
+  /** Stops accepting, finishes pending work, and closes everything. */
   stop(): Promise<void>;
 }
 
-/** On the way out: longer than the lane takes to answer a write, and both together well within the time that a stop has. */
-const REQUESTS_LIMIT_MS = 11_000;
-const TOKENS_LIMIT_MS = 3_000;
+/** Longer than the lane takes for a write, and in sum well below the stop timeout. */
+const API_CLOSE_LIMIT_MS = 11_000;
+const AUTH_CLOSE_LIMIT_MS = 3_000;
 
 interface Addresses {
   baseUrl: string;
@@ -62,9 +62,9 @@ interface Addresses {
 export interface StartOptions {
   readonly config: Config;
   readonly log: Logger;
-  /** Routes of the caller's own beside ours: what a benchmark compares them with. */
+  /** Extra routes, for benchmarks. */
   readonly addRoutes?: ((api: Api) => void) | undefined;
-  /** Aborted when the service is to stop: a start that waits for its clock then ends. */
+  /** Aborts a start that waits for its clock. */
   readonly stopping?: AbortSignal | undefined;
 }
 
@@ -78,37 +78,37 @@ export async function startService(options: StartOptions): Promise<Service> {
   }
 }
 
-/** Everything that is started is on `closing`, in the order in which it is to be closed. */
+/** @param closing Receives a function for everything started, in closing order. */
 async function start(
   { config, log, addRoutes, stopping }: StartOptions,
   closing: (() => Promise<void> | void)[],
 ): Promise<Service> {
-  refusePlainHttp(config);
+  requireTls(config);
   const observers = observersOf(config);
   const { metrics, traces } = observers;
-  const doors = await doorsOf(config, metrics);
-  const core = await openCore(config, "serve", log, watchingLane(observers));
+  const shared = await sharedServerOptions(config, metrics);
+  const core = await openCore(config, "serve", log, laneObserver(observers));
   closing.unshift(() => core.close());
-  // One that was killed has left its own: whoever waits for this service must not take that for ours.
+  // A killed service leaves a stale file.
   await rm(readyFile(config.dataDir), { force: true });
   const settlement = new Settlement({
     ...core,
     delayMs: config.settlementDelayMs,
-    onError: (error) => log.warn({ error }, "a settlement was put off"),
+    onError: (error) => log.warn({ error }, "settlement failed; will be retried"),
   });
   const engines = createEngines({
     ...core,
     aroundRound: traces?.aroundRound,
     log: (event) => {
       logEngine(log, event);
-      metrics?.exchange.engineTold(event);
+      metrics?.exchange.onEngineEvent(event);
     },
   });
   const parts = createDomain(core, config, { settlement, engines, metrics });
-  const { certificate, inUse } = certificateOf(doors.tls);
+  const { certificate, inUse } = certificateOf(shared.tls);
   const served = metrics && (await serveMetrics(metrics, { config, core, engines, certificate }));
   if (served !== undefined) closing.unshift(() => served.close());
-  await untilClockIsRight(core, stopping);
+  await waitForClock(core, stopping);
   void warnOfTimesAhead(core);
   const bootstrap = await bootstrapFrom(config, core);
   if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
@@ -121,16 +121,16 @@ async function start(
     closing.unshift(() => engines.stop());
   }
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
-  const keep = keepRefusals(core, closing);
-  const onDenied = (refusal: AccessDenial): void => {
-    keep(refusal);
-    metrics?.access.refused(refusal);
+  const recordDenial = startAccessLog(core, closing);
+  const onDenied = (denial: AccessDenial): void => {
+    recordDenial(denial);
+    metrics?.access.denied(denial);
   };
   const oauth = createOauth({
     ...core,
-    ...doors,
+    ...shared,
     onDenied,
-    watch: watchingServer("auth", observers),
+    watch: serverObserver("auth", observers),
     onTokenRequest: metrics?.access.tokenRequest,
     readiness: readinessOf(core),
     signingKeys: config.signingKeys,
@@ -139,52 +139,53 @@ async function start(
   });
   await oauth.start();
   closing.unshift(() => oauth.stop());
-  const api = await buildApi(config, core, parts, oauth, addresses, { ...doors, onDenied, observers });
+  const api = await buildApi(config, core, parts, oauth, addresses, { ...shared, onDenied, observers });
   const servers = [api.server, oauth.authServer.server];
-  for (const server of servers) containBugs(server, bugTo(log, metrics));
+  for (const server of servers) containBugs(server, reportBug(log, metrics));
   for (const server of servers) boundConnections(server, connectionBounds(config, log, metrics));
-  if (doors.tls !== undefined) closing.unshift(followTls(config, doors.tls, servers, log, { changed: inUse }));
+  if (shared.tls !== undefined) closing.unshift(followTls(config, shared.tls, servers, log, { changed: inUse }));
   const { hook, open } = gate();
   api.addHook("onRequest", hook);
   oauth.authServer.addHook("onRequest", hook);
   addRoutes?.(api);
   if (config.roles.has("auth")) {
-    const port = await listen(oauth.authServer, placeOf(config, "auth"));
-    closing.unshift(() => close(oauth.authServer, TOKENS_LIMIT_MS));
+    const port = await listen(oauth.authServer, listenAddressOf(config, "auth"));
+    closing.unshift(() => close(oauth.authServer, AUTH_CLOSE_LIMIT_MS));
     addresses.authUrl = config.authUrl ?? ownAddress(config, port);
   }
-  const port = await listen(api, placeOf(config, "api"));
-  closing.unshift(() => close(api, REQUESTS_LIMIT_MS));
+  const port = await listen(api, listenAddressOf(config, "api"));
+  closing.unshift(() => close(api, API_CLOSE_LIMIT_MS));
   addresses.baseUrl = config.baseUrl ?? ownAddress(config, port);
   open();
-  // Whoever waits for an order to be filled is answered first, or closing would wait for them.
+  // First answer the requests that wait for a fill, or closing would wait for them.
   closing.unshift(() => parts.exchange.stop());
-  if (config.mode === "sandbox" && config.roles.has("worker")) await makeMarkets(config, core, parts, closing, metrics);
-  const ready = await announce(config.dataDir, addresses);
+  if (config.mode === "sandbox" && config.roles.has("worker"))
+    await startMarketMaker(config, core, parts, closing, metrics);
+  const ready = await writeReadyFile(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
   return { ...addresses, ...parts, bootstrap, core, metricsUrl: served?.url, stop: () => closeAll(closing) };
 }
 
-/** What a start does to the books is decided like everything else. The lane has logged by how much the clock is wrong. */
-async function untilClockIsRight({ lane }: Core, stopping: AbortSignal | undefined): Promise<void> {
+/** Bootstrap writes need a correct clock. The lane has logged the error. */
+async function waitForClock({ lane }: Core, stopping: AbortSignal | undefined): Promise<void> {
   for (;;) {
     const fault = lane.report().clockFault;
     if (fault === undefined) return;
-    if (stopping?.aborted) throw new StartupError(`${fault}: stopped before it was right`);
+    if (stopping?.aborted) throw new StartupError(`${fault}: stopped before it was corrected`);
     await pause(200);
   }
 }
 
-/** It reads all accounts, so nobody waits for it. */
+/** Reads all accounts, so it runs in the background. */
 async function warnOfTimesAhead({ database, log }: Core): Promise<void> {
   try {
     for (const note of await findTimesAhead(database)) log.warn(note);
   } catch (error) {
-    log.info({ error }, "whether there are times in the future was not looked for; parbook verify does");
+    log.info({ error }, "check for times in the future failed; parbook verify repeats it");
   }
 }
 
-/** The certificate in use, which is renewed while we serve. */
+/** The current certificate, for the metrics. */
 function certificateOf(tls: Tls | undefined): { certificate: () => string | undefined; inUse: (tls: Tls) => void } {
   let current = tls;
   return {
@@ -207,40 +208,40 @@ function createDomain(core: Core, config: Config, { settlement, engines, metrics
     transfers: createTransfers(core),
     conversions: createConversions({
       ...core,
-      // Another node's worker finds what this one leaves.
+      // Without the role, another node's worker settles it.
       onCreated: (conversion) => (settles ? settlement.created(conversion) : undefined),
     }),
     exchange: createExchange({
       ...core,
       engines,
-      onFeedGap: metrics?.exchange.feedGap,
-      onFeedFault: (error) => core.log.warn({ error }, "the feed of market data has stumbled"),
+      onFeedGap: metrics?.exchange.onFeedGap,
+      onFeedFault: (error) => core.log.warn({ error }, "market data feed failed; retrying"),
     }),
   };
 }
 
-/** The trail of refusals is written once a minute, and to its end after the last request. */
-function keepRefusals(
+/** The access log is written once a minute and on stop, after the last request. */
+function startAccessLog(
   { log, ...core }: Core,
   closing: (() => Promise<void> | void)[],
-): (refusal: AccessDenial) => void {
-  const refusals = new AccessLog({
+): (denial: AccessDenial) => void {
+  const accessLog = new AccessLog({
     ...core,
-    onFailure: (error) => log.warn({ error }, "the trail of refusals was not written"),
+    onFailure: (error) => log.warn({ error }, "access log could not be written"),
   });
-  refusals.start();
-  closing.unshift(() => refusals.stop());
-  return (refusal) => refusals.note(refusal);
+  accessLog.start();
+  closing.unshift(() => accessLog.stop());
+  return (denial) => accessLog.note(denial);
 }
 
-/** What both servers have at their door. A client's tokens and its other requests are counted in one place. */
-interface Doors {
+/** Options of both servers. They share the rate limiter, so that a client's token requests count too. */
+interface SharedServerOptions {
   readonly limiter: RateLimiter | undefined;
   readonly trustedProxies: readonly Network[];
   readonly tls: Tls | undefined;
 }
 
-async function doorsOf(config: Config, metrics: Metrics | undefined): Promise<Doors> {
+async function sharedServerOptions(config: Config, metrics: Metrics | undefined): Promise<SharedServerOptions> {
   const { rateLimits, trustedProxies } = config;
   const isShared = sharedBy(trustedProxies);
   const limiter =
@@ -259,7 +260,7 @@ function connectionBounds(
     most: maxConnections,
     isProxy: (address) => isWithin(trustedProxies, address),
     onDropped: (dropped) => {
-      log.warn({ ...dropped }, "connections were dropped");
+      log.warn({ ...dropped }, "connections dropped");
       metrics?.requests.dropped(dropped);
     },
   };
@@ -273,22 +274,22 @@ async function buildApi(
   addresses: Addresses,
   {
     observers,
-    ...doors
-  }: Doors & { readonly onDenied: (refusal: AccessDenial) => void; readonly observers: Observers },
+    ...shared
+  }: SharedServerOptions & { readonly onDenied: (denial: AccessDenial) => void; readonly observers: Observers },
 ): Promise<Api> {
   const api = await createApi({
-    ...doors,
+    ...shared,
     baseUrl: () => addresses.baseUrl,
     authUrl: () => addresses.authUrl,
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
     refusesWork: () => core.lane.unavailableReason,
-    observe: watchingServer("api", observers),
+    observe: serverObserver("api", observers),
     onProblem: observers.metrics?.requests.problem,
     onCutOff: observers.metrics?.requests.slowReaders,
   });
   healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.feedTold);
+  if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
   return api;
 }
 
@@ -300,45 +301,45 @@ function readinessOf({ database, lane }: Core): ReadinessChecks {
   };
 }
 
-/** One seed for all sandboxes: what was tried on one gives the same prices on another. */
+/** A fixed seed gives every sandbox the same prices. */
 const SEED = "parbook";
 
-/** Starts the sandbox's market maker, or takes away what one has left behind when there was one. */
-async function makeMarkets(
+/** Starts the sandbox's market maker or, if it is off, cancels the orders of an earlier one. */
+async function startMarketMaker(
   config: Config,
   core: Core,
   domain: Domain,
   closing: (() => Promise<void> | void)[],
   metrics: Metrics | undefined,
 ): Promise<void> {
-  const tell = (event: MakerEvent): void => {
+  const onEvent = (event: MakerEvent): void => {
     logMaker(core.log, event);
-    metrics?.exchange.makerTold(event);
+    metrics?.exchange.onMakerEvent(event);
   };
-  const maker = new Maker({ ...core, ...domain, seed: SEED, log: tell });
+  const maker = new Maker({ ...core, ...domain, seed: SEED, log: onEvent });
   if (!config.sandboxMaker) return maker.withdraw();
   closing.unshift(() => maker.stop());
   return maker.start();
 }
 
 function logMaker(log: Logger, event: MakerEvent): void {
-  if (event.kind === "pass_failed") log.warn({ error: event.error }, "the market maker has stumbled");
-  else log.info(event, "the market maker was refused");
+  if (event.kind === "pass_failed") log.warn({ error: event.error }, "market maker pass failed; retrying");
+  else log.info(event, "market maker was rejected");
 }
 
 function logEngine(log: Logger, event: EngineEvent): void {
   const { kind, market } = event;
   if (kind === "round_committed") return;
-  if ("error" in event) log.warn({ kind, market, error: event.error }, "an engine has stumbled");
+  if ("error" in event) log.warn({ kind, market, error: event.error }, "engine failed; retrying");
   else log.debug(event, `the engine of ${market}: ${kind.replaceAll("_", " ")}`);
 }
 
-/** The operator's file; in sandbox mode without one, the demo's. */
+/** The operator's bootstrap file; in a sandbox without one, the demo. */
 async function bootstrapFrom(config: Config, { ids, database }: Core): Promise<BootstrapFile | undefined> {
   const own = config.bootstrap === undefined ? undefined : await readBootstrapFile(config.bootstrap);
   if (config.mode === "production") {
-    await refuseDemo(config.dataDir, own);
-    await refuseDemoClients(database);
+    await rejectDemo(config.dataDir, own);
+    await rejectDemoClients(database);
   }
   if (own !== undefined || config.mode === "production") return own;
   await makeDataDirectory(config.dataDir);

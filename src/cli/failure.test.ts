@@ -10,7 +10,7 @@ import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { copyFileDurably, writeFileDurably } from "../postgres/embedded/copy-file.ts";
 import { BootstrapError } from "../service/bootstrap-file.ts";
 import { StartupError } from "../service/core.ts";
-import { announce } from "../service/data-directory.ts";
+import { writeReadyFile } from "../service/data-directory.ts";
 import { writeWhole } from "../std/write-whole.ts";
 import { writeNewKey } from "./auditing/checkpoint-file.ts";
 import { CommandRejected, WrongUsage } from "./command.ts";
@@ -63,7 +63,7 @@ test("a full disk names the file, and partial files are removed", async (context
     const linesAfter = async (work: Promise<unknown>) => (await work.then(() => undefined, failureOf))?.lines;
     const full = (name: string) => [`${at(name)} cannot be used: no space left on device (write: ENOSPC)`];
     expect(await linesAfter(writeWhole(at("whole"), "text"))).toEqual(full("whole"));
-    expect(await linesAfter(announce(disk.path, { baseUrl: "http://a", authUrl: "http://b" }))).toEqual(
+    expect(await linesAfter(writeReadyFile(disk.path, { baseUrl: "http://a", authUrl: "http://b" }))).toEqual(
       full("ready.json"),
     );
     expect(await linesAfter(writeNewKey(at("key")))).toEqual(full("key"));

@@ -4,7 +4,7 @@ import { Database } from "../postgres/database.ts";
 import { pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { migrateAs } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
-import { type Provided, provideDatabase } from "../service/provide-database.ts";
+import { type ProvidedDatabase, provideDatabase } from "../service/provide-database.ts";
 import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";
 
 interface MigrateOptions {
@@ -44,7 +44,7 @@ async function migrateDatabase({ serviceRole }: MigrateOptions): Promise<Command
 }
 
 /** A running service has migrated the embedded database; only a restart with a newer version can add migrations. */
-async function checkRunningService({ service }: Provided): Promise<string[]> {
+async function checkRunningService({ service }: ProvidedDatabase): Promise<string[]> {
   const database = open(service);
   try {
     const pending = await pendingMigrations(database);
@@ -57,7 +57,7 @@ async function checkRunningService({ service }: Provided): Promise<string[]> {
 
 async function migrateFor(
   role: string,
-  owner: Provided["service"],
+  owner: ProvidedDatabase["service"],
   log: ReturnType<typeof createLogger>,
 ): Promise<string[]> {
   const database = open(owner);
@@ -74,6 +74,6 @@ async function migrateFor(
   }
 }
 
-function open(connection: Provided["service"]): Database {
+function open(connection: ProvidedDatabase["service"]): Database {
   return new Database({ connection, maxConnections: 1, onIdleError: () => undefined });
 }

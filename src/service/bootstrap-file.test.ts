@@ -1,4 +1,4 @@
-/** What a bootstrap file that is wrong is told, to the word. */
+/** The exact messages for an invalid bootstrap file. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,57 +14,57 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 /** The lines below the first, which names the file. */
-async function refusalOf(content: unknown): Promise<string[]> {
+async function errorLinesOf(content: unknown): Promise<string[]> {
   const path = join(directory, "bootstrap.json");
   await writeFile(path, JSON.stringify(content));
-  const refusal = await readBootstrapFile(path).then(
-    () => new Error("it was taken"),
-    (error: unknown) => error,
+  const error = await readBootstrapFile(path).then(
+    () => new Error("it was accepted"),
+    (thrown: unknown) => thrown,
   );
-  expect(refusal).toBeInstanceOf(BootstrapError);
-  const [first, ...lines] = (refusal as Error).message.split("\n");
+  expect(error).toBeInstanceOf(BootstrapError);
+  const [first, ...lines] = (error as Error).message.split("\n");
   expect(first).toBe(`the bootstrap file ${path} is wrong:`);
   return lines;
 }
 
-test("a field that is misspelt is told with the entry that it is in, and the one that it was to be", async () => {
-  expect(await refusalOf({ customers: [{ nam: "Acme" }] })).toEqual([
+test("a misspelt field is reported with its entry and the missing field", async () => {
+  expect(await errorLinesOf({ customers: [{ nam: "Acme" }] })).toEqual([
     "  customers[0].name is required",
     "  customers[0].nam is not a field of a customer",
   ]);
   const client = { client_id: "acme", client_secret: "s", scopes: ["*"], colour: "blue" };
   const profile = { nickname: "desk", balance: { USD: "1" } };
   expect(
-    await refusalOf({ customers: [{ name: "A" }, { name: "B", clients: [client], profiles: [profile] }] }),
+    await errorLinesOf({ customers: [{ name: "A" }, { name: "B", clients: [client], profiles: [profile] }] }),
   ).toEqual([
     "  customers[1].clients[0].colour is not a field of a client",
     "  customers[1].profiles[0].balance is not a field of a profile",
   ]);
-  expect(await refusalOf({ customers: [], tenants: [] })).toEqual(["  tenants is not a field of the file"]);
+  expect(await errorLinesOf({ customers: [], tenants: [] })).toEqual(["  tenants is not a field of the file"]);
 });
 
-test("a value that is wrong is told by its rule, and never shown", async () => {
+test("an invalid value is reported by its rule and never shown", async () => {
   const clients = [{ client_id: "x".repeat(101), client_secret: 4711, scopes: [] }];
   const profiles = [{ id: "17", nickname: "desk", balances: { USD: "-1" } }];
-  expect(await refusalOf({ customers: [{ name: "", clients, profiles }] })).toEqual([
+  expect(await errorLinesOf({ customers: [{ name: "", clients, profiles }] })).toEqual([
     "  customers[0].name is empty",
     "  customers[0].clients[0].client_id has more than 100 characters",
-    '  customers[0].clients[0].client_secret has to be text, in " "',
+    '  customers[0].clients[0].client_secret must be text, in " "',
     "  customers[0].clients[0].scopes is empty",
     "  customers[0].profiles[0].id is not a UUID in lower case",
     '  customers[0].profiles[0].balances.USD is not a decimal number such as "1000" or "0.5"',
   ]);
 });
 
-test("a file that is something else altogether is told what it has to be", async () => {
-  expect(await refusalOf([])).toEqual(["  the file has to be an object, in { }"]);
-  expect(await refusalOf({})).toEqual(["  customers is required"]);
-  expect(await refusalOf({ customers: {} })).toEqual(["  customers has to be a list, in [ ]"]);
+test("a file of the wrong shape is told the right one", async () => {
+  expect(await errorLinesOf([])).toEqual(["  the file must be an object, in { }"]);
+  expect(await errorLinesOf({})).toEqual(["  customers is required"]);
+  expect(await errorLinesOf({ customers: {} })).toEqual(["  customers must be a list, in [ ]"]);
 });
 
-test("of many mistakes the first ones are told, and that there may be more", async () => {
+test("only the first errors are listed, with a note that there may be more", async () => {
   const misspelt = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field${at}`, at]));
-  const lines = await refusalOf({ customers: [{ name: "Acme", ...misspelt }] });
+  const lines = await errorLinesOf({ customers: [{ name: "Acme", ...misspelt }] });
   const first = Array.from({ length: 8 }, (_, at) => `  customers[0].field${at} is not a field of a customer`);
-  expect(lines).toEqual([...first, "  there may be more"]);
+  expect(lines).toEqual([...first, "  there may be more errors"]);
 });

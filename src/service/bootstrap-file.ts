@@ -1,6 +1,6 @@
 /**
- * The bootstrap file: customers with their clients, profiles and opening balances, applied at every start. Read and
- * checked as a whole before anything of it is applied.
+ * The bootstrap file: customers with their clients, profiles and opening balances, applied at every start. The whole
+ * file is validated before any of it is applied.
  */
 
 import { createHash } from "node:crypto";
@@ -55,9 +55,9 @@ const BootstrapShape = Type.Object(
 
 export type BootstrapFile = Static<typeof BootstrapShape>;
 
-/** One message with a line for each mistake, as far as they were looked for. */
+/** One line for each mistake found. */
 export class BootstrapError extends Error {
-  override readonly name = "BootstrapRefusal";
+  override readonly name = "BootstrapError";
   readonly lines: readonly string[];
 
   constructor(...lines: readonly string[]) {
@@ -75,23 +75,23 @@ export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
   }
   if (Value.Check(BootstrapShape, file)) return file;
   const errors = Value.Errors(BootstrapShape, file);
-  const lines = errors.flatMap(sentencesOf);
-  if (errors.length >= ERRORS_AT_MOST) lines.push("there may be more");
+  const lines = errors.flatMap(errorLines);
+  if (errors.length >= MAX_ERRORS) lines.push("there may be more errors");
   throw new BootstrapError(`the bootstrap file ${path} is wrong:`, ...lines.map((line) => `  ${line}`));
 }
 
-/** The validator stops looking then. */
-const ERRORS_AT_MOST = 8;
+/** The validator stops after this many. */
+const MAX_ERRORS = 8;
 
 type ShapeError = ReturnType<typeof Value.Errors>[number];
 
-/** What the validator has found, for people. No value is shown: a secret in it would end up in somebody's log. */
-function sentencesOf(error: ShapeError): string[] {
+/** Validator errors as sentences. Values are omitted, because they may be secrets and the text is logged. */
+function errorLines(error: ShapeError): string[] {
   const path = error.instancePath
     .split("/")
     .slice(1)
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-  // The validator tells of each field that should not be there, and then once more of all of them together.
+  // The validator reports each unknown field separately as well.
   if (error.keyword === "additionalProperties") return [];
   if (error.keyword === "boolean") return [`${fieldName(path)} is not a field of ${entryName(path.slice(0, -1))}`];
   if (error.keyword === "required")
@@ -99,7 +99,7 @@ function sentencesOf(error: ShapeError): string[] {
   return [`${fieldName(path)} ${ruleOf(error)}`];
 }
 
-/** `customers[0].profiles[1].nickname`. */
+/** Such as `customers[0].profiles[1].nickname`. */
 function fieldName(path: readonly string[]): string {
   if (path.length === 0) return "the file";
   return path.map((step, at) => (/^[0-9]+$/.test(step) ? `[${step}]` : `${at > 0 ? "." : ""}${step}`)).join("");
@@ -111,15 +111,14 @@ const ENTRIES: Readonly<Record<string, string>> = {
   profiles: "a profile",
 };
 
-/** What the path of an entry leads to, by the name of the list that it is in. */
 function entryName(path: readonly string[]): string {
   return ENTRIES[path.at(-2) ?? ""] ?? "the file";
 }
 
 const TYPE_RULES: Readonly<Record<string, string>> = {
-  array: "has to be a list, in [ ]",
-  object: "has to be an object, in { }",
-  string: 'has to be text, in " "',
+  array: "must be a list, in [ ]",
+  object: "must be an object, in { }",
+  string: 'must be text, in " "',
 };
 
 const PATTERN_RULES: Readonly<Record<string, string>> = {
@@ -143,7 +142,7 @@ function ruleOf(error: ShapeError): string {
   }
 }
 
-/** The id of something that the file does not give one: always the same for the same words. A UUID of version 8. */
+/** A stable id (UUID version 8) for an entry without one, derived from its names. */
 export function idOf(...words: readonly string[]): Uuid {
   const hex = createHash("sha256").update(JSON.stringify(words)).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}` as Uuid;

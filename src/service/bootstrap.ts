@@ -1,4 +1,4 @@
-/** Applies a bootstrap file. Every step can be done again without effect, so it is applied whole at every start. */
+/** Applies a bootstrap file. Every step is idempotent, so the whole file is applied at every start. */
 
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Clients } from "../customers/clients/clients.ts";
@@ -16,7 +16,7 @@ import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 
 const CALLER: Caller = { house: "bootstrap" };
 
-interface Parts {
+interface BootstrapTargets {
   readonly customers: Customers;
   readonly clients: Clients;
   readonly profiles: Profiles;
@@ -24,7 +24,7 @@ interface Parts {
   readonly catalogue: Catalogue;
 }
 
-export async function applyBootstrap(parts: Parts, file: BootstrapFile): Promise<void> {
+export async function applyBootstrap(parts: BootstrapTargets, file: BootstrapFile): Promise<void> {
   for (const customer of file.customers) {
     const customerId = (customer.id ?? idOf("customer", customer.name)) as CustomerId;
     await parts.customers.ensure(customerId, customer.name, CALLER);
@@ -37,8 +37,8 @@ type CustomerEntry = BootstrapFile["customers"][number];
 type ClientEntry = NonNullable<CustomerEntry["clients"]>[number];
 type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 
-/** A client that is there keeps its secret and its scopes: they are changed by the commands for it. */
-async function applyClient({ clients }: Parts, customerId: CustomerId, entry: ClientEntry): Promise<void> {
+/** An existing client keeps its secret and scopes: only `parbook client` changes them. */
+async function applyClient({ clients }: BootstrapTargets, customerId: CustomerId, entry: ClientEntry): Promise<void> {
   const unknown = entry.scopes.find((scope) => scope !== "*" && !isScope(scope));
   if (unknown !== undefined) {
     throw new BootstrapError(
@@ -53,22 +53,22 @@ async function applyClient({ clients }: Parts, customerId: CustomerId, entry: Cl
   });
   if (typeof made === "object" || made === "client_already_exists") return;
   throw new BootstrapError(
-    `the client ${entry.client_id} of the bootstrap file was refused: ${made.replaceAll("_", " ")}`,
+    `client ${entry.client_id} of the bootstrap file was rejected: ${made.replaceAll("_", " ")}`,
   );
 }
 
-async function applyProfile(parts: Parts, customerId: CustomerId, entry: ProfileEntry): Promise<void> {
+async function applyProfile(parts: BootstrapTargets, customerId: CustomerId, entry: ProfileEntry): Promise<void> {
   const { nickname, balances = {} } = entry;
   const wanted = (entry.id ?? idOf("profile", customerId, nickname)) as ProfileId;
   const outcome = await parts.profiles.ensure({ customerId, nickname, description: undefined }, wanted, CALLER);
-  // The nickname may belong to a profile that the customer made before: then that is the one.
+  // The customer may already have a profile of this nickname, with another id.
   const profileId = outcome.kind === "exists" ? (outcome.id as ProfileId) : wanted;
   for (const [asset, text] of Object.entries(balances)) await openBalance(parts, customerId, profileId, asset, text);
 }
 
-/** An opening balance is a deposit that is made once, whatever the balance is by now. */
+/** An opening balance is a deposit made once, regardless of the current balance. */
 async function openBalance(
-  { transfers, catalogue }: Parts,
+  { transfers, catalogue }: BootstrapTargets,
   customerId: CustomerId,
   profileId: ProfileId,
   asset: string,
@@ -76,10 +76,10 @@ async function openBalance(
 ): Promise<void> {
   const amount = parseAmount(text);
   if (amount === "zero") return;
-  const refused = (why: string): BootstrapError =>
-    new BootstrapError(`the opening balance ${text} ${asset} of profile ${profileId} was refused: ${why}`);
-  if (amount === "not_a_decimal" || amount === "too_large") throw refused(amount.replaceAll("_", " "));
-  const outcome = await whenAvailable(() =>
+  const rejected = (why: string): BootstrapError =>
+    new BootstrapError(`the opening balance ${text} ${asset} of profile ${profileId} was rejected: ${why}`);
+  if (amount === "not_a_decimal" || amount === "too_large") throw rejected(amount.replaceAll("_", " "));
+  const outcome = await retryWhileUnavailable(() =>
     transfers.cross(
       {
         customerId,
@@ -93,19 +93,19 @@ async function openBalance(
       CALLER,
     ),
   );
-  if (outcome.kind === "rejected") throw refused(outcome.rejection.code.replaceAll("_", " "));
+  if (outcome.kind === "rejected") throw rejected(outcome.rejection.code.replaceAll("_", " "));
 }
 
-const TRIES = 10;
+const MAX_ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
-/** Two nodes that start at once with one file meet at its opening deposits: whoever loses finds them made. */
-async function whenAvailable<Value>(deposit: () => Promise<Value>): Promise<Value> {
-  for (let tried = 1; ; tried += 1) {
+/** Two nodes that start at once with the same file may conflict on its opening deposits. The retry finds them made. */
+async function retryWhileUnavailable<Value>(deposit: () => Promise<Value>): Promise<Value> {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await deposit();
     } catch (error) {
-      if (!(error instanceof Unavailable) || tried === TRIES) throw error;
+      if (!(error instanceof Unavailable) || attempt === MAX_ATTEMPTS) throw error;
       await pause(PAUSE_MS);
     }
   }

@@ -1,6 +1,6 @@
 /**
- * What every program of ours needs, whether it serves or runs one command: the database, migrated, and the ledger's
- * lane with the domain on top. Built by hand, in order, and closed in the reverse one.
+ * What the service and every command need: the migrated database, and on it the ledger's lane and the domain. Parts are
+ * closed in reverse order of opening.
  */
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -20,11 +20,11 @@ import { releaseLeasesOf } from "../postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
-import { type Provided, provideDatabase } from "./provide-database.ts";
+import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
 
-/** One or more lines for the operator: why nothing was started. */
+/** Configuration or database not fit to serve. One or more lines for the operator. */
 export class StartupError extends Error {
-  override readonly name = "StartRefusal";
+  override readonly name = "StartupError";
   readonly lines: readonly string[];
 
   constructor(...lines: readonly string[]) {
@@ -36,15 +36,14 @@ export class StartupError extends Error {
 export interface Foundation {
   readonly database: Database;
   readonly catalogue: Catalogue;
-  /** What all that is stored takes its time from. */
+  /** The source of every stored time. */
   readonly clock: LedgerClock;
   readonly ids: IdSource;
   readonly log: Logger;
-  /** Names this process among those that share the database. */
+  /** Unique name of this process among those that share the database. */
   readonly holder: string;
   /**
-   * For a process that has met a bug: breaks all connections to the database off before it returns, and then lets go of
-   * all leases, on a connection that nobody else has.
+   * For an exit after a bug: closes all database connections synchronously, then releases all leases on a new one.
    */
   abandon(): Promise<void>;
   close(): Promise<void>;
@@ -57,7 +56,11 @@ export interface Core extends Foundation {
   readonly profiles: Profiles;
 }
 
-/** The database, reached, migrated where that is ours to do, and found to be safe. */
+/**
+ * Connects to the database, migrates it if this process connects as its owner, and checks that it is safe to use.
+ *
+ * @throws StartupError | SchemaError when it is not.
+ */
 export async function openFoundation(config: Config, purpose: "serve" | "command", log: Logger): Promise<Foundation> {
   const provided = await provideDatabase(config, purpose, (line) => log.info(line));
   const closing: (() => Promise<void> | void)[] = [() => provided.close()];
@@ -66,7 +69,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     const database = new Database({
       connection: provided.service,
       maxConnections: 20,
-      onIdleError: (error) => log.warn({ error }, "an idle connection to the database was lost"),
+      onIdleError: (error) => log.warn({ error }, "idle database connection lost"),
     });
     closing.unshift(() => database.close());
     if (provided.kind === "external") await database.refuseSharedSessions();
@@ -86,7 +89,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
       holder,
       abandon: () => {
         database.cutOff();
-        return letGoOfLeases(provided, holder);
+        return releaseLeases(provided, holder);
       },
       close: () => closeAll(closing),
     };
@@ -96,17 +99,17 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
   }
 }
 
-/** Who else is told of what the lane does. */
-export interface LaneWatching extends Pick<LaneOptions, "onCommitted" | "onExecute"> {
+/** Additional listeners for metrics and traces. */
+export interface LaneObserver extends Pick<LaneOptions, "onCommitted" | "onExecute"> {
   readonly onEvent?: ((event: LaneEvent) => void) | undefined;
 }
 
-/** The foundation with its lane running. */
+/** Opens the foundation and starts the lane. */
 export async function openCore(
   config: Config,
   purpose: "serve" | "command",
   log: Logger,
-  watching: LaneWatching = {},
+  watching: LaneObserver = {},
 ): Promise<Core> {
   const foundation = await openFoundation(config, purpose, log);
   const { database, clock, ids, holder } = foundation;
@@ -137,7 +140,7 @@ export async function openCore(
       clock,
       ids,
       onUnrecordedUse: (clientId, error) =>
-        log.warn({ client_id: clientId, error }, "the use of a secret was not recorded"),
+        log.warn({ client_id: clientId, error }, "last use of a client secret was not recorded"),
     }),
     profiles: createProfiles({ database, lane, ids, clock }),
     close: async () => {
@@ -147,7 +150,7 @@ export async function openCore(
   };
 }
 
-/** Closes one after the other, each whatever became of the one before. */
+/** Closes sequentially, continuing after failures. @throws AggregateError of all failures. */
 export async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closing) {
@@ -157,10 +160,10 @@ export async function closeAll(closing: readonly (() => Promise<void> | void)[])
       failures.push(error);
     }
   }
-  if (failures.length > 0) throw new AggregateError(failures, "not everything could be closed in order");
+  if (failures.length > 0) throw new AggregateError(failures, "some parts failed to close");
 }
 
-async function letGoOfLeases({ service: connection }: Provided, holder: string): Promise<void> {
+async function releaseLeases({ service: connection }: ProvidedDatabase, holder: string): Promise<void> {
   const database = new Database({ connection, maxConnections: 1, onIdleError: () => undefined });
   try {
     await releaseLeasesOf(database, holder);
@@ -169,15 +172,15 @@ async function letGoOfLeases({ service: connection }: Provided, holder: string):
   }
 }
 
-async function migrateOwn({ owner, service }: Provided, log: Logger): Promise<void> {
+async function migrateOwn({ owner, service }: ProvidedDatabase, log: Logger): Promise<void> {
   if (owner === undefined) return;
   const database = new Database({ connection: owner, maxConnections: 1, onIdleError: () => undefined });
   try {
-    // The service's role, which a sandbox takes for the owner as well, may own nothing.
+    // A sandbox may use the service's role as the owner, which may own nothing.
     const isTakenForOwner = owner.user === service.user;
     if (isTakenForOwner && (await pendingMigrations(database)).length === 0) return;
     await migrateAs(database, service.user ?? "", log).catch((error: unknown) => {
-      // The check that follows says what is missing and how to get there.
+      // The check that follows reports what is missing.
       if (!isTakenForOwner || serverError(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
     });
   } finally {
@@ -185,7 +188,7 @@ async function migrateOwn({ owner, service }: Provided, log: Logger): Promise<vo
   }
 }
 
-/** Brings the schema up to date and fills an empty catalogue, as the owner of the tables. */
+/** Migrates and fills an empty catalogue. @returns The names of the applied migrations. */
 export async function migrateAs(owner: Database, serviceRole: string, log: Logger): Promise<string[]> {
   await owner.refuseSharedSessions();
   const done = await migrate(owner, serviceRole);
@@ -208,7 +211,7 @@ async function check(database: Database, { mode }: Config, log: Logger): Promise
   for (const finding of findings) log.warn(finding);
 }
 
-/** At the start of a service. To other commands than those on keys it would be one line more that nobody reads. */
+/** Only the service and the key commands warn about keys. */
 function warnOfSecrets(config: Config, log: Logger): void {
   warnOfClearKeys(config, log);
   const { mode, databaseUrl } = config;
@@ -220,29 +223,28 @@ export function warnOfClearKeys({ mode, signingKeys }: Config, log: Logger): voi
 }
 
 const CLEAR_KEYS =
-  "PARBOOK_KEY_ENCRYPTION_KEY is not set: whoever reads the database or a backup of it can issue tokens for everybody";
+  "PARBOOK_KEY_ENCRYPTION_KEY is not set: anyone who can read the database or a backup can issue tokens for every client";
 
 const AS_ROOT =
-  "Parbook runs as root, and its database therefore as another user: every process of that user can change the books. Start it as a user of its own";
+  "Parbook runs as root, so its database runs as another user, and every process of that user can change the books. Run Parbook as a dedicated user";
 
 function logLane(log: Logger, event: LaneEvent): void {
   const { kind } = event;
-  if (kind === "recovered") log.info({ ...event }, "the lane has recovered");
-  else if (kind === "warned")
-    log.warn({ ...event }, "the database warned: what became of the last batches is looked up");
-  else if (kind === "command_failed") log.error({ error: event.error }, "a command failed: this is a bug");
-  else if (kind === "clock_wrong") log.error({ kind }, `${event.fault}: nothing is decided`);
-  else if (kind === "clock_right") log.info({ kind }, "the clock is right again");
-  else if (kind === "database_away") log.warn({ kind, error: event.error }, "the database is away");
+  if (kind === "recovered") log.info({ ...event }, "lane recovered");
+  else if (kind === "warned") log.warn({ ...event }, "database warning: checking the outcome of the last batches");
+  else if (kind === "command_failed") log.error({ error: event.error }, "command failed: this is a bug");
+  else if (kind === "clock_wrong") log.error({ kind }, `${event.fault}: commands are suspended`);
+  else if (kind === "clock_right") log.info({ kind }, "clock is correct again");
+  else if (kind === "database_away") log.warn({ kind, error: event.error }, "database unreachable");
   else logFailedBatch(log, event);
 }
 
-/** A batch that broke one of its own rules rested on what others have changed meanwhile: that is what they are for. */
+/** A contention constraint means that another node changed the rows first: an expected conflict. */
 function logFailedBatch(log: Logger, { kind, slot, n, error }: Extract<LaneEvent, { kind: "batch_failed" }>): void {
   const constraint = serverError(error)?.constraint;
   if (constraint !== undefined && isContention(error))
-    log.info({ kind, slot, n, constraint }, "a batch was overtaken, and is decided again");
-  else log.warn({ kind, slot, n, error }, "a batch failed");
+    log.info({ kind, slot, n, constraint }, "batch conflicted; retrying");
+  else log.warn({ kind, slot, n, error }, "batch failed");
 }
 
 const INSUFFICIENT_PRIVILEGE = "42501";

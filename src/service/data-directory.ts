@@ -1,14 +1,14 @@
-/** The directory in which the service keeps what it needs, with `ready.json` in it while it serves. */
+/** The data directory. It contains `ready.json` while the service runs. */
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { processStart } from "../std/process-start.ts";
 import { writeWhole } from "../std/write-whole.ts";
 
-/** The data directory when it is ours to make: what is in it is secrets, or leads to money. */
-const OWNER_ALONE = 0o700;
+/** The directory holds secrets. */
+const OWNER_ONLY = 0o700;
 
 export async function makeDataDirectory(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: OWNER_ALONE });
+  await mkdir(dataDir, { recursive: true, mode: OWNER_ONLY });
 }
 
 export const readyFile = (dataDir: string): string => join(dataDir, "ready.json");
@@ -19,10 +19,10 @@ export interface Addresses {
 }
 
 /**
- * Writes `ready.json`, whole or not at all, for whoever waits for the service. A service that is killed leaves it behind:
- * `pid` and `started` together say of which process it is.
+ * Writes `ready.json` atomically, as the signal that the service is ready. A killed service leaves the file behind;
+ * `pid` and `started` together identify the process.
  */
-export async function announce(
+export async function writeReadyFile(
   dataDir: string,
   { baseUrl, authUrl }: Addresses,
 ): Promise<{ withdraw: () => Promise<void> }> {
@@ -34,7 +34,7 @@ export async function announce(
   return { withdraw: () => rm(path, { force: true }) };
 }
 
-/** Where the service that runs on this directory listens; undefined when none does, whatever a dead one has left. */
+/** The addresses of the running service; undefined if none runs, even if a stale file is left. */
 export async function findService(dataDir: string): Promise<Addresses | undefined> {
   const text = await readFile(readyFile(dataDir), "utf8").catch(() => "{}");
   const ready = JSON.parse(text) as { base_url: string; auth_url: string; pid?: number; started?: string };

@@ -1,6 +1,6 @@
 /**
- * The demo of sandbox mode: two customers, so that there is somebody to trade with. Made once, with secrets of its own,
- * and kept in the data directory as a bootstrap file like any other.
+ * The sandbox demo: a bootstrap file with two customers that can trade with each other. Created once, with random
+ * secrets, in the data directory.
  */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -13,10 +13,10 @@ export function demoFile(dataDir: string): string {
   return join(dataDir, "demo.json");
 }
 
-/** The client_ids that it gives: nobody else would choose these. */
+/** The form of the demo's client_ids, by which production recognises them. */
 export const DEMO_CLIENT = /^(?:acme|borealis)-[0-9a-f]{6}$/;
 
-/** Makes the file if there is none. Readable by its owner alone: it holds secrets. */
+/** Creates the file if missing, with mode 0600. @returns Its path. */
 export async function ensureDemoFile(dataDir: string, ids: IdSource): Promise<string> {
   const path = demoFile(dataDir);
   try {

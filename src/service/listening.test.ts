@@ -15,7 +15,7 @@ const ADDRESSES = [
 
 const addressOf = (server: Server): string => (server.address() as AddressInfo).address;
 
-/** Makes localhost a name of two addresses, as it is on most machines, whatever it is on this one. */
+/** As on most machines. */
 function giveLocalhostTwoAddresses(): void {
   const lookup = (name: string, ...rest: unknown[]): void => {
     const done = rest.pop() as (...answer: unknown[]) => void;
@@ -26,16 +26,16 @@ function giveLocalhostTwoAddresses(): void {
   vi.spyOn(dns, "lookup").mockImplementation(lookup as unknown as typeof dns.lookup);
 }
 
-test("a server listens on one address of a name that has several, so that none of it lacks the bounds", async () => {
+test("a server listens on one address of a name with several, so that its limits always apply", async () => {
   giveLocalhostTwoAddresses();
   const server = fastify();
   const port = await listen(server, PLACE);
-  // The framework would make a second server, which is never seen by those who set bounds on the first.
+  // Fastify would create a second server, without the limits.
   expect(server.addresses()).toEqual([{ address: expect.any(String), family: expect.any(String), port }]);
   await server.close();
 });
 
-test("all servers choose the same address of a name", async () => {
+test("all servers choose the same address for a name", async () => {
   giveLocalhostTwoAddresses();
   const [framework, plain] = [fastify(), createServer()];
   await listen(framework, PLACE);
@@ -45,7 +45,7 @@ test("all servers choose the same address of a name", async () => {
   plain.close();
 });
 
-test("a name of no address of this machine is told with its setting", async () => {
+test("a host name that is not local is reported with its setting", async () => {
   const place = { ...PLACE, host: "nowhere.invalid" };
   for (const server of [fastify(), createServer()]) {
     await expect(listen(server, place)).rejects.toThrow(
@@ -54,7 +54,7 @@ test("a name of no address of this machine is told with its setting", async () =
   }
 });
 
-test("closing finishes what is under way, and does not wait for those who read nothing or send half of a request", async () => {
+test("closing finishes requests in flight, but does not wait for stalled clients", async () => {
   const server = fastify();
   server.get("/page", async () => "x".repeat(8 * 1024 * 1024));
   server.post("/", async () => "");
@@ -88,7 +88,7 @@ test("closing finishes what is under way, and does not wait for those who read n
   for (const socket of sockets) socket.destroy();
 });
 
-test("an address is announced as a URL has it", () => {
+test("an address is formatted as a URL", () => {
   expect(ownAddress({ host: "::1", tlsCert: undefined }, 80)).toBe("http://[::1]:80");
   expect(ownAddress({ host: "localhost", tlsCert: "a.pem" }, 443)).toBe("https://localhost:443");
 });

@@ -1,4 +1,4 @@
-/** How the servers come to listen: on which port, under which address, from when on they answer; and how they end. */
+/** Opening and closing of the servers. */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { Server } from "node:http";
@@ -7,46 +7,48 @@ import type { Config } from "../config/config.ts";
 import type { Api } from "../http/server.ts";
 import { StartupError } from "./core.ts";
 
-/** Where to listen, and the settings that say so. */
-export interface Place {
+/** Where to listen, and the settings to name in an error. */
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly settings: { readonly host: string; readonly port: string };
 }
 
 /**
- * Holds requests until both servers listen. Tokens are issued and verified for both addresses, and one that was issued
- * before the other is known would be good for nothing.
+ * Holds requests until both servers listen. A token names both addresses, so none can be issued before both are known.
  */
 export function gate(): { hook: onRequestHookHandler; open: () => void } {
   let isOpen = false;
-  const waiting: (() => void)[] = [];
+  const held: (() => void)[] = [];
   return {
     hook: (_request, _reply, done) => {
       if (isOpen) done();
-      else waiting.push(done);
+      else held.push(done);
     },
     open: () => {
       isOpen = true;
-      for (const go of waiting.splice(0)) go();
+      for (const resume of held.splice(0)) resume();
     },
   };
 }
 
-/** Of the API, and of the server on auth_url. */
-export function placeOf({ host, port, authPort }: Config, server: "api" | "auth"): Place {
+export function listenAddressOf({ host, port, authPort }: Config, server: "api" | "auth"): ListenAddress {
   return server === "api"
     ? { host, port, settings: { host: "PARBOOK_HOST", port: "PARBOOK_PORT" } }
     : { host, port: authPort, settings: { host: "PARBOOK_HOST", port: "PARBOOK_AUTH_PORT" } };
 }
 
 /**
- * Listens, and answers the port. The usual mishaps are told in a line.
+ * Resolves the host name here, because Fastify would create an extra server for each further address of `localhost`, and
+ * connection limits and error handling are set on the first only.
  *
- * The name is resolved here: on `localhost` Fastify would make one more server for each further address, and the bounds on
- * connections, the containment of bugs and all else that is set on the server that we know would not hold there.
+ * @returns The port.
+ * @throws StartupError when the address cannot be used.
  */
-export async function listen(server: FastifyInstance | Api | Server, { host, port, settings }: Place): Promise<number> {
+export async function listen(
+  server: FastifyInstance | Api | Server,
+  { host, port, settings }: ListenAddress,
+): Promise<number> {
   try {
     const { address } = await lookup(host);
     if (server instanceof Server) await once(server.listen({ host: address, port }), "listening");
@@ -70,8 +72,8 @@ export async function listen(server: FastifyInstance | Api | Server, { host, por
 }
 
 /**
- * Stops listening and finishes the requests under way. What is still open after `limitMs` is closed: Node itself would wait
- * for whoever sends half of a request, or reads no answer, and its time-outs for that end when a server closes.
+ * Stops listening and finishes requests in flight. Connections still open after `limitMs` are closed: a closing Node
+ * server waits without a timeout for clients that send half a request or do not read the response.
  */
 export async function close(server: Pick<FastifyInstance | Api, "close" | "server">, limitMs: number): Promise<void> {
   const timer = setTimeout(() => server.server.closeAllConnections(), limitMs);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { printableFields, printableLine, shownError } from "./logger.ts";
 
-test("of an error that carries a connection, only what may be read by others is logged", () => {
+test("an error with an attached connection is logged without secrets", () => {
   const cause = Object.assign(new Error("terminating connection"), {
     code: "57P01",
     detail: "Key (ref_id)=(abc) already exists.",
@@ -16,18 +16,18 @@ test("of an error that carries a connection, only what may be read by others is 
   });
 });
 
-test("what was thrown without being an error is told by its type alone", () => {
+test("a thrown non-error is logged by its type only", () => {
   expect(shownError({ secret: "hidden" })).toBe("object");
 });
 
-test("the errors of several are told one by one", () => {
+test("an aggregate error is logged with each of its errors", () => {
   expect(shownError(new AggregateError([new Error("one"), "two"], "both"))).toMatchObject({
     message: "both",
     errors: [{ message: "one" }, "string"],
   });
 });
 
-test("a log that is read on a terminal has no control characters but the line breaks of a stack", () => {
+test("a log on a terminal has no control characters except line breaks in stacks", () => {
   const error = { message: "no\u001b[2J\nname", stack: "Error: no\u009b\n    at here" };
   const line = printableFields(`${JSON.stringify({ level: 30, msg: "a\nb\u202e", error })}\n`);
   expect(JSON.parse(line)).toEqual({
@@ -37,7 +37,7 @@ test("a log that is read on a terminal has no control characters but the line br
   });
 });
 
-test("a log of JSON lines has no character that a terminal would obey, and the same values", () => {
+test("JSON log lines escape control characters and keep their values", () => {
   const fields = { level: 30, name: "a\u009b\u202e\n", msg: "b\u007f\u2028" };
   const line = printableLine(`${JSON.stringify(fields)}\n`);
   expect(line).toMatch(/^[ -~]+\n$/);

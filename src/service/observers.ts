@@ -1,11 +1,11 @@
-/** Who looks on: the operator's metrics and traces, each only where it was asked for. */
+/** Metrics and traces, each undefined unless configured. */
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import type { ApiOptions } from "../http/server.ts";
 import { Metrics } from "../telemetry/metrics/metrics.ts";
 import type { ServerName } from "../telemetry/metrics/requests.ts";
 import { Traces } from "../telemetry/traces/traces.ts";
-import type { LaneWatching } from "./core.ts";
+import type { LaneObserver } from "./core.ts";
 
 export interface Observers {
   readonly metrics: Metrics | undefined;
@@ -16,29 +16,29 @@ export function observersOf({ metricsPort }: Config): Observers {
   return { metrics: metricsPort === undefined ? undefined : new Metrics(), traces: Traces.find() };
 }
 
-export function watchingLane({ metrics, traces }: Observers): LaneWatching {
+export function laneObserver({ metrics, traces }: Observers): LaneObserver {
   const ledger = metrics?.ledger;
   return {
     onCommitted: (batch) => {
-      ledger?.committed(batch);
+      ledger?.onCommitted(batch);
       traces?.lane.onCommitted(batch);
     },
     onExecute: traces?.lane.onExecute,
-    onEvent: ledger?.told,
+    onEvent: ledger?.onLaneEvent,
   };
 }
 
-export function watchingServer(name: ServerName, { metrics, traces }: Observers): ApiOptions["observe"] {
+export function serverObserver(name: ServerName, { metrics, traces }: Observers): ApiOptions["observe"] {
   return (server) => {
     metrics?.requests.watch(name, server);
     traces?.watch(server);
   };
 }
 
-/** What is done about a bug that a connection met, beside ending that connection. */
-export const bugTo =
+/** Reports an uncaught error of a connection, which is closed. */
+export const reportBug =
   (log: Logger, metrics: Metrics | undefined) =>
   (error: unknown): void => {
-    log.error({ error }, "a connection met a bug, and was ended");
+    log.error({ error }, "uncaught error on a connection; connection closed");
     metrics?.requests.connectionBug();
   };

@@ -1,6 +1,6 @@
 /**
- * Where the database comes from: the operator's own, or the embedded one, which is started here, or
- * reached when the service is running it already.
+ * Provides the database: the external one, or the embedded one, which is started here unless a running service already
+ * has.
  */
 import type { ClientConfig } from "pg";
 import type { Config } from "../config/config.ts";
@@ -8,16 +8,16 @@ import { Database } from "../postgres/database.ts";
 import { SUPERUSER } from "../postgres/embedded/cluster.ts";
 import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 
-export interface Provided {
-  /** How the service connects, with the role that adds to the books and cannot change them. */
+export interface ProvidedDatabase {
+  /** Connection of the service's role, which can append to the books but not change them. */
   readonly service: ClientConfig;
-  /** How the owner of the tables connects; undefined when migrations are not ours to apply. */
+  /** Connection of the owner of the tables; undefined if this process must not migrate. */
   readonly owner: ClientConfig | undefined;
-  /** Whose it is: a pooler may stand before the operator's own. */
+  /** An external one may be behind a pooler. */
   readonly kind: "embedded" | "external";
-  /** Who may do everything, with an embedded server. */
+  /** Embedded only. */
   readonly superuser: ClientConfig | undefined;
-  /** Nobody else can be using the database, so leases that were left behind are free. */
+  /** No other process can use the database, so leases left behind are free. */
   readonly exclusive: boolean;
   close(): Promise<void>;
 }
@@ -25,27 +25,27 @@ export interface Provided {
 const DATABASE = "parbook";
 const SERVICE_ROLE = "parbook";
 
-/** A command in the wrong place must not make a database of its own, and find it in perfect order. */
+/** A command must not create a database in the wrong directory and report that all is well. */
 export class NoDatabase extends Error {
   override readonly name = "NoDatabase";
 
   constructor(directory: string) {
     super(
-      `there is no database in ${directory}: start the service there first, or set PARBOOK_DATA_DIR to where it is`,
+      `there is no database in ${directory}: start the service there first, or set PARBOOK_DATA_DIR to its directory`,
     );
   }
 }
 
-/** `serve` takes the embedded server for itself; `command` works beside a service that has it. */
+/** @param purpose `serve` needs the embedded server exclusively; `command` can share a running one. */
 export async function provideDatabase(
   config: Config,
   purpose: "serve" | "command",
   log: (line: string) => void,
-): Promise<Provided> {
+): Promise<ProvidedDatabase> {
   if (config.databaseUrl !== undefined) return external(config.databaseUrl, config);
   const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
   if (running !== undefined) {
-    // Whoever started it has migrated it.
+    // The running service has migrated it.
     return {
       ...connections(running),
       kind: "embedded",
@@ -67,12 +67,11 @@ export async function provideDatabase(
 
 type Connected = Pick<EmbeddedServer, "connection">;
 
-function connections({ connection }: Connected): Pick<Provided, "service" | "owner" | "superuser"> {
+function connections({ connection }: Connected): Pick<ProvidedDatabase, "service" | "owner" | "superuser"> {
   const superuser = connection(DATABASE, SUPERUSER);
   return { service: connection(DATABASE, SERVICE_ROLE), owner: superuser, superuser };
 }
 
-/** The database and the service's role in the embedded server, made when they are not there yet. */
 async function makeDatabase({ connection }: Connected): Promise<void> {
   const admin = new Database({
     connection: connection("postgres", SUPERUSER),
@@ -93,10 +92,10 @@ async function makeDatabase({ connection }: Connected): Promise<void> {
 }
 
 /**
- * Somebody's own PostgreSQL. A sandbox without a second address for the owner takes the service's role for the owner as
- * well: it is warned of that, and production refuses it.
+ * A sandbox without PARBOOK_MIGRATE_URL migrates as the service's role, and logs a warning. Production requires separate
+ * roles.
  */
-function external(url: string, { mode, migrateUrl }: Config): Provided {
+function external(url: string, { mode, migrateUrl }: Config): ProvidedDatabase {
   const owner = migrateUrl ?? (mode === "sandbox" ? url : undefined);
   return {
     service: connectionOf(url),

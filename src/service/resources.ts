@@ -1,4 +1,4 @@
-/** The resources of the API, each with what it needs of the domain. */
+/** Registers all resource routes of the API. */
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Config } from "../config/config.ts";
 import type { Conversions } from "../conversions/conversions.ts";
@@ -38,7 +38,7 @@ export function addResources(
   balanceRoutes(api, {
     profiles,
     catalogue,
-    // From now on nothing is different yet, also for an account whose last posting is of a time that has not come.
+    // A time in the future means the current balance.
     readBalances: (profileId, assets, at) =>
       readBalances(database, profileId, assets, at !== undefined && at < clock.now() ? at : undefined),
   });
@@ -53,6 +53,6 @@ export function addResources(
   marketRoutes(api, exchange);
   feeRoutes(api, exchange);
   marketDataRoutes(api, exchange);
-  // The other half is for those who ask and go.
+  // Half of the connections are reserved for requests.
   feedRoutes(api, exchange, { mostReaders: Math.ceil(config.maxConnections / 2) }, onFeed);
 }

@@ -1,25 +1,25 @@
-/** The metrics of this process, put together and served where the operator wants them. */
+/** Collects the metrics of this process and serves them. */
 import type { Config } from "../config/config.ts";
 import type { Engines } from "../exchange/engine/engines.ts";
-import { lookAt } from "../telemetry/metrics/look.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createMetricsServer } from "../telemetry/metrics/metrics-server.ts";
+import { readSnapshot } from "../telemetry/metrics/read-snapshot.ts";
 import { readLastVerify } from "../verify/last-verify.ts";
 import { containBugs } from "../web/connections/contained.ts";
 import type { Core } from "./core.ts";
 import { listen, ownAddress } from "./listening.ts";
 import { droppedLogLines } from "./logger.ts";
-import { bugTo } from "./observers.ts";
+import { reportBug } from "./observers.ts";
 
 export interface MetricsSources {
   readonly config: Config;
   readonly core: Core;
   readonly engines: Engines;
-  /** In PEM, as it is in use. */
+  /** The current certificate, in PEM. */
   readonly certificate: () => string | undefined;
 }
 
-/** Answers the address of /metrics, and how to stop serving it. */
+/** @returns The URL of /metrics. */
 export async function serveMetrics(
   metrics: Metrics,
   { config, core, engines, certificate }: MetricsSources,
@@ -30,7 +30,7 @@ export async function serveMetrics(
     lane,
     database,
     engines: config.roles.has("engine") ? engines : undefined,
-    look: () => lookAt(database, clock, settlementDelayMs),
+    readSnapshot: () => readSnapshot(database, clock, settlementDelayMs),
     machine: {
       mode,
       dataDir,
@@ -42,9 +42,9 @@ export async function serveMetrics(
   });
   const server = createMetricsServer(
     () => metrics.text(),
-    (error) => log.error({ error }, "the metrics could not be told"),
+    (error) => log.error({ error }, "metrics could not be collected"),
   );
-  containBugs(server, bugTo(log, metrics));
+  containBugs(server, reportBug(log, metrics));
   const settings = { host: "PARBOOK_METRICS_HOST", port: "PARBOOK_METRICS_PORT" };
   const port = await listen(server, { host, port: metricsPort, settings });
   return {

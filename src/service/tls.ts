@@ -1,7 +1,6 @@
 /**
- * TLS for those without a proxy in front: certificate and key from two files, for both servers. The files are read again
- * every minute, because certificates are renewed while the service runs; what cannot be used is told, and what is in use
- * goes on.
+ * TLS without a proxy: certificate and key from two files, for both servers. The files are reread every minute to pick up
+ * renewals. If they are unusable, an error is logged and the current certificate stays in use.
  */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -23,7 +22,7 @@ type TlsFiles = Pick<Config, "tlsCert" | "tlsKey">;
 
 const READ_EVERY_MS = 60_000;
 
-/** Undefined when the operator has not set any. */
+/** @returns Undefined if not configured. @throws StartupError when the files are unusable. */
 export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
   const tls: Tls = {
@@ -33,11 +32,11 @@ export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | unde
   };
   try {
     createSecureContext(tls);
-    // An empty file counts as none with the above.
+    // createSecureContext accepts an empty file.
     new X509Certificate(tls.cert);
   } catch (error) {
     throw new StartupError(
-      `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are no certificate with its key in PEM: ${(error as Error).message}`,
+      `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are not a certificate and its key in PEM: ${(error as Error).message}`,
     );
   }
   return tls;
@@ -51,7 +50,7 @@ async function readSetting(name: string, path: string): Promise<string> {
   }
 }
 
-/** Has the servers use what the files say from now on, and tells `changed` of it. Answers how to stop. */
+/** Applies changes of the files to the servers. @returns A function that stops watching. */
 export function followTls(
   files: TlsFiles,
   inUse: Tls,
@@ -66,20 +65,20 @@ export function followTls(
     for (const server of servers) if (server instanceof TlsServer) server.setSecureContext(tls);
     current = tls;
     changed(tls);
-    log.info("the certificate was changed");
+    log.info("certificate reloaded");
   };
-  const poll = startPoll(everyMs, follow, (error) => log.error({ error }, "the certificate is not changed"));
+  const poll = startPoll(everyMs, follow, (error) => log.error({ error }, "certificate not reloaded"));
   return () => poll.stop();
 }
 
-/** Production hands out addresses that are safe to send a secret to. */
-export function refusePlainHttp(config: Config): void {
+/** In production both addresses must be HTTPS, unless PARBOOK_WITHOUT_TLS says otherwise. @throws WrongSettings */
+export function requireTls(config: Config): void {
   if (config.mode === "sandbox" || config.withoutTls.has("http")) return;
   const lines = (["baseUrl", "authUrl"] as const)
     .filter((name) => !(config[name]?.startsWith("https:") ?? config.tlsCert !== undefined))
     .map((name) => {
       const setting = name === "baseUrl" ? "PARBOOK_BASE_URL" : "PARBOOK_AUTH_URL";
-      return `${setting} has to begin with https:// in production: set it, set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY where no proxy in front speaks TLS, or set PARBOOK_WITHOUT_TLS=http where plain HTTP is meant`;
+      return `${setting} must begin with https:// in production: set it, or set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY if there is no TLS proxy, or set PARBOOK_WITHOUT_TLS=http to allow plain HTTP`;
     });
   if (lines.length > 0) throw new WrongSettings(lines);
 }

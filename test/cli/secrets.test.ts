@@ -47,7 +47,7 @@ test("that signing keys lie in the database in clear is said where it matters, a
   const { exitCode, stderr } = await parbook(production, "key", "list");
   expect(exitCode).toBe(0);
   expect(JSON.parse(stderr).msg).toBe(
-    "PARBOOK_KEY_ENCRYPTION_KEY is not set: whoever reads the database or a backup of it can issue tokens for everybody",
+    "PARBOOK_KEY_ENCRYPTION_KEY is not set: anyone who can read the database or a backup can issue tokens for every client",
   );
 });
 

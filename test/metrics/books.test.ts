@@ -6,9 +6,9 @@ import { readMarketQueues } from "../../src/exchange/markets/market-queues.ts";
 import { readDatabaseTime } from "../../src/ledger/lane/lane-connection.ts";
 import { readOutstandingSupply } from "../../src/ledger/outstanding-supply.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import { addBooks } from "../../src/telemetry/metrics/books.ts";
-import type { DatabaseWatch, Seen } from "../../src/telemetry/metrics/database-watch.ts";
-import { lookAt } from "../../src/telemetry/metrics/look.ts";
+import { addDatabaseMetrics } from "../../src/telemetry/metrics/books.ts";
+import type { DatabaseSnapshot, DatabaseWatch } from "../../src/telemetry/metrics/database-watch.ts";
+import { readSnapshot } from "../../src/telemetry/metrics/read-snapshot.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { ledgerClock } from "../support/movements.ts";
 
@@ -27,11 +27,11 @@ const SEEN = {
   ],
   clockSkewMs: -125,
   archiveFailing: true,
-} as unknown as Seen;
+} as unknown as DatabaseSnapshot;
 
-async function served(seen: Seen | undefined): Promise<string[]> {
+async function served(snapshot: DatabaseSnapshot | undefined): Promise<string[]> {
   const registry = new Registry();
-  addBooks(registry, { seen } as DatabaseWatch);
+  addDatabaseMetrics(registry, { snapshot } as DatabaseWatch);
   return (await registry.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 }
 
@@ -80,7 +80,7 @@ test("the clock's skew is that of the database before this machine's", async () 
   const skew = async (aheadMs: number): Promise<number> => {
     const clock = ledgerClock({ clock: { now: () => (Date.now() + aheadMs) as Instant } });
     await clock.measure(() => readDatabaseTime(db.database));
-    return (await lookAt(db.database, clock, 0)).clockSkewMs;
+    return (await readSnapshot(db.database, clock, 0)).clockSkewMs;
   };
   const [behind, ahead] = [await skew(-60_000), await skew(60_000)];
   expect([behind, ahead].map((ms) => Math.round(ms / 30_000))).toEqual([2, -2]);

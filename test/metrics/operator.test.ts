@@ -69,7 +69,7 @@ test("every panel of the dashboard shows metrics that are served, and every metr
   const family = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, "");
   const families = new Set([...used].map(family));
   const unused = [...served].filter((name) => name.startsWith("parbook_") && !families.has(family(name)));
-  expect(unused).toEqual(["parbook_maker_trouble_total", "parbook_engine_serving", "parbook_info"]);
+  expect(unused).toEqual(["parbook_maker_failures_total", "parbook_engine_serving", "parbook_info"]);
 });
 
 test("every statement of the runbook runs as the service's role", async () => {

@@ -8,7 +8,7 @@ import { type Config, WrongSettings } from "../../src/config/config.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap.ts";
 import { readBootstrapFile } from "../../src/service/bootstrap-file.ts";
-import { refuseDemo, refuseDemoClients } from "../../src/service/refuse-demo.ts";
+import { rejectDemo, rejectDemoClients } from "../../src/service/refuse-demo.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
 import { startTestService } from "../support/service.ts";
@@ -150,7 +150,7 @@ test("production refuses a database that is not durable, and a role that could c
 
 test("production refuses addresses that are not safe to send a secret to", async () => {
   const of = (setting: string) =>
-    `${setting} has to begin with https:// in production: set it, set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY where no proxy in front speaks TLS, or set PARBOOK_WITHOUT_TLS=http where plain HTTP is meant`;
+    `${setting} must begin with https:// in production: set it, or set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY if there is no TLS proxy, or set PARBOOK_WITHOUT_TLS=http to allow plain HTTP`;
   await expect(startTestService({ mode: "production" })).rejects.toThrow(
     new WrongSettings([of("PARBOOK_BASE_URL"), of("PARBOOK_AUTH_URL")]),
   );
@@ -175,20 +175,20 @@ test("production refuses what a sandbox leaves behind, and secrets that can be g
   await expect(startTestService({ ...PRODUCTION, ...own, bootstrap })).rejects.toThrow(
     [
       'the client "acme-00ff00" of the bootstrap file is a sandbox\'s demo',
-      'the client "short" of the bootstrap file has a secret of fewer than 20 characters, which can be guessed',
-      'the client "copied" of the bootstrap file has a secret that stands in the documents',
+      'the client "short" of the bootstrap file has a secret of fewer than 20 characters, which is guessable',
+      'the client "copied" of the bootstrap file has a secret published in the documentation',
     ].join("\n"),
   );
   const dataDir = await mkdtemp(join(directory, "data-"));
   await writeFile(join(dataDir, "demo.json"), "{}");
-  await expect(refuseDemo(dataDir, undefined)).rejects.toThrow(
-    `${dataDir}/demo.json is a sandbox's demo: production starts on a data directory of its own`,
+  await expect(rejectDemo(dataDir, undefined)).rejects.toThrow(
+    `${dataDir}/demo.json is the demo of a sandbox: production needs its own data directory`,
   );
 });
 
 test("production refuses a database that a sandbox has served, while its demo's clients live", async () => {
   const db = await testDatabase();
-  const start = () => refuseDemoClients(db.database);
+  const start = () => rejectDemoClients(db.database);
   await db.owner.rows(`insert into customer (id, name, created_at) values ('${CUSTOMER}', 'Acme', now())`);
   const insert = (clientId: string) =>
     db.owner.rows("insert into client (client_id, customer_id, scopes, created_at) values ($1, $2, '{*}', now())", [
@@ -199,7 +199,7 @@ test("production refuses a database that a sandbox has served, while its demo's 
   await start();
   await insert("borealis-0123ab");
   await expect(start()).rejects.toThrow(
-    "the database has a sandbox's demo in it (borealis-0123ab): production starts on one of its own",
+    "the database contains the demo of a sandbox (borealis-0123ab): production needs its own database",
   );
   await db.owner.rows("update client set disabled_at = now() where client_id = 'borealis-0123ab'");
   await start();

@@ -126,7 +126,7 @@ test("a role that may not write behind what it has found is refused in words", a
     return connection;
   }).catch((error: Error) => error);
   expect(failure).toMatchObject({
-    name: "StartRefusal",
+    name: "StartupError",
     message: "the service's role may not execute pg_logical_emit_message: grant it",
   });
 });

@@ -129,7 +129,7 @@ test("files that are no certificate with its key are told by their names, before
     ["first.crt", "second.key"],
   ] as const) {
     await expect(readTls(files(cert, key))).rejects.toThrow(
-      `PARBOOK_TLS_CERT ${path(cert)} and PARBOOK_TLS_KEY ${path(key)} are no certificate with its key in PEM: `,
+      `PARBOOK_TLS_CERT ${path(cert)} and PARBOOK_TLS_KEY ${path(key)} are not a certificate and its key in PEM: `,
     );
   }
   expect(await readTls({ tlsCert: undefined, tlsKey: undefined })).toBe(undefined);

@@ -111,7 +111,7 @@ test("a node that waits for its clock to be right can be stopped meanwhile", asy
   await until("it waits", () => errors.length > 0);
   stopping.abort();
   expect(await starting).toMatch(
-    /^StartRefusal: the clock of this node is 259\d{4}\.\d s ahead of the database's, and 2 s are allowed: stopped before it was right$/,
+    /^StartupError: the clock of this node is 259\d{4}\.\d s ahead of the database's, and 2 s are allowed: stopped before it was corrected$/,
   );
 });
 

@@ -183,20 +183,20 @@ function serve(
       }
     }
   };
-  const mourn = (): void => {
+  const onUnexpectedExit = (): void => {
     reviving = revive();
   };
   const watch = (server: RunningServer): void => {
     running = server;
-    server.child.once("exit", mourn);
+    server.child.once("exit", onUnexpectedExit);
   };
   watch(first);
 
   const stop = async () => {
     stopping = true;
-    running.child.off("exit", mourn);
+    running.child.off("exit", onUnexpectedExit);
     await reviving;
-    running.child.off("exit", mourn);
+    running.child.off("exit", onUnexpectedExit);
     endBounding();
     await endServer(cluster);
     await running.watcherEnded;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { pause } from "../../std/pause.ts";
-import { DatabaseWatch, type Seen } from "./database-watch.ts";
+import { type DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 
-const SEEN: Seen = {
+const SNAPSHOT: DatabaseSnapshot = {
   backing: { reserve: "0", supply: [], gap: "0" },
   due: { count: 0, lagMs: 0 },
   markets: [],
@@ -11,56 +11,55 @@ const SEEN: Seen = {
 };
 const LONG_MS = 3_600_000;
 
-/** Looks that are answered when the test says so. */
-function looks() {
-  const waiting: { resolve: (seen: Seen) => void; reject: (error: Error) => void }[] = [];
-  return { waiting, look: () => new Promise<Seen>((resolve, reject) => waiting.push({ resolve, reject })) };
+/** Reads that the test completes. */
+function reads() {
+  const pending: { resolve: (snapshot: DatabaseSnapshot) => void; reject: (error: Error) => void }[] = [];
+  return { pending, read: () => new Promise<DatabaseSnapshot>((resolve, reject) => pending.push({ resolve, reject })) };
 }
 
-test("nothing is known before the first look, and what it saw is told to all who ask while it is fresh", async () => {
+test("there is no snapshot before the first read, and a fresh one is shared", async () => {
   let count = 0;
   const watch = new DatabaseWatch(async () => {
     count += 1;
-    return SEEN;
+    return SNAPSHOT;
   }, LONG_MS);
-  expect(watch.seen).toBeUndefined();
+  expect(watch.snapshot).toBeUndefined();
   await Promise.all([watch.refresh(), watch.refresh(), watch.refresh()]);
   await watch.refresh();
-  expect([watch.seen, count]).toEqual([SEEN, 1]);
+  expect([watch.snapshot, count]).toEqual([SNAPSHOT, 1]);
 });
 
-test("a database that swallows the question keeps nobody waiting, and is not asked twice at once", async () => {
-  const { waiting, look } = looks();
-  const watch = new DatabaseWatch(look, LONG_MS);
+test("a database that does not respond blocks nobody and is not read twice at once", async () => {
+  const { pending, read } = reads();
+  const watch = new DatabaseWatch(read, LONG_MS);
   await watch.refresh();
   await watch.refresh();
-  expect([watch.seen, waiting.length]).toEqual([undefined, 1]);
-  // Late is better than never: the next who asks is told.
-  waiting[0]?.resolve(SEEN);
+  expect([watch.snapshot, pending.length]).toEqual([undefined, 1]);
+  pending[0]?.resolve(SNAPSHOT);
   await watch.refresh();
-  expect([watch.seen, waiting.length]).toEqual([SEEN, 1]);
+  expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 1]);
 });
 
-test("when a look fails nothing is known, and the next who asks has it looked again", async () => {
-  const { waiting, look } = looks();
-  const watch = new DatabaseWatch(look, LONG_MS);
+test("after a failed read there is no snapshot, and the next refresh reads again", async () => {
+  const { pending, read } = reads();
+  const watch = new DatabaseWatch(read, LONG_MS);
   const first = watch.refresh();
-  waiting[0]?.reject(new Error("away"));
+  pending[0]?.reject(new Error("away"));
   await first;
-  expect(watch.seen).toBeUndefined();
+  expect(watch.snapshot).toBeUndefined();
   const second = watch.refresh();
-  waiting[1]?.resolve(SEEN);
+  pending[1]?.resolve(SNAPSHOT);
   await second;
-  expect([watch.seen, waiting.length]).toEqual([SEEN, 2]);
+  expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 2]);
 });
 
-test("what was seen is not told when it is old", async () => {
-  const { waiting, look } = looks();
-  const watch = new DatabaseWatch(look, 20);
+test("an old snapshot is not used", async () => {
+  const { pending, read } = reads();
+  const watch = new DatabaseWatch(read, 20);
   const first = watch.refresh();
-  waiting[0]?.resolve(SEEN);
+  pending[0]?.resolve(SNAPSHOT);
   await first;
   await pause(40);
   await watch.refresh();
-  expect([watch.seen, waiting.length]).toEqual([undefined, 2]);
+  expect([watch.snapshot, pending.length]).toEqual([undefined, 2]);
 });

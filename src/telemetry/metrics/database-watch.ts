@@ -1,62 +1,61 @@
 /**
- * What only the database knows, looked at when somebody asks and at most once in ten seconds, however often and by how
- * many it is asked for. Who asks is not kept waiting: when there is no answer within half a second, or the look has
- * failed, then nothing is known, and the look goes on by itself.
+ * Caches a snapshot of values that only the database has. It is read on demand, at most once in ten seconds. A refresh
+ * waits at most half a second; after that, or after a failure, there is no snapshot, while the read continues.
  */
 import type { DueConversions } from "../../conversions/due-conversions.ts";
 import type { MarketQueue } from "../../exchange/markets/market-queues.ts";
 import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { pause } from "../../std/pause.ts";
 
-export interface Seen {
+export interface DatabaseSnapshot {
   readonly backing: OutstandingSupply;
   readonly due: DueConversions;
   readonly markets: readonly MarketQueue[];
-  /** The database's clock minus ours. */
+  /** The database's clock minus this machine's. */
   readonly clockSkewMs: number;
-  /** Undefined: there is no archive of the log. */
+  /** Undefined: no WAL archive is configured. */
   readonly archiveFailing: boolean | undefined;
 }
 
 const FRESH_MS = 10_000;
-const PATIENCE_MS = 500;
+const READ_TIMEOUT_MS = 500;
 
 export class DatabaseWatch {
-  readonly #look: () => Promise<Seen>;
+  readonly #read: () => Promise<DatabaseSnapshot>;
   readonly #freshMs: number;
-  #looking: Promise<void> | undefined;
-  #last: { readonly seen: Seen; readonly atMs: number } | undefined;
-  #seen: Seen | undefined;
+  #pending: Promise<void> | undefined;
+  #last: { readonly snapshot: DatabaseSnapshot; readonly atMs: number } | undefined;
+  #snapshot: DatabaseSnapshot | undefined;
 
-  constructor(look: () => Promise<Seen>, freshMs = FRESH_MS) {
-    this.#look = look;
+  constructor(read: () => Promise<DatabaseSnapshot>, freshMs = FRESH_MS) {
+    this.#read = read;
     this.#freshMs = freshMs;
   }
 
-  /** As of the last refresh; undefined: the database did not answer. */
-  get seen(): Seen | undefined {
-    return this.#seen;
+  /** As of the last refresh; undefined if the database did not respond in time. */
+  get snapshot(): DatabaseSnapshot | undefined {
+    return this.#snapshot;
   }
 
   async refresh(): Promise<void> {
     if (!this.#isFresh) {
-      this.#looking ??= this.#lookOnce();
-      await Promise.race([this.#looking, pause(PATIENCE_MS)]);
+      this.#pending ??= this.#readOnce();
+      await Promise.race([this.#pending, pause(READ_TIMEOUT_MS)]);
     }
-    this.#seen = this.#isFresh ? this.#last?.seen : undefined;
+    this.#snapshot = this.#isFresh ? this.#last?.snapshot : undefined;
   }
 
   get #isFresh(): boolean {
     return this.#last !== undefined && performance.now() - this.#last.atMs < this.#freshMs;
   }
 
-  async #lookOnce(): Promise<void> {
+  async #readOnce(): Promise<void> {
     try {
-      this.#last = { seen: await this.#look(), atMs: performance.now() };
+      this.#last = { snapshot: await this.#read(), atMs: performance.now() };
     } catch {
-      // Whoever needs the database says why it is away.
+      // Other users of the database report the reason.
     } finally {
-      this.#looking = undefined;
+      this.#pending = undefined;
     }
   }
 }

@@ -1,16 +1,14 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** One value, and what it is of. */
-export type Reading<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number];
+export type Sample<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number];
 
 /**
- * A gauge that is read when it is asked for. What is not among the readings is not there: a value that nobody knows any
- * more must not go on being served.
+ * A gauge read at scrape time. Label sets missing from the result are not exported, so that stale values disappear.
  */
 export function gauge<Label extends string>(
   registry: Registry,
   { name, help, labels }: { readonly name: string; readonly help: string; readonly labels: readonly Label[] },
-  read: () => readonly Reading<Label>[],
+  read: () => readonly Sample<Label>[],
 ): void {
   new Gauge({
     name,
@@ -19,14 +17,14 @@ export function gauge<Label extends string>(
     registers: [registry],
     collect() {
       this.reset();
-      // Without labels a reset leaves a zero, which would be a value.
+      // Without labels, a reset leaves a zero.
       if (labels.length === 0) this.remove();
       for (const [of, value] of read()) this.set(of as Record<Label, string>, value);
     },
   });
 }
 
-/** A gauge with one value, or none while that is not known. */
+/** A gauge with one value; not exported while undefined. */
 export function plainGauge(
   registry: Registry,
   name: string,

@@ -19,19 +19,19 @@ afterAll(() => {
 
 const get = (...headers: string[]): string => ["GET /metrics HTTP/1.1", "Host: a", ...headers, "", ""].join("\r\n");
 
-test("headers that cannot be read are refused, offers of another protocol passed over, and the connection closed", async () => {
-  const told = await Promise.all([
+test("unreadable headers are rejected, protocol upgrades ignored, and the connection closed", async () => {
+  const responses = await Promise.all([
     sendRaw(url, get("Connection: close")),
     sendRaw(url, get(...new Array<string>(101).fill("M: b"))),
     sendRaw(url, `${get("Transfer-Encoding: gzip, chunked")}0\r\n\r\n`),
     sendRaw(url, get("Connection: Upgrade", "Upgrade: websocket")),
     sendRaw(url, get().replace("Host: a\r\n", "")),
     sendRaw(url, get("A: a".repeat(3_000))),
-    // From Node 22 on this one is refused by Node, in words of its own.
+    // From Node 22 on, Node itself rejects this one.
     sendRaw(url, get(...new Array<string>(1_100).fill("M: b")) + get()),
   ]);
-  expect(told.map(statusesIn)).toEqual([[200], [431], [501], [200], [400], [431], [431]]);
-  expect(told[1]).toContain("there are more than 100 headers\n");
+  expect(responses.map(statusesIn)).toEqual([[200], [431], [501], [200], [400], [431], [431]]);
+  expect(responses[1]).toContain("there are more than 100 headers\n");
 });
 
 test("a body is not read, and one that comes in too many small pieces ends its connection", async () => {

@@ -1,6 +1,6 @@
 /**
- * Serves the metrics on an address of their own: they tell how much business there is and who does what on which
- * machine, so they are not the public API's to show. There is no token: whoever reaches the address may read it.
+ * Serves the metrics on a separate address, because they reveal business volume and topology. There is no authentication:
+ * restrict access to the address.
  */
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { boundConnections } from "../../web/connections/connections.ts";
@@ -13,7 +13,7 @@ const PATH = "/metrics";
 const TEXT = "text/plain; version=0.0.4; charset=utf-8";
 const MOST_CONNECTIONS = 16;
 
-/** Not listening yet. `onFailure` is told when the text could not be made. */
+/** @param onFailure Called when collecting the metrics fails. @returns A server that does not listen yet. */
 export function createMetricsServer(text: () => Promise<string>, onFailure: (error: unknown) => void): Server {
   const server = createServer(
     {
@@ -27,7 +27,7 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
     (request, response) => {
       const { method, url, headers } = request;
       const why = unreadable(request);
-      // Behind an offer of another protocol that it passes over Node reads on in the middle of things.
+      // After an ignored protocol upgrade, Node would parse the rest of the connection from the wrong position.
       response.shouldKeepAlive &&= why === undefined && headers.upgrade === undefined;
       if (why !== undefined) return answer(response, why.status, `${why.reason}\n`);
       if (url !== PATH) return answer(response, 404, "no such path: the metrics are at /metrics\n");

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import { RequestMetrics } from "./requests.ts";
 
-/** Every text that a caller is sent away with, and the reason that it is counted under (docs/runbook.md). */
+/** Every 503 text, and the reason it is counted under (docs/runbook.md). */
 test.each([
   ["the service is shutting down", "closing"],
   ["shutting down", "closing"],
@@ -32,7 +32,7 @@ test.each([
   ]);
 });
 
-test("a caller who was gone before the answer is counted under status 0, and others under theirs", async () => {
+test("a request whose caller disconnected early is counted under status 0", async () => {
   const registry = new Registry();
   const server = fastify();
   new RequestMetrics(registry).watch("api", server);
@@ -52,7 +52,7 @@ test("a caller who was gone before the answer is counted under status 0, and oth
     await (await fetch(`${url}/quick`)).text();
     const gone = new AbortController();
     const asked = fetch(`${url}/held`, { signal: gone.signal });
-    await until("it is being worked on", () => held === 1);
+    await until("the request is in flight", () => held === 1);
     gone.abort();
     await expect(asked).rejects.toThrow("aborted");
     const counted = async (): Promise<string[]> =>
@@ -63,7 +63,7 @@ test("a caller who was gone before the answer is counted under status 0, and oth
       `parbook_http_request_duration_seconds_count{server="api",route="${route}",method="GET",status="${status}"} 1`;
     await until("both are counted", async () => (await counted()).length === 2);
     expect(await counted()).toEqual([line("/quick", 200), line("/held", 0)]);
-    expect(await registry.metrics()).toContain('parbook_http_requests_under_way{server="api"} 0');
+    expect(await registry.metrics()).toContain('parbook_http_requests_in_flight{server="api"} 0');
   } finally {
     answer();
     await server.close();

@@ -1,7 +1,7 @@
 import { context, ROOT_CONTEXT, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { RoundInFlight } from "../../exchange/engine/engines.ts";
 
-/** A round belongs to nobody's request: it serves many. */
+/** A root span: a round serves many requests. */
 export async function aroundRound<Result>(
   tracer: Tracer,
   { market, startedMs }: RoundInFlight,

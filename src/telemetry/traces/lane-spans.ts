@@ -29,7 +29,7 @@ export class LaneSpans {
         span.setAttribute("parbook.outcome", kind === "rejected" ? result.rejection.code : kind).end();
       },
       (error: unknown) => {
-        span.setStatus({ code: SpanStatusCode.ERROR, message: sayable(error) }).end();
+        span.setStatus({ code: SpanStatusCode.ERROR, message: errorMessage(error) }).end();
       },
     );
   };
@@ -37,7 +37,7 @@ export class LaneSpans {
   readonly onCommitted = (batch: CommittedBatch): void => traceBatch(this.#tracer, this.#executed, batch);
 }
 
-/** Told after the fact, when it is known which commands were in it: before, they may be decided again in another. */
+/** Created after the commit: before it, a command may be retried in another batch. */
 function traceBatch(tracer: Tracer, executed: WeakMap<object, Executed>, batch: CommittedBatch): void {
   const endedMs = performance.now();
   const sentMs = endedMs - batch.ms;
@@ -62,8 +62,8 @@ function traceBatch(tracer: Tracer, executed: WeakMap<object, Executed>, batch: 
   }
 }
 
-/** The text of a bug may hold anything: it is in the log. */
-function sayable(error: unknown): string {
+/** The message of an unexpected error may contain secrets, so only its name is traced. */
+function errorMessage(error: unknown): string {
   if (error instanceof Unavailable) return error.message;
   return error instanceof Error ? error.name : "unknown";
 }

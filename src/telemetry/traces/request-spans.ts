@@ -13,8 +13,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 export type Hooked = Pick<FastifyInstance, "addHook">;
 
 /**
- * A span from a request's headers to the end of its answer, named and described as OpenTelemetry's conventions for HTTP
- * have it, by the pattern of the route. It goes on from the caller's `traceparent` when a propagator is loaded.
+ * A span from a request's headers to the end of its response, by OpenTelemetry's semantic conventions for HTTP. It
+ * continues the caller's `traceparent` when a propagator is loaded.
  */
 export function traceRequests(server: Hooked, tracer: Tracer): void {
   server.addHook("onRequest", (request, reply, done) => {
@@ -23,7 +23,7 @@ export function traceRequests(server: Hooked, tracer: Tracer): void {
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
     reply.raw.once("close", () => {
       const status = reply.raw.writableFinished ? reply.raw.statusCode : undefined;
-      if (status === undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: "the caller was gone" });
+      if (status === undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: "the caller disconnected" });
       else span.setAttribute("http.response.status_code", status);
       if (status !== undefined && status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
@@ -32,7 +32,7 @@ export function traceRequests(server: Hooked, tracer: Tracer): void {
   });
 }
 
-/** An instrumentation of Node's http that the operator has loaded has done this already. */
+/** An http instrumentation loaded by the operator has already extracted the parent. */
 function parentOf({ headers }: FastifyRequest): Context {
   const active = context.active();
   return trace.getSpan(active) === undefined ? propagation.extract(ROOT_CONTEXT, headers) : active;
@@ -41,7 +41,7 @@ function parentOf({ headers }: FastifyRequest): Context {
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE"]);
 
 function descriptionOf({ id, is404, method: sent, routeOptions }: FastifyRequest) {
-  // What is not known is named so by the conventions: the caller has made it up.
+  // _OTHER: the semantic conventions' value for an unknown method.
   const method = METHODS.has(sent) ? sent : "_OTHER";
   const route = is404 ? undefined : routeOptions.url;
   const name = [method === "_OTHER" ? "HTTP" : method, ...(route === undefined ? [] : [route])].join(" ");

@@ -4,14 +4,14 @@ import type { LedgerClock } from "../../ledger/ledger-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { readArchiveFailing } from "../../postgres/archive-failing.ts";
 import type { Queryable } from "../../postgres/database.ts";
-import type { Seen } from "./database-watch.ts";
+import type { DatabaseSnapshot } from "./database-watch.ts";
 
-/** One statement after the other: watching takes one connection, and cheap ones. */
-export async function lookAt(
+/** Sequential, so that monitoring never uses more than one connection. */
+export async function readSnapshot(
   database: Queryable,
   clock: Pick<LedgerClock, "aheadMs">,
   settlementDelayMs: number,
-): Promise<Seen> {
+): Promise<DatabaseSnapshot> {
   const backing = await readOutstandingSupply(database);
   const due = await readDueConversions(database, settlementDelayMs);
   const markets = await readMarketQueues(database);
