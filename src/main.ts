@@ -159,8 +159,7 @@ async function start(
   open();
   // First answer the requests that wait for a fill, or closing would wait for them.
   closing.unshift(() => parts.exchange.stop());
-  if (config.mode === "sandbox" && config.roles.has("worker"))
-    await startMarketMaker(config, core, parts, closing, metrics);
+  if (config.mode === "sandbox" && config.roles.has("worker")) await startMaker(config, core, parts, closing, metrics);
   const ready = await writeReadyFile(config.dataDir, addresses);
   closing.unshift(ready.withdraw);
   return { ...addresses, ...parts, bootstrap, core, metricsUrl: served?.url, stop: () => closeAll(closing) };
@@ -305,7 +304,7 @@ function readinessOf({ database, lane }: Core): ReadinessChecks {
 const SEED = "parbook";
 
 /** Starts the sandbox's market maker or, if it is off, cancels the orders of an earlier one. */
-async function startMarketMaker(
+async function startMaker(
   config: Config,
   core: Core,
   domain: Domain,
