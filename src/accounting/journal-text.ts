@@ -15,7 +15,6 @@ export interface ExportedJournal {
   readonly postings: readonly Posting[];
 }
 
-/** An account's closing balances. */
 export interface Closing {
   readonly ownerId: Uuid;
   readonly asset: AssetCode;
@@ -26,7 +25,6 @@ export interface Closing {
   readonly isFirst: boolean;
 }
 
-/** An export format. */
 export interface JournalText {
   opening(assets: readonly AssetCode[]): string;
   journal(journal: ExportedJournal): string;

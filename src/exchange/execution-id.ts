@@ -42,7 +42,6 @@ export function takerId(maker: ExecutionId): ExecutionId {
   return (maker | 1n) as ExecutionId;
 }
 
-/** The time in an id. */
 export function executedAtOf(id: ExecutionId): Instant {
   return (Number(id >> TIME_SHIFT) + EPOCH) as Instant;
 }

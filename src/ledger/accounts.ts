@@ -59,7 +59,6 @@ export type JournalCause =
   | "order_filled"
   | "order_released";
 
-/** One signed change that a rule requests. */
 export interface Entry {
   readonly owner: Owner;
   readonly asset: AssetCode;
@@ -126,7 +125,6 @@ export function postedAt({ ownerId, house, asset, available, trading, pending, s
   return { ownerId, house, asset, available, trading, pending, at, seq };
 }
 
-/** The sum of all three parts. */
 export function totalOf(account: Account): Amount {
   return plus(plus(account.available, account.trading), account.pending);
 }
@@ -136,7 +134,6 @@ export function shortfall(account: Account | undefined, needed: Amount): Amount 
   return minus(needed, account?.available ?? ZERO);
 }
 
-/** An account that has no postings yet. */
 export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Account {
   const house = houseOf(owner);
   return {

@@ -36,7 +36,6 @@ export interface StoredBatch {
   readonly callers: string | undefined;
   /** Parsed from `changes`: the versions of the state rows that it wrote, by table and key. */
   readonly written: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
-  /** The rows that it added, by table. */
   readonly records: ReadonlyMap<string, readonly SqlRecord[]>;
   readonly journals: ReadonlyMap<Uuid, readonly Posting[]>;
 }

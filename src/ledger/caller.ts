@@ -13,14 +13,11 @@ export interface ClientCaller {
   readonly operation: string;
 }
 
-/** A component that acts on its own behalf. */
 export interface HouseCaller {
   readonly house: "engine" | "settlement" | "maker" | "bootstrap";
 }
 
-/** A user of the command line. */
 export interface OperatorCaller {
-  /** The operating system's user name. */
   readonly operator: string;
   /** The command, such as "deposit". */
   readonly operation: string;

@@ -64,7 +64,6 @@ export interface Claim {
 export interface Command<Value, Why extends Rejection> {
   /** The customer whose queue it joins. `house`: settlements, fills and expiries, which are never shed under load. */
   readonly queueKey: Uuid | "house";
-  /** Stored with what it writes. */
   readonly caller: Caller;
   readonly dependsOn: readonly Key[];
   readonly claim?: Claim | undefined;

@@ -58,7 +58,6 @@ export interface RecordTable<Row> {
 /** A row as the driver returns it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */
 export type SqlRecord = Readonly<Record<string, unknown>>;
 
-/** A row that a command depends on. */
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
@@ -70,7 +69,6 @@ export type AnyStateTable = StateTable<any>;
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
 export type AnyRecordTable = RecordTable<any>;
 
-/** A state row paired with its table. */
 export interface StateChange {
   readonly table: AnyStateTable;
   readonly row: StateRow;

@@ -5,7 +5,6 @@
  */
 import type { Database } from "../postgres/database.ts";
 
-/** A broken record. */
 export interface Finding {
   readonly check: string;
   /** The table and the key, e.g. "batch 1/17". */
@@ -21,7 +20,6 @@ export interface CheckResult {
   readonly first: Finding | undefined;
 }
 
-/** Collects the results of one check. */
 export interface Tally {
   examined(count: number): void;
   broken(record: string, message: string): void;

@@ -70,6 +70,6 @@ test.each([
   [FILE.slice(0, -1), "is malformed: it was edited or truncated"],
   [FILE.replaceAll("\n", "\r\n"), "is not a checkpoint: its first line is wrong"],
   [FILE.replace("T15", "T25"), "is malformed: it was edited or truncated"],
-])("an invalid checkpoint is rejected with the reason: %#", (file, refusal) => {
-  expect(readCheckpoint(file)).toBe(refusal);
+])("an invalid checkpoint is rejected with the reason: %#", (file, reason) => {
+  expect(readCheckpoint(file)).toBe(reason);
 });

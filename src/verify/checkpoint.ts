@@ -27,7 +27,6 @@ export interface Checkpoint {
 
 export interface SignedCheckpoint extends Checkpoint {
   readonly keyId: string;
-  /** The signed text. */
   readonly text: string;
   readonly signature: Buffer;
 }

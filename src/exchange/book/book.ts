@@ -70,7 +70,6 @@ export class Book {
     return effects;
   }
 
-  /** Whether a cascade is unfinished. */
   hasDueStops(): boolean {
     return this.#stops.hasDue(this.#last);
   }
@@ -117,7 +116,6 @@ export class Book {
     return this.#last;
   }
 
-  /** The number of resting orders and waiting stops. */
   get size(): number {
     return this.#resting.size + this.#stops.size;
   }

@@ -91,7 +91,6 @@ export interface RestingOrder {
   readonly customer: string;
   readonly side: Side;
   readonly price: Price;
-  /** The remaining lots. */
   readonly lots: Lots;
   /**
    * Its position in its price level: the lowest matches first. It has no meaning across levels, and differs from the

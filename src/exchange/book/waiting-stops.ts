@@ -86,7 +86,6 @@ function countAfter(queue: readonly StopOrder[], stop: StopOrder): number {
   return start;
 }
 
-/** For two stops of one side. */
 function triggersBefore(a: StopOrder, b: StopOrder): boolean {
   if (a.stopPrice === b.stopPrice) return a.sequence < b.sequence;
   return a.side === "SELL" ? a.stopPrice > b.stopPrice : a.stopPrice < b.stopPrice;

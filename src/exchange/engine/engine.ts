@@ -95,7 +95,6 @@ export class Engine {
   /** The lease whose renewal is in progress. */
   #renewing: Lease | undefined;
   #book: EngineBook | undefined;
-  /** Since the last successful round. */
   #failures = 0;
   #stopping = false;
   #running: Promise<void> | undefined;
@@ -118,7 +117,6 @@ export class Engine {
     this.#running ??= this.#run();
   }
 
-  /** There may be work: a durable order or cancel. */
   wake(): void {
     this.#work.ring();
   }

@@ -22,12 +22,10 @@ export interface Trade {
   readonly rebate: Amount;
 }
 
-/** The asset of an order's hold. */
 export function heldAsset(market: Market, order: Pick<Order, "side">): AssetCode {
   return order.side === "BUY" ? market.quote : market.base;
 }
 
-/** The asset that an order receives. */
 export function receivedAsset(market: Market, order: Pick<Order, "side">): AssetCode {
   return order.side === "BUY" ? market.base : market.quote;
 }

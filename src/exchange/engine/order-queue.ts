@@ -14,7 +14,6 @@ import type { Lots, Price } from "../book/order.ts";
 import type { MarketState } from "../market-state.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "../order.ts";
 
-/** An order that no engine has taken yet: the fields that a book needs. */
 export type PendingOrder = Pick<
   Order,
   | "id"
@@ -54,12 +53,10 @@ export interface CancelRequest {
 export interface OpenOrder
   extends Pick<Order, "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "seq"> {
   readonly price: Price;
-  /** The remaining lots. */
   readonly lots: Lots;
   readonly priority: number;
 }
 
-/** Rows per page while a book is rebuilt. */
 const PAGE = 5_000;
 
 /** Reports only whether there are cancels: most rounds have none, and skip `readCancels`. */

@@ -47,7 +47,6 @@ export class BookFollower {
     return this.#isLost ? undefined : this.#copy?.number;
   }
 
-  /** The book was read. */
   read(book: OrderBook): void {
     this.#isLost = false;
     this.#behindSince = undefined;

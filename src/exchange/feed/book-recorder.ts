@@ -12,7 +12,6 @@ export interface BookRecorderOptions {
   readonly database: Pick<Database, "rows">;
   /** Monotonic. */
   readonly clock: Clock;
-  /** Called after each write. */
   readonly onWritten: () => void;
   readonly onFault: (error: Error) => void;
 }

@@ -7,7 +7,6 @@ import { type Match, type MatchRow, readMatch } from "../market-data/store.ts";
 import type { OrderSide } from "../order.ts";
 import type { BookChange, LevelChange } from "./book-change.ts";
 
-/** Side, price and total. */
 type StoredLevel = readonly [OrderSide, string, string];
 
 /** Stores changes. Idempotent: a version belongs to one change. */

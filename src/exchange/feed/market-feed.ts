@@ -88,7 +88,6 @@ export class Feed implements MarketFeed {
     return this.#follow(this.#matches, market, listener, () => new MatchFollower());
   }
 
-  /** There may be changes. */
   wake(): void {
     this.#bell.ring();
   }

@@ -26,7 +26,6 @@ export class MatchFollower {
     return this.#state && (this.#state.last?.id ?? NO_EXECUTION);
   }
 
-  /** The last match was read. */
   read(last: Match | undefined): void {
     this.#state = { last };
     this.audience.notify(undefined);

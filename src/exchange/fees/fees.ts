@@ -29,7 +29,6 @@ export interface MarketFees extends FeeRates {
 }
 
 export interface CustomerFees {
-  /** The start of the first day that is counted. */
   readonly since: Instant;
   /** In the order of the markets' codes. */
   readonly markets: readonly MarketFees[];

@@ -38,7 +38,6 @@ export const INCREMENTS = Object.keys(LENGTHS_MS) as readonly Increment[];
 const A_MONDAY = Date.UTC(1970, 0, 5);
 
 export interface Candle {
-  /** The start of the interval. */
   readonly at: Instant;
   readonly open: Amount;
   readonly high: Amount;

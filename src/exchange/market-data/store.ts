@@ -10,7 +10,6 @@ import { lowestId } from "../executions/executions.ts";
 import type { OrderSide } from "../order.ts";
 import type { Minute, Sums } from "./traded-sums.ts";
 
-/** A price and an amount at it. */
 export interface Level {
   readonly price: Amount;
   /** In the base asset. */
@@ -25,7 +24,6 @@ export interface OrderBook {
   readonly asks: readonly Level[];
 }
 
-/** The public view of a match, without its parties. */
 export interface Match extends Level {
   /** The taker's execution id; the maker's is the one before it. */
   readonly id: ExecutionId;

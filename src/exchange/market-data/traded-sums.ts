@@ -1,7 +1,6 @@
 import { type Amount, plus } from "../../money/amount.ts";
 import type { Brand } from "../../std/brand.ts";
 
-/** Trading in a period. */
 export interface Sums {
   readonly high: Amount;
   readonly low: Amount;

@@ -45,7 +45,6 @@ export class FillWaiters {
     for (const order of orders) if (order.closedAt !== undefined) this.#waiters.get(order.id)?.end(order);
   }
 
-  /** Ends all waits at once. */
   stop(): void {
     for (const { end } of [...this.#waiters.values()]) end(undefined);
   }

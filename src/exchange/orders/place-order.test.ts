@@ -137,7 +137,7 @@ test.each<[string, OrderRequest, "usd" | "btc"]>([
   ["a post-only buy", { ...GTT_BUY, type: "POST_ONLY_LIMIT", timeInForce: "GTC", expirationDate: undefined }, "usd"],
   ["a stop limit buy", { ...GTT_BUY, type: "STOP_LIMIT", stopPrice: price("1"), expirationDate: undefined }, "usd"],
   ["a stop sell", STOP_SELL, "btc"],
-])("%s is placed for exactly its hold, and refused for 10^-18 less", (_name, request, asset) => {
+])("%s is placed for exactly its hold, and rejected for 10^-18 less", (_name, request, asset) => {
   const held = asset === "usd" ? "20070" : "4";
   const enough = decideOrder(request, id, venue, stateWith({ [asset]: held }), NOW);
   expect(enough).toMatchObject({ accepted: true, value: { status: "PENDING_SUBMISSION", held: amountOf(held) } });
@@ -214,7 +214,7 @@ test("placing an order moves its hold from available to trading, and increments 
 test.each([
   ["without a recipient", undefined],
   ["with itself as the recipient", profileId],
-])("an order %s awaits nobody", (_name, recipientProfileId) => {
+])("an order %s increments no incoming count", (_name, recipientProfileId) => {
   const decision = decideOrder({ ...GTC_BUY, recipientProfileId }, id, venue, rich(), NOW);
   expect(decision.accepted && decision.changes.states).toHaveLength(1);
 });
@@ -296,7 +296,7 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
     venue,
     wrong("notional_value_too_large", { maximum: amountOf("100000") }),
   ],
-])("%s is refused before what comes behind it", (_name, request, where, expected) => {
+])("%s is rejected before later rules", (_name, request, where, expected) => {
   expect(decideOrder({ ...GTC_BUY, ...request }, id, where, rich(other), NOW)).toMatchObject(expected);
 });
 

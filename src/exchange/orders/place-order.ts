@@ -130,7 +130,6 @@ export interface Venue {
   readonly lastPrice: Amount | undefined;
 }
 
-/** Validated amounts and prices. */
 type Terms = Pick<Order, "baseAmount" | "quoteAmount" | "price" | "stopPrice">;
 
 /** A GTT order that does not expire later than this is REJECTED (docs/contract/orders.md#stored-rejections, rule 2). */

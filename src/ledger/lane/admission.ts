@@ -43,7 +43,6 @@ export class AdmissionControl {
     return { pending, outcome: promise };
   }
 
-  /** Fails commands past their deadline. */
   expire(now: Instant): void {
     for (const pending of this.#all) if (pending.deadline <= now) pending.unavailable("not in time");
   }

@@ -18,7 +18,6 @@ export interface LaneOptions {
 }
 
 export interface LaneBounds {
-  /** Commands in one batch. */
   readonly batch: number;
   /** Pending commands, in total and of one customer. Beyond it: `Unavailable`. */
   readonly pending: number;
@@ -47,7 +46,6 @@ export interface CommittedBatch {
   readonly ms: number;
 }
 
-/** A snapshot for monitoring. */
 export interface LaneReport {
   readonly state: LaneState;
   readonly slot: number;
@@ -55,9 +53,7 @@ export interface LaneReport {
   readonly depth: number;
   /** Those whose rows must be locked before they are decided. */
   readonly toLock: number;
-  /** Batches in flight. */
   readonly inFlight: number;
-  /** The last attempt to reach the database failed. */
   readonly databaseAway: boolean;
   /** Why the clock prevents decisions. */
   readonly clockFault: string | undefined;

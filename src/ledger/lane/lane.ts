@@ -67,7 +67,6 @@ export class Lane {
   readonly #outcomes: OutcomeReporter;
   #state: LaneState = "closed";
   #closing = false;
-  /** The last attempt to reach the database failed. */
   #databaseAway = false;
   readonly #connection: LaneConnection;
   /** Commands whose rows are being read, are known, or must be locked first. */

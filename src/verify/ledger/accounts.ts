@@ -15,7 +15,6 @@ import { formatInstant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { Examination, Tally } from "../check.ts";
 
-/** A position in primary key order. */
 interface Position {
   readonly ownerId: string;
   readonly asset: string;
@@ -104,7 +103,6 @@ async function reportMissingAccounts(database: Database, postings: readonly Post
   for (const row of missing) tally.broken(`account ${row.owner_id}/${row.asset}`, "is missing, but it has postings");
 }
 
-/** Checks one account's postings in order. */
 class History {
   readonly #account: Account;
   readonly #tally: Tally;
