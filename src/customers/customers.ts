@@ -7,9 +7,9 @@ import type { Clock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import type { CustomerId } from "./customer-id.ts";
 import { openProfile } from "./profiles/profiles.ts";
-import { type Customer, findCustomer, insertCustomer } from "./store.ts";
+import { type Customer, findCustomer, findOwners, insertCustomer, type Owners } from "./store.ts";
 
-export { type Customer, findCustomer } from "./store.ts";
+export { type Customer, findCustomer, type Owners } from "./store.ts";
 
 export interface Customers {
   /**
@@ -17,6 +17,8 @@ export interface Customers {
    */
   ensure(id: CustomerId, name: string, caller: Caller): Promise<Customer>;
   find(id: CustomerId): Promise<Customer | undefined>;
+  /** Whose clients and profiles these are, of those that exist. */
+  ownersOf(clientIds: readonly string[], profileIds: readonly string[]): Promise<Owners>;
 }
 
 interface Parts {
@@ -36,5 +38,6 @@ export function createCustomers({ database, lane, ids, clock }: Parts): Customer
       return customer;
     },
     find: (id) => findCustomer(database, id),
+    ownersOf: (clientIds, profileIds) => findOwners(database, clientIds, profileIds),
   };
 }

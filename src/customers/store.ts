@@ -26,3 +26,25 @@ export async function findCustomer(database: Queryable, id: CustomerId): Promise
   );
   return row && { id: row.id, name: row.name, createdAt: row.created_at };
 }
+
+/** Whose API clients and profiles these are, by client_id and by profile id, of those that exist. */
+export interface Owners {
+  readonly clients: ReadonlyMap<string, CustomerId>;
+  readonly profiles: ReadonlyMap<string, CustomerId>;
+}
+
+export async function findOwners(
+  database: Queryable,
+  clientIds: readonly string[],
+  profileIds: readonly string[],
+): Promise<Owners> {
+  const rows = await database.rows<{ kind: string; id: string; customer_id: CustomerId }>(
+    `select 'client' as kind, client_id as id, customer_id from client where client_id = any($1)
+     union all
+     select 'profile', id::text, customer_id from profile where id = any($2::uuid[])`,
+    [clientIds, profileIds],
+  );
+  const ownersOf = (kind: string) =>
+    new Map(rows.filter((row) => row.kind === kind).map((row) => [row.id, row.customer_id]));
+  return { clients: ownersOf("client"), profiles: ownersOf("profile") };
+}

@@ -11,6 +11,8 @@ import { DECIMAL_PATTERN } from "../money/amount.ts";
 import type { Uuid } from "../std/id.ts";
 
 const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+/** RFC 6749, appendices A.1 and A.2. */
+const VISIBLE_PATTERN = "^[\\x20-\\x7e]*$";
 const UUID = Type.String({ pattern: UUID_PATTERN });
 const closed = { additionalProperties: false };
 
@@ -25,8 +27,8 @@ const BootstrapShape = Type.Object(
             Type.Array(
               Type.Object(
                 {
-                  client_id: Type.String({ minLength: 1, maxLength: 100 }),
-                  client_secret: Type.String({ minLength: 1, maxLength: 256 }),
+                  client_id: Type.String({ minLength: 1, maxLength: 100, pattern: VISIBLE_PATTERN }),
+                  client_secret: Type.String({ minLength: 1, maxLength: 256, pattern: VISIBLE_PATTERN }),
                   scopes: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
                 },
                 closed,
@@ -123,6 +125,7 @@ const TYPE_RULES: Readonly<Record<string, string>> = {
 
 const PATTERN_RULES: Readonly<Record<string, string>> = {
   [UUID_PATTERN]: "is not a UUID in lower case",
+  [VISIBLE_PATTERN]: "has other characters than those of printable ASCII",
   [DECIMAL_PATTERN]: 'is not a decimal number such as "1000" or "0.5"',
 };
 

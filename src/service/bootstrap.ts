@@ -9,10 +9,10 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { parseAmount } from "../money/amount.ts";
-import { isScope } from "../oauth/scopes.ts";
 import { pause } from "../std/pause.ts";
 import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
 import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
+import { checkBootstrap, customerIdOf } from "./check-bootstrap.ts";
 
 const CALLER: Caller = { house: "bootstrap" };
 
@@ -25,8 +25,9 @@ interface BootstrapTargets {
 }
 
 export async function applyBootstrap(parts: BootstrapTargets, file: BootstrapFile): Promise<void> {
+  await checkBootstrap(parts, file);
   for (const customer of file.customers) {
-    const customerId = (customer.id ?? idOf("customer", customer.name)) as CustomerId;
+    const customerId = customerIdOf(customer);
     await parts.customers.ensure(customerId, customer.name, CALLER);
     for (const client of customer.clients ?? []) await applyClient(parts, customerId, client);
     for (const profile of customer.profiles ?? []) await applyProfile(parts, customerId, profile);
@@ -39,12 +40,6 @@ type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 
 /** An existing client keeps its secret and scopes: only `parbook client` changes them. */
 async function applyClient({ clients }: BootstrapTargets, customerId: CustomerId, entry: ClientEntry): Promise<void> {
-  const unknown = entry.scopes.find((scope) => scope !== "*" && !isScope(scope));
-  if (unknown !== undefined) {
-    throw new BootstrapError(
-      `${JSON.stringify(unknown)} is not a scope: client ${entry.client_id} of the bootstrap file`,
-    );
-  }
   const made = await clients.create({
     customerId,
     clientId: entry.client_id,

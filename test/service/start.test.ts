@@ -107,7 +107,47 @@ test("a bootstrap file that is wrong starts nothing, and says every line", async
   const asset = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { GOLD: "1" } }] }] };
   await expect(startTestService({ bootstrap: await bootstrapFile(asset) })).rejects.toThrow("1 GOLD");
   const precision = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { USD: "0.001" } }] }] };
-  await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("exceed precision");
+  await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
+});
+
+test("a bootstrap file that names what another customer has is refused as a whole", async () => {
+  const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
+  const rows = () =>
+    service.db.owner.rows(
+      `select (select count(*) from customer)::int as customers, (select count(*) from profile)::int as profiles,
+              (select count(*) from client)::int as clients, (select count(*) from posting)::int as postings`,
+    );
+  const before = await rows();
+  const file = {
+    customers: [
+      { name: "Cedar", profiles: [{ nickname: "desk", balances: { USD: "5" } }] },
+      {
+        name: "Dahlia",
+        clients: [
+          { client_id: "acme", client_secret: "another secret", scopes: ["*"] },
+          { client_id: "dahlia", client_secret: "a secret", scopes: ["cook"] },
+        ],
+        profiles: [{ id: PROFILE, nickname: "treasury", balances: { USD: "0.001", GOLD: "1" } }],
+      },
+      { name: "Elm", clients: [{ client_id: "dahlia", client_secret: "one more secret", scopes: ["*"] }] },
+    ],
+  };
+  const { core, ...parts } = service.service;
+  const refusal = applyBootstrap({ ...core, ...parts }, await readBootstrapFile(await bootstrapFile(file)));
+  await expect(refusal).rejects.toThrow(
+    [
+      "the bootstrap file cannot be applied:",
+      '  client "acme": the client_id belongs to another customer',
+      '  client "dahlia": "cook" is not a scope',
+      `  profile "treasury": the id ${PROFILE} belongs to another customer`,
+      '  profile "treasury": the opening balance 0.001 USD: USD has 2 decimals',
+      '  profile "treasury": the opening balance 1 GOLD: unknown asset',
+      '  client "dahlia": the client_id belongs to another customer',
+    ].join("\n"),
+  );
+  expect(await rows()).toEqual(before);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
 });
 
 const PRODUCTION: Partial<Config> = { mode: "production", withoutTls: new Set(["http"]) };

@@ -1,0 +1,79 @@
+/**
+ * What a bootstrap file says, checked against scopes, the catalogue and the database, before anything of it is applied.
+ * An id that belongs to another customer is refused: applied, it would be for nobody.
+ */
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Customers } from "../customers/customers.ts";
+import { checkPrecision } from "../ledger/rejections.ts";
+import { parseAmount } from "../money/amount.ts";
+import { isScope } from "../oauth/scopes.ts";
+import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
+
+type CustomerEntry = BootstrapFile["customers"][number];
+type ClientEntry = NonNullable<CustomerEntry["clients"]>[number];
+type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
+
+export const customerIdOf = (customer: CustomerEntry): CustomerId =>
+  (customer.id ?? idOf("customer", customer.name)) as CustomerId;
+
+/** Throws a `BootstrapError` with a line for each entry that cannot be applied. */
+export async function checkBootstrap(
+  { customers, catalogue }: { readonly customers: Customers; readonly catalogue: Catalogue },
+  file: BootstrapFile,
+): Promise<void> {
+  const clients = file.customers.flatMap((customer) => customer.clients ?? []);
+  const profiles = file.customers.flatMap((customer) => customer.profiles ?? []);
+  const stored = await customers.ownersOf(
+    clients.map((client) => client.client_id),
+    profiles.flatMap((profile) => profile.id ?? []),
+  );
+  // The first entry of the file that names a free id owns it from then on.
+  const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles) };
+  const lines = file.customers.flatMap((customer) => {
+    const isOthers = (of: Map<string, CustomerId>, id: string): boolean => {
+      const owner = of.get(id) ?? customerIdOf(customer);
+      of.set(id, owner);
+      return owner !== customerIdOf(customer);
+    };
+    return [
+      ...(customer.clients ?? []).flatMap((entry) => clientFaults(entry, isOthers(owners.clients, entry.client_id))),
+      ...(customer.profiles ?? []).flatMap((entry) =>
+        profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
+      ),
+    ];
+  });
+  if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
+}
+
+function clientFaults({ client_id: id, scopes }: ClientEntry, isOthers: boolean): string[] {
+  const client = `client ${JSON.stringify(id)}`;
+  const unknown = scopes.filter((scope) => scope !== "*" && !isScope(scope));
+  return [
+    ...(isOthers ? [`  ${client}: the client_id belongs to another customer`] : []),
+    ...unknown.map((scope) => `  ${client}: ${JSON.stringify(scope)} is not a scope`),
+  ];
+}
+
+function profileFaults(
+  catalogue: Catalogue,
+  { id, nickname, balances = {} }: ProfileEntry,
+  isOthers: boolean,
+): string[] {
+  const profile = `profile ${JSON.stringify(nickname)}`;
+  const faults = Object.entries(balances).flatMap(([code, text]) => {
+    const why = balanceFault(catalogue, code, text);
+    return why === undefined ? [] : [`  ${profile}: the opening balance ${text} ${code}: ${why}`];
+  });
+  return isOthers ? [`  ${profile}: the id ${id} belongs to another customer`, ...faults] : faults;
+}
+
+function balanceFault(catalogue: Catalogue, code: string, text: string): string | undefined {
+  const asset = catalogue.findAsset(code);
+  if (asset === undefined) return "unknown asset";
+  const amount = parseAmount(text);
+  if (amount === "zero") return undefined;
+  if (amount === "not_a_decimal" || amount === "too_large") return amount.replaceAll("_", " ");
+  const checked = checkPrecision(amount, asset);
+  return typeof checked === "object" ? `${asset.code} has ${asset.precision} decimals` : undefined;
+}
