@@ -41,6 +41,7 @@ import { TrackedResponse } from "../web/connections/last-response.ts";
 import { sliceTlsWrites } from "../web/connections/tls-writes.ts";
 import { sharedBy, transport, trustOf } from "../web/connections/transport.ts";
 import { boundAnswers, createUnsentAnswers, type UnsentByAccess } from "../web/connections/unsent-answers.ts";
+import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { paceRetries } from "../web/limits/retry-pace.ts";
 import { safeHeaders } from "../web/safe-headers.ts";
@@ -173,6 +174,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     },
   });
   ignoreWhatFollows(api);
+  reduceForwardedFor(api, trustedProxies);
   options.observe?.(api);
   const admit = admitBy(options.limiter);
   rejectUnsoundHeaders(api);

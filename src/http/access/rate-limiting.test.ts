@@ -141,6 +141,7 @@ test("X-Forwarded-For is believed when a trusted proxy sent it, and only what th
   expect(await statuses(7, "/open", null, { "x-forwarded-for": "203.0.113.9" })).toEqual([...SIX, 429]);
   expect(await statusOf("/open", null, { "x-forwarded-for": "203.0.113.10" })).toBe(200);
   expect(await statusOf("/open", null, { "x-forwarded-for": "198.51.100.1, 203.0.113.9" })).toBe(429);
+  expect(await statusOf("/open", null, { "x-forwarded-for": "203.0.113.9:4711" })).toBe(429);
 });
 
 test("without trusted proxies nobody can choose an address", async () => {

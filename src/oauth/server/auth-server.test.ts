@@ -360,8 +360,11 @@ test("behind a trusted proxy each caller has limits of its own, by the address t
     expect(loud).toEqual([401, 401, 401, 429]);
     // What is left of the proxy's own entry was written by the caller.
     expect(await statusFor("198.51.100.1, 203.0.113.9")).toBe(429);
+    expect(await statusFor("203.0.113.9:4711")).toBe(429);
     expect(await statusFor("203.0.113.10")).toBe(401);
-    const addresses = ["203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.10"];
+    // What is not an address is recorded as the proxy's own.
+    expect(await statusFor("<script>")).toBe(401);
+    const addresses = ["203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.10", "127.0.0.1"];
     expect([authenticate.mock.calls.map(([, , address]) => address), refused]).toEqual([addresses, addresses]);
   } finally {
     await limited.close();

@@ -19,6 +19,7 @@ import { endConnection, ignoreWhatFollows } from "../../web/connections/last-req
 import { TrackedResponse } from "../../web/connections/last-response.ts";
 import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
 import { sharedBy, transport, trustOf } from "../../web/connections/transport.ts";
+import { reduceForwardedFor } from "../../web/forwarded-for.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import { paceRetries } from "../../web/limits/retry-pace.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
@@ -112,6 +113,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   ignoreWhatFollows(server);
+  reduceForwardedFor(server, trustedProxies);
   options.watch?.(server);
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
