@@ -7,7 +7,7 @@
  */
 import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
-import { commitBehind } from "../postgres/durability.ts";
+import { waitForStandby } from "../postgres/durability.ts";
 import { beancount } from "./beancount.ts";
 import { Days } from "./days.ts";
 import { type JournalText, journalsOf } from "./journal-text.ts";
@@ -27,7 +27,7 @@ export async function* exportJournals(
   const text = FORMATS[format];
   const ends = heads ?? (await readHeads(database));
   // An export must not contain what a failover could still lose.
-  await commitBehind(database);
+  await waitForStandby(database);
   yield text.opening(await readAssets(database));
   const days = new Days();
   const counts = { journals: 0, postings: 0 };

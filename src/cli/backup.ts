@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 import { readHeads } from "../ledger/batch-log.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { takeBackup } from "../postgres/embedded/backup.ts";
-import type { NotedBooks } from "../postgres/embedded/backup-manifest.ts";
+import type { BackupState } from "../postgres/embedded/backup-manifest.ts";
 import { lastMigration } from "../postgres/migrations.ts";
 import { createLogger } from "../service/logger.ts";
 import { provideDatabase } from "../service/provide-database.ts";
@@ -43,8 +43,8 @@ async function backUp(directory: string): Promise<CommandResult> {
       superuser,
       dataDir: config.dataDir,
       target: directory,
-      note: readBooks,
-      tell: reportProgress,
+      readState: readBooks,
+      onProgress: reportProgress,
     });
     const completeTo = backup.completeTo.toISOString();
     const { path, files, bytes } = backup;
@@ -59,7 +59,7 @@ async function backUp(directory: string): Promise<CommandResult> {
   }
 }
 
-async function readBooks(session: Queryable): Promise<NotedBooks> {
+async function readBooks(session: Queryable): Promise<BackupState> {
   const migration = await lastMigration(session);
   if (migration === undefined) throw new CommandRejected("the database is empty: start the service first");
   return { migration, heads: (await readHeads(session)).map(headRecord) };

@@ -5,7 +5,7 @@ import { Problem } from "../http/problems/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
-import { EmbeddedError } from "../postgres/embedded/refusal.ts";
+import { EmbeddedError } from "../postgres/embedded/embedded-error.ts";
 import { SchemaError } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
 import { BootstrapError } from "../service/bootstrap-file.ts";

@@ -59,7 +59,7 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
     }
   };
   const found = await restoreBackup(
-    { backup: directory, dataDir, walArchive: wal, until, tell: reportProgress },
+    { backup: directory, dataDir, walArchive: wal, until, onProgress: reportProgress },
     inspect,
   );
   return answerOf(dataDir, wal, found);

@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
-import { DatabaseAway, OutcomeUnknown, tookTooLong } from "../postgres/database.ts";
+import { DatabaseAway, isTimeout, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
 import { rejectConnection } from "../web/connections/rejection.ts";
 import { safeHeaders } from "../web/safe-headers.ts";
@@ -40,7 +40,7 @@ function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undef
     return unavailable(`${thrown.message}: check the outcome before you retry`, thrown);
   }
   if (thrown instanceof DatabaseAway) return unavailable("the database cannot be reached", thrown);
-  if (tookTooLong(thrown)) return unavailable("the database took too long", thrown);
+  if (isTimeout(thrown)) return unavailable("the database took too long", thrown);
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_VALIDATION") return shapeProblem(request);
   // The connection broke while the body was read: there is nobody to respond to, and nothing was done.

@@ -1,6 +1,6 @@
 import type { Queryable } from "./database.ts";
 
-/** Whether the log did not get into the archive when that was last tried; undefined: this PostgreSQL keeps no archive. */
+/** Whether the last attempt to archive WAL failed; undefined if no archive is configured. */
 export async function readArchiveFailing(database: Queryable): Promise<boolean | undefined> {
   const [row] = await database.rows<{ failing: boolean }>(
     `select coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing

@@ -1,32 +1,30 @@
 /**
- * The way to PostgreSQL: a pool for reads and short transactions, and single connections for those who need one of
- * their own. Values come back as exact text where JavaScript has no exact type (`numeric`, `int8`), times as `Instant`.
+ * Access to PostgreSQL: a pool for reads and short transactions, and dedicated connections. Values without an exact
+ * JavaScript type (`numeric`, `int8`) are returned as text, times as `Instant`.
  */
 import pg from "pg";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
 
-/** What a statement can be run on. */
 export interface Queryable {
-  /** Runs one statement with its values and answers its rows. */
   rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** The database could not be reached, or said that it cannot serve now. */
+/** The database is unreachable, or reports that it cannot serve now. */
 export class DatabaseAway extends Error {
   override readonly name: string = "DatabaseAway";
 }
 
 /**
- * Nobody knows whether a transaction was committed for good: the connection was lost before its commit was answered, or a
- * warning came with the answer. PostgreSQL commits on its own when the wait for a synchronous standby is interrupted, and
- * says so in a warning: the change is visible, and is gone if that standby takes over.
+ * It is unknown whether a transaction is durable: the connection was lost before the commit returned, or the commit
+ * returned with a warning. PostgreSQL commits locally when the wait for a synchronous standby is interrupted, and warns:
+ * the change is visible, but lost in a failover to that standby.
  */
 export class OutcomeUnknown extends DatabaseAway {
   override readonly name = "OutcomeUnknown";
 
-  /** `cause`: for the log and the operator. The message is for callers. */
+  /** @param cause For the log and the operator. The message is for callers. */
   constructor(cause: Error) {
     super("it is not known whether this was done", { cause });
   }
@@ -34,12 +32,12 @@ export class OutcomeUnknown extends DatabaseAway {
 
 const TIMESTAMPTZ = 1184;
 const DATE = 1082;
-/** The longest that a timer of Node can wait. */
-const FOREVER_MS = 2 ** 31 - 1;
+/** The maximum of a Node timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Timestamps as milliseconds: every one that we store has exactly three decimals. Dates as they are written: the driver
- * takes them for midnights of the place where it runs.
+ * Timestamps are parsed to milliseconds: every stored one has three decimals. Dates stay text: the driver would parse them
+ * as midnight in the local time zone.
  */
 const TYPES: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: "text" | "binary") => {
@@ -49,7 +47,7 @@ const TYPES: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** Its form is `2026-11-21 20:08:02.123+00`, with minutes behind the hours where the zone has some. */
+/** @param text Such as `2026-11-21 20:08:02.123+00`; the offset may have minutes. */
 function readTimestamp(text: string): Instant {
   const sign = text.at(-3);
   const minutes = sign === "+" || sign === "-" ? ":00" : "";
@@ -57,14 +55,13 @@ function readTimestamp(text: string): Instant {
 }
 
 export interface DatabaseOptions {
-  /** Where and as whom: a connection string or its parts. */
   readonly connection: pg.ClientConfig;
   readonly maxConnections: number;
-  /** Told of a pooled connection that broke while nobody used it. */
+  /** Called when an idle pooled connection breaks. */
   readonly onIdleError: (error: Error) => void;
 }
 
-/** Bounds of everything that is not the lane's: a statement, a lock that it waits for, a pause in a transaction. */
+/** Timeouts of everything except the lane. */
 const POOLED: SessionSettings = {
   statement_timeout: "15s",
   lock_timeout: "10s",
@@ -72,21 +69,21 @@ const POOLED: SessionSettings = {
 };
 
 /**
- * Connections for the statements of `commits`, beside those of the pool. A commit waits for as long as a synchronous standby
- * is away, and reads have to find connections while it does.
+ * Extra connections for `commits`. Commits wait while a synchronous standby is unreachable, and must not take the
+ * connections that reads need.
  */
-const MOST_COMMITTING = 6;
+const MAX_COMMITTING = 6;
 
-/** How often two sessions take turns before their backends count as their own. */
-const TURNS = 8;
+/** How often two sessions alternate before their backends count as dedicated. */
+const ROUNDS = 8;
 
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #committing: pg.Pool;
-  /** Runs statements that commit on the request of a caller: a few at a time, whoever else waits. */
+  /** For statements that commit; on separate, limited connections. */
   readonly commits: Queryable = { rows: (text, values = []) => this.#rows(this.#committing, text, values) };
   readonly #connection: pg.ClientConfig;
-  /** All that are open, shared or not. */
+  /** All open connections, pooled and dedicated. */
   readonly #clients = new Set<pg.Client>();
   #isCutOff = false;
 
@@ -94,7 +91,7 @@ export class Database implements Queryable {
     this.#connection = { ...options.connection, types: TYPES };
     const { maxConnections, onIdleError } = options;
     this.#pool = this.#openPool(maxConnections, onIdleError);
-    this.#committing = this.#openPool(Math.min(MOST_COMMITTING, maxConnections), onIdleError);
+    this.#committing = this.#openPool(Math.min(MAX_COMMITTING, maxConnections), onIdleError);
   }
 
   #openPool(max: number, onIdleError: (error: Error) => void): pg.Pool {
@@ -104,14 +101,12 @@ export class Database implements Queryable {
       connectionTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
       onConnect: async (client) => void (await prepareSession(client, POOLED)),
-      // A network that swallows everything sends no error: past this the server would have spoken.
+      // A black-holed connection gives no error; a live server would have timed out the statement earlier.
       query_timeout: 20_000,
     });
-    // A connection that breaks between two statements says so by an event, which would end the process if nobody
-    // listened. The next statement finds out.
-    pool.on("connect", (client) => this.#note(client.on("error", () => undefined)));
+    // Without a listener, a connection that breaks between statements would end the process. The next statement fails.
+    pool.on("connect", (client) => this.#track(client.on("error", () => undefined)));
     pool.on("error", (error) => {
-      // Who closes is not told of connections that end.
       if (!pool.ending && !this.#isCutOff) onIdleError(error);
     });
     return pool;
@@ -126,10 +121,10 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in one READ COMMITTED transaction on a connection of its own. When this answers, the commit is
-   * durable. `any time`: its statements are not broken off for taking long, as a migration's may. A COMMIT that
-   * PostgreSQL answers with ROLLBACK is an error here, as it is nowhere in the driver.
+   * Runs `work` in one READ COMMITTED transaction. When it returns, the commit is durable. A COMMIT that PostgreSQL turns
+   * into a ROLLBACK throws; the driver would report success.
    *
+   * @param takes `any time` disables the statement timeouts, for migrations.
    * @throws OutcomeUnknown when the commit was sent and may or may not be durable.
    */
   async transaction<Value>(
@@ -139,7 +134,7 @@ export class Database implements Queryable {
     return this.#withClient(this.#pool, async (client) => {
       await client.query("begin");
       if (takes === "any time") await client.query("set local statement_timeout = 0");
-      const timeout = takes === "any time" ? { query_timeout: FOREVER_MS } : {};
+      const timeout = takes === "any time" ? { query_timeout: MAX_TIMER_MS } : {};
       const value = await work({
         rows: async <Row>(text: string, values: readonly unknown[] = []) =>
           (await client.query({ text, values: values as unknown[], ...timeout })).rows as Row[],
@@ -162,7 +157,7 @@ export class Database implements Queryable {
       this.#refuseIfCutOff();
       return await work(client);
     } catch (error) {
-      // A connection is not used again after a failure: what state it is in is not worth reasoning about.
+      // After a failure the state of the connection is uncertain, so the pool discards it.
       broken = asFault(error);
       throw broken;
     } finally {
@@ -170,20 +165,22 @@ export class Database implements Queryable {
     }
   }
 
-  /** A connection of the caller's own, opened and not shared, with settings of its own. The caller ends it. */
+  /** Opens a dedicated connection. The caller ends it. */
   async connect(config: pg.ClientConfig, settings: SessionSettings = {}): Promise<pg.Client> {
     return (await this.#open(config, settings)).client;
   }
 
   /**
-   * Throws when a pooler shares backends between transactions. One session alone may be given the same backend each
-   * time; of two that take turns, one is given the other's, or is not given its own again.
+   * Checks that no pooler shares backends between transactions. One session alone might get the same backend each time,
+   * so two sessions alternate.
+   *
+   * @throws SessionUnfit
    */
-  async refuseSharedSessions(): Promise<void> {
+  async checkSessionsAreNotShared(): Promise<void> {
     const opened = [await this.#open({}, POOLED)];
     try {
       opened.push(await this.#open({}, POOLED));
-      for (let turn = 0; turn < TURNS; turn += 1) for (const { session } of opened) await session.verify();
+      for (let turn = 0; turn < ROUNDS; turn += 1) for (const { session } of opened) await session.verify();
     } catch (error) {
       throw asFault(error);
     } finally {
@@ -193,13 +190,13 @@ export class Database implements Queryable {
 
   async #open(config: pg.ClientConfig, settings: SessionSettings): Promise<{ client: pg.Client; session: Session }> {
     const client = new pg.Client({ connectionTimeoutMillis: 5_000, ...this.#connection, ...config });
-    // It may break before its owner listens; that would end the process. The first statement finds out.
+    // An error before the owner listens would end the process. The first statement fails anyway.
     client.on("error", () => undefined);
     try {
       await client.connect();
       const session = await prepareSession(client, settings);
       this.#refuseIfCutOff();
-      this.#note(client);
+      this.#track(client);
       return { client, session };
     } catch (error) {
       await client.end().catch(() => undefined);
@@ -208,24 +205,23 @@ export class Database implements Queryable {
   }
 
   /**
-   * Breaks all connections off at once, and opens no more: whoever has been given one can do nothing more on it. What was
-   * begun and not yet committed is undone by PostgreSQL.
+   * Destroys all connections synchronously and opens no more. PostgreSQL rolls back whatever is not committed.
    */
   cutOff(): void {
     this.#isCutOff = true;
-    for (const client of this.#clients) breakOff(client);
+    for (const client of this.#clients) destroyConnection(client);
   }
 
-  #note(client: pg.Client): void {
+  #track(client: pg.Client): void {
     this.#clients.add(client);
     client.once("end", () => this.#clients.delete(client));
   }
 
   #refuseIfCutOff(): void {
-    if (this.#isCutOff) throw new DatabaseAway("this process no longer works on the database");
+    if (this.#isCutOff) throw new DatabaseAway("this process has closed its database connections");
   }
 
-  /** The shared connections: how many there are, are free, and are waited for. */
+  /** Counts of pooled connections; `waiting` counts the operations that wait for one. */
   report(): { readonly open: number; readonly idle: number; readonly waiting: number } {
     const pools = [this.#pool, this.#committing];
     const sum = (count: (pool: pg.Pool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);
@@ -241,14 +237,14 @@ export class Database implements Queryable {
   }
 }
 
-/** Breaks a connection off, so that nothing more can be done on it, whatever state it is in. */
-export function breakOff(client: pg.Client): void {
+/** Destroys the socket of a connection, in whatever state it is. */
+export function destroyConnection(client: pg.Client): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
 
 /**
- * Runs a statement that ends its transaction. A warning makes its outcome unknown, whatever its code: a cancelled wait for
- * the standby has that of every warning (01000).
+ * Runs a statement that commits. Any warning makes the outcome unknown: a cancelled wait for the standby has the generic
+ * code 01000.
  */
 async function commit<Row extends object>(
   client: pg.PoolClient,
@@ -271,7 +267,7 @@ async function commit<Row extends object>(
   }
 }
 
-/** An optional time as a value of a statement. */
+/** An optional time as a statement parameter. */
 export function sqlTime(instant: Instant | undefined): Date | null {
   return instant === undefined ? null : new Date(instant);
 }
@@ -284,17 +280,15 @@ export function serverError(error: unknown): { code: string; constraint: string 
 }
 
 /**
- * Whether PostgreSQL broke a statement off at its time-out, or at that of a lock it waited for (SQLSTATE query_canceled,
- * lock_not_available). It is busy, not broken: trying again helps.
+ * Whether a statement or lock timeout expired (SQLSTATE query_canceled, lock_not_available). A retry may succeed.
  */
-export function tookTooLong(error: unknown): boolean {
+export function isTimeout(error: unknown): boolean {
   return ["57014", "55P03"].includes(serverError(error)?.code ?? "");
 }
 
 /**
- * Tells a database that is away from one that refused. Whatever the server did not send itself came from the socket,
- * the pool or the name service; of what it sent, class 08 is the connection, 53 exhausted resources, 57P a server
- * that is going down or coming up, 25006 a primary that has become a standby.
+ * Converts errors that mean "unreachable" to DatabaseAway. Errors not sent by the server come from the socket, the pool or
+ * name resolution. Of SQLSTATEs: 08 connection, 53 resources, 57P shutdown or start-up, 25006 read-only after a failover.
  */
 export function asFault(error: unknown): Error {
   if (error instanceof DatabaseAway) return error;
@@ -306,8 +300,8 @@ export function asFault(error: unknown): Error {
 
 function isFromOutside(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  // Until the operator has put it right, there is no database to work with.
+  // The database is unusable until the operator corrects its settings.
   if (error instanceof SessionUnfit) return true;
-  // Our own beliefs and mistakes in code must not look like weather.
+  // Failed assertions and programming errors must not look like an outage.
   return error.name === "Error" || error.name === "AggregateError";
 }

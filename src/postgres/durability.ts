@@ -1,27 +1,26 @@
-/** What the database must be for its commits to be worth an answer, and what the service's role must not be able to do. */
+/** Checks that commits are durable, and that the service's role cannot change append-only tables. */
 import type { Queryable } from "./database.ts";
 
 /**
- * A column for a look-up whose answer is told as "it has happened": when a row is found, the look-up is a transaction that
- * writes, and so commits behind the one that wrote the row. Once it is answered without a warning, a synchronous standby
- * has both. Without this the row may be one that PostgreSQL committed on its own, because the wait for the standby was
- * interrupted. A look-up that finds nothing writes nothing. What is written is a message in the log that nobody reads.
+ * A column for look-ups whose result is reported as durable. If a row is found, the look-up writes a WAL message, so it
+ * commits after the transaction that wrote the row, and waits for the synchronous standby to have both. Without it, the
+ * row may be committed locally only, after an interrupted wait for the standby. A look-up without rows writes nothing.
  */
-export const COMMITTED_BEHIND = "(select pg_logical_emit_message(true, 'parbook', '') is not null)";
+export const COMMIT_MARKER = "(select pg_logical_emit_message(true, 'parbook', '') is not null)";
 
 /**
- * The same for look-ups that are repeated until they are answered. The lock is held until the standby has answered: while
- * it does not, one server process waits for it and the others give up, so that they do not use up all connections.
+ * The same for look-ups that are retried. The lock is held until the standby has confirmed, so that with an unreachable
+ * standby only one connection waits for it, and the others time out.
  */
-export const COMMITTED_BEHIND_ALONE = `(select pg_logical_emit_message(true, 'parbook', '') is not null
+export const SERIALIZED_COMMIT_MARKER = `(select pg_logical_emit_message(true, 'parbook', '') is not null
    from pg_advisory_xact_lock(hashtext('parbook committed behind')))`;
 
-/** Answers when a synchronous standby has whatever was read before. On a standby it has it already. */
-export async function commitBehind(database: Queryable): Promise<void> {
-  await database.rows(`select ${COMMITTED_BEHIND} where not pg_is_in_recovery()`);
+/** Resolves when a synchronous standby has everything read before. On a standby, at once. */
+export async function waitForStandby(database: Queryable): Promise<void> {
+  await database.rows(`select ${COMMIT_MARKER} where not pg_is_in_recovery()`);
 }
 
-/** A sentence when the service's role cannot do what `COMMITTED_BEHIND` does. */
+/** @returns A sentence for the operator if the service's role may not write `COMMIT_MARKER`. */
 export async function findMissingPrivileges(database: Queryable): Promise<string[]> {
   const [row] = await database.rows<{ may: boolean | null }>(
     `select bool_and(has_function_privilege(oid, 'execute')) as may
@@ -32,17 +31,17 @@ export async function findMissingPrivileges(database: Queryable): Promise<string
   return row?.may === true ? [] : ["the service's role may not execute pg_logical_emit_message: grant it"];
 }
 
-/** Sentences that name each setting under which something that was answered could be lost. Empty when all is well. */
+/** @returns A sentence for each setting that makes confirmed changes unsafe. */
 export async function findWeakSettings(database: Queryable): Promise<string[]> {
   const rows = await database.rows<{ name: string; setting: string }>(
     "select name, setting from pg_settings where name in ('fsync', 'full_page_writes') order by name",
   );
   return rows
     .filter(({ setting }) => setting === "off")
-    .map(({ name }) => `the database runs with ${name}=off: what was answered can be lost when it crashes`);
+    .map(({ name }) => `the database runs with ${name}=off: confirmed changes can be lost in a crash`);
 }
 
-/** Sentences that name each way in which the service's role could change what must only ever be added to. */
+/** @returns A sentence for each append-only table that the service's role could change. */
 export async function findExcessPrivileges(database: Queryable): Promise<string[]> {
   const rows = await database.rows<{ name: string; owned: boolean; superuser: boolean }>(
     `select c.relname as name, pg_has_role(current_user, c.relowner, 'member') as owned,

@@ -11,21 +11,21 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-/** Ends a lease by the database's clock, which alone decides. */
+/** Expires a lease. */
 async function end(name: string): Promise<void> {
   await db.owner.rows("update lease set expires_at = clock_timestamp() - interval '1 millisecond' where name = $1", [
     name,
   ]);
 }
 
-test("of fifty who want a lease at once, one has it", async () => {
+test("of fifty concurrent attempts, one takes the lease", async () => {
   const taken = await Promise.all(
     Array.from({ length: 50 }, (_, i) => takeLease(db.database, "wanted", `holder ${i}`, LONG)),
   );
   expect(taken.filter((lease) => lease !== undefined)).toHaveLength(1);
 });
 
-test("a lease that has ended is taken by the next one, with a higher fence", async () => {
+test("an expired lease can be taken, with a higher fencing token", async () => {
   const first = await takeLease(db.database, "ends", "first", LONG);
   expect(first).toEqual({ name: "ends", holder: "first", fence: 1n });
   expect(await takeLease(db.database, "ends", "second", LONG)).toBeUndefined();
@@ -33,14 +33,14 @@ test("a lease that has ended is taken by the next one, with a higher fence", asy
   expect(await takeLease(db.database, "ends", "second", LONG)).toEqual({ name: "ends", holder: "second", fence: 2n });
 });
 
-test("a holder takes its own lease back at once, and what it held before is over", async () => {
+test("a holder can retake its own lease, which invalidates the earlier one", async () => {
   const before = must(await takeLease(db.database, "own", "me", LONG), "a free lease is taken");
   const again = await takeLease(db.database, "own", "me", LONG);
   expect(again?.fence).toBe(2n);
   expect(await renewLease(db.database, before, LONG)).toBe(false);
 });
 
-test("a lease that has ended is renewed while nobody else has taken it, and not after", async () => {
+test("an expired lease can be renewed until another holder takes it", async () => {
   const lease = must(await takeLease(db.database, "renewed", "me", LONG), "a free lease is taken");
   await end("renewed");
   expect(await renewLease(db.database, lease, LONG)).toBe(true);
@@ -50,7 +50,7 @@ test("a lease that has ended is renewed while nobody else has taken it, and not 
   expect(await renewLease(db.database, lease, LONG)).toBe(false);
 });
 
-test("a lease that was renewed while the database's clock was ahead is taken, and its holder has lost it", async () => {
+test("a lease renewed while the database's clock was ahead can be taken", async () => {
   const lease = must(await takeLease(db.database, "ahead", "dead", LONG), "a free lease is taken");
   const lasts = (ms: number) =>
     db.owner.rows(
@@ -65,7 +65,7 @@ test("a lease that was renewed while the database's clock was ahead is taken, an
   expect(await takeLease(db.database, "ahead", "third", LONG)).toBeUndefined();
 });
 
-test("a lease that was let go of is free at once, and only its holder can let go of it", async () => {
+test("a released lease is free at once, and only its holder can release it", async () => {
   const first = must(await takeLease(db.database, "released", "first", LONG), "a free lease is taken");
   await releaseLease(db.database, first);
   const second = must(await takeLease(db.database, "released", "second", LONG), "a released lease is taken");
@@ -74,14 +74,14 @@ test("a lease that was let go of is free at once, and only its holder can let go
   expect(await renewLease(db.database, second, LONG)).toBe(true);
 });
 
-test("a renewal that comes after its lease was let go of holds nothing", async () => {
+test("a released lease cannot be renewed", async () => {
   const first = must(await takeLease(db.database, "late", "first", LONG), "a free lease is taken");
   await releaseLease(db.database, first);
   expect(await renewLease(db.database, first, LONG)).toBe(false);
   expect(await takeLease(db.database, "late", "second", LONG)).toMatchObject({ holder: "second" });
 });
 
-test("a fence counts past 2^31 and 2^53", async () => {
+test("a fencing token counts past 2^31 and 2^53", async () => {
   const lease = must(await takeLease(db.database, "far", "me", LONG), "a free lease is taken");
   await db.owner.rows("update lease set fence = 9007199254740993 where name = $1", [lease.name]);
   expect((await takeLease(db.database, "far", "me", LONG))?.fence).toBe(9_007_199_254_740_994n);

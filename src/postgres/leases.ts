@@ -1,28 +1,28 @@
 /**
- * Leases: what exactly one process may hold at a time. The database's clock alone decides whether one has ended. A
- * lease that is only looked at fences nobody: whoever holds one writes its fence, or what was numbered under it, into
- * the rows that it guards.
+ * Leases: at most one process holds each. Expiry is decided by the database's clock alone. A lease by itself does not stop
+ * a stale holder: the holder writes the fencing token, or a sequence issued under it, into the rows that it guards.
  */
 import type { Queryable } from "./database.ts";
 
 export interface Lease {
   readonly name: string;
   readonly holder: string;
-  /** Rises with every change of hands. */
+  /** The fencing token; rises with every new holder. */
   readonly fence: bigint;
 }
 
-/** How long a lease lasts unless it is renewed. */
 export const LEASE_MS = 15_000;
 
-/** By how much longer than its length a lease may still last: what the database's clock may be set back by. */
+/** How far the database's clock may be set back. A lease that lasts longer than LEASE_MS plus this is invalid. */
 export const LEASE_SLACK_MS = 15_000;
 
 /**
- * Takes a lease that is free, has ended, or is this holder's own from before: a holder's name belongs to one living
- * process at a time. Also one that lasts longer than any renewal makes it: the database's clock was ahead then, and its
- * holder may be dead. One that lives has lost it by its fence. Undefined while somebody else has it. All who share a lease
- * name the same length. A try that finds it held writes nothing, so it never waits for a synchronous standby.
+ * Takes a lease that is free, expired or held under the same holder name, which belongs to one living process at a time.
+ * Also takes one that lasts implausibly long: it was renewed while the database's clock was ahead, and its holder may be
+ * dead; a living one is fenced off. A failed attempt writes nothing, so it never waits for a synchronous standby.
+ *
+ * @param leaseMs Must be the same for all users of the lease.
+ * @returns Undefined while another process holds the lease.
  */
 export async function takeLease(
   database: Queryable,
@@ -48,8 +48,10 @@ export async function takeLease(
 }
 
 /**
- * Extends a lease. False: another process holds it by now, or it was released. The commit does not wait for a synchronous
- * standby: a renewal that a failover loses only ends the lease earlier, since the fence stays as it was.
+ * Extends a lease. The commit does not wait for a synchronous standby: a renewal lost in a failover only makes the lease
+ * expire earlier.
+ *
+ * @returns False if another process holds it by now, or it was released.
  */
 export async function renewLease(database: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const renewed = await database.rows(
@@ -61,8 +63,7 @@ export async function renewLease(database: Queryable, lease: Lease, leaseMs: num
 }
 
 /**
- * Lets go of a lease, so that the next one need not wait for its end. The fence rises, so that a renewal that was under
- * way and comes later holds nothing any more.
+ * Releases a lease before it expires. The fencing token rises, so that a renewal still in flight fails.
  */
 export async function releaseLease(database: Queryable, lease: Lease): Promise<void> {
   await database.rows(
@@ -71,7 +72,7 @@ export async function releaseLease(database: Queryable, lease: Lease): Promise<v
   );
 }
 
-/** Lets go of all that a holder has, for a process that ends without knowing what it holds. */
+/** Releases all leases of a holder. */
 export async function releaseLeasesOf(database: Queryable, holder: string): Promise<void> {
   await database.rows(
     `update lease set expires_at = clock_timestamp(), fence = fence + 1

@@ -4,7 +4,6 @@ import { until } from "../../test/support/until.ts";
 import { Database } from "./database.ts";
 import { migrate, pendingMigrations, SchemaError } from "./migrations.ts";
 
-/** Every migration that there is, oldest first. */
 let all: string[];
 let db: TestDatabase;
 /** An empty database. */
@@ -46,16 +45,16 @@ test("an empty database gets every migration once, in order", async () => {
   expect(await pendingMigrations(empty)).toEqual([]);
 });
 
-test("two programs that migrate at once take turns", async () => {
+test("concurrent migrations are serialized", async () => {
   const others = [1, 2, 3].map(() => open(nameOfEmpty()));
   const applied = await Promise.all([empty, ...others].map((owner) => migrate(owner, inject("serviceRole"))));
-  // Each takes the next one when it is its turn: together they have applied everything, and nothing twice.
+  // Together they have applied every migration once.
   expect(applied.flat().sort()).toEqual(all);
   for (const other of others) await other.close();
 });
 
-test("a migration that was killed half-way has left nothing, and the next run applies it", async () => {
-  // The first migration comes to this table last, and waits there with all that it has made.
+test("a killed migration leaves no trace, and the next run applies it", async () => {
+  // The first migration creates this table last, and blocks there.
   const inTheWay = await empty.connect({ application_name: "in the way" });
   await inTheWay.query("begin");
   await inTheWay.query("create table execution (id integer)");
@@ -78,7 +77,7 @@ test("a migration that was killed half-way has left nothing, and the next run ap
   expect(await migrate(empty, inject("serviceRole"))).toEqual(all);
 });
 
-test("a schema that is newer than the program is refused", async () => {
+test("a schema newer than the program is rejected", async () => {
   await db.owner.rows("insert into migration values (9999, '9999-from-the-future.sql', 'x', now())");
   const refusal = "the database has migration 9999-from-the-future.sql, which this program does not know";
   await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow(refusal);
@@ -86,10 +85,10 @@ test("a schema that is newer than the program is refused", async () => {
   await db.owner.rows("delete from migration where number = 9999");
 });
 
-test("a migration whose file was edited after it had landed is refused", async () => {
+test("a migration file edited after it was applied is rejected", async () => {
   const [row] = await db.owner.rows<{ checksum: string }>("select checksum from migration where number = 1");
   await db.owner.rows("update migration set checksum = 'another' where number = 1");
-  await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow("the file was edited after it had landed");
+  await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow("the file was edited afterwards");
   await expect(pendingMigrations(db.database)).rejects.toThrow(SchemaError);
   await db.owner.rows("update migration set checksum = $1 where number = 1", [row?.checksum]);
   expect(await pendingMigrations(db.database)).toEqual([]);

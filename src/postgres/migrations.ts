@@ -1,20 +1,19 @@
 /**
- * Migrations: numbered SQL files, applied in order, each in a transaction of its own with its row in `migration`. One
- * that was killed half-way has left nothing, and the next run goes on with it. A file that has landed is never edited:
- * its checksum is kept, and another one is refused, as is a schema that is newer than the program.
+ * Migrations: numbered SQL files, applied in order, each in one transaction with its row in `migration`, so that a killed
+ * one leaves no trace. Files are never edited: a changed checksum is rejected, as is a schema newer than the program.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { type Database, type Queryable, serverError, tookTooLong } from "./database.ts";
+import { type Database, isTimeout, type Queryable, serverError } from "./database.ts";
 
-/** The files lie beside `src/` and `dist/` alike. */
+/** The same relative path works from `src/` and `dist/`. */
 const FOLDER = new URL("../../migrations/", import.meta.url);
 const UNDEFINED_TABLE = "42P01";
 const NAME = /^([0-9]{4})-.*\.sql$/;
 
-/** One line for the operator: why the schema and the program do not fit. */
+/** Schema and program do not match. The message is one line for the operator. */
 export class SchemaError extends Error {
-  override readonly name = "SchemaRefusal";
+  override readonly name = "SchemaError";
 }
 
 interface Migration {
@@ -31,12 +30,15 @@ interface Applied {
 }
 
 /**
- * Brings the schema up to date as its owner, and grants the service's role what it needs. Returns the names of the
- * migrations that were applied. Whoever holds a lock that one needs is waited for as long as `patience` says.
+ * Applies pending migrations as the owner, and grants the service's role its privileges.
+ *
+ * @param patience How long to wait for a lock, such as `10s`.
+ * @returns The names of the applied migrations.
+ * @throws SchemaError
  */
 export async function migrate(owner: Database, serviceRole: string, patience = "10s"): Promise<string[]> {
   const migrations = await readMigrations();
-  await inTurn(owner, patience, (transaction) =>
+  await serialized(owner, patience, (transaction) =>
     transaction.rows(
       `create table if not exists migration (
          number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)`,
@@ -44,7 +46,7 @@ export async function migrate(owner: Database, serviceRole: string, patience = "
   );
   const done: string[] = [];
   for (const migration of migrations) {
-    const applied = await inTurn(owner, patience, async (transaction) => {
+    const applied = await serialized(owner, patience, async (transaction) => {
       if (check(migrations, await readApplied(transaction)).every(({ number }) => number !== migration.number))
         return false;
       await transaction.rows(migration.text);
@@ -54,7 +56,7 @@ export async function migrate(owner: Database, serviceRole: string, patience = "
       );
       return true;
     }).catch((error: unknown) => {
-      throw tookTooLong(error) ? inTheWay(migration, patience) : error;
+      throw isTimeout(error) ? lockTimeoutError(migration, patience) : error;
     });
     if (applied) done.push(migration.name);
   }
@@ -62,19 +64,18 @@ export async function migrate(owner: Database, serviceRole: string, patience = "
   return done;
 }
 
-/** A queue behind a migration that waits would be the service's: it gives way instead. */
-function inTheWay({ name }: Migration, patience: string): SchemaError {
+/** The service would queue behind a migration that waits for a lock, so the migration gives up. */
+function lockTimeoutError({ name }: Migration, patience: string): SchemaError {
   return new SchemaError(
-    `migration ${name} gave up after ${patience}, because somebody uses a table that it changes. Nothing of it was done: try again when less is going on, or stop the nodes first (docs/upgrade.md).`,
+    `migration ${name} gave up after ${patience}, because a table that it changes is in use. It had no effect: try again at a quieter time, or stop the nodes first (docs/upgrade.md).`,
   );
 }
 
 /**
- * A transaction of one program at a time: two that migrate at once take turns, and the second finds everything done.
- * `create table if not exists` and `grant` fail when they meet themselves, and there is no table yet to lock. A
- * migration may take as long as it needs, but waits for the service's locks no longer than for a while.
+ * Serializes migrating processes by an advisory lock: concurrent `create table if not exists` and `grant` fail, and there
+ * is no table yet to lock. The lock timeout applies to the work only, not to the advisory lock.
  */
-function inTurn<Value>(
+function serialized<Value>(
   owner: Database,
   patience: string,
   work: (transaction: Queryable) => Promise<Value>,
@@ -87,18 +88,17 @@ function inTurn<Value>(
   }, "any time");
 }
 
-/** The migrations that are still to be applied; throws `SchemaRefusal` when schema and program do not fit. */
+/** The names of the migrations still to be applied. @throws SchemaError when schema and program do not match. */
 export async function pendingMigrations(database: Queryable): Promise<string[]> {
   try {
     return check(await readMigrations(), await readApplied(database)).map(({ name }) => name);
   } catch (error) {
-    // No table `migration`: nothing was ever applied.
     if (serverError(error)?.code === UNDEFINED_TABLE) return (await readMigrations()).map(({ name }) => name);
     throw error;
   }
 }
 
-/** The name of the last one that was applied; undefined when none was. */
+/** The name of the last applied migration. */
 export async function lastMigration(database: Queryable): Promise<string | undefined> {
   try {
     return (await readApplied(database)).at(-1)?.name;
@@ -110,9 +110,9 @@ export async function lastMigration(database: Queryable): Promise<string | undef
 
 async function grant(owner: Database, serviceRole: string, patience: string): Promise<void> {
   const privileges = await readFile(new URL("privileges.sql", FOLDER), "utf8");
-  await inTurn(owner, patience, async (transaction) => {
+  await serialized(owner, patience, async (transaction) => {
     const [own] = await transaction.rows("select 1 where current_user = $1", [serviceRole]);
-    // A service that connects as the owner can grant itself whatever it likes. It is told so when it starts.
+    // A service that connects as the owner needs no grants; it logs a warning at start.
     if (own !== undefined) return;
     await transaction.rows("select set_config('parbook.service_role', $1, true)", [serviceRole]);
     await transaction.rows(privileges);
@@ -134,7 +134,7 @@ function readApplied(database: Queryable): Promise<Applied[]> {
   return database.rows<Applied>("select number, name, checksum from migration order by number");
 }
 
-/** What is not applied yet, when the rest is as this program knows it. */
+/** The pending migrations. @throws SchemaError when the applied ones differ from the known ones. */
 function check(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
   for (const { number, name, checksum } of applied) {
     const mine = known.find((migration) => migration.number === number);
@@ -145,7 +145,7 @@ function check(known: readonly Migration[], applied: readonly Applied[]): Migrat
     }
     if (mine.checksum !== checksum) {
       throw new SchemaError(
-        `migration ${name} is not what was applied to this database: the file was edited after it had landed.`,
+        `migration ${name} differs from what was applied to this database: the file was edited afterwards.`,
       );
     }
   }
@@ -153,6 +153,6 @@ function check(known: readonly Migration[], applied: readonly Applied[]): Migrat
   const pending = known.filter(({ number }) => applied.every((one) => one.number !== number));
   const late = pending.find(({ number }) => number < last);
   if (late !== undefined)
-    throw new SchemaError(`migration ${late.name} comes before ${applied.at(-1)?.name}, which is applied already.`);
+    throw new SchemaError(`migration ${late.name} comes before ${applied.at(-1)?.name}, which is already applied.`);
   return pending;
 }

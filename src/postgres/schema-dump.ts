@@ -1,13 +1,13 @@
 /**
- * The schema as text, read from the catalogue by queries of our own: the embedded server brings no pg_dump. The same
- * schema gives the same text on every version of PostgreSQL that we support, so that a change of it is a change of text.
+ * Dumps the schema as text by catalogue queries, because the embedded server comes without pg_dump. The text is the same
+ * on every supported version of PostgreSQL.
  */
 import type { Queryable } from "./database.ts";
 
-/** What the service's role is called in the text, whatever it is called in the database. */
+/** Stands for the service's role, whatever its name. */
 const SERVICE = "service";
 
-/** Types, then tables, each in the order of the names; with each table what the service's role may do to it. */
+/** Types, then tables with their grants, sorted by name. */
 export async function dumpSchema(database: Queryable, serviceRole: string): Promise<string> {
   const parts = [
     ...(await dumpEnums(database)),
@@ -101,7 +101,7 @@ async function columnsOf(database: Queryable, table: string): Promise<string[]> 
 
 const collateClause = (collation: string | null): string => (collation === null ? "" : ` collate "${collation}"`);
 
-/** The primary key first. From version 18 on `not null` is a constraint as well: here it stays with its column. */
+/** Primary key first. `not null`, a constraint from version 18 on, is dumped with its column. */
 async function constraintsOf(database: Queryable, table: string): Promise<string[]> {
   const rows = await database.rows<{ name: string; definition: string }>(
     `select quote_ident(conname) as name, pg_get_constraintdef(oid) as definition from pg_constraint
@@ -112,7 +112,7 @@ async function constraintsOf(database: Queryable, table: string): Promise<string
   return rows.map(({ name, definition }) => `constraint ${name} ${definition}`);
 }
 
-/** Those that no constraint has made. */
+/** Without the indexes of constraints. */
 async function indexesOf(database: Queryable, table: string): Promise<string[]> {
   const rows = await database.rows<{ definition: string }>(
     `select pg_get_indexdef(i.indexrelid) as definition
@@ -125,7 +125,7 @@ async function indexesOf(database: Queryable, table: string): Promise<string[]> 
   return rows.map(({ definition }) => `${definition};`);
 }
 
-/** What the role was granted on the table, and on single columns of it. */
+/** Grants of the role on the table and its columns. */
 async function privilegesOf(database: Queryable, table: string, name: string, role: string): Promise<string[]> {
   const rows = await database.rows<{ privilege: string; columns: string[] }>(
     `select lower(granted.privilege) as privilege, array_remove(array_agg(granted.name order by granted.number), null) as columns

@@ -1,25 +1,22 @@
 /**
- * What a session has to be like before anything is asked of it. Under other settings the same statement means something
- * else, or its answer has another form, and an operator may have given such settings to the role or the database, for
- * reasons of their own. So each session sets what it relies on, once it is connected: a pooler does not pass settings on
- * that are asked for in the startup message.
+ * Prepares a session. Settings of the role or the database can change what statements mean and how results look, so each
+ * session sets everything it relies on. It does so after connecting, because poolers drop startup parameters.
  *
- * It also proves that its backend is its own. A pooler that shares backends between transactions would give our
- * settings and prepared statements to others, and theirs to us (docs/decisions/0025-a-session-of-its-own.md).
+ * It also checks that its backend is dedicated: a pooler in transaction mode would mix settings and prepared statements
+ * between clients (docs/decisions/0025-a-session-of-its-own.md).
  */
 import { randomBytes } from "node:crypto";
 import type { ClientBase, QueryConfig } from "pg";
 
-/** Names and values of settings, each value as PostgreSQL writes it. */
+/** Settings by name, values in PostgreSQL's own spelling. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** One line for the operator: why this session is not worked with. */
+/** The session cannot be used. The message is one line for the operator. */
 export class SessionUnfit extends Error {
   override readonly name = "SessionUnfit";
 }
 
-/** What statements and answers mean, and what has to reach us. */
-const MEANING: SessionSettings = {
+const SETTINGS: SessionSettings = {
   client_encoding: "UTF8",
   DateStyle: "ISO, MDY",
   IntervalStyle: "postgres",
@@ -33,46 +30,45 @@ const MEANING: SessionSettings = {
   default_transaction_isolation: "read committed",
   default_transaction_deferrable: "off",
   synchronous_commit: "on",
-  // Warnings tell that a commit was not waited for.
+  // A warning reports an interrupted wait for the standby.
   client_min_messages: "warning",
-  // Our pools decide when an idle connection ends, and the bounds of statements when a transaction does.
+  // The pools close idle connections, and statement timeouts bound transactions.
   idle_session_timeout: "0",
   transaction_timeout: "0",
 };
 
-/** New in PostgreSQL 17: unset where it is not known. */
+/** New in PostgreSQL 17. */
 const OPTIONAL = "transaction_timeout";
 
-/** Who asks for more than that a standby has a commit on its disk keeps it. */
+/** The operator may configure a stronger level than `on`. */
 const COMMITTING = "synchronous_commit";
 const STRONGER = "remote_apply";
 
-/** What only others can set; without it the service is not started. */
+/** Settings that a session cannot change itself. */
 const REQUIRED: SessionSettings = { server_encoding: "UTF8", session_replication_role: "origin" };
 
-/** Carries a random value of the session's own: who finds another one, or none, shares a backend. */
+/** A custom setting with a random value. A different value reveals a shared backend. */
 const TOKEN = "parbook.session";
 
-/** A network that swallows everything sends no error. */
-const MOST_MS = 5_000;
+/** A black-holed connection gives no error. */
+const SETUP_TIMEOUT_MS = 5_000;
 
-/** A session that is as it has to be. */
 export interface Session {
-  /** @throws SessionUnfit when by now another backend answers, or settings have changed. */
+  /** @throws SessionUnfit if the backend or the settings have changed. */
   verify(): Promise<void>;
 }
 
 /**
- * Sets what every session relies on, and `settings` on top, and reads all of it back.
+ * Applies the required settings and `settings`, and reads them back.
  *
- * @throws SessionUnfit when the session is not as it has to be.
+ * @throws SessionUnfit when they did not take effect, or the backend is shared.
  */
 export async function prepareSession(client: ClientBase, settings: SessionSettings): Promise<Session> {
   const token = randomBytes(16).toString("hex");
-  const wanted = { ...MEANING, ...settings, [TOKEN]: token };
+  const wanted = { ...SETTINGS, ...settings, [TOKEN]: token };
   const values = [Object.keys(wanted), Object.values(wanted), TOKEN, OPTIONAL, COMMITTING, STRONGER];
-  const [first] = await ask<{ pid: number; earlier: string | null }>(client, SET, values);
-  // RESET and DISCARD leave an empty text.
+  const [first] = await query<{ pid: number; earlier: string | null }>(client, SET, values);
+  // After RESET or DISCARD the value is an empty string.
   if (first === undefined || (first.earlier ?? "") !== "") throw new SessionUnfit(SHARED);
   const session = { verify: () => verify(client, first.pid, wanted) };
   await session.verify();
@@ -88,7 +84,9 @@ select pid, earlier,
 
 async function verify(client: ClientBase, pid: number, wanted: SessionSettings): Promise<void> {
   const expected = { ...wanted, ...REQUIRED };
-  const rows = await ask<{ pid: number; name: string; setting: string | null }>(client, READ, [Object.keys(expected)]);
+  const rows = await query<{ pid: number; name: string; setting: string | null }>(client, READ, [
+    Object.keys(expected),
+  ]);
   const isOwn = rows.every((row) => row.pid === pid) && rows.some((row) => row.setting === wanted[TOKEN]);
   if (!isOwn) throw new SessionUnfit(SHARED);
   const isAsWanted = (name: string, setting: string | null) =>
@@ -99,19 +97,23 @@ async function verify(client: ClientBase, pid: number, wanted: SessionSettings):
   if (different === undefined) return;
   const { name, setting } = different;
   throw new SessionUnfit(
-    `the database's ${name} is ${setting}, and Parbook needs ${expected[name]} (docs/settings.md, "An external PostgreSQL")`,
+    `the database's ${name} is ${setting}, but Parbook needs ${expected[name]} (docs/settings.md, "An external PostgreSQL")`,
   );
 }
 
 const READ =
   "select pg_backend_pid() as pid, name, current_setting(name, true) as setting from unnest($1::text[]) as name";
 
-async function ask<Row extends object>(client: ClientBase, text: string, values: readonly unknown[]): Promise<Row[]> {
-  const question: QueryConfig & { query_timeout: number } = { text, values: [...values], query_timeout: MOST_MS };
+async function query<Row extends object>(client: ClientBase, text: string, values: readonly unknown[]): Promise<Row[]> {
+  const question: QueryConfig & { query_timeout: number } = {
+    text,
+    values: [...values],
+    query_timeout: SETUP_TIMEOUT_MS,
+  };
   return (await client.query<Row>(question)).rows;
 }
 
 const SHARED =
-  "a connection to the database does not have its backend to itself: a pooler in front of PostgreSQL shares it between " +
-  "transactions, or hands it on as it was left. Connect to PostgreSQL itself, or let the pooler give each connection a " +
-  'session of its own: in PgBouncer pool_mode = session and server_reset_query = DISCARD ALL (docs/settings.md, "Poolers")';
+  "database connections do not have dedicated backends: a pooler shares them between transactions, or reuses them " +
+  "without a reset. Connect to PostgreSQL directly, or configure session pooling: " +
+  'in PgBouncer pool_mode = session and server_reset_query = DISCARD ALL (docs/settings.md, "Poolers")';

@@ -72,7 +72,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
       onIdleError: (error) => log.warn({ error }, "idle database connection lost"),
     });
     closing.unshift(() => database.close());
-    if (provided.kind === "external") await database.refuseSharedSessions();
+    if (provided.kind === "external") await database.checkSessionsAreNotShared();
     await check(database, config, log);
     if (purpose === "serve") warnOfSecrets(config, log);
     const clock = new LedgerClock(systemClock, { toleranceMs: config.clockToleranceMs });
@@ -190,7 +190,7 @@ async function migrateOwn({ owner, service }: ProvidedDatabase, log: Logger): Pr
 
 /** Migrates and fills an empty catalogue. @returns The names of the applied migrations. */
 export async function migrateAs(owner: Database, serviceRole: string, log: Logger): Promise<string[]> {
-  await owner.refuseSharedSessions();
+  await owner.checkSessionsAreNotShared();
   const done = await migrate(owner, serviceRole);
   await fillCatalogue(owner);
   for (const name of done) log.info(`applied migration ${name}`);

@@ -2,7 +2,7 @@
 import type { ChainHead } from "../ledger/batch-log.ts";
 import { readHeads } from "../ledger/batch-log.ts";
 import type { Database } from "../postgres/database.ts";
-import { commitBehind } from "../postgres/durability.ts";
+import { waitForStandby } from "../postgres/durability.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
@@ -14,7 +14,7 @@ import type { Checkpoint } from "./checkpoint.ts";
  */
 export async function takeCheckpoint(database: Database, at: Instant): Promise<Checkpoint> {
   const [booksId, heads] = [await readBooksId(database), await readHeads(database)];
-  await commitBehind(database);
+  await waitForStandby(database);
   return { booksId, at, heads };
 }
 

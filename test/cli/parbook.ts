@@ -6,7 +6,7 @@ import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { endServer } from "../../src/postgres/embedded/processes.ts";
+import { stopServer } from "../../src/postgres/embedded/processes.ts";
 import { pause } from "../../src/std/pause.ts";
 import { until } from "../support/until.ts";
 
@@ -150,7 +150,7 @@ export async function dataDirectory(): Promise<{ path: string; remove: () => Pro
   return {
     path,
     remove: async () => {
-      await endServer(join(path, "postgres"));
+      await stopServer(join(path, "postgres"));
       await rm(path, { recursive: true, force: true, maxRetries: 10 });
     },
   };

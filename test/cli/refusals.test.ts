@@ -75,7 +75,7 @@ test("a data directory that cannot be made or is no database is one line", async
   expect(below).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `the data directory ${file}/data cannot be written (ENOTDIR): give this user the right to, or set PARBOOK_DATA_DIR to another one\n`,
+    stderr: `the data directory ${file}/data cannot be written (ENOTDIR): give this user write access, or set PARBOOK_DATA_DIR to another one\n`,
   });
   expect(foreign).toEqual({
     exitCode: 1,

@@ -11,7 +11,7 @@ import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { cancel } from "../../src/exchange/orders/orders.ts";
-import { requestCancel, findOrderOfCustomer, listClosed } from "../../src/exchange/orders/store.ts";
+import { findOrderOfCustomer, listClosed, requestCancel } from "../../src/exchange/orders/store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
 import { deleteKey } from "../../src/oauth/keys/store.ts";
 import type { Database } from "../../src/postgres/database.ts";

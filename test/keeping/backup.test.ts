@@ -26,7 +26,7 @@ import { readArchiveFailing } from "../../src/postgres/archive-failing.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
 import { takeBackup } from "../../src/postgres/embedded/backup.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
-import { EmbeddedError } from "../../src/postgres/embedded/refusal.ts";
+import { EmbeddedError } from "../../src/postgres/embedded/embedded-error.ts";
 import { restoreBackup } from "../../src/postgres/embedded/restore.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "../cli/parbook.ts";
@@ -148,7 +148,7 @@ test("with the archive of the log a backup is brought forward to any moment, and
 /** What a restore in this process is refused with, before anybody has looked at what came out of it. */
 async function refusal(backup: string, into: string, more: { wal?: string; until?: string } = {}): Promise<string> {
   const until = more.until === undefined ? undefined : new Date(more.until);
-  const options = { backup, dataDir: into, walArchive: more.wal, until, tell: () => undefined };
+  const options = { backup, dataDir: into, walArchive: more.wal, until, onProgress: () => undefined };
   const answer = await restoreBackup(options, async () => "restored").catch((error: unknown) => error);
   expect(answer).toBeInstanceOf(EmbeddedError);
   return (answer as EmbeddedError).message;
@@ -166,7 +166,7 @@ test("a byte that was changed, and a file that is missing, are found before anyt
     exitCode: 1,
     stdout: "",
     stderr:
-      "the backup is damaged: postgres/PG_VERSION is not what was backed up. Nothing was restored; take another backup\n",
+      "the backup is damaged: postgres/PG_VERSION differs from the backup manifest. Nothing was restored; take another backup\n",
   });
   await rm(version);
   expect(await refusal(within("damaged"), within("none"))).toBe(
@@ -208,7 +208,7 @@ test("a restore says what is in its way", async () => {
   expect(await refusal(backup, within("restored"))).toMatch(/ is not empty, .* is in it: restore into a directory/);
   expect(await refusal(place, within("none"))).toMatch(/ is not a backup, or one that was not finished/);
   expect(await refusal(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
-    /: it can be brought forward to a later moment, and no further back$/,
+    /: it can only be restored to that time or later$/,
   );
   expect(await refusal(backup, within("none"), { wal, until: "2100-01-01T00:00:00Z" })).toMatch(
     /recovery ended before configured recovery target was reached/,
@@ -221,7 +221,7 @@ test("a restore that comes to a hole in the archive says which segment it lacks"
   await untilArchived(last);
   const lacks = async (into: string): Promise<string | undefined> => {
     const options = { backup: within("backup"), dataDir: within(into), walArchive: within("wal"), until: undefined };
-    return restoreBackup({ ...options, tell: () => undefined }, async ({ archiveLacks }) => archiveLacks);
+    return restoreBackup({ ...options, onProgress: () => undefined }, async ({ archiveLacks }) => archiveLacks);
   };
   // As when the `pg_wal` of a server was copied, which keeps old segments by names that come later.
   const later = join(within("wal"), last.replace(/.{4}$/, "FFFF"));
@@ -248,9 +248,9 @@ test("an archive that cannot be written is known until it can", async () => {
 
 test("a backup says what is in its way", async () => {
   const of = async (target: string): Promise<string> => {
-    const options = { superuser: {}, dataDir: data.path, target, tell: () => undefined };
+    const options = { superuser: {}, dataDir: data.path, target, onProgress: () => undefined };
     const note = async () => ({ migration: "", heads: [] });
-    return ((await takeBackup({ ...options, note }).catch((error: unknown) => error)) as Error).message;
+    return ((await takeBackup({ ...options, readState: note }).catch((error: unknown) => error)) as Error).message;
   };
   expect(await of(within("backup"))).toBe(`${within("backup")} is not empty: give each backup a directory of its own`);
   expect(await of(join(data.path, "backup"))).toMatch(/ is in the data directory, with which it would be lost: choose/);
@@ -265,14 +265,14 @@ test("a backup names a link that it would not follow", async () => {
   await symlink(place, link);
   const reached = must(await reachEmbedded(data.path), "the database answers");
   const superuser = reached.connection("parbook", "postgres");
-  const options = { superuser, dataDir: data.path, target: within("linked"), tell: () => undefined };
+  const options = { superuser, dataDir: data.path, target: within("linked"), onProgress: () => undefined };
   const note = async () => ({ migration: "", heads: [] });
-  const answer = await takeBackup({ ...options, note }).catch((error: unknown) => error);
+  const answer = await takeBackup({ ...options, readState: note }).catch((error: unknown) => error);
   reached.close();
   await rm(link);
   expect(answer).toBeInstanceOf(EmbeddedError);
   expect((answer as Error).message).toBe(
-    `${link} is a symbolic link, and what it leads to would not be in the backup: stop the service and move it back, or mount the other disk there`,
+    `${link} is a symbolic link, and its target would not be in the backup: stop the service and move it back, or mount the other disk there`,
   );
   expect((await readdir(place)).filter((name) => name.startsWith("linked"))).toEqual([]);
 });
@@ -293,7 +293,7 @@ test("a backup that is killed half-way is none, and leaves the database as it wa
   const [draft] = (await readdir(place)).filter((name) => name.startsWith("half"));
   expect(draft).toMatch(/^half\.unfinished-/);
   expect(await refusal(within(must(draft, "there is one")), within("none"))).toMatch(
-    / is not a backup, or one that was not finished: manifest.json is missing/,
+    / is not a complete backup: manifest.json is missing/,
   );
   // The label would keep a server that crashes now from starting; it is not in the cluster.
   expect(await readdir(join(data.path, "postgres"))).not.toContain("backup_label");

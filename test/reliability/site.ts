@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ClientConfig } from "pg";
 import { Database } from "../../src/postgres/database.ts";
-import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
+import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/postgres/embedded/processes.ts";
 import { assert, must } from "../../src/std/assert.ts";
 import { writeWhole } from "../../src/std/write-whole.ts";
 import { type Ended, parbook, type ServiceProcess, type Settings, startInVain, startService } from "../cli/parbook.ts";
@@ -100,7 +100,7 @@ export class Site {
   async close(): Promise<void> {
     await this.database.close();
     await this.#service?.end("SIGKILL");
-    await endServer(this.#cluster);
+    await stopServer(this.#cluster);
     await this.frontDoor.close();
     await this.disk?.close();
     await rm(this.#outside, { recursive: true, force: true, maxRetries: 10 });
@@ -159,7 +159,7 @@ export class Site {
   /** The postmaster first. Empty while there is none. */
   async listServerProcesses(): Promise<number[]> {
     const postmaster = readPostmasterPid(this.#cluster);
-    const residents = await listResidents(this.#cluster);
+    const residents = await listServerProcesses(this.#cluster);
     return residents.sort((a, b) => Number(b === postmaster) - Number(a === postmaster));
   }
 

@@ -11,7 +11,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { endServer, listResidents, readPostmasterPid } from "../../src/postgres/embedded/processes.ts";
+import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/postgres/embedded/processes.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, readReady } from "../cli/parbook.ts";
 import { sessionOf } from "../support/embedded-service.ts";
@@ -82,7 +82,7 @@ function launch(command: readonly string[], more: Record<string, string>) {
   }
   onTestFinished(async () => {
     for (const pid of sessionOf(child.pid ?? 0)) process.kill(pid, "SIGKILL");
-    await endServer(cluster);
+    await stopServer(cluster);
     await rm(join(data.path, "ready.json"), { force: true });
   });
   return { child, said: () => text, ended: once(child, "close").then(([code]) => code as number | null) };
@@ -95,7 +95,7 @@ async function expectWholeEnd({ session, postmaster }: Running, limitS = END_LIM
   const left = async (): Promise<number[]> => [
     ...sessionOf(session),
     ...sessionOf(postmaster),
-    ...(await listResidents(cluster)),
+    ...(await listServerProcesses(cluster)),
   ];
   await until("nobody is left", async () => (await left()).length === 0, limitS);
   const log = await readFile(`${cluster}.log`, "utf8");
@@ -171,7 +171,7 @@ test("SIGTERM to every process at once, as systemd sends it to a unit, stops in 
   const everybody = new Set([
     ...sessionOf(running.session),
     ...sessionOf(running.postmaster),
-    ...(await listResidents(cluster)),
+    ...(await listServerProcesses(cluster)),
   ]);
   execFileSync("kill", ["-TERM", ...[...everybody].map(String)]);
   expect(await running.ended).toBe(0);
@@ -237,7 +237,7 @@ test("Ctrl-C in a command that has brought the database up by itself ends that i
   await rm(endless);
   execFileSync("mkfifo", [endless]);
   const { child, said, ended } = launch(inTerminal([...PARBOOK, "backup", target]), {});
-  await until("the backup has begun", () => said().includes("the backup begins"), BUSY_S);
+  await until("the backup has begun", () => said().includes("backup started"), BUSY_S);
   const running = { session: Number.parseInt(said(), 10), postmaster: must(readPostmasterPid(cluster), "it runs") };
   expect(sessionOf(running.postmaster)).toHaveLength(2);
   child.stdin?.write(CTRL_C);

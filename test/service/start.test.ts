@@ -181,7 +181,7 @@ test("production refuses a database that is not durable, and a role that could c
     (error: Error) => error,
   );
   expect(failure?.message.split("\n")).toEqual([
-    "the database runs with fsync=off: what was answered can be lost when it crashes",
+    "the database runs with fsync=off: confirmed changes can be lost in a crash",
     ...["batch", "execution", "posting", "transfer"].map(
       (name) => `the service's role can change or remove rows of ${name}: it is a superuser`,
     ),

@@ -1,7 +1,7 @@
 /** What the statements of intake and of the engines mean: the part of `known-statements.ts` that is the exchange's. */
 import { ORDER_COLUMNS } from "../../src/exchange/order.ts";
 import { amountOf } from "../../src/money/amount.ts";
-import { COMMITTED_BEHIND } from "../../src/postgres/durability.ts";
+import { COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { pick, type Row } from "./tables.ts";
@@ -47,7 +47,7 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1": () => [],
 
   // exchange/orders/store.ts
-  [`select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders where customer_id = $1 and id = $2`]:
+  [`select ${ORDER_COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`]:
     async (run, [customer, id]) => {
       const found = run.tables.rows("orders").filter((row) => row.customer_id === customer && row.id === id);
       if (found.length > 0) await run.writeMessage();
@@ -61,7 +61,7 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
           on conflict do nothing
       returning 1)
     select status, case when closed_at is null then market end as market,
-           case when not exists (select from asked) then ${COMMITTED_BEHIND} end as committed_behind
+           case when not exists (select from asked) then ${COMMIT_MARKER} end as committed_behind
       from found`]: async (run, [profile, id, customer, at, caller]) => {
     const order = run.tables.get("orders", `${profile}/${id}`);
     if (order === undefined || order.customer_id !== customer) return [];

@@ -4,7 +4,7 @@
  * `conformance.test.ts`.
  */
 import { LOCKING_SETTINGS } from "../../src/ledger/lane/lane-connection.ts";
-import { COMMITTED_BEHIND_ALONE } from "../../src/postgres/durability.ts";
+import { SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
@@ -81,7 +81,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     };
     return (await insertRow(run, "batch", row, true)) ? [{ "?column?": 1 }] : [];
   },
-  [`select hash, ${COMMITTED_BEHIND_ALONE} as committed_behind from batch where slot = $1 and n = $2`]: async (
+  [`select hash, ${SERIALIZED_COMMIT_MARKER} as committed_behind from batch where slot = $1 and n = $2`]: async (
     run,
     [slot, n],
   ) => {
@@ -90,7 +90,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
   },
 
   // ledger/lane/claims.ts
-  [`select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND_ALONE} as committed_behind
+  [`select c.customer_id, c.kind, c.ref_id, c.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
       from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
         on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: async (
     run,
@@ -130,7 +130,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .map((row) => pick(row, CONVERSION)),
 };
 
-/** What a look-up has found, with `COMMITTED_BEHIND_ALONE` beside it. */
+/** What a look-up has found, with `SERIALIZED_COMMIT_MARKER` beside it. */
 async function behind(run: Run, found: readonly Row[]): Promise<Row[]> {
   if (found.length > 0) await run.writeMessage("alone");
   return found.map((row) => ({ ...row, committed_behind: true }));

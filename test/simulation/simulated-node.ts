@@ -15,7 +15,7 @@ import type { Caller } from "../../src/ledger/caller.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane/lane.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
-import { asFault, DatabaseAway, tookTooLong } from "../../src/postgres/database.ts";
+import { asFault, DatabaseAway, isTimeout } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
@@ -166,5 +166,5 @@ export class SimulatedNode implements Process {
 
 /** What a caller hears as 503: the world has failed, and it may be tried again. */
 export function isFault(error: unknown): boolean {
-  return error instanceof Unavailable || error instanceof DatabaseAway || tookTooLong(error);
+  return error instanceof Unavailable || error instanceof DatabaseAway || isTimeout(error);
 }

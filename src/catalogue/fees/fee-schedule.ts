@@ -5,7 +5,7 @@
  * What is refused here in words the tables refuse as well, whoever writes to them: see the migration that made them.
  */
 import type { Database, Queryable } from "../../postgres/database.ts";
-import { commitBehind } from "../../postgres/durability.ts";
+import { waitForStandby } from "../../postgres/durability.ts";
 import type { Uuid } from "../../std/id.ts";
 import {
   type Agreement,
@@ -66,7 +66,7 @@ export function agreeFees(database: Database, market: MarketCode, agreement: Agr
 /** The tiers hold for the customer again. False when nothing was agreed, durably: it may have been ended just before. */
 export async function endAgreement(database: Database, market: MarketCode, customerId: Uuid): Promise<boolean> {
   const hasEnded = await deleteAgreement(database, market, customerId);
-  if (!hasEnded) await commitBehind(database);
+  if (!hasEnded) await waitForStandby(database);
   return hasEnded;
 }
 

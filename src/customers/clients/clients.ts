@@ -3,7 +3,7 @@
  * holds scopes. Secrets are shown once, when they are made; afterwards there is only their digest.
  */
 import { type Database, serverError } from "../../postgres/database.ts";
-import { commitBehind } from "../../postgres/durability.ts";
+import { waitForStandby } from "../../postgres/durability.ts";
 import { assert } from "../../std/assert.ts";
 import { type ComparedClock, type Instant, requireRight } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
@@ -115,7 +115,7 @@ export class Clients {
     try {
       const made = await insertClient(this.#database, client, digest, this.#clock.now());
       if (made) return { clientId, secret };
-      await commitBehind(this.#database);
+      await waitForStandby(this.#database);
       return "client_already_exists";
     } catch (error) {
       if (serverError(error)?.constraint === "client_customer_id_fkey") return "customer_not_found";

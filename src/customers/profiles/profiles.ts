@@ -8,7 +8,7 @@ import { accept, type Command, type Outcome, type Rejection, reject, type State 
 import type { Lane } from "../../ledger/lane/lane.ts";
 import { change, type Key, keyOf } from "../../ledger/rows.ts";
 import type { Database } from "../../postgres/database.ts";
-import { commitBehind } from "../../postgres/durability.ts";
+import { waitForStandby } from "../../postgres/durability.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { type IdSource, instantOf } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
@@ -85,7 +85,7 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
     ensure: async (request, id, caller) => {
       // An id that is there with another nickname was renamed since: it is the profile that is meant.
       if ((await findProfile(database, request.customerId, id)) !== undefined) {
-        await commitBehind(database);
+        await waitForStandby(database);
         return { kind: "exists", id };
       }
       return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));

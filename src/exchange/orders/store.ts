@@ -4,7 +4,7 @@ import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { SqlRecord } from "../../ledger/rows.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
-import { COMMITTED_BEHIND } from "../../postgres/durability.ts";
+import { COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { ORDER_COLUMNS, type Order, type OrderId, type OrderStatus, readOrder } from "../order.ts";
@@ -29,7 +29,7 @@ export async function findOrderOfCustomer(
   id: OrderId,
 ): Promise<Order | undefined> {
   const [row] = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders where customer_id = $1 and id = $2`,
+    `select ${ORDER_COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`,
     [customerId, id],
   );
   return row && readOrder(row);
@@ -41,7 +41,7 @@ export async function listClosed(
   orders: readonly Pick<Order, "profileId" | "id">[],
 ): Promise<Order[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS}, ${COMMITTED_BEHIND} as committed_behind from orders
+    `select ${ORDER_COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders
       where (profile_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) and closed_at is not null`,
     [orders.map((order) => order.profileId), orders.map((order) => order.id)],
   );
@@ -129,7 +129,7 @@ export async function requestCancel(
            on conflict do nothing
        returning 1)
      select status, case when closed_at is null then market end as market,
-            case when not exists (select from asked) then ${COMMITTED_BEHIND} end as committed_behind
+            case when not exists (select from asked) then ${COMMIT_MARKER} end as committed_behind
        from found`,
     [profileId, id, customerId, sqlTime(now), JSON.stringify(caller)],
   );

@@ -1,6 +1,6 @@
 /** Looks up in the database which records hold ref_ids, for commands that may be retries. */
 import type { Queryable } from "../../postgres/database.ts";
-import { COMMITTED_BEHIND_ALONE } from "../../postgres/durability.ts";
+import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Clock } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Claim, type ClaimKind, claimKey } from "../decision.ts";
@@ -76,7 +76,7 @@ async function findClaims(
 ): Promise<Map<string, Uuid>> {
   if (claims.length === 0) return new Map();
   const rows = await database.rows<{ customer_id: Uuid; kind: ClaimKind; ref_id: string; id: Uuid }>(
-    `select c.customer_id, c.kind, c.ref_id, c.id, ${COMMITTED_BEHIND_ALONE} as committed_behind
+    `select c.customer_id, c.kind, c.ref_id, c.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
        from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
          on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`,
     [claims.map((claim) => claim.customerId), claims.map((claim) => claim.kind), claims.map((claim) => claim.refId)],

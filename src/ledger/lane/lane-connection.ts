@@ -1,6 +1,6 @@
 /** The lane's own connection: pipelined, with settings that keep query plans and waiting times predictable. */
 import type pg from "pg";
-import { breakOff, type Database, type Queryable, serverError } from "../../postgres/database.ts";
+import { type Database, destroyConnection, type Queryable, serverError } from "../../postgres/database.ts";
 import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
@@ -78,7 +78,7 @@ export class LaneConnection {
   drop(): void {
     const client = this.#client;
     this.#client = undefined;
-    if (client !== undefined) breakOff(client);
+    if (client !== undefined) destroyConnection(client);
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@
  * former holder: a batch commits only on the predecessor that it was decided on.
  */
 import { type Database, type Queryable, serverError } from "../../postgres/database.ts";
-import { COMMITTED_BEHIND_ALONE } from "../../postgres/durability.ts";
+import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
 import { linkHash, NO_HASH, voidHash } from "./batch.ts";
 
@@ -145,7 +145,7 @@ export class Slot {
       throw error;
     }
     const [row] = await this.#database.rows<{ hash: Buffer }>(
-      `select hash, ${COMMITTED_BEHIND_ALONE} as committed_behind from batch where slot = $1 and n = $2`,
+      `select hash, ${SERIALIZED_COMMIT_MARKER} as committed_behind from batch where slot = $1 and n = $2`,
       [this.#number, n],
     );
     return row === undefined ? { kind: "broken" } : { kind: "taken", hash: row.hash };

@@ -1,6 +1,6 @@
 import type { JWK } from "jose";
 import type { Queryable } from "../../postgres/database.ts";
-import { COMMITTED_BEHIND, commitBehind } from "../../postgres/durability.ts";
+import { COMMIT_MARKER, waitForStandby } from "../../postgres/durability.ts";
 import { must } from "../../std/assert.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { StoredPrivateKey } from "./key-encryption.ts";
@@ -61,7 +61,7 @@ export async function erasePrivateHalves(database: Queryable, bound: Instant): P
 /** False: there is no such key, durably: who revokes one again, because the outcome was unknown, hears this too. */
 export async function deleteKey(database: Queryable, kid: string): Promise<boolean> {
   const deleted = await database.rows("delete from signing_key where kid = $1 returning 1", [kid]);
-  if (deleted.length === 0) await commitBehind(database);
+  if (deleted.length === 0) await waitForStandby(database);
   return deleted.length === 1;
 }
 
@@ -72,7 +72,7 @@ export async function deleteKeysRetiredBefore(transaction: Queryable, bound: Ins
 export async function getCurrentKid(transaction: Queryable): Promise<string> {
   // Another may have made it, in a commit that the standby lacks.
   const [row] = await transaction.rows<{ kid: string }>(
-    `select kid, ${COMMITTED_BEHIND} as committed_behind from signing_key where retired_at is null`,
+    `select kid, ${COMMIT_MARKER} as committed_behind from signing_key where retired_at is null`,
   );
   return must(row, "a key that was made, or that another made first, is the current one").kid;
 }

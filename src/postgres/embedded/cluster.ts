@@ -1,20 +1,20 @@
 /**
- * The directory that holds the data: makes it, or looks at what is there before a server touches it. It gets its name
- * only when it is complete, so whatever bears the name is either a database or not ours, and then it is left alone.
+ * The cluster directory. It gets its final name only when complete, so a directory of that name is either a database or not
+ * ours, and in that case is left alone.
  */
 import { randomBytes } from "node:crypto";
 import { chown, lstat, mkdir, readdir, rename, rm, rmdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import { syncDirectory } from "./copy-file.ts";
-import { readIn } from "./inside.ts";
+import { EmbeddedError, OWN_DATABASE } from "./embedded-error.ts";
 import { lastLines, nameFromInside, runProgram, type ServerUser } from "./program.ts";
-import { EmbeddedError, OWN_DATABASE } from "./refusal.ts";
+import { readIn } from "./safe-open.ts";
 
-/** The user of the database that may do everything. Who can reach the socket can be anybody, see `embedded.ts`. */
+/** The superuser. Access is controlled by the permissions of the socket, see `embedded.ts`. */
 export const SUPERUSER = "postgres";
 
-/** PostgreSQL refuses to run as root. This is `nobody` wherever it has a name, and needs none. */
+/** PostgreSQL does not run as root. This is usually `nobody`. */
 const UNPRIVILEGED = { uid: 65534, gid: 65534 };
 
 /** A fresh database takes 40 MB, its first WAL segments 16 MB each. */
@@ -24,7 +24,7 @@ export function clusterPath(directory: string): string {
   return join(directory, "postgres");
 }
 
-/** Makes the data directory, open to its owner alone, and proves that something can be written there. */
+/** Creates the data directory with mode 0700 and checks that it is writable. @throws EmbeddedError */
 export async function makeDataDirectory(directory: string): Promise<void> {
   const probe = join(directory, `probe.${randomBytes(4).toString("hex")}`);
   try {
@@ -33,17 +33,17 @@ export async function makeDataDirectory(directory: string): Promise<void> {
     await rm(probe, { recursive: true });
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    const advice = FULL.includes(code) ? "make room" : "give this user the right to";
+    const advice = FULL.includes(code) ? "free some space" : "give this user write access";
     throw new EmbeddedError(
       `the data directory ${directory} cannot be written (${code}): ${advice}, or set PARBOOK_DATA_DIR to another one`,
     );
   }
 }
 
-/** The disk has no room, or this user none on it. */
+/** Disk or quota full. */
 const FULL = ["ENOSPC", "EDQUOT"];
 
-/** Whether there is a cluster. What bears its name but is none is refused: it may be somebody's only copy. */
+/** Whether there is a cluster. @throws EmbeddedError when the directory holds something else, which may be valuable. */
 export async function hasCluster(directory: string): Promise<boolean> {
   const cluster = clusterPath(directory);
   let names: string[];
@@ -63,7 +63,7 @@ export async function hasCluster(directory: string): Promise<boolean> {
   );
 }
 
-/** Who the server runs as: ourselves, unless we are root. What is there already stays its owner's. */
+/** The user that the server runs as: our own, unless we are root. An existing cluster keeps its owner. */
 export async function chooseServerUser(directory: string, exists: boolean): Promise<ServerUser> {
   const self = process.getuid?.();
   if (!exists) return self === 0 ? UNPRIVILEGED : undefined;
@@ -73,31 +73,30 @@ export async function chooseServerUser(directory: string, exists: boolean): Prom
   if (self !== 0) throw new EmbeddedError(`${cluster} belongs to user ${uid}: start as that user, or as root`);
   if (uid !== 0) return { uid, gid };
   throw new EmbeddedError(
-    `${cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R ${UNPRIVILEGED.uid}:${UNPRIVILEGED.gid} ${cluster}`,
+    `${cluster} belongs to root, and PostgreSQL does not run as root: chown -R ${UNPRIVILEGED.uid}:${UNPRIVILEGED.gid} ${cluster}`,
   );
 }
 
 const VERSION_BYTES = 100;
 
-/** A server reads the data of its own major version only. */
 export async function checkVersion(directory: string, binaries: Binaries): Promise<void> {
   const cluster = clusterPath(directory);
   const found = (await readIn(cluster, "PG_VERSION", VERSION_BYTES))?.toString("latin1").trim();
   if (found === String(binaries.major)) return;
   throw new EmbeddedError(
-    `${cluster} was made by PostgreSQL ${found}, and this is PostgreSQL ${binaries.major}: dump it with a PostgreSQL ${found} and pg_dump, restore into a new data directory, or ${OWN_DATABASE}`,
+    `${cluster} was created by PostgreSQL ${found}, but this is PostgreSQL ${binaries.major}: dump it with pg_dump of PostgreSQL ${found} and restore into a new data directory, or ${OWN_DATABASE}`,
   );
 }
 
-/** What attempts that were killed have left. Nobody else makes one: the caller holds the lock on the directory. */
+/** Removes what killed attempts left. The caller holds the lock on the directory. */
 export async function removeDrafts(directory: string): Promise<void> {
   const drafts = (await readdir(directory)).filter((name) => name.startsWith(DRAFT_PREFIX));
   for (const draft of drafts) await removeCluster(join(directory, draft));
 }
 
 /**
- * Removes a cluster, or what is there of one. One of another user is emptied by this user: as root we could be led out of
- * it by another process of his, which exchanges a directory for a link while it is walked through.
+ * Removes a cluster, complete or not. One of another user is emptied by a process of that user: if root walked through it,
+ * that user could swap a directory for a link.
  */
 export async function removeCluster(cluster: string): Promise<void> {
   const found = await lstat(cluster).catch((error: NodeJS.ErrnoException) => {
@@ -118,7 +117,7 @@ export async function removeCluster(cluster: string): Promise<void> {
 
 const DRAFT_PREFIX = "postgres.new-";
 
-/** `durable: false` skips the wait for the disk, which is for data that nobody will miss. */
+/** @param durable False skips fsync, for throw-away data. */
 export async function makeCluster(
   directory: string,
   binaries: Binaries,
@@ -136,9 +135,9 @@ export async function makeCluster(
     });
     if (!succeeded)
       throw new EmbeddedError(
-        `no database can be made in ${directory} (${lastLines(output, 3)}): mend that, or ${OWN_DATABASE}`,
+        `no database can be created in ${directory} (${lastLines(output, 3)}): fix that, or ${OWN_DATABASE}`,
       );
-    await giveName(draft, clusterPath(directory));
+    await moveIntoPlace(draft, clusterPath(directory));
     if (durable) await syncDirectory(directory);
   } catch (error) {
     await removeCluster(draft);
@@ -146,18 +145,18 @@ export async function makeCluster(
   }
 }
 
-/** Full disks fail in many ways; this one says so. A disk that fills up meanwhile is told in initdb's words. */
+/** Gives a clear error for a full disk, which initdb would not. */
 async function checkRoom(directory: string): Promise<void> {
   const { bavail, bsize } = await statfs(directory);
   const free = bavail * bsize;
   if (free >= BYTES_FOR_A_START) return;
   const [has, wants] = [free, BYTES_FOR_A_START].map((bytes) => `${Math.floor(bytes / 1_000_000)} MB`);
   throw new EmbeddedError(
-    `the disk of ${directory} is full: ${has} are free, a new database needs ${wants}. Make room, or set PARBOOK_DATA_DIR to another disk`,
+    `the disk of ${directory} is full: ${has} are free, a new database needs ${wants}. Free some space, or set PARBOOK_DATA_DIR to another disk`,
   );
 }
 
-/** One locale everywhere, PostgreSQL's own: an order of text that no system library can change under an index. */
+/** The builtin locale: its sort order never changes with a system library, which would corrupt indexes. */
 function initdbParameters(draft: string, user: ServerUser, durable: boolean): string[] {
   return [
     ...["-D", nameFromInside(draft, user)],
@@ -169,7 +168,7 @@ function initdbParameters(draft: string, user: ServerUser, durable: boolean): st
   ];
 }
 
-async function giveName(draft: string, cluster: string): Promise<void> {
+async function moveIntoPlace(draft: string, cluster: string): Promise<void> {
   try {
     await rename(draft, cluster);
   } catch (error) {

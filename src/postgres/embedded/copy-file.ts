@@ -1,4 +1,4 @@
-/** Copies files so that they stay: each is on the disk, and known by its sha256, when it is said to be copied. */
+/** Durable file copies: synced to disk and hashed. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { naming } from "../../std/file-error.ts";
@@ -11,8 +11,10 @@ export interface Copied {
 const PIECE = 1024 * 1024;
 
 /**
- * Undefined when there is no file, or not any more. The copy is open to its owner alone. `from` may be a way to open a file
- * that must not be opened by its path.
+ * Copies a file with mode 0600.
+ *
+ * @param from A path, or a function that opens the file safely.
+ * @returns Undefined if there is no such file.
  */
 export async function copyFileDurably(
   from: string | (() => Promise<FileHandle | undefined>),
@@ -23,7 +25,7 @@ export async function copyFileDurably(
   try {
     const copy = await open(to, "wx", 0o600);
     try {
-      return await pour(source, copy, to);
+      return await copyContent(source, copy, to);
     } finally {
       await copy.close();
     }
@@ -45,11 +47,14 @@ export async function writeFileDurably(path: string, content: string | Buffer): 
   return { size: Buffer.byteLength(content), sha256: createHash("sha256").update(content).digest("hex") };
 }
 
-/** Of as many files as the disk can be made to write in one go; a copy is mostly a wait for it. */
-const AT_ONCE = 8;
+/** Copying is mostly waiting for fsync. */
+const CONCURRENCY = 8;
 
-/** Does the work for every item, several at a time. When it fails for one, nothing is begun any more, nor still going on. */
-export async function severalAtOnce<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+/** Runs `work` for every item, several at a time. After a failure nothing is started, and nothing still runs on return. */
+export async function forEachConcurrently<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
   const queue = items.values();
   let failed = false;
   const worker = async (): Promise<void> => {
@@ -61,11 +66,11 @@ export async function severalAtOnce<Item>(items: readonly Item[], work: (item: I
       });
     }
   };
-  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
+  const ended = await Promise.allSettled(Array.from({ length: CONCURRENCY }, worker));
   for (const one of ended) if (one.status === "rejected") throw one.reason;
 }
 
-/** A name is durable when the directory that holds it has been written. */
+/** Makes new names in a directory durable. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, "r");
   await naming(directory, () => handle.sync()).finally(() => handle.close());
@@ -80,8 +85,7 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** `to` is the path of the copy. */
-async function pour(source: FileHandle, copy: FileHandle, to: string): Promise<Copied> {
+async function copyContent(source: FileHandle, copy: FileHandle, to: string): Promise<Copied> {
   const hash = createHash("sha256");
   const piece = Buffer.allocUnsafe(PIECE);
   let size = 0;

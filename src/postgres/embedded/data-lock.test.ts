@@ -21,19 +21,19 @@ async function take(directory: string) {
   return answer;
 }
 
-test("the second who wants the directory hears which process has it", async () => {
+test("a second process is told which process holds the directory", async () => {
   const directory = freshDirectory();
   await take(directory);
   expect(await takeDataLock(directory)).toEqual({ heldBy: String(process.pid) });
 });
 
-test("a released lock can be taken again, and only the last file stays", async () => {
+test("a released lock can be retaken, and only the last file remains", async () => {
   const directory = freshDirectory();
   for (let round = 0; round < 3; round += 1) (await take(directory)).release();
   expect(readdirSync(directory)).toEqual(["holder.3"]);
 });
 
-test("of many at once exactly one gets the lock, however often dead ones have left it", async () => {
+test("of many concurrent attempts exactly one takes the lock, despite stale files", async () => {
   const directory = freshDirectory();
   for (let round = 0; round < 20; round += 1) {
     const answers = await Promise.all(Array.from({ length: 12 }, () => takeDataLock(directory)));
@@ -42,7 +42,7 @@ test("of many at once exactly one gets the lock, however often dead ones have le
   }
 });
 
-test("a killed process holds nothing", async () => {
+test("a killed process holds no lock", async () => {
   const directory = freshDirectory();
   const listen = `require("node:net").createServer().listen(${JSON.stringify(join(directory, "holder.7"))}, () => console.log())`;
   const holder = spawn(process.execPath, ["-e", listen]);
@@ -54,7 +54,7 @@ test("a killed process holds nothing", async () => {
   expect(readdirSync(directory)).toEqual(["holder.8"]);
 });
 
-test("a holder that does not answer still holds", async () => {
+test("a suspended holder keeps its lock", async () => {
   const directory = freshDirectory();
   const path = JSON.stringify(join(directory, "holder.1"));
   const busy = `require("node:net").createServer().listen(${path}, () => { console.log(); })`;
@@ -65,7 +65,7 @@ test("a holder that does not answer still holds", async () => {
   expect(await takeDataLock(directory)).toEqual({ heldBy: "unknown" });
 });
 
-test("files of other names are nobody's lock", async () => {
+test("other files are ignored", async () => {
   const directory = freshDirectory();
   writeFileSync(join(directory, "holder.txt"), "");
   await take(directory);

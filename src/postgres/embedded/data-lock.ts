@@ -1,15 +1,14 @@
 /**
- * Lets one living process at a time use a data directory.
+ * Locks a data directory for one living process.
  *
- * The lock is a unix socket that its holder listens on: the kernel closes it with the process, whatever ends that,
- * and anybody can find out by knocking. What a dead holder leaves is a file that nobody answers behind.
+ * The lock is a Unix socket that the holder listens on. The kernel closes it with the process, and others test it by
+ * connecting. A dead holder leaves a socket file that refuses connections.
  *
- * Removing such a file and making a new one cannot be one step, so two starts might each remove the other's. Instead
- * every holder has a number: who finds that the highest one is dead claims the next, and whether it was the first to
- * do so is decided by link(2). The highest file is never removed, not even on release, so numbers only rise, and
- * a start that looked long ago sees after its claim that a higher number exists, and gives way.
+ * Replacing such a file is not atomic: two starts could each remove the other's. So holders are numbered. A process that
+ * finds the highest number dead claims the next one by link(2), which only one can win. The highest file is never removed,
+ * not even on release, so numbers only rise, and a slow claimant that finds a higher number afterwards gives up.
  *
- * Unlike a process id this also tells two containers apart that share the directory.
+ * Unlike a process id, this works between containers that share the directory.
  */
 import { randomBytes } from "node:crypto";
 import { link, readdir, rm } from "node:fs/promises";
@@ -21,19 +20,19 @@ interface DataLock {
   release(): void;
 }
 
-/** Somebody lives. The process id is what it says itself, "unknown" when it does not answer in time. */
+/** Another process holds the lock: the process id it reports, or "unknown" if it does not respond. */
 interface Holder {
   readonly heldBy: string;
 }
 
 const MAX_CLAIMS = 100;
-const ANSWER_LIMIT_MS = 1_000;
+const PROBE_TIMEOUT_MS = 1_000;
 
-/** `directory` has to be short enough for socket addresses, see `short-path.ts`. */
+/** @param directory Short enough for socket addresses, see `short-path.ts`. */
 export async function takeDataLock(directory: string): Promise<DataLock | Holder> {
-  const server = createServer((visitor) => visitor.on("error", () => {}).end(String(process.pid)));
+  const server = createServer((client) => client.on("error", () => {}).end(String(process.pid)));
   const newcomer = join(directory, `newcomer.${randomBytes(6).toString("hex")}`);
-  // Listen before the claim: a number that is visible but does not answer yet would be taken for dead.
+  // Listen before the claim: a number without a listener would be considered dead.
   await listen(server, newcomer);
   const holder = await claim(directory, newcomer).finally(() => rm(newcomer, { force: true }));
   if (holder === undefined) return { release: () => server.close() };
@@ -41,11 +40,11 @@ export async function takeDataLock(directory: string): Promise<DataLock | Holder
   return holder;
 }
 
-/** Undefined when the claim held, otherwise who was there before. */
+/** @returns Undefined if claimed, otherwise the current holder. */
 async function claim(directory: string, newcomer: string): Promise<Holder | undefined> {
   for (let tries = 0; tries < MAX_CLAIMS; tries += 1) {
     const highest = Math.max(0, ...(await listNumbers(directory)));
-    const heldBy = await knock(holderPath(directory, highest));
+    const heldBy = await probe(holderPath(directory, highest));
     if (heldBy !== undefined) return { heldBy };
 
     const own = highest + 1;
@@ -72,7 +71,7 @@ async function removeHolders(directory: string, which: (number: number) => boole
   await Promise.all(numbers.filter(which).map((number) => rm(holderPath(directory, number), { force: true })));
 }
 
-/** Whether we were the first to make this link. */
+/** @returns False if the link already exists. */
 async function linkFirst(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);
@@ -83,8 +82,8 @@ async function linkFirst(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** What is said behind the door; undefined only when surely nobody listens there. */
-export function knock(path: string): Promise<string | undefined> {
+/** @returns What the listener sends, "unknown" if nothing; undefined only if certainly nobody listens. */
+export function probe(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let said = "";
     const done = (answer: string | undefined) => {
@@ -92,7 +91,7 @@ export function knock(path: string): Promise<string | undefined> {
       resolve(answer);
     };
     const socket = connect(path);
-    socket.setEncoding("utf8").setTimeout(ANSWER_LIMIT_MS);
+    socket.setEncoding("utf8").setTimeout(PROBE_TIMEOUT_MS);
     socket.on("data", (text: string) => {
       said += text;
     });
@@ -108,10 +107,10 @@ export function knock(path: string): Promise<string | undefined> {
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    // Open to all: whoever may enter the directory may ask who has it.
+    // Access is controlled by the permissions of the directory.
     server.listen({ path, readableAll: true, writableAll: true }, () => {
       server.off("error", reject);
-      // The lock lives as long as the process, but is no reason for the process to live.
+      // The lock must not keep the process alive.
       server.unref();
       resolve();
     });

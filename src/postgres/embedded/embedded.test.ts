@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { Client, type QueryResultRow } from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
-import { EmbeddedError } from "./refusal.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
 /** Within which something happens that nothing holds up, on a machine that is busy. */
@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(existing, { recursive: true }));
 
-/** The line that a start in this directory is refused with. */
+/** The error of a start in this directory. */
 async function refusal(directory: string, settings: Record<string, string> = THROW_AWAY): Promise<string> {
   const answer = await start(directory, settings).catch((error: unknown) => error);
   expect(answer).toBeInstanceOf(EmbeddedError);
@@ -75,25 +75,25 @@ async function setting(server: EmbeddedServer, name: string): Promise<unknown> {
   return Object.values((await query(server, `show ${name}`))[0] ?? {})[0];
 }
 
-/** Whether a process runs: one that has ended may stay in the list until somebody asks how. */
+/** Whether a process is alive; zombies do not count. */
 function lives(pid: number): boolean {
   const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
   return stdout.trim() !== "" && !stdout.startsWith("Z");
 }
 
-/** Kills the postmaster as a failing machine would: nothing is tidied up. */
+/** Simulates a crash. */
 async function kill(server: EmbeddedServer): Promise<void> {
   process.kill(server.pid, "SIGKILL");
   await expect.poll(() => lives(server.pid), SOON).toBe(false);
   await server.stop();
 }
 
-test("a first start makes a durable database, and the next one finds what was written", async () => {
+test("a first start creates a durable database, and the next finds its data", async () => {
   const directory = freshDirectory();
   const log: string[] = [];
   const first = await start(directory, {}, log);
   expect(first.version).toMatch(/^18\./);
-  expect(log[0]).toContain("making a new PostgreSQL 18 database");
+  expect(log[0]).toContain("creating a new PostgreSQL 18 database");
   await query(first, "create table kept as select 1 as one");
   await first.stop();
   expect(lives(first.pid)).toBe(false);
@@ -127,14 +127,14 @@ test("a first start makes a durable database, and the next one finds what was wr
   });
 });
 
-test("settings may be changed, but not those that the launcher rests on", async () => {
+test("settings can be overridden, except the fixed ones", async () => {
   const server = await start(existing, { ...THROW_AWAY, max_connections: "17", listen_addresses: "*" });
   expect(await setting(server, "max_connections")).toBe("17");
   expect(await setting(server, "fsync")).toBe("off");
   expect(await setting(server, "listen_addresses")).toBe("");
 });
 
-test("after a kill of the postmaster the next start recovers", async () => {
+test("the next start recovers after the postmaster was killed", async () => {
   const first = await start(existing);
   await query(first, "create table kept as select 1 as one");
   await kill(first);
@@ -142,7 +142,7 @@ test("after a kill of the postmaster the next start recovers", async () => {
   expect(await query(await start(existing), "select one from kept")).toEqual([{ one: 1 }]);
 });
 
-test("orphans of a killed postmaster are ended before the next server starts", async () => {
+test("orphans of a killed postmaster are stopped before the next start", async () => {
   const first = await start(existing);
   const orphan = await connect(first);
   const [row] = (await orphan.query<{ pid: number }>("select pg_backend_pid() as pid")).rows;
@@ -156,7 +156,7 @@ test("orphans of a killed postmaster are ended before the next server starts", a
   expect(lives(Number(row?.pid))).toBe(false);
 });
 
-test("a stale lock file whose number is now another process's does not keep the server from starting", async () => {
+test("a stale lock file with a reused process id does not prevent a start", async () => {
   await kill(await start(existing));
   const { uid, gid } = statSync(join(existing, "postgres"));
   const other = spawn("sleep", ["60"], process.getuid?.() === 0 ? { uid, gid } : {});
@@ -169,27 +169,27 @@ test("a stale lock file whose number is now another process's does not keep the 
   expect(other.exitCode ?? other.signalCode).toBe(null);
 });
 
-test("a lock file that a crash has emptied does not keep the server from starting", async () => {
+test("an empty lock file does not prevent a start", async () => {
   await kill(await start(existing));
   writeFileSync(join(existing, "postgres/postmaster.pid"), "");
   await start(existing);
 });
 
-test("of two starts at once one serves, and the other is refused", async () => {
+test("of two concurrent starts one succeeds and the other is rejected", async () => {
   const directory = freshDirectory();
   const starts = await Promise.allSettled([start(directory), start(directory)]);
   expect(starts.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   expect(await refusal(directory)).toContain(`another service (process ${process.pid})`);
 });
 
-test("a refused start gives the directory back", async () => {
+test("a rejected start releases the directory", async () => {
   expect(await refusal(existing, { shared_buffers: "plenty" })).toMatch(
     /^PostgreSQL did not start \(exit code 1\): .*invalid value for parameter "shared_buffers": "plenty"/,
   );
   await start(existing);
 });
 
-test("what killed attempts have left is removed, and an empty directory is no obstacle", async () => {
+test("leftovers of killed attempts are removed, and an empty directory is accepted", async () => {
   const directory = freshDirectory();
   mkdirSync(join(directory, "postgres"), { recursive: true });
   mkdirSync(join(directory, "postgres.new-000000000000/global"), { recursive: true });
@@ -199,7 +199,7 @@ test("what killed attempts have left is removed, and an empty directory is no ob
   expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
 });
 
-test("a directory that is no database is refused and left as it is", async () => {
+test("a directory that is not a database is rejected and left unchanged", async () => {
   const directory = freshDirectory();
   mkdirSync(join(directory, "postgres"), { recursive: true });
   writeFileSync(join(directory, "postgres/letters.txt"), "keep me");
@@ -207,28 +207,28 @@ test("a directory that is no database is refused and left as it is", async () =>
   expect(readdirSync(join(directory, "postgres"))).toEqual(["letters.txt"]);
 });
 
-test("a database of another major version is refused, and both are named", async () => {
+test("a database of another major version is rejected, naming both", async () => {
   writeFileSync(join(existing, "postgres/PG_VERSION"), "16\n");
   onTestFinished(() => writeFileSync(join(existing, "postgres/PG_VERSION"), "18\n"));
   const line = await refusal(existing);
-  expect(line).toContain("was made by PostgreSQL 16, and this is PostgreSQL 18");
+  expect(line).toContain("was created by PostgreSQL 16, but this is PostgreSQL 18");
   expect(line).toContain("pg_dump");
 });
 
-test("a server that answers but cannot be seen is left alone, and so is its data", async () => {
+test("a server in another container is left alone, and so is its data", async () => {
   const unseen = createServer().listen(join(existing, "postgres/.s.PGSQL.5432"));
   await once(unseen, "listening");
   onTestFinished(() => void unseen.close());
   expect(await refusal(existing)).toContain("perhaps in another container");
 });
 
-test("a data directory that cannot be written is refused", async () => {
+test("an unwritable data directory is rejected", async () => {
   const file = freshDirectory();
   writeFileSync(file, "");
   expect(await refusal(join(file, "data"))).toMatch(/^the data directory .* cannot be written \(ENOTDIR\)/);
 });
 
-test("a path that is too long for a socket's address works all the same", async () => {
+test("a path too long for a socket address works", async () => {
   const directory = join(freshDirectory(), "deep".repeat(30));
   const server = await start(directory);
   expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
@@ -262,19 +262,19 @@ asRoot("as root a database of another user is served as that user, and one of ro
   expect(await refusal(directory)).toContain("chown -R 65534:65534");
 });
 
-test("an end that nobody asked for is told, and stopping afterwards works, also twice", async () => {
+test("an unexpected exit is logged, and stopping afterwards works, even twice", async () => {
   const log: string[] = [];
   const server = await start(existing, THROW_AWAY, log);
   process.kill(server.pid, "SIGINT");
-  // Not only the last line: it may be running again before anybody looks.
-  await expect.poll(() => log, SOON).toContainEqual(expect.stringContaining("PostgreSQL has ended unasked"));
+  // Not only the last line: the server may be running again already.
+  await expect.poll(() => log, SOON).toContainEqual(expect.stringContaining("PostgreSQL exited unexpectedly"));
   await Promise.all([server.stop(), server.stop()]);
 });
 
 test.each([
   ["the server", async (server: EmbeddedServer) => server.pid],
   ["one of the server's processes", pidOfWriter],
-])("when %s is killed the server is started again, and stopped for good when that is asked", async (_, find) => {
+])("when %s is killed the server is restarted, and stop still stops it", async (_, find) => {
   const log: string[] = [];
   const server = await start(existing, THROW_AWAY, log);
   const before = server.pid;
@@ -285,7 +285,7 @@ test.each([
       () => false,
     );
   await expect.poll(isBack, { timeout: 20_000 }).toBe(true);
-  expect(log.some((line) => line.startsWith("PostgreSQL has ended unasked and is started again"))).toBe(true);
+  expect(log.some((line) => line.startsWith("PostgreSQL exited unexpectedly; restarting"))).toBe(true);
   const { pid } = server;
   await server.stop();
   expect([lives(before), lives(pid)]).toEqual([false, false]);

@@ -1,24 +1,24 @@
 /**
- * The embedded PostgreSQL: a real server, from the binaries that npm brings, for whoever has no database at hand.
+ * The embedded PostgreSQL: a real server, run from the binaries of an npm package.
  *
- *     <data>/postgres/           the cluster; its socket lies in it
- *     <data>/postgres.new-*      one that is being made; nothing yet
- *     <data>/postgres.log, .1    what the server says
- *     <data>/holder.<n>          who uses the directory, see `data-lock.ts`
- *     <data>/restoring-*         a backup that is being restored; nothing yet
+ *     <data>/postgres/           the cluster, with the server's socket
+ *     <data>/postgres.new-*      a cluster being created
+ *     <data>/postgres.log, .1    the server's log
+ *     <data>/holder.<n>          the lock, see `data-lock.ts`
+ *     <data>/restoring-*         a backup being restored
  *
- * From start to stop: take the lock (a second service is refused here), end what a killed service left running, make
- * the cluster if there is none, start the server, wait until it answers. On stop: end the server, give the lock back.
+ * Start: take the lock, stop a server left by a killed service, create the cluster if needed, start the server, wait until
+ * it is ready. Stop: stop the server, release the lock.
  *
- * The server is detached. When we are killed, its watcher ends it in order (see `watcher.ts`). Should the watcher be gone
- * too, the next start does that, rather than adopt it: so no transaction of the dead service is still running when the new
- * one reads, and the settings and the version are those of the new one.
+ * The server is detached. If this process is killed, the watcher stops the server (see `watcher.ts`); if the watcher is
+ * gone too, the next start does. It never adopts a running server: the dead service's transactions must be over, and
+ * settings and version must be the new ones.
  *
- * As root the server runs as the owner of the cluster, or as `nobody` in a new one, because PostgreSQL refuses root.
- * The data stays where the operator wanted it, also below a directory that only root can enter (see `nameFromInside`).
+ * If we are root, the server runs as the owner of the cluster, or as `nobody` in a new one, even below a root-only
+ * directory (see `nameFromInside`).
  *
- * There is no password. The only door is a socket in the cluster's directory, which is closed to all but the server's
- * user and root: and these can read the data without asking the server.
+ * There is no password: the only access is a socket in the cluster's directory, which is open only to the server's user and
+ * root, who can read the data files anyway.
  */
 import { resolve } from "node:path";
 import type { ClientConfig } from "pg";
@@ -34,52 +34,51 @@ import {
   removeDrafts,
   SUPERUSER,
 } from "./cluster.ts";
-import { knock } from "./data-lock.ts";
-import { type Hold, takeHold } from "./hold.ts";
-import { keepBounded, readTail, shorten } from "./log-file.ts";
-import { endServer } from "./processes.ts";
-import { EmbeddedError } from "./refusal.ts";
+import { probe } from "./data-lock.ts";
+import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
+import { EmbeddedError } from "./embedded-error.ts";
+import { readTail, rotate, startRotation } from "./log-file.ts";
+import { stopServer } from "./processes.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
 import { archiving, prepareArchive } from "./wal-archive.ts";
 
 export interface EmbeddedServer {
-  /** As the server says it, e.g. 18.4. */
+  /** Such as 18.4. */
   readonly version: string;
-  /** Of the postmaster, which may be another one after the server had ended unasked. */
+  /** Of the postmaster. Changes when the server is restarted after a crash. */
   readonly pid: number;
-  /** How to connect. Valid in every process of this user, for as long as this process lives. */
+  /** Connection parameters, valid for every process of this user while this process lives. */
   connection(database: string, user: string): ClientConfig;
-  /** Ends the server in order, within 30 s, and gives the data directory free. May be called again. */
+  /** Stops the server within 30 s and releases the data directory. Idempotent. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
-  /** Where the database lives, e.g. ./data. Made when it is missing. */
+  /** The data directory. Created if missing. */
   readonly directory: string;
-  /** Takes lines for the operator. What the server itself says is in `<directory>/postgres.log`. */
+  /** Lines for the operator. The server's own log is `<directory>/postgres.log`. */
   readonly log: (line: string) => void;
-  /** Settings of PostgreSQL that differ from ours. With fsync off the data is a throw-away. */
+  /** PostgreSQL settings that override the defaults. With fsync off the data is throw-away. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Where the log of all changes is kept, segment by segment, besides the cluster. */
+  /** The directory of the WAL archive. */
   readonly walArchive?: string | undefined;
-  /** How long the server may replay its log before it serves; 15 minutes unless given. */
+  /** How long crash recovery may take; 15 minutes by default. */
   readonly recoveryLimitMs?: number;
 }
 
-/** Whether a cluster was made in this directory. */
 export function isEmbedded(directory: string): Promise<boolean> {
   return hasCluster(resolve(directory));
 }
 
-/** Starts the server, or throws `EmbeddedRefusal` with one line that says what is wrong and what to do. */
+/** Starts the server. @throws EmbeddedError */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const npmPackage = findPackage();
   const directory = resolve(options.directory);
   await makeDataDirectory(directory);
-  const hold = await takeHold(directory);
+  const hold = await lockDirectory(directory);
   try {
-    return await startHeld({ ...options, directory }, npmPackage, hold);
+    return await startLocked({ ...options, directory }, npmPackage, hold);
   } catch (error) {
     hold.release();
     throw error;
@@ -87,22 +86,23 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
 }
 
 /**
- * The way to a server that another process runs on this directory; undefined when none answers. For the operator's
- * commands, which work beside the service. `close` when it is not needed any more.
+ * Connects to the server that a running service has on this directory, for the operator's commands. Call `close` afterwards.
+ *
+ * @returns Undefined if no server is running.
  */
 export async function reachEmbedded(
   directory: string,
 ): Promise<(Pick<EmbeddedServer, "connection"> & { close(): void }) | undefined> {
   if (!(await hasCluster(resolve(directory)))) return undefined;
   const short = shortPath(resolve(directory));
-  if ((await knock(`${clusterPath(short.path)}/${SOCKET_NAME}`)) === undefined) {
+  if ((await probe(`${clusterPath(short.path)}/${SOCKET_NAME}`)) === undefined) {
     short.close();
     return undefined;
   }
   return { connection: connector(short.path), close: () => short.close() };
 }
 
-async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hold): Promise<EmbeddedServer> {
+async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: DirectoryLock): Promise<EmbeddedServer> {
   const { directory, log, walArchive, recoveryLimitMs } = options;
   const cluster = clusterPath(directory);
   const logFile = `${cluster}.log`;
@@ -114,12 +114,12 @@ async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hol
   await removeDrafts(directory);
   if (exists) {
     await checkVersion(directory, binaries);
-    await endPredecessor(cluster, clusterPath(hold.short), log);
+    await stopLeftoverServer(cluster, clusterPath(hold.short), log);
   } else {
-    log(`making a new PostgreSQL ${binaries.major} database in ${cluster}`);
+    log(`creating a new PostgreSQL ${binaries.major} database in ${cluster}`);
     await makeCluster(directory, binaries, user, { durable: settings.fsync !== "off" });
   }
-  await shorten(logFile);
+  await rotate(logFile);
   const connection = connector(hold.short);
   const superuser = connection("postgres", SUPERUSER);
   const launch = async (): Promise<RunningServer> => {
@@ -130,19 +130,17 @@ async function startHeld(options: EmbeddedOptions, npmPackage: string, hold: Hol
     log(`PostgreSQL ${running.version} is running as process ${running.pid}; its log is ${logFile}`);
     return running;
   };
-  return serve(options, await launch(), launch, connection, hold);
+  return superviseServer(options, await launch(), launch, connection, hold);
 }
 
-/** The server of a service that was killed. Money must not move behind the back of the one that starts now. */
-async function endPredecessor(cluster: string, shortCluster: string, log: (line: string) => void): Promise<void> {
-  if ((await endServer(cluster)) > 0) log("ended the PostgreSQL that an earlier service had left running");
-  if ((await knock(`${shortCluster}/${SOCKET_NAME}`)) === undefined) return;
-  throw new EmbeddedError(
-    `a PostgreSQL that cannot be seen from here, perhaps in another container, is running in ${cluster}: stop it first`,
-  );
+/** Stops the server of a killed service, whose transactions must not commit any more. */
+async function stopLeftoverServer(cluster: string, shortCluster: string, log: (line: string) => void): Promise<void> {
+  if ((await stopServer(cluster)) > 0) log("stopped a PostgreSQL left running by an earlier service");
+  if ((await probe(`${shortCluster}/${SOCKET_NAME}`)) === undefined) return;
+  throw new EmbeddedError(`another PostgreSQL, perhaps in another container, is running in ${cluster}: stop it first`);
 }
 
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_RESTART_DELAY_MS = 5_000;
 
 type Connector = EmbeddedServer["connection"];
 
@@ -152,29 +150,29 @@ function connector(short: string): Connector {
 }
 
 /**
- * Watches over the server until it is asked to stop. When it ends unasked, whatever it has left is ended as well and it
- * is started again, with growing pauses while that fails: meanwhile the service answers that its database is away.
+ * Supervises the server until stopped. After an unexpected exit, it kills leftover processes and restarts the server, with
+ * growing delays.
  */
-function serve(
+function superviseServer(
   { directory, log }: EmbeddedOptions,
   first: RunningServer,
   launch: () => Promise<RunningServer>,
   connection: Connector,
-  hold: Hold,
+  hold: DirectoryLock,
 ): EmbeddedServer {
   const cluster = clusterPath(directory);
   const logFile = `${cluster}.log`;
-  const endBounding = keepBounded(logFile);
+  const endBounding = startRotation(logFile);
   let running = first;
   let stopping = false;
   let reviving: Promise<void> = Promise.resolve();
 
   const revive = async (): Promise<void> => {
-    const tail = await readTail(logFile, 0).catch(() => "nothing that can be read");
-    log(`PostgreSQL has ended unasked and is started again; its log ends with: ${tail}`);
-    for (let pauseMs = 100; !stopping; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    const tail = await readTail(logFile, 0).catch(() => "(unreadable)");
+    log(`PostgreSQL exited unexpectedly; restarting. Its log ends with: ${tail}`);
+    for (let pauseMs = 100; !stopping; pauseMs = Math.min(pauseMs * 2, MAX_RESTART_DELAY_MS)) {
       try {
-        await endServer(cluster);
+        await stopServer(cluster);
         watch(await launch());
         return;
       } catch (error) {
@@ -198,7 +196,7 @@ function serve(
     await reviving;
     running.child.off("exit", onUnexpectedExit);
     endBounding();
-    await endServer(cluster);
+    await stopServer(cluster);
     await running.watcherEnded;
     hold.release();
   };

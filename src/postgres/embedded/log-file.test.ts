@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { readTail, shorten, sizeOf, writingTo } from "./log-file.ts";
+import { readTail, rotate, sizeOf, writingTo } from "./log-file.ts";
 
 function freshPath(): string {
   const directory = mkdtempSync(join(tmpdir(), "parbook-log-"));
@@ -12,7 +12,7 @@ function freshPath(): string {
   return join(directory, "postgres.log");
 }
 
-test("a log that is too long is put aside, and its writer goes on at the start", async () => {
+test("an oversized log is rotated, and its writer continues in the emptied file", async () => {
   const path = freshPath();
   const server = writingTo(path, (log) =>
     spawn("sh", ["-c", 'printf "%s" "$1"; read line; printf "%s" "$line"', "sh", "x".repeat(101)], {
@@ -20,7 +20,7 @@ test("a log that is too long is put aside, and its writer goes on at the start",
     }),
   );
   await expect.poll(() => sizeOf(path), { timeout: 20_000 }).toBe(101);
-  await shorten(path, 100);
+  await rotate(path, 100);
   expect(await sizeOf(path)).toBe(0);
   server.stdin?.end("new\n");
   await once(server, "close");
@@ -28,16 +28,16 @@ test("a log that is too long is put aside, and its writer goes on at the start",
   expect(readFileSync(`${path}.1`, "utf8")).toBe("x".repeat(101));
 });
 
-test("a log that fits stays, and one that is missing is empty", async () => {
+test("a small log is kept, and a missing one counts as empty", async () => {
   const path = freshPath();
-  await shorten(path, 100);
+  await rotate(path, 100);
   expect(await sizeOf(path)).toBe(0);
   writeFileSync(path, "x".repeat(100));
-  await shorten(path, 100);
+  await rotate(path, 100);
   expect(await sizeOf(path)).toBe(100);
 });
 
-test("the tail is what was said since, at most four lines of it, as one", async () => {
+test("the tail is at most the last four new lines, as one line", async () => {
   const path = freshPath();
   writeFileSync(path, "old\n");
   const from = await sizeOf(path);

@@ -1,20 +1,20 @@
 /**
- * What the server says goes to a file: it may outlive us, and would hang or die with a pipe that nobody reads.
- * The file is bounded by us, while we live; afterwards nobody asks the server anything that it could complain about.
+ * The server's log. A file, because the server may outlive this process and would hang or die on an unread pipe. This process
+ * rotates it.
  */
 import { closeSync, constants, createWriteStream, openSync } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { naming } from "../../std/file-error.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { lastLines } from "./program.ts";
-import { EmbeddedError } from "./refusal.ts";
 
 const SIZE_LIMIT = 16 * 1024 * 1024;
 const CHECK_EVERY_MS = 60_000;
 const { O_WRONLY, O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
 const TAIL_BYTES = 8_192;
 
-/** Calls back with a descriptor that the server may write to; it is appended to, so that emptying it is safe. */
+/** Calls `use` with a descriptor in append mode, so that truncating the file is safe. */
 export function writingTo<Result>(path: string, use: (descriptor: number) => Result): Result {
   const descriptor = openLog(path);
   try {
@@ -24,7 +24,7 @@ export function writingTo<Result>(path: string, use: (descriptor: number) => Res
   }
 }
 
-/** Not through a link: as root we could be led to a file that the server's user must not write. */
+/** Follows no link: the server's user could otherwise point root to any file. */
 function openLog(path: string): number {
   try {
     return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
@@ -34,21 +34,21 @@ function openLog(path: string): number {
   }
 }
 
-/** Moves what is too much to `<path>.1`, now and again. Returns what ends it. */
-export function keepBounded(path: string, sizeLimit = SIZE_LIMIT, everyMs = CHECK_EVERY_MS): () => void {
+/** Rotates the log periodically. @returns A function that stops it. */
+export function startRotation(path: string, sizeLimit = SIZE_LIMIT, everyMs = CHECK_EVERY_MS): () => void {
   const timer = setInterval(() => {
-    // A log that cannot be shortened is no reason to stop serving; the next round tries again.
-    shorten(path, sizeLimit).catch(() => {});
+    // A failed rotation must not stop the service; the next round retries.
+    rotate(path, sizeLimit).catch(() => {});
   }, everyMs);
   timer.unref();
   return () => clearInterval(timer);
 }
 
-export async function shorten(path: string, sizeLimit = SIZE_LIMIT): Promise<void> {
+export async function rotate(path: string, sizeLimit = SIZE_LIMIT): Promise<void> {
   if ((await sizeOf(path)) <= sizeLimit) return;
   const log = await open(path, O_RDWR | O_NOFOLLOW);
   try {
-    // A new file, not what a link of this name leads to.
+    // Never write through a planted link.
     await rm(`${path}.1`, { force: true });
     await naming(`${path}.1`, () =>
       pipeline(
@@ -71,7 +71,7 @@ export async function sizeOf(path: string): Promise<number> {
   }
 }
 
-/** The last lines that were written after `from`, in one. */
+/** @param from Offset in bytes. @returns The last lines after `from`, as one line. */
 export async function readTail(path: string, from: number): Promise<string> {
   const start = Math.max(from, (await sizeOf(path)) - TAIL_BYTES);
   const handle = await open(path, "r");

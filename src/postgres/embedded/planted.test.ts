@@ -1,4 +1,4 @@
-/** As root we work in a directory of the server's user. What other processes of that user put there leads us nowhere. */
+/** Links and pipes planted in the cluster by the server's user cannot mislead root. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { mkdir, rm, symlink } from "node:fs/promises";
@@ -8,9 +8,9 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "v
 import { takeBackup } from "./backup.ts";
 import { checkVersion, removeCluster } from "./cluster.ts";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
-import { openIn, readIn } from "./inside.ts";
-import { shorten } from "./log-file.ts";
-import { endServer, readPostmasterPid } from "./processes.ts";
+import { rotate } from "./log-file.ts";
+import { readPostmasterPid, stopServer } from "./processes.ts";
+import { openIn, readIn } from "./safe-open.ts";
 import { findGap } from "./wal-archive.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await server.stop();
 });
 afterAll(async () => {
-  await endServer(cluster);
+  await stopServer(cluster);
   rmSync(place, { recursive: true, force: true });
 });
 beforeEach(() => writeFileSync(victim, SECRET, { mode: 0o600 }));
@@ -82,7 +82,7 @@ asRoot("what a link for the version leads to is not quoted", async () => {
   onTestFinished(() => plant("rm PG_VERSION; mv kept PG_VERSION"));
   const binaries = { initdb: "", postgres: "", major: 18 };
   await expect(checkVersion(directory, binaries)).rejects.toThrow(
-    `${cluster}/PG_VERSION is a symbolic link, or lies behind one: move it back`,
+    `${cluster}/PG_VERSION is, or is reached through, a symbolic link: move it back`,
   );
 });
 
@@ -95,7 +95,7 @@ asRoot(
     writeFileSync(join(cluster, "x/open"), "open", { mode: 0o644 });
     const read = (path: string, limit = 100) =>
       readIn(cluster, path, limit).then(String, (error: Error) => error.message);
-    const link = "is a symbolic link, or lies behind one: move it back";
+    const link = "is, or is reached through, a symbolic link: move it back";
     expect(
       await Promise.all(
         ["x/y/own", "x/open", "x/gone", "x/link/own", "x/victim", "x/pipe", "x/roots"].map((path) => read(path)),
@@ -106,8 +106,8 @@ asRoot(
       "undefined",
       `${cluster}/x/link/own ${link}`,
       `${cluster}/x/victim ${link}`,
-      `${cluster}/x/pipe is no file: remove it`,
-      `${cluster}/x/roots does not belong to user ${NOBODY}, as whom PostgreSQL runs: chown it`,
+      `${cluster}/x/pipe is not a file: remove it`,
+      `${cluster}/x/roots does not belong to user ${NOBODY}, which PostgreSQL runs as: chown it`,
     ]);
     expect(await read("x/y/own", 3)).toBe(`${cluster}/x/y/own is longer than 3 bytes`);
     const file = await openIn(cluster, "x/y/own");
@@ -122,21 +122,21 @@ asRoot("a backup has nothing that a link or a pipe leads to, nor files that the 
       superuser: server.connection("postgres", "postgres"),
       dataDir: directory,
       target: join(place, name),
-      note: async () => ({ migration: "", heads: [] }) as never,
-      tell: () => undefined,
+      readState: async () => ({ migration: "", heads: [] }) as never,
+      onProgress: () => undefined,
     });
   writeFileSync(join(cluster, "roots"), SECRET, { mode: 0o600 });
   await expect(backUp("first")).rejects.toThrow("does not belong to user 65534");
   rmSync(join(cluster, "roots"));
   plant("mv global/pg_control kept; mkfifo global/pg_control");
-  await expect(backUp("second")).rejects.toThrow("is no file");
+  await expect(backUp("second")).rejects.toThrow("is not a file");
   plant("mv kept global/pg_control");
 });
 
 asRoot("a pipe for a history of the log does not hold up the end of a restore", async () => {
   plant("mkfifo pg_wal/000000FF.history");
   onTestFinished(() => plant("rm pg_wal/000000FF.history"));
-  await expect(findGap(cluster, place, [])).rejects.toThrow("is no file");
+  await expect(findGap(cluster, place, [])).rejects.toThrow("is not a file");
 });
 
 asRoot("a cluster is removed by its user, and what its links lead to stays", async () => {
@@ -157,11 +157,11 @@ asRoot("a cluster is removed by its user, and what its links lead to stays", asy
 asRoot("the server's log is neither written nor moved to where a link leads", async () => {
   const log = join(place, "some.log");
   await symlink(victim, log);
-  await expect(shorten(log, 1)).rejects.toThrow("ELOOP");
+  await expect(rotate(log, 1)).rejects.toThrow("ELOOP");
   await rm(log);
   writeFileSync(log, "long");
   await symlink(victim, `${log}.1`);
-  await shorten(log, 1);
+  await rotate(log, 1);
   expect(readFileSync(`${log}.1`, "utf8")).toBe("long");
   expectVictimUntouched();
 });

@@ -1,13 +1,13 @@
-/** Runs the programs of PostgreSQL, as a user that they accept. */
+/** Runs PostgreSQL programs as an unprivileged user. */
 import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 
-/** The user that a program is to run as; undefined stands for the user that we are. */
+/** The user to run a program as; undefined: the current user. */
 export type ServerUser = { readonly uid: number; readonly gid: number } | undefined;
 
 /**
- * PostgreSQL takes many settings from its environment (PGDATA, PGOPTIONS, LC_ALL, TZ ...). It is given this one
- * instead of ours, so that the same data directory makes the same server from every shell.
+ * A fixed environment: PostgreSQL reads many settings from it (PGDATA, PGOPTIONS, LC_ALL, TZ ...), and must not depend on
+ * the operator's shell.
  */
 export const ENVIRONMENT: NodeJS.ProcessEnv = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
@@ -16,20 +16,20 @@ const OUTPUT_LIMIT = 16_384;
 
 export interface Outcome {
   readonly succeeded: boolean;
-  /** The end of what the program printed, or why it could not be run. */
+  /** The end of the output, or why the program could not be run. */
   readonly output: string;
 }
 
 /**
- * How a program that works in `directory` is to name this directory. As root we enter it before we become the
- * server's user. That user may be unable to walk there from the top (below /root, say), but the way through
- * /proc/self/cwd is always open. The other systems that we run on lack it: there the true path has to do.
+ * The path by which a program with the working directory `directory` can open it. The server's user may be unable to
+ * traverse the parents (below /root, say), but root has already changed into it, and /proc/self/cwd works. Linux only;
+ * elsewhere the real path is used.
  */
 export function nameFromInside(directory: string, user: ServerUser): string {
   return user !== undefined && process.platform === "linux" ? "/proc/self/cwd" : resolve(directory);
 }
 
-/** Runs a program to its end, in bounded time. Never throws: what the system says is part of the outcome. */
+/** Runs a program with a time limit. Never throws: errors are part of the outcome. */
 export async function runProgram(
   program: string,
   parameters: readonly string[],
@@ -52,7 +52,7 @@ function collect(
       cwd: directory,
       env: ENVIRONMENT,
       stdio: ["ignore", "pipe", "pipe"],
-      // Not spawn's own `timeout`: its timer goes on, and keeps the process alive, when the program cannot be started.
+      // Not spawn's `timeout`, whose timer keeps the process alive if the program cannot be started.
       signal: AbortSignal.timeout(TIME_LIMIT_MS),
       killSignal: "SIGKILL",
       ...user,
@@ -68,7 +68,7 @@ function collect(
   });
 }
 
-/** The last lines of a program's output as part of one line. */
+/** The last lines of an output, joined for an error message. */
 export function lastLines(output: string, count: number): string {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   return lines.length === 0 ? "(nothing)" : lines.slice(-count).join(" / ");

@@ -1,27 +1,27 @@
-/** Starts the server's process and waits until it answers. */
+/** Starts the server process and waits until it accepts connections. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { Client, type ClientConfig } from "pg";
 import { must } from "../../std/assert.ts";
 import type { Binaries } from "./binaries.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { readTail, sizeOf, writingTo } from "./log-file.ts";
-import { endServer } from "./processes.ts";
+import { stopServer } from "./processes.ts";
 import { ENVIRONMENT, nameFromInside, type ServerUser } from "./program.ts";
-import { EmbeddedError } from "./refusal.ts";
 import { watcherEnd, withWatcher } from "./watcher.ts";
 
-/** It only names the socket: nothing listens on the network. */
+/** Part of the socket name only: nothing listens on the network. */
 export const PORT = 5432;
 export const SOCKET_NAME = `.s.PGSQL.${PORT}`;
 
-/** What is committed is on disk when it is answered; the rest suits a service that shares its machine. */
+/** Full durability, and memory sizes for a shared machine. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   fsync: "on",
   full_page_writes: "on",
   synchronous_commit: "on",
   wal_level: "replica",
-  // The binaries are built without lz4, and pglz costs more than it saves where pages are written whole.
+  // The binaries lack lz4, and pglz costs more than it saves.
   wal_compression: "off",
   max_wal_size: "2GB",
   checkpoint_timeout: "15min",
@@ -30,27 +30,27 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   jit: "off",
   timezone: "UTC",
   log_timezone: "UTC",
-  // A batch is a statement of thousands of lines, and a failing row is somebody's balance: neither is for a log.
+  // Statements can be huge, and failing rows contain balances: neither belongs in the log.
   log_min_error_statement: "panic",
   log_error_verbosity: "terse",
 };
 
-/** What the rest of the launcher rests on, and what no setting may change. */
+/** Settings that cannot be overridden. */
 const FIXED: Readonly<Record<string, string>> = {
   listen_addresses: "",
   unix_socket_directories: ".",
   unix_socket_permissions: "0700",
   port: String(PORT),
-  // After a crash of one of its processes the server ends, and is started by us as after any other end. One that starts
-  // over by itself was seen to wait for ever: its recovery had failed on a full disk within milliseconds, unnoticed.
+  // After a backend crash the server exits and we restart it. A server that restarted itself was seen to hang for ever
+  // after its recovery failed on a full disk.
   restart_after_crash: "off",
   logging_collector: "off",
   log_destination: "stderr",
 };
 
 const POLL_MS = 25;
-const ANSWER_LIMIT_MS = 60_000;
-/** A server that says that it is starting is replaying its log after a crash. Ending it would only begin that again. */
+const START_TIMEOUT_MS = 60_000;
+/** A server that reports "starting up" is in crash recovery. Stopping it would only restart the recovery. */
 const RECOVERY_LIMIT_MS = 15 * 60_000;
 const CANNOT_CONNECT_NOW = "57P03";
 
@@ -60,7 +60,6 @@ export interface Launch {
   readonly user: ServerUser;
   readonly logFile: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** How to connect as the superuser. */
   readonly connection: ClientConfig;
   readonly recoveryLimitMs?: number;
 }
@@ -68,33 +67,32 @@ export interface Launch {
 export interface RunningServer {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** As the server says it, e.g. 18.4. */
+  /** Such as 18.4. */
   readonly version: string;
-  /** Resolves behind the end of the server, when its watcher is gone too. */
+  /** Resolves when both the server and its watcher have exited. */
   readonly watcherEnded: Promise<void>;
 }
 
-/** Starts a server and waits until it answers. When it does not, it is ended, and the refusal quotes its log. */
+/** Starts a server and waits until it is ready. @throws EmbeddedError quoting its log; the server is stopped. */
 export async function launchServer(launch: Launch): Promise<RunningServer> {
   const logStart = await sizeOf(launch.logFile);
   const child = spawnServer(launch);
   const watcherEnded = watcherEnd(child);
   try {
     await once(child, "spawn");
-    const version = await waitForAnswer(child, launch, logStart);
+    const version = await waitUntilReady(child, launch, logStart);
     return { child, pid: must(child.pid, "a process that was spawned has an id"), version, watcherEnded };
   } catch (error) {
-    await endServer(launch.cluster);
+    await stopServer(launch.cluster);
     throw error;
   }
 }
 
 /**
- * The server's lock file names a process that is gone; but its number may by now be another's, and then the server would
- * refuse to start. So the process that becomes the server first puts its own number there. The rest of the file stays: by
- * it the server finds out whether anything of its predecessor is still attached to the shared memory. A file without a
- * number, as a crash leaves it, is removed. This is done in the cluster as the server's user, since as root a link that
- * another process of this user has put there would lead us to any file.
+ * A stale postmaster.pid may name a process id that is in use again, and then the server would not start. So the process
+ * that becomes the server first writes its own id there. The rest of the file stays: the server uses it to check for
+ * processes still attached to the shared memory. A file without an id, as a crash leaves it, is removed. All this runs as
+ * the server's user, because root could be misled by a planted link.
  */
 const WITH_OWN_LOCKS = `rm -f ${SOCKET_NAME}.lock postmaster.pid.new
 pid=
@@ -110,8 +108,7 @@ exec "$@"
 `;
 
 /**
- * In a session of its own: Ctrl-C in our terminal reaches us alone, and we end the server when we have finished. When we
- * cannot, because we were killed, its watcher does.
+ * Detached into its own session, so that Ctrl-C in the terminal does not reach the server before this process has finished.
  */
 function spawnServer({ binaries, cluster, user, logFile, settings }: Launch): ChildProcess {
   const all = { ...DEFAULTS, ...settings, ...FIXED };
@@ -130,10 +127,10 @@ function spawnServer({ binaries, cluster, user, logFile, settings }: Launch): Ch
   return child;
 }
 
-/** The version that the server gives once it takes connections. */
-async function waitForAnswer(child: ChildProcess, launch: Launch, logStart: number): Promise<string> {
+/** @returns The server version. @throws EmbeddedError after a timeout or an exit. */
+async function waitUntilReady(child: ChildProcess, launch: Launch, logStart: number): Promise<string> {
   const start = performance.now();
-  let limitMs = ANSWER_LIMIT_MS;
+  let limitMs = START_TIMEOUT_MS;
   for (;;) {
     const answer = await askVersion(launch.connection);
     if ("version" in answer) return answer.version;
@@ -144,17 +141,17 @@ async function waitForAnswer(child: ChildProcess, launch: Launch, logStart: numb
     if (answer.code === CANNOT_CONNECT_NOW) limitMs = launch.recoveryLimitMs ?? RECOVERY_LIMIT_MS;
     if (performance.now() - start > limitMs) {
       const tail = await readTail(launch.logFile, logStart);
-      throw new EmbeddedError(`PostgreSQL did not answer within ${limitMs / 1_000} s (${answer.message}): ${tail}`);
+      throw new EmbeddedError(`PostgreSQL was not ready within ${limitMs / 1_000} s (${answer.message}): ${tail}`);
     }
     await pause(POLL_MS);
   }
 }
 
-type Answer = { readonly version: string } | { readonly code: string | undefined; readonly message: string };
+type VersionResponse = { readonly version: string } | { readonly code: string | undefined; readonly message: string };
 
-async function askVersion(connection: ClientConfig): Promise<Answer> {
+async function askVersion(connection: ClientConfig): Promise<VersionResponse> {
   const client = new Client({ ...connection, connectionTimeoutMillis: 5_000 });
-  // What breaks while we ask is also the answer to what we ask; without a listener it would end the process.
+  // Without a listener, an error would end the process. The query reports it anyway.
   client.on("error", () => {});
   try {
     await client.connect();

@@ -1,22 +1,21 @@
 /**
- * The archive of the log (WAL): every segment of it that the server has filled, in a directory of the operator's,
- * preferably on another disk. With a backup and the archive from then on, the database can be made again as it was at any
- * moment. PostgreSQL's own module `basic_archive` copies a segment, waits for the disk, and gives it its name last.
+ * The WAL archive: every completed segment, in a directory preferably on another disk. A backup plus the archive allow
+ * point-in-time recovery. PostgreSQL's module `basic_archive` copies and syncs a segment before giving it its name.
  */
 import { constants } from "node:fs";
 import { lchown, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { must } from "../../std/assert.ts";
-import { readIn, withDirectoryIn } from "./inside.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { runProgram, type ServerUser } from "./program.ts";
-import { EmbeddedError } from "./refusal.ts";
+import { readIn, withDirectoryIn } from "./safe-open.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** A segment that is not full is archived after this time, 16 MB as it is: what a lost disk may cost. */
+/** The maximum data loss when the disk is lost: an incomplete segment is archived after this time. */
 const ARCHIVED_AFTER = "5min";
 
-/** The settings of a server that keeps an archive. */
+/** The server settings for archiving. */
 export function archiving(archive: string): Record<string, string> {
   return {
     archive_mode: "on",
@@ -26,52 +25,57 @@ export function archiving(archive: string): Record<string, string> {
   };
 }
 
-/** Makes the directory, open to the server's user alone; what is there already has to let that user write. */
+/** Creates the directory with mode 0700, or checks that the server's user can write to it. @throws EmbeddedError */
 export async function prepareArchive(archive: string, user: ServerUser): Promise<void> {
   try {
     const isNew = (await mkdir(archive, { recursive: true, mode: 0o700 })) !== undefined;
     if (isNew && user !== undefined) await lchown(archive, user.uid, user.gid);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new EmbeddedError(`the WAL archive ${archive} cannot be made (${code}): set PARBOOK_WAL_ARCHIVE to another`);
+    throw new EmbeddedError(
+      `the WAL archive ${archive} cannot be created (${code}): set PARBOOK_WAL_ARCHIVE to another directory`,
+    );
   }
-  await allow("-w", archive, user);
+  await checkAccess("-w", archive, user);
 }
 
 /**
- * The settings of a server that makes a backup into a database again: `until` a time, or as far as the log reaches. The
- * log comes from the archive, or is only that in the backup.
+ * The server settings for a restore.
+ *
+ * @param archive Undefined: replay only the WAL in the backup.
+ * @param until Undefined: replay to the end of the WAL.
  */
 export async function recovering(
   archive: string | undefined,
   until: Date | undefined,
   user: ServerUser,
 ): Promise<Record<string, string>> {
-  if (archive !== undefined) await allow("-r", archive, user);
+  if (archive !== undefined) await checkAccess("-r", archive, user);
   return {
-    // Without an archive there is nothing to fetch; the server then takes what lies in its own directory.
+    // Without an archive, the server uses the WAL in its own directory.
     restore_command: archive === undefined ? "false" : `cp "${archive}/%f" "%p"`,
-    // Nobody is let in before everything has been replayed.
+    // No connections before the replay is complete.
     hot_standby: "off",
     recovery_target_action: "promote",
-    // Read before the server knows any name of a time zone, Z included.
+    // Parsed before the server knows time zone names, including Z.
     ...(until === undefined ? {} : { recovery_target_time: until.toISOString().replace("Z", "+00") }),
   };
 }
 
-/** A line for each time that the database was restored before. */
+/** A history file has one line for each earlier restore. */
 const HISTORY_BYTES = 1024 * 1024;
 const SEGMENT_BYTES = 16n * 1024n * 1024n;
 
-/** The segments of the log in an archive. */
 export async function listSegments(archive: string): Promise<string[]> {
   return (await readdir(archive)).filter((name) => /^[0-9A-F]{24}$/.test(name));
 }
 
 /**
- * The segment in which the replay of a cluster ended although there were some behind it in the archive: it is missing
- * there, or damaged. Undefined: the replay came to the end of what was there. The server says where it ended when it
- * begins a timeline of its own. `there`: what the archive had before the replay, since it may be growing.
+ * Finds a missing or damaged segment that ended the replay although the archive has later ones. The end of the replay is
+ * where the server started its new timeline.
+ *
+ * @param there The segments before the replay, since the archive may be growing.
+ * @returns Undefined if the replay reached the end of the archive.
  */
 export async function findGap(cluster: string, archive: string, there: readonly string[]): Promise<string | undefined> {
   const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
@@ -90,12 +94,12 @@ export async function findGap(cluster: string, archive: string, there: readonly 
 const hexadecimal = (part: bigint): string => part.toString(16).toUpperCase().padStart(8, "0");
 
 /**
- * Whether a segment has what its name says. What is copied from the `pg_wal` of a server may be a segment that waits to
- * be written, with whatever was in it before: the place that its first page gives is then another (XLogPageHeaderData).
+ * Whether the content of a segment matches its name. A recycled segment copied from `pg_wal` has old content: the address in
+ * its first page header then differs (XLogPageHeaderData).
  */
 async function isWritten(archive: string, name: string): Promise<boolean> {
   const file = await open(join(archive, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
-  // Gone meanwhile: whoever clears the archive up knows what he does.
+  // Removed in the meantime, by a cleanup of the archive.
   if (file === undefined) return false;
   try {
     const header = Buffer.alloc(16);
@@ -107,7 +111,7 @@ async function isWritten(archive: string, name: string): Promise<boolean> {
   }
 }
 
-async function allow(access: "-r" | "-w", archive: string, user: ServerUser): Promise<void> {
+async function checkAccess(access: "-r" | "-w", archive: string, user: ServerUser): Promise<void> {
   const { isDirectory } = await stat(archive).then(
     (found) => ({ isDirectory: found.isDirectory() }),
     () => ({ isDirectory: false }),
@@ -120,7 +124,9 @@ async function allow(access: "-r" | "-w", archive: string, user: ServerUser): Pr
     place,
   );
   if (succeeded) return;
-  const whom = user === undefined ? "this user" : `user ${user.uid}, as whom PostgreSQL runs,`;
+  const whom = user === undefined ? "this user" : `user ${user.uid}, which PostgreSQL runs as,`;
   const what = access === "-r" ? "read" : "write to";
-  throw new EmbeddedError(`${whom} cannot ${what} the WAL archive ${archive}: give it the right to, and the way there`);
+  throw new EmbeddedError(
+    `${whom} cannot ${what} the WAL archive ${archive}: grant access to it and its parent directories`,
+  );
 }

@@ -1,4 +1,4 @@
-/** However the service ends, its server ends in order. The service here is a process that starts a server and no more. */
+/** However the service exits, its server shuts down cleanly. Here the service is a process that only starts a server. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
@@ -14,8 +14,8 @@ import {
 } from "../../../test/support/embedded-service.ts";
 import { until } from "../../../test/support/until.ts";
 import { startEmbedded } from "./embedded.ts";
-import { endServer, listResidents } from "./processes.ts";
-import { EmbeddedError } from "./refusal.ts";
+import { EmbeddedError } from "./embedded-error.ts";
+import { listServerProcesses, stopServer } from "./processes.ts";
 import { withWatcher } from "./watcher.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
@@ -30,7 +30,7 @@ beforeAll(() => {
   program = compileService(place);
 });
 afterAll(async () => {
-  await endServer(cluster);
+  await stopServer(cluster);
   rmSync(place, { recursive: true, force: true });
 });
 
@@ -38,18 +38,18 @@ async function startService(): Promise<EmbeddedService & { readonly watcher: num
   const service = await startEmbeddedService(program, directory);
   onTestFinished(async () => {
     service.child.kill("SIGKILL");
-    await endServer(cluster);
+    await stopServer(cluster);
   });
   const watchers = sessionOf(service.postmaster).filter((pid) => pid !== service.postmaster);
   expect(watchers).toHaveLength(1);
   // It keeps no directory in use.
   if (process.platform === "linux") expect(readlinkSync(`/proc/${watchers[0]}/cwd`)).toBe("/");
-  expect((await listResidents(cluster)).length).toBeGreaterThan(1);
+  expect((await listServerProcesses(cluster)).length).toBeGreaterThan(1);
   return { ...service, watcher: watchers[0] as number };
 }
 
 async function expectEndInOrder({ postmaster }: EmbeddedService): Promise<void> {
-  const hasEnded = async () => sessionOf(postmaster).length === 0 && (await listResidents(cluster)).length === 0;
+  const hasEnded = async () => sessionOf(postmaster).length === 0 && (await listServerProcesses(cluster)).length === 0;
   await until("the server and its watcher have ended", hasEnded, END_LIMIT_S);
   expect(lastLine()).toContain("database system is shut down");
 }
@@ -69,7 +69,7 @@ test.each<NodeJS.Signals>(["SIGKILL", "SIGTERM", "SIGHUP", "SIGABRT"])(
   },
 );
 
-test("a signal to every process of the unit at once, and a death behind it, end the server in order", async () => {
+test("a signal to the whole unit followed by SIGKILL still stops the server cleanly", async () => {
   const service = await startService();
   for (const pid of [service.watcher, service.postmaster]) process.kill(pid, "SIGTERM");
   // The server now waits for its clients, of whom the service is one.
@@ -79,7 +79,7 @@ test("a signal to every process of the unit at once, and a death behind it, end 
   await expectEndInOrder(service);
 });
 
-test("a server that was stopped in order leaves no watcher", async () => {
+test("a stopped server leaves no watcher", async () => {
   const server = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined });
   const { pid } = server;
   expect(sessionOf(pid)).toHaveLength(2);
@@ -87,7 +87,7 @@ test("a server that was stopped in order leaves no watcher", async () => {
   expect(sessionOf(pid)).toEqual([]);
 });
 
-test("a server that was started again has a watcher of its own, and the former one is gone", async () => {
+test("a restarted server has a new watcher, and the old one is gone", async () => {
   const server = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined });
   onTestFinished(() => server.stop());
   const former = server.pid;
@@ -96,7 +96,7 @@ test("a server that was started again has a watcher of its own, and the former o
   await until("the watcher of the former one is gone", () => sessionOf(former).length === 0);
 });
 
-test("a server whose watcher was killed with the service is ended by the next start", async () => {
+test("a server whose watcher was also killed is stopped by the next start", async () => {
   const { child, postmaster, watcher } = await startService();
   process.kill(watcher, "SIGKILL");
   await until("the watcher is gone", () => !sessionOf(postmaster).includes(watcher));
@@ -116,7 +116,7 @@ test("a server whose watcher was killed with the service is ended by the next st
   const log: string[] = [];
   const successor = await startEmbedded({ directory, settings: THROW_AWAY, log: (line) => log.push(line) });
   onTestFinished(() => successor.stop());
-  expect(log[0]).toBe("ended the PostgreSQL that an earlier service had left running");
+  expect(log[0]).toBe("stopped a PostgreSQL left running by an earlier service");
   expect(sessionOf(postmaster)).toEqual([]);
   const client = new Client(successor.connection("postgres", "postgres"));
   await client.connect();
@@ -124,7 +124,7 @@ test("a server whose watcher was killed with the service is ended by the next st
   await client.end();
 });
 
-test("a watcher that is late leaves the next service's server alone", async () => {
+test("a late watcher leaves the next service's server alone", async () => {
   const { child, postmaster, watcher } = await startService();
   process.kill(watcher, "SIGSTOP");
   child.kill("SIGKILL");
@@ -135,7 +135,7 @@ test("a watcher that is late leaves the next service's server alone", async () =
   process.kill(watcher, "SIGCONT");
   await until("the watcher has ended", () => sessionOf(postmaster).length === 0);
   expect(sessionOf(successor.pid)).toHaveLength(2);
-  expect(log.filter((line) => line.includes("ended unasked"))).toEqual([]);
+  expect(log.filter((line) => line.includes("exited unexpectedly"))).toEqual([]);
 });
 
 test("a server that ignores signals gets SIGINT, then SIGQUIT, then SIGKILL", async () => {

@@ -1,19 +1,16 @@
 /**
- * Ends PostgreSQL when the service that started it is gone, whatever ended that. SIGKILL and a crash leave nobody in the
- * service to do it, so every server is started with a small watcher beside it: a shell that reads from a pipe to the
- * service. The service never writes to it. The kernel closes it with the service, and the end of the file is the signal.
+ * Stops PostgreSQL when the service exits for any reason, SIGKILL and crashes included. Every server has a watcher: a shell
+ * that reads from a pipe held by the service. The service never writes to it; the kernel closes it with the service, and
+ * end of file is the signal.
  *
- * - The watcher is forked before the server, by the process that then becomes the server: there is no moment at which the
- *   service can die and leave a server without one.
- * - It knows its server by process id and start time, so it never signals a process that was given the id later, and never
- *   the server that the next service has started on the same data.
- * - It is in the server's session, not in the service's: signals of a terminal or of the service's process group do not
- *   reach it, and it ignores those that a supervisor sends to every process of a unit. It is not the server's child
- *   (PostgreSQL takes the death of a child that it does not know for a crash), holds none of the service's pipes, no lock,
- *   and no file or directory.
- * - When the server has ended first, the service closes the pipe, and the watcher finds nothing to do.
+ * - The process that becomes the server forks the watcher first, so that no server is ever without one.
+ * - The watcher identifies its server by process id and start time, so it never signals a reused id or a later server.
+ * - It is in the server's session, so terminal signals and those to the service's process group do not reach it, and it
+ *   ignores the signals that supervisors send to a whole unit. It is not the server's child, because PostgreSQL treats the
+ *   death of an unknown child as a crash. It holds no pipes, locks, files or directories of the service.
+ * - If the server exits first, the service closes the pipe, and the watcher exits.
  *
- * Killing the watcher does no harm: the service ends its server itself, and the next start ends what was left running.
+ * Killing the watcher does no harm: the service stops its own server, and the next start stops a leftover one.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
@@ -24,8 +21,8 @@ const WATCHER_PIPE = 3;
 const END_LIMIT_MS = 1_000;
 
 /**
- * `$$` is the process that becomes the server, in every subshell too. Seconds in the limits are those of `processes.ts`,
- * which asks in the same way. The inner parentheses with `&` make the watcher nobody's child.
+ * `$$` is the process that becomes the server, in subshells too. Signals and limits are those of `processes.ts`. The double
+ * fork, by the inner parentheses with `&`, detaches the watcher from the server.
  */
 const SCRIPT = `# Parbook: the process that ends PostgreSQL when its service is gone
 start_time() {
@@ -60,18 +57,18 @@ started=$(start_time)
 exec "$@" ${WATCHER_PIPE}>&-
 `;
 
-/** The arguments for /bin/sh that start `program` in its place, and the watcher beside it. */
+/** The arguments for /bin/sh to start the watcher and then become `program`. */
 export function withWatcher(program: string, parameters: readonly string[]): string[] {
   return ["-c", SCRIPT, "parbook-watcher", program, ...parameters];
 }
 
 /**
- * Lets the watcher of a server go when the server has ended. Resolves when it is gone, or, should it not be able to end
- * (SIGSTOP), a second later.
+ * Closes the watcher's pipe when the server has exited. Resolves when the watcher is gone, or after a second if it is
+ * suspended.
  */
 export async function watcherEnd(server: ChildProcess): Promise<void> {
   const pipe = must(server.stdio[WATCHER_PIPE], "a server is started with this pipe") as Socket;
-  // Until then it is no reason for this process to live, and it may break: somebody has killed the watcher.
+  // The pipe must not keep this process alive, and breaks if the watcher is killed.
   pipe
     .on("error", () => undefined)
     .resume()

@@ -1,20 +1,19 @@
 /**
- * Reads files of the cluster. As root we may read everything, and the cluster belongs to a user whose other processes can
- * put anything there at any moment: a link to a file of root's, a pipe that nobody writes to. So no link is followed,
- * neither at the end of the path nor on the way, nothing waits for a pipe, and the kind and the owner are those of the
- * file that is open. As root we write nothing in the cluster: the server's user does that itself.
+ * Reads files of the cluster safely as root. The cluster's user can plant anything there at any time, such as links to
+ * root's files or pipes. So no link is followed in any path component, opening never blocks, and type and owner are checked
+ * on the open file. Root never writes in the cluster: the server's user does.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedError } from "./refusal.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
 const FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 const DIRECTORY = FILE | O_DIRECTORY;
 const OTHERS_READ = 0o004;
 
-/** Opens the file that `path` names below `root`; undefined when it is not there, or not any more. */
+/** @param path Relative to `root`. @returns Undefined if there is no such file. @throws EmbeddedError */
 export async function openIn(root: string, path: string): Promise<FileHandle | undefined> {
   const name = join(root, path);
   const top = await open(root, O_RDONLY | O_DIRECTORY);
@@ -22,7 +21,7 @@ export async function openIn(root: string, path: string): Promise<FileHandle | u
   try {
     const { uid } = await top.stat();
     file = await descend(top, root, path.split("/"), FILE);
-    await refuseForeign(file, name, uid);
+    await rejectForeign(file, name, uid);
     return file;
   } catch (error) {
     await file?.close();
@@ -32,7 +31,7 @@ export async function openIn(root: string, path: string): Promise<FileHandle | u
   }
 }
 
-/** The whole content; undefined when the file is not there. */
+/** @param limit Maximum size in bytes. @returns The content; undefined if there is no such file. */
 export async function readIn(root: string, path: string, limit: number): Promise<Buffer | undefined> {
   const file = await openIn(root, path);
   if (file === undefined) return undefined;
@@ -49,7 +48,7 @@ export async function readIn(root: string, path: string, limit: number): Promise
   }
 }
 
-/** Calls back with a name of the directory that `path` names below `root`: it is this directory until that has ended. */
+/** Calls `use` with a path that stays bound to this directory, even if it is renamed or replaced during the call. */
 export async function withDirectoryIn<Result>(
   root: string,
   path: string,
@@ -59,7 +58,7 @@ export async function withDirectoryIn<Result>(
   try {
     if (path === "") return await use(nameOf(top, root));
     const directory = await descend(top, root, path.split("/"), DIRECTORY).catch((error) =>
-      refuseLink(error, join(root, path)),
+      rejectLink(error, join(root, path)),
     );
     return await use(nameOf(directory, join(root, path))).finally(() => directory.close());
   } finally {
@@ -67,7 +66,7 @@ export async function withDirectoryIn<Result>(
   }
 }
 
-/** Step by step, each from the directory that is open: what a path leads to could change while it is followed. */
+/** Opens one component at a time, each relative to an open directory, so that no component can be swapped. */
 async function descend(
   top: FileHandle,
   root: string,
@@ -84,27 +83,27 @@ async function descend(
   }
 }
 
-/** The way through an open directory (`openat`). The other systems that we run on lack it: there the path has to do. */
+/** Emulates `openat`. Only Linux has it; elsewhere the path is used. */
 function nameOf(directory: FileHandle, path: string): string {
   return process.platform === "linux" ? `/proc/self/fd/${directory.fd}` : path;
 }
 
-/** A hard link is no link to follow: it shows in the owner. The server's user could read these two kinds of files itself. */
-async function refuseForeign(file: FileHandle, name: string, owner: number): Promise<void> {
+/** Hard links are detected by their owner. Files that the server's user can read itself are allowed. */
+async function rejectForeign(file: FileHandle, name: string, owner: number): Promise<void> {
   const found = await file.stat();
-  if (!found.isFile()) throw new EmbeddedError(`${name} is no file: remove it`);
+  if (!found.isFile()) throw new EmbeddedError(`${name} is not a file: remove it`);
   const mayRead = found.uid === owner || (found.mode & OTHERS_READ) !== 0;
   if (mayRead || process.getuid?.() !== 0) return;
-  throw new EmbeddedError(`${name} does not belong to user ${owner}, as whom PostgreSQL runs: chown it`);
+  throw new EmbeddedError(`${name} does not belong to user ${owner}, which PostgreSQL runs as: chown it`);
 }
 
 function absentOr(error: unknown, name: string): undefined {
   if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-  return refuseLink(error, name);
+  return rejectLink(error, name);
 }
 
-function refuseLink(error: unknown, name: string): never {
+function rejectLink(error: unknown, name: string): never {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "ELOOP" && code !== "ENOTDIR") throw error;
-  throw new EmbeddedError(`${name} is a symbolic link, or lies behind one: move it back`);
+  throw new EmbeddedError(`${name} is, or is reached through, a symbolic link: move it back`);
 }

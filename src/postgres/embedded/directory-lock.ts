@@ -1,16 +1,16 @@
-/** The hold on a data directory: nobody else uses it until it is released. */
+/** Exclusive use of a data directory. */
 import { naming } from "../../std/file-error.ts";
 import { takeDataLock } from "./data-lock.ts";
-import { EmbeddedError } from "./refusal.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { shortPath } from "./short-path.ts";
 
-export interface Hold {
-  /** The directory by a name that fits into a socket's address. */
+export interface DirectoryLock {
+  /** The directory under a name short enough for socket addresses. */
   readonly short: string;
   release(): void;
 }
 
-export async function takeHold(directory: string): Promise<Hold> {
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const short = shortPath(directory);
   try {
     const lock = await naming(directory, () => takeDataLock(short.path));

@@ -1,0 +1,7 @@
+/** The embedded server cannot be used. The message tells the operator in one line what is wrong and what to do. */
+export class EmbeddedError extends Error {
+  override readonly name = "EmbeddedError";
+}
+
+/** The advice when the embedded server cannot run on this machine. */
+export const OWN_DATABASE = "set PARBOOK_DATABASE_URL to use your own PostgreSQL";
