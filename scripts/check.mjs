@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything about the code that a machine can judge without running it. All checks run, whatever
- * the ones before them said; what a failed one had to say is shown, and a table closes the report.
+ * `npm run check`: all static checks. Every check runs, even after failures; the output of failed ones is shown, followed
+ * by a summary.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -40,11 +40,11 @@ function run({ name, command: [tool, ...args], also }) {
 }
 
 /**
- * The cruiser is content as well when it could not read the sources: with a TypeScript that it does not know it sees
- * nothing and finds nothing wrong. So it has to have seen at least as many modules as src/ has files.
+ * dependency-cruiser succeeds even if it cannot parse the sources, as with an unsupported TypeScript version. So check that it
+ * saw at least as many modules as src/ has files.
  */
 function sawAll(report) {
   const seen = Number(/\((\d+) modules/.exec(report)?.[1] ?? 0);
   const files = readdirSync(join(ROOT, "src"), { recursive: true }).filter((name) => name.endsWith(".ts")).length;
-  return seen >= files ? undefined : `It saw ${seen} modules, but src/ has ${files} files.`;
+  return seen >= files ? undefined : `Only ${seen} modules were checked, but src/ has ${files} files.`;
 }

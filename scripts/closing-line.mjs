@@ -1,7 +1,6 @@
 /**
- * A vitest reporter whose only word is the last line, `N passed, N failed[, N skipped]`, which CI adds up.
- * Whatever made the run fail counts: a file that does not load and an unhandled error are each a failure, and so is
- * a run that fails without a failing test, such as one whose set-up broke or that found no tests.
+ * A vitest reporter that prints one final line, `N passed, N failed[, N skipped]`, for CI. Files that do not load and unhandled
+ * errors count as failures, as does a run that fails without a failing test (broken set-up, no tests found).
  */
 export default class ClosingLine {
   #passed = 0;

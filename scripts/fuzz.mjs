@@ -1,7 +1,6 @@
 /**
- * `npm run fuzz -- --requests 100000 --seed 7`: a long run of the fuzzer, of which `npm test` makes a short one.
- * `npm run fuzz -- --sequences 500000 --seed 7`: the same of sequences of bytes on connections. The seed tells the run:
- * the same one makes the same requests of the same service.
+ * `npm run fuzz -- --requests 100000 --seed 7`: a long run of the request fuzzer; `npm test` includes a short one.
+ * `npm run fuzz -- --sequences 500000 --seed 7`: the same for raw byte sequences. A seed reproduces a run.
  */
 import { parseArgs } from "node:util";
 import { prepare } from "./prepare.mjs";

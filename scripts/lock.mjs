@@ -1,6 +1,6 @@
 /**
- * A lock between processes, also of different containers that share a folder: a directory that its holder touches
- * every second. A holder that was killed stops touching it, and after ten seconds the next one may take it away.
+ * A lock between processes, even in different containers that share a directory. The lock is a directory that its holder
+ * touches every second; one not touched for ten seconds is considered abandoned.
  */
 import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,7 +9,7 @@ const TOUCH_MS = 1_000;
 const ABANDONED_MS = 10_000;
 const RETRY_MS = 100;
 
-/** Runs the work while no other process holds the lock. */
+/** Runs `work` while holding the lock. */
 export async function holdingLock(path, work) {
   while (!take(path)) {
     removeAbandoned(path);
@@ -37,7 +37,7 @@ function take(path) {
   }
 }
 
-/** A holder that was itself suspended may find the lock gone. It ends its work: stopping half-way would be worse. */
+/** A holder that was suspended may have lost the lock. It finishes anyway: stopping half-way would be worse. */
 function touch(path) {
   const now = new Date();
   if (existsSync(path)) utimesSync(path, now, now);
@@ -46,12 +46,12 @@ function touch(path) {
 function removeAbandoned(path) {
   try {
     if (Date.now() - statSync(path).mtimeMs < ABANDONED_MS) return;
-    // Renamed first: of several that wait only one succeeds, so nobody removes the lock that another just took.
+    // Rename first: only one waiting process succeeds, so a newly taken lock is never removed.
     const aside = `${path}.${process.pid}`;
     renameSync(path, aside);
     rmdirSync(aside);
   } catch (error) {
-    // Its holder was done in the meantime, or another who waits was faster.
+    // The lock was released, or another process removed it.
     if (error.code !== "ENOENT") throw error;
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Makes a checkout ready to run: installs what the lockfile names, then compiles src/ to dist/. Each is done only
- * when something changed, and knowing that nothing did costs milliseconds: no npm and no compiler is started.
+ * Makes a checkout ready to run: installs the dependencies, then compiles src/ to dist/, each only if something changed.
+ * Checking takes milliseconds, without npm or the compiler.
  *
- * What is installed is read from npm's own record in node_modules, so an install made by hand counts as well. What
- * is compiled is read from dist/.built, which holds a fingerprint of the sources. Both are written last, so that an
- * attempt that was killed half-way is simply made again. Only one process at a time prepares; others wait for it.
+ * npm's own record in node_modules tells what is installed, and dist/.built holds a fingerprint of the compiled sources.
+ * Both are written last, so a killed attempt is repeated. A lock serializes concurrent processes.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,13 +19,14 @@ const [OLDEST_MAJOR, OLDEST_MINOR] = [20, 19];
 const STOP_SIGNALS = ["SIGINT", "SIGTERM"];
 
 /**
- * Installs and builds where needed. `tools` asks for the development dependencies as well (a build needs them anyway),
- * `build: false` leaves dist/ as it is, for those who only look at the sources.
- * What is done is said on standard error: standard output belongs to the program that is being prepared.
+ * Installs and builds if needed. Progress goes to standard error: standard output belongs to the prepared program.
+ *
+ * @param tools Whether development dependencies are needed (a build always needs them).
+ * @param build False leaves dist/ unchanged.
  */
 export async function prepare({ tools = false, build = true } = {}) {
   refuseOldNode();
-  // A package, or an image with only dist/ in it, has nothing to build from and comes installed.
+  // A package or image without sources is already built and installed.
   if (!existsSync(join(ROOT, "tsconfig.build.json"))) return;
   const isReady = () => isInstalled({ tools }) && (!build || isBuilt());
   if (isReady()) return;
@@ -44,7 +44,7 @@ function refuseOldNode() {
   process.exit(2);
 }
 
-/** Whether node_modules holds what the lockfile names, for this kind of machine. */
+/** Whether node_modules matches the lockfile on this platform. */
 function isInstalled({ tools }) {
   const recordFile = join(ROOT, "node_modules", ".package-lock.json");
   if (!existsSync(recordFile)) return false;
@@ -52,14 +52,14 @@ function isInstalled({ tools }) {
   const wanted = Object.entries(packagesIn(join(ROOT, "package-lock.json")));
   return Object.values(installed).every(fitsThisMachine) && wanted.every(isThereOrNotNeeded);
 
-  // Optional packages are those of one platform: npm may leave them out, and asking for them again would not end.
+  // npm may skip optional packages of other platforms; requiring them would reinstall every time.
   function isThereOrNotNeeded([path, entry]) {
     const needed = path !== "" && !entry.optional && !entry.devOptional && (tools || !entry.dev);
     return !needed || (installed[path]?.version === entry.version && installed[path]?.integrity === entry.integrity);
   }
 }
 
-/** False for the native packages of a node_modules that was brought along from another kind of machine. */
+/** False for native packages of another platform. */
 function fitsThisMachine({ os = [], cpu = [] }) {
   const admits = (list, name) =>
     list.length === 0 || list.includes(name) || (list[0].startsWith("!") && !list.includes(`!${name}`));
@@ -72,7 +72,7 @@ function packagesIn(lockfile) {
 
 async function install() {
   say("Installing dependencies (npm ci) ...");
-  // On Windows npm is a command file, which only a shell can run; the arguments are ours and hold nothing to quote.
+  // On Windows npm is a command file, which needs a shell. The arguments need no quoting.
   await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--include=dev", "--include=optional"], {
     shell: process.platform === "win32",
   });
@@ -82,7 +82,7 @@ function isBuilt() {
   return existsSync(BUILT) && readFileSync(BUILT, "utf8") === fingerprint();
 }
 
-/** Compiles beside dist/ and then takes its place, so that dist/ is always one whole build. */
+/** Compiles to a new directory and swaps it in, so that dist/ is always a complete build. */
 async function compile() {
   say("Building ...");
   const sources = fingerprint();
@@ -99,7 +99,7 @@ async function compile() {
   rmSync(former, { recursive: true, force: true });
 }
 
-/** Changes when a source, a compiler setting or the compiler could have changed: paths, sizes and times of change. */
+/** Hashes paths, sizes and modification times of sources, compiler settings and the lockfile. */
 function fingerprint() {
   const hash = createHash("sha256");
   const settings = readdirSync(ROOT).filter((name) => /^tsconfig.*\.json$|^package-lock\.json$/.test(name));
@@ -110,7 +110,7 @@ function fingerprint() {
   return hash.digest("hex");
 }
 
-/** All files that go into the build; tests do not, and changing one need not build anything. */
+/** All files of the build, without tests. */
 function sourcesBelow(folder) {
   return readdirSync(join(ROOT, folder), { withFileTypes: true })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -121,7 +121,7 @@ function sourcesBelow(folder) {
     });
 }
 
-/** Runs a command in silence. When it fails, everything that it said is shown and this process ends. */
+/** Runs a command silently. If it fails, prints its output and exits. */
 async function run(command, args, options = {}) {
   const output = [];
   const child = spawn(command, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], ...options });

@@ -1,8 +1,6 @@
 /**
- * `npm start` is `parbook start` in this same process. The script in package.json says `exec`, so that the shell which
- * npm starts becomes this process: otherwise the shell alone would receive the signal that npm passes on, npm would
- * report the end while the service still runs, and nobody would wait for its orderly stop. Where the shell knows no
- * `exec` (Windows), `node bin/parbook.mjs start` is the same.
+ * `npm start`: `parbook start` in this process. The script in package.json uses `exec`, so that signals from npm reach this
+ * process and npm waits for its orderly stop. Where the shell has no `exec` (Windows), use `node bin/parbook.mjs start`.
  */
 process.argv.splice(2, 0, "start");
 await import("../bin/parbook.mjs");

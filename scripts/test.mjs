@@ -1,12 +1,12 @@
 /**
- * `npm test`: prepares the checkout (some tests kill and restart the built program), then runs every test once.
- * Arguments are vitest's own, e.g. `npm test -- src/money`.
+ * `npm test`: prepares the checkout (some tests run the built program), then runs every test once. Arguments are vitest's,
+ * e.g. `npm test -- src/money`.
  */
 import { prepare } from "./prepare.mjs";
 
 /**
- * Long ones that bring a database of their own, or none. With another one to be tested on (PARBOOK_DATABASE_URL) they
- * would only do once more what they do without it.
+ * Long tests with their own database or none: excluded when testing another database (PARBOOK_DATABASE_URL), since the
+ * result would be the same.
  */
 const OF_THEIR_OWN = [
   "src/postgres/embedded/*.test.ts",

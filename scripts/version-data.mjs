@@ -1,12 +1,12 @@
 /**
- * `node scripts/version-data.mjs <checkout> <directory>`: what a version leaves behind, for test/upgrade. Starts the
- * service of that checkout with its embedded database, does one of everything over HTTP, and writes
+ * `node scripts/version-data.mjs <checkout> <directory>`: records the data of a version, for test/upgrade. Starts the service
+ * of that checkout with its embedded database, performs every operation over HTTP, and writes
  *
- *     answers.json    every record as that version answered it, by the path it is asked for with
- *     data.sql        the rows of its database, in the order in which they can be inserted
+ *     answers.json    every record as that version returned it, by request path
+ *     data.sql        the rows of its database, in insertion order
  *
- * The checkout needs node_modules: `git worktree add --detach <checkout> <commit>` and a link to ours will do. Keys that
- * sign tokens are left out; the secrets in it are those of this file.
+ * The checkout needs node_modules: `git worktree add --detach <checkout> <commit>` and a link to ours suffice. Signing keys
+ * are left out; the secrets are those of this file.
  */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -68,7 +68,7 @@ async function ready() {
     if (text !== undefined) return JSON.parse(text);
     await pause(500);
   }
-  throw new Error("the service does not serve");
+  throw new Error("the service did not become ready");
 }
 
 async function caller(baseUrl, authUrl, name) {
@@ -151,11 +151,11 @@ async function doEverything(acme, desk) {
   const redeemed = await convert("redeem-1", "USD", "USDP", "3");
   await acme("DELETE", `/v2/conversion/stablecoins/${redeemed.id}`);
   while ((await acme("GET", `/v2/conversion/stablecoins/${minted.id}`)).status !== "SETTLED") await pause(250);
-  // Is under way when the version ends.
+  // Still unsettled when the service stops.
   await convert("mint-2", "USD", "PYUSD", "20");
 }
 
-/** What a version could not do yet is not in its data. */
+/** Operations that the version lacks are skipped. */
 function unlessUnsupported(error) {
   if (!error.message.includes("is not supported yet")) throw error;
 }
