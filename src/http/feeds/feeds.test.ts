@@ -25,13 +25,14 @@ afterEach(async () => {
   await toy.close();
 });
 
+const noteSentAway = (event: FeedEvent): void => {
+  if (event.kind === "reader_gone" && event.sentAway !== undefined) sentAway.push(event.sentAway);
+};
+
 async function start(bounds: Partial<FeedBounds> = {}): Promise<void> {
   feed = new ToyFeed();
   sentAway = [];
-  const log = (event: FeedEvent): void => {
-    if (event.kind === "reader_gone" && event.sentAway !== undefined) sentAway.push(event.sentAway);
-  };
-  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, bounds, log));
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, bounds, noteSentAway));
 }
 
 async function stuck(path: string): Promise<Socket> {
@@ -216,19 +217,27 @@ test("past its bounds a process takes no more readers, and takes others when som
   await new FeedClient(toy.url, "/marketdata/ETHUSD").opened();
 });
 
-test("one address has a quarter of the readers", async () => {
+test("one address has half of the readers when it is alone, and loses one to an address that has fewer", async () => {
   feed = new ToyFeed();
+  sentAway = [];
   const trustedProxies = [parseNetwork("127.0.0.1") as Network];
-  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { mostReaders: 8 }), { trustedProxies });
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { mostReaders: 8 }, noteSentAway), {
+    trustedProxies,
+  });
   const from = (address: string) => ({ "x-forwarded-for": address });
   const open = (address: string) => new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from(address) }).opened();
-  const [first] = await Promise.all([open("203.0.113.9"), open("203.0.113.9")]);
+  const [first] = await Promise.all([1, 2, 3, 4].map(() => open("203.0.113.9")));
   expect((await handshake("/marketdata/BTCUSD", from("203.0.113.9"))).body.detail).toBe(
     "this address has as many feed readers as it may have",
   );
-  await open("203.0.113.10");
   await first?.close();
   await open("203.0.113.9");
+  for (const at of [10, 11, 12]) await open(`203.0.113.${at}`);
+  expect(sentAway).toEqual([]);
+  await open("203.0.113.13");
+  await open("203.0.113.14");
+  await until("one was disconnected", () => sentAway.length === 1);
+  expect(sentAway).toEqual(["too_many"]);
 });
 
 test("an address whose reader has flooded a feed gets no new ones for a while, and others do", async () => {

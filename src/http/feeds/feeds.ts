@@ -9,6 +9,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
 import { isLoopback, rateLimitKey } from "../../web/limits/address.ts";
 import type { RateClass } from "../../web/limits/rates.ts";
+import { Shares } from "../../web/limits/shares.ts";
 import type { Api } from "../api.ts";
 import { Problem, unavailable } from "../problems/problems.ts";
 import { MarketParam, marketInPath } from "../routes/markets/market-in-path.ts";
@@ -18,7 +19,7 @@ import { type DisconnectReason, GOING_AWAY, Reader, type ReaderBounds } from "./
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
-  /** Per process. One address may have a quarter of them, unless it is loopback. */
+  /** Per process. One address may have as many as are free, so half when alone, unless it is loopback. */
   readonly mostReaders: number;
   /** Unsent bytes of all readers together. Over it, the readers with the most are disconnected. */
   readonly mostUnsentBytes: number;
@@ -39,7 +40,6 @@ const BOUNDS: FeedBounds = {
   heartbeatMs: 30_000,
   closeMs: 5_000,
 };
-const ADDRESS_SHARE = 4;
 const UNSENT_CHECK_MS = 1_000;
 const BLOCK_SECONDS = 30;
 const RETRY_AFTER_BLOCK = { "retry-after": String(BLOCK_SECONDS) };
@@ -107,7 +107,7 @@ class Readers {
   readonly #log: (event: FeedEvent) => void;
   readonly #onBug: (error: unknown) => void;
   readonly #all = new Set<Reader>();
-  readonly #ofAddress = new Map<string, number>();
+  readonly #shares: Shares<Reader>;
   /** Addresses of readers disconnected for sending too much: reconnecting costs us more than what they sent. */
   readonly #blockedAddresses = new Set<string>();
   readonly #timers: readonly NodeJS.Timeout[];
@@ -115,6 +115,7 @@ class Readers {
 
   constructor(bounds: FeedBounds, log: (event: FeedEvent) => void, onBug: (error: unknown) => void) {
     this.#bounds = bounds;
+    this.#shares = new Shares(bounds.mostReaders);
     this.#onBug = onBug;
     this.#log = log;
     const beat = (): void => {
@@ -128,31 +129,39 @@ class Readers {
 
   /** @throws Problem when the process or the address has its maximum of readers */
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
-    const { mostReaders } = this.#bounds;
-    const key = rateLimitKey(request.ip);
-    const mostOfOne = isLoopback(request.ip) ? mostReaders : Math.ceil(mostReaders / ADDRESS_SHARE);
-    if (this.#all.size >= mostReaders) throw unavailable("the feeds have as many readers as they can serve");
-    if ((this.#ofAddress.get(key) ?? 0) >= mostOfOne)
-      throw unavailable("this address has as many feed readers as it may have");
+    const { ip } = request;
+    const key = rateLimitKey(ip);
     if (this.#blockedAddresses.has(key))
       throw new Problem(429, "a feed reader at this address sent too much: try again later", {
         headers: RETRY_AFTER_BLOCK,
       });
+    this.#makeRoom(ip);
     upgrades.accept(request, reply, (webSocket, socket) => {
       const reader = new Reader(webSocket, socket, this.#bounds, this.#onBug);
       // The handshake was in progress when the others were disconnected.
       if (this.#isClosing) return reader.terminate(undefined);
       this.#all.add(reader);
-      this.#count(key, 1);
+      const free = isLoopback(ip) ? () => undefined : this.#shares.take(ip, reader);
       this.#log({ kind: "reader_came" });
       void reader.closed.then(() => {
         this.#all.delete(reader);
-        this.#count(key, -1);
-        if (reader.disconnectReason === "talks" && !isLoopback(request.ip)) this.#blockForAWhile(key);
+        free();
+        if (reader.disconnectReason === "talks" && !isLoopback(ip)) this.#blockForAWhile(key);
         this.#log({ kind: "reader_gone", sentAway: reader.disconnectReason });
       });
       join(reader);
     });
+  }
+
+  /** Where there is no room, disconnects a reader of an address that has more of them than this one. */
+  #makeRoom(ip: string): void {
+    if (!isLoopback(ip) && !this.#shares.hasRoomFor(ip)) {
+      const surplus = this.#shares.findSurplus(ip, ({ disconnectReason }) => disconnectReason === undefined);
+      if (surplus === undefined) throw unavailable("this address has as many feed readers as it may have");
+      surplus.terminate("too_many");
+    } else if (this.#all.size >= this.#bounds.mostReaders) {
+      throw unavailable("the feeds have as many readers as they can serve");
+    }
   }
 
   /** Closes all connections: with a close frame first, then by force. */
@@ -171,12 +180,6 @@ class Readers {
   #blockForAWhile(key: string): void {
     this.#blockedAddresses.add(key);
     setTimeout(() => this.#blockedAddresses.delete(key), BLOCK_SECONDS * 1_000).unref();
-  }
-
-  #count(key: string, change: 1 | -1): void {
-    const readers = (this.#ofAddress.get(key) ?? 0) + change;
-    if (readers === 0) this.#ofAddress.delete(key);
-    else this.#ofAddress.set(key, readers);
   }
 
   /** `Reader` bounds the unsent bytes of one reader; thousands of stalled readers together still need a bound. */

@@ -27,7 +27,7 @@ export interface ReaderBounds {
 }
 
 /** Why a reader was disconnected by us. */
-export type DisconnectReason = "too_slow" | "silent" | "talks" | "bug";
+export type DisconnectReason = "too_slow" | "silent" | "talks" | "too_many" | "bug";
 
 /** RFC 6455, section 7.4.1, and its IANA registry. */
 export const GOING_AWAY = 1001;

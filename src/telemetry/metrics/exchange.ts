@@ -34,7 +34,7 @@ export class ExchangeMetrics {
     });
     this.#disconnected = new Counter({
       name: "parbook_feed_readers_disconnected_total",
-      help: "Feed subscribers disconnected by the service: too_slow, silent (no pong), talks (sent more than allowed), bug (see the log).",
+      help: "Feed subscribers disconnected by the service: too_slow, silent (no pong), talks (sent more than allowed), too_many (of its address, while another one needs the place), bug (see the log).",
       labelNames: ["why"],
       registers,
     });

@@ -16,9 +16,6 @@ interface Open {
   readonly leave: () => void;
 }
 
-/** So many are looked at for a newcomer, and others for the next one. */
-const LOOKED_AT = 32;
-
 const known = new WeakSet<Socket>();
 
 /** Notes that a good token was shown on a connection. */
@@ -27,7 +24,7 @@ export function noteKnown(socket: Socket): void {
 }
 
 export class Strangers {
-  readonly #shares: Shares;
+  readonly #shares: Shares<Open>;
   readonly #open = new Set<Open>();
   readonly #byPeer = new Map<string, Open>();
 
@@ -38,23 +35,25 @@ export class Strangers {
   /** Answers whether there is room for a connection; `ended` is told of the address of one that had to end for it. */
   add(address: string, socket: Socket, ended: (address: string) => void): boolean {
     if (!this.#shares.hasRoomFor(address)) {
-      const idle = this.#idleOfMore(address);
+      const idle = this.#shares.findSurplus(address, ({ carrier }) => awaitsCaller(carrier) && !known.has(carrier));
       if (idle === undefined) return false;
       idle.leave();
       idle.socket.destroy();
       ended(idle.address);
     }
-    const free = this.#shares.take(address);
     const peer = peerOf(socket);
-    const leave = (): void => {
-      free();
-      this.#open.delete(open);
-      if (this.#byPeer.get(peer) === open) this.#byPeer.delete(peer);
+    const open: Open = {
+      ...{ address, socket, carrier: socket },
+      leave: () => {
+        free();
+        this.#open.delete(open);
+        if (this.#byPeer.get(peer) === open) this.#byPeer.delete(peer);
+      },
     };
-    const open: Open = { address, socket, carrier: socket, leave };
+    const free = this.#shares.take(address, open);
     this.#open.add(open);
     this.#byPeer.set(peer, open);
-    socket.once("close", leave);
+    socket.once("close", open.leave);
     return true;
   }
 
@@ -71,30 +70,6 @@ export class Strangers {
     return [...this.#open]
       .filter((open) => open !== own && networksOf(open.address)[0] === network && !known.has(open.carrier))
       .map((open) => open.socket);
-  }
-
-  #idleOfMore(address: string): Open | undefined {
-    let found: Open | undefined;
-    for (const open of this.#next()) {
-      const mayEnd = awaitsCaller(open.carrier) && !known.has(open.carrier);
-      if (!mayEnd || !this.#shares.hasMoreThan(open.address, address)) continue;
-      const held = this.#shares.heldAround(open.address);
-      if (found === undefined || held > this.#shares.heldAround(found.address)) found = open;
-    }
-    return found;
-  }
-
-  /** A few of those that were looked at least lately. */
-  #next(): readonly Open[] {
-    const few: Open[] = [];
-    for (const open of this.#open) {
-      if (few.push(open) === LOOKED_AT) break;
-    }
-    for (const open of few) {
-      this.#open.delete(open);
-      this.#open.add(open);
-    }
-    return few;
   }
 }
 

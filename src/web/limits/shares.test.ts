@@ -5,30 +5,29 @@ import { Shares } from "./shares.ts";
 function takeAll(shares: Shares, address: string): number {
   let taken = 0;
   while (shares.hasRoomFor(address)) {
-    shares.take(address);
+    shares.take(address, undefined);
     taken += 1;
   }
   return taken;
 }
 
 test("an address has half of what is left of all places but a twentieth", () => {
-  const shares = new Shares(100);
+  const shares = new Shares<undefined>(100);
   expect(["203.0.113.1", "203.0.113.2", "203.0.113.3"].map((address) => takeAll(shares, address))).toEqual([
     48, 24, 12,
   ]);
 });
 
 test("an IPv6 network of 64 bits has a third, and all of those in one of 48 bits no more than one address", () => {
-  const shares = new Shares(96);
+  const shares = new Shares<undefined>(96);
   expect([1, 2, 3].map((at) => takeAll(shares, `2001:db8:0:${at}::1`))).toEqual([31, 10, 4]);
   for (let at = 4; at < 100; at += 1) takeAll(shares, `2001:db8:0:${at}::1`);
-  expect(shares.heldAround("2001:db8::1")).toBe(46);
   expect(takeAll(shares, "203.0.113.1")).toBe(23);
 });
 
 test("a place is free again when it was given back, once", () => {
-  const shares = new Shares(2);
-  const leave = shares.take("203.0.113.1");
+  const shares = new Shares<undefined>(2);
+  const leave = shares.take("203.0.113.1", undefined);
   expect(shares.hasRoomFor("203.0.113.1")).toBe(false);
   leave();
   leave();
@@ -36,15 +35,20 @@ test("a place is free again when it was given back, once", () => {
   expect(takeAll(shares, "203.0.113.2")).toBe(1);
 });
 
-test("who has more is told by the widest network in which two are not together", () => {
-  const shares = new Shares(100);
+test("a newcomer gets the place of whoever has most, in the widest networks in which the two are not together", () => {
+  const shares = new Shares<string>(100);
   const [one, beside, other] = ["2001:db8:0:1::1", "2001:db8:0:2::1", "203.0.113.1"] as const;
-  for (const address of [one, one, beside]) shares.take(address);
-  expect(shares.hasMoreThan(one, other)).toBe(true);
-  expect(shares.hasMoreThan(beside, other)).toBe(true);
-  expect(shares.hasMoreThan(other, one)).toBe(false);
-  expect(shares.hasMoreThan(one, beside)).toBe(false);
-  shares.take(one);
-  expect(shares.hasMoreThan(one, beside)).toBe(true);
-  expect(shares.hasMoreThan(one, "2001:db8:0:1::2")).toBe(false);
+  const surplus = (address: string) => shares.findSurplus(address, (holder) => holder !== "kept");
+  shares.take(one, "kept");
+  shares.take(one, "one");
+  expect(surplus(other)).toBe("one");
+  expect(surplus(beside)).toBe("one");
+  shares.take(beside, "beside");
+  expect(surplus(other)).toBe("one");
+  expect(surplus(beside)).toBe(undefined);
+  for (let at = 0; at < 5; at += 1) shares.take(other, "other");
+  expect(surplus("203.0.113.2")).toBe("other");
+  expect(surplus(one)).toBe("other");
+  expect(surplus(other)).toBe(undefined);
+  expect(surplus("2001:db8:0:1::2")).toBe("other");
 });
