@@ -3,40 +3,25 @@
  * works, and stops in reverse order.
  */
 import { rm } from "node:fs/promises";
+import type { Server } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "./config/config.ts";
-import { createConversions } from "./conversions/conversions.ts";
-import { Settlement } from "./conversions/settlement.ts";
-import { createEngines, type EngineEvent, type Engines } from "./exchange/engine/engines.ts";
-import { createExchange } from "./exchange/exchange.ts";
-import { healthRoutes } from "./http/routes/health.ts";
-import { type Api, createApi } from "./http/server.ts";
 import { Maker, type MakerEvent } from "./market-maker/maker.ts";
-import type { AccessDenial } from "./oauth/access-log/access-denial.ts";
-import { AccessLog } from "./oauth/access-log/access-log.ts";
-import { createOauth, type Oauth } from "./oauth/oauth.ts";
-import { pendingMigrations } from "./postgres/migrations.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
-import { type Core, closeAll, openCore, StartupError } from "./service/core.ts";
+import { type Addresses, type BuildOptions, type Built, build, sharedServerOptions } from "./service/build.ts";
+import { type Component, startAll } from "./service/components.ts";
+import { type Core, openCore, StartupError } from "./service/core.ts";
 import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
 import { ensureDemoFile } from "./service/demo-file.ts";
 import { close, gate, listen, listenAddressOf, ownAddress } from "./service/listening.ts";
-import { laneObserver, type Observers, observersOf, reportBug, serverObserver } from "./service/observers.ts";
+import { laneObserver, observersOf } from "./service/observers.ts";
 import { rejectDemo, rejectDemoClients } from "./service/refuse-demo.ts";
-import { addResources, type Domain } from "./service/resources.ts";
+import type { Domain } from "./service/resources.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
-import { followTls, readTls, requireTls, type Tls } from "./service/tls.ts";
-import { isWithin, type Network } from "./std/network.ts";
+import { followTls, requireTls, type Tls } from "./service/tls.ts";
 import { pause } from "./std/pause.ts";
-import type { Metrics } from "./telemetry/metrics/metrics.ts";
-import { createTransfers } from "./transfers/transfers.ts";
 import { findTimesAhead } from "./verify/times-ahead.ts";
-import { boundConnections, type ConnectionBounds } from "./web/connections/connections.ts";
-import { containBugs } from "./web/connections/contained.ts";
-import { sharedBy } from "./web/connections/transport.ts";
-import { RateLimiter } from "./web/limits/rate-limiter.ts";
-import type { ReadinessChecks } from "./web/readiness.ts";
 
 export interface Service extends Domain {
   readonly baseUrl: string;
@@ -54,115 +39,156 @@ export interface Service extends Domain {
 const API_CLOSE_LIMIT_MS = 11_000;
 const AUTH_CLOSE_LIMIT_MS = 3_000;
 
-interface Addresses {
-  baseUrl: string;
-  authUrl: string;
-}
-
-export interface StartOptions {
-  readonly config: Config;
-  readonly log: Logger;
-  /** Extra routes, for benchmarks. */
-  readonly addRoutes?: ((api: Api) => void) | undefined;
+export interface StartOptions extends BuildOptions {
   /** Aborts a start that waits for its clock. */
   readonly stopping?: AbortSignal | undefined;
 }
 
 export async function startService(options: StartOptions): Promise<Service> {
-  const closing: (() => Promise<void> | void)[] = [];
-  try {
-    return await start(options, closing);
-  } catch (error) {
-    await closeAll(closing).catch(() => undefined);
-    throw error;
-  }
-}
-
-/** @param closing Receives a function for everything started, in closing order. */
-async function start(
-  { config, log, addRoutes, stopping }: StartOptions,
-  closing: (() => Promise<void> | void)[],
-): Promise<Service> {
+  const { config, log } = options;
   requireTls(config);
   const observers = observersOf(config);
-  const { metrics, traces } = observers;
-  const shared = await sharedServerOptions(config, metrics);
+  const shared = await sharedServerOptions(config, observers.metrics);
   const core = await openCore(config, "serve", log, laneObserver(observers));
-  closing.unshift(() => core.close());
-  // A killed service leaves a stale file.
-  await rm(readyFile(config.dataDir), { force: true });
-  const settlement = new Settlement({
-    ...core,
-    delayMs: config.settlementDelayMs,
-    onError: (error) => log.warn({ error }, "settlement failed; will be retried"),
+  const service = await build(options, core, observers, shared).catch(async (error: unknown) => {
+    await core.close().catch(() => undefined);
+    throw error;
   });
-  const engines = createEngines({
-    ...core,
-    aroundRound: traces?.aroundRound,
-    log: (event) => {
-      logEngine(log, event);
-      metrics?.exchange.onEngineEvent(event);
+  const stop = await startAll(componentsOf(options, service));
+  return { ...service.domain, ...service.addresses, ...service.results, core, stop };
+}
+
+/** In starting order: nothing listens before everything behind it works. */
+function componentsOf(options: StartOptions, service: Built): readonly Component[] {
+  const { config, stopping } = options;
+  const { core, domain, settlement, engines, accessLog, oauth, results, addresses } = service;
+  const isWorker = config.roles.has("worker");
+  return [
+    { name: "core", stop: () => core.close() },
+    // A killed service leaves a stale one.
+    { name: "ready file of an earlier start", start: () => rm(readyFile(config.dataDir), { force: true }) },
+    ...metricsComponents(options, service),
+    { name: "clock", start: () => waitForClock(core, stopping) },
+    { name: "check for times in the future", start: () => void warnOfTimesAhead(core) },
+    {
+      name: "bootstrap",
+      start: async () => {
+        results.bootstrap = await bootstrapFrom(config, core);
+        if (results.bootstrap !== undefined) await applyBootstrap({ ...core, ...domain }, results.bootstrap);
+      },
     },
-  });
-  const parts = createDomain(core, config, { settlement, engines, metrics });
-  const { certificate, inUse } = certificateOf(shared.tls);
-  const served = metrics && (await serveMetrics(metrics, { config, core, engines, certificate }));
-  if (served !== undefined) closing.unshift(() => served.close());
-  await waitForClock(core, stopping);
-  void warnOfTimesAhead(core);
-  const bootstrap = await bootstrapFrom(config, core);
-  if (bootstrap !== undefined) await applyBootstrap({ ...core, ...parts }, bootstrap);
-  if (config.roles.has("worker")) {
-    settlement.start();
-    closing.unshift(() => settlement.stop());
-  }
-  if (config.roles.has("engine")) {
-    engines.start();
-    closing.unshift(() => engines.stop());
-  }
-  const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
-  const recordDenial = startAccessLog(core, closing);
-  const onDenied = (denial: AccessDenial): void => {
-    recordDenial(denial);
-    metrics?.access.denied(denial);
-  };
-  const oauth = createOauth({
-    ...core,
-    ...shared,
-    onDenied,
-    watch: serverObserver("auth", observers),
-    onTokenRequest: metrics?.access.tokenRequest,
-    readiness: readinessOf(core),
-    signingKeys: config.signingKeys,
-    baseUrl: () => addresses.baseUrl,
-    authUrl: () => addresses.authUrl,
-  });
-  await oauth.start();
-  closing.unshift(() => oauth.stop());
-  const api = await buildApi(config, core, parts, oauth, addresses, { ...shared, onDenied, observers });
-  const servers = [api.server, oauth.authServer.server];
-  for (const server of servers) containBugs(server, reportBug(log, metrics));
-  for (const server of servers) boundConnections(server, connectionBounds(config, log, metrics));
-  if (shared.tls !== undefined) closing.unshift(followTls(config, shared.tls, servers, log, { changed: inUse }));
+    ...(isWorker ? [component("settlement", settlement)] : []),
+    ...(config.roles.has("engine") ? [component("engines", engines)] : []),
+    // Written once a minute and on stop, after the last request.
+    component("access log", accessLog),
+    component("authorization", oauth),
+    ...serverComponents(options, service),
+    // First answer the requests that wait for a fill, or closing would wait for them.
+    { name: "waits for fills", stop: () => domain.exchange.stop() },
+    ...(isWorker && config.mode === "sandbox" ? [makerComponent(options, service)] : []),
+    readyFileComponent(config, addresses),
+  ];
+}
+
+const component = (name: string, part: Required<Pick<Component, "start" | "stop">>): Component => ({
+  name,
+  start: () => part.start(),
+  stop: () => part.stop(),
+});
+
+function metricsComponents(
+  { config }: StartOptions,
+  { core, engines, observers, certificate, results }: Built,
+): Component[] {
+  const { metrics } = observers;
+  if (metrics === undefined) return [];
+  let served: { readonly url: string; close(): Promise<void> } | undefined;
+  return [
+    {
+      name: "metrics",
+      start: async () => {
+        served = await serveMetrics(metrics, { config, core, engines, certificate: () => certificate.current?.cert });
+        results.metricsUrl = served.url;
+      },
+      stop: () => served?.close(),
+    },
+  ];
+}
+
+/** Requests are held until both servers listen. */
+function serverComponents({ config, log }: StartOptions, { api, oauth, certificate, addresses }: Built): Component[] {
+  const { authServer } = oauth;
   const { hook, open } = gate();
-  api.addHook("onRequest", hook);
-  oauth.authServer.addHook("onRequest", hook);
-  addRoutes?.(api);
-  if (config.roles.has("auth")) {
-    const port = await listen(oauth.authServer, listenAddressOf(config, "auth"));
-    closing.unshift(() => close(oauth.authServer, AUTH_CLOSE_LIMIT_MS));
-    addresses.authUrl = config.authUrl ?? ownAddress(config, port);
-  }
-  const port = await listen(api, listenAddressOf(config, "api"));
-  closing.unshift(() => close(api, API_CLOSE_LIMIT_MS));
-  addresses.baseUrl = config.baseUrl ?? ownAddress(config, port);
-  open();
-  // First answer the requests that wait for a fill, or closing would wait for them.
-  closing.unshift(() => parts.exchange.stop());
-  if (config.mode === "sandbox" && config.roles.has("worker")) await startMaker(config, core, parts, closing, metrics);
-  const ready = await writeReadyFile(config.dataDir, addresses);
-  closing.unshift(ready.withdraw);
-  return { ...addresses, ...parts, bootstrap, core, metricsUrl: served?.url, stop: () => closeAll(closing) };
+  for (const server of [api, authServer]) server.addHook("onRequest", hook);
+  const listenOn = async (server: typeof api | typeof authServer, name: "api" | "auth"): Promise<string> =>
+    ownAddress(config, await listen(server, listenAddressOf(config, name)));
+  const auth: Component = {
+    name: "token server",
+    start: async () => {
+      const own = await listenOn(authServer, "auth");
+      addresses.authUrl = config.authUrl ?? own;
+    },
+    stop: () => close(authServer, AUTH_CLOSE_LIMIT_MS),
+  };
+  return [
+    ...certificateComponents(config, log, certificate, [api.server, authServer.server]),
+    ...(config.roles.has("auth") ? [auth] : []),
+    {
+      name: "API",
+      start: async () => {
+        const own = await listenOn(api, "api");
+        addresses.baseUrl = config.baseUrl ?? own;
+        open();
+      },
+      stop: () => close(api, API_CLOSE_LIMIT_MS),
+    },
+  ];
+}
+
+function certificateComponents(
+  config: Config,
+  log: Logger,
+  certificate: Built["certificate"],
+  servers: readonly Server[],
+): Component[] {
+  const { current } = certificate;
+  if (current === undefined) return [];
+  const changed = (tls: Tls): void => {
+    certificate.current = tls;
+  };
+  let stop: (() => void) | undefined;
+  return [
+    {
+      name: "certificate",
+      start: () => {
+        stop = followTls(config, current, servers, log, { changed });
+      },
+      stop: () => stop?.(),
+    },
+  ];
+}
+
+/** The sandbox's market maker. If it is off, the orders of an earlier one are cancelled. */
+function makerComponent({ config, log }: StartOptions, { core, domain, observers }: Built): Component {
+  const onEvent = (event: MakerEvent): void => {
+    logMaker(log, event);
+    observers.metrics?.exchange.onMakerEvent(event);
+  };
+  const maker = new Maker({ ...core, ...domain, seed: SEED, log: onEvent });
+  return config.sandboxMaker
+    ? component("market maker", maker)
+    : { name: "orders of an earlier market maker", start: () => maker.withdraw() };
+}
+
+function readyFileComponent({ dataDir }: Config, addresses: Addresses): Component {
+  let ready: { withdraw: () => Promise<void> } | undefined;
+  return {
+    name: "ready file",
+    start: async () => {
+      ready = await writeReadyFile(dataDir, addresses);
+    },
+    stop: () => ready?.withdraw(),
+  };
 }
 
 /** Bootstrap writes need a correct clock. The lane has logged the error. */
@@ -184,153 +210,12 @@ async function warnOfTimesAhead({ database, log }: Core): Promise<void> {
   }
 }
 
-/** The current certificate, for the metrics. */
-function certificateOf(tls: Tls | undefined): { certificate: () => string | undefined; inUse: (tls: Tls) => void } {
-  let current = tls;
-  return {
-    certificate: () => current?.cert,
-    inUse: (next) => {
-      current = next;
-    },
-  };
-}
-
-interface DomainParts {
-  readonly settlement: Settlement;
-  readonly engines: Engines;
-  readonly metrics: Metrics | undefined;
-}
-
-function createDomain(core: Core, config: Config, { settlement, engines, metrics }: DomainParts): Domain {
-  const settles = config.roles.has("worker");
-  return {
-    transfers: createTransfers(core),
-    conversions: createConversions({
-      ...core,
-      // Without the role, another node's worker settles it.
-      onCreated: (conversion) => (settles ? settlement.created(conversion) : undefined),
-    }),
-    exchange: createExchange({
-      ...core,
-      engines,
-      onFeedGap: metrics?.exchange.onFeedGap,
-      onFeedFault: (error) => core.log.warn({ error }, "market data feed failed; retrying"),
-    }),
-  };
-}
-
-/** The access log is written once a minute and on stop, after the last request. */
-function startAccessLog(
-  { log, ...core }: Core,
-  closing: (() => Promise<void> | void)[],
-): (denial: AccessDenial) => void {
-  const accessLog = new AccessLog({
-    ...core,
-    onFailure: (error) => log.warn({ error }, "access log could not be written"),
-  });
-  accessLog.start();
-  closing.unshift(() => accessLog.stop());
-  return (denial) => accessLog.note(denial);
-}
-
-/** Options of both servers. They share the rate limiter, so that a client's token requests count too. */
-interface SharedServerOptions {
-  readonly limiter: RateLimiter | undefined;
-  readonly trustedProxies: readonly Network[];
-  readonly tls: Tls | undefined;
-}
-
-async function sharedServerOptions(config: Config, metrics: Metrics | undefined): Promise<SharedServerOptions> {
-  const { rateLimits, trustedProxies } = config;
-  const isShared = sharedBy(trustedProxies);
-  const limiter =
-    rateLimits === "off"
-      ? undefined
-      : new RateLimiter(rateLimits, { isShared, ...(metrics && { onLimited: metrics.requests.limited }) });
-  return { limiter, trustedProxies, tls: await readTls(config) };
-}
-
-function connectionBounds(
-  { maxConnections, trustedProxies }: Config,
-  log: Logger,
-  metrics: Metrics | undefined,
-): ConnectionBounds {
-  return {
-    most: maxConnections,
-    isProxy: (address) => isWithin(trustedProxies, address),
-    onDropped: (dropped) => {
-      log.warn({ ...dropped }, "connections dropped");
-      metrics?.requests.dropped(dropped);
-    },
-  };
-}
-
-async function buildApi(
-  config: Config,
-  core: Core,
-  domain: Domain,
-  oauth: Oauth,
-  addresses: Addresses,
-  {
-    observers,
-    ...shared
-  }: SharedServerOptions & { readonly onDenied: (denial: AccessDenial) => void; readonly observers: Observers },
-): Promise<Api> {
-  const api = await createApi({
-    ...shared,
-    baseUrl: () => addresses.baseUrl,
-    authUrl: () => addresses.authUrl,
-    log: core.log,
-    verify: (token, address) => oauth.verify(token, address),
-    refusesWork: () => core.lane.unavailableReason,
-    observe: serverObserver("api", observers),
-    onProblem: observers.metrics?.requests.problem,
-    onCutOff: observers.metrics?.requests.slowReaders,
-  });
-  healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
-  return api;
-}
-
-function readinessOf({ database, lane }: Core): ReadinessChecks {
-  return {
-    clock: async () => lane.report().clockFault ?? true,
-    database: async () => (await database.rows("select 1")).length === 1,
-    migrations: async () => (await pendingMigrations(database)).length === 0,
-  };
-}
-
 /** A fixed seed gives every sandbox the same prices. */
 const SEED = "parbook";
-
-/** Starts the sandbox's market maker or, if it is off, cancels the orders of an earlier one. */
-async function startMaker(
-  config: Config,
-  core: Core,
-  domain: Domain,
-  closing: (() => Promise<void> | void)[],
-  metrics: Metrics | undefined,
-): Promise<void> {
-  const onEvent = (event: MakerEvent): void => {
-    logMaker(core.log, event);
-    metrics?.exchange.onMakerEvent(event);
-  };
-  const maker = new Maker({ ...core, ...domain, seed: SEED, log: onEvent });
-  if (!config.sandboxMaker) return maker.withdraw();
-  closing.unshift(() => maker.stop());
-  return maker.start();
-}
 
 function logMaker(log: Logger, event: MakerEvent): void {
   if (event.kind === "pass_failed") log.warn({ error: event.error }, "market maker pass failed; retrying");
   else log.info(event, "market maker was rejected");
-}
-
-function logEngine(log: Logger, event: EngineEvent): void {
-  const { kind, market } = event;
-  if (kind === "round_committed") return;
-  if ("error" in event) log.warn({ kind, market, error: event.error }, "engine failed; retrying");
-  else log.debug(event, `the engine of ${market}: ${kind.replaceAll("_", " ")}`);
 }
 
 /** The operator's bootstrap file; in a sandbox without one, the demo. */

@@ -151,7 +151,7 @@ export async function openCore(
 }
 
 /** Closes sequentially, continuing after failures. @throws AggregateError of all failures. */
-export async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
+async function closeAll(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const close of closing) {
     try {

@@ -1,0 +1,206 @@
+/** Builds everything that runs in this process. Nothing of it has started yet. */
+import type { Logger } from "pino";
+import type { Config } from "../config/config.ts";
+import { createConversions } from "../conversions/conversions.ts";
+import { Settlement } from "../conversions/settlement.ts";
+import { createEngines, type EngineEvent, type Engines } from "../exchange/engine/engines.ts";
+import { createExchange } from "../exchange/exchange.ts";
+import { healthRoutes } from "../http/routes/health.ts";
+import { type Api, createApi } from "../http/server.ts";
+import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
+import { AccessLog } from "../oauth/access-log/access-log.ts";
+import { createOauth, type Oauth } from "../oauth/oauth.ts";
+import { pendingMigrations } from "../postgres/migrations.ts";
+import { isWithin, type Network } from "../std/network.ts";
+import type { Metrics } from "../telemetry/metrics/metrics.ts";
+import { createTransfers } from "../transfers/transfers.ts";
+import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
+import { containBugs } from "../web/connections/contained.ts";
+import { sharedBy } from "../web/connections/transport.ts";
+import { RateLimiter } from "../web/limits/rate-limiter.ts";
+import type { ReadinessChecks } from "../web/readiness.ts";
+import type { BootstrapFile } from "./bootstrap-file.ts";
+import type { Core } from "./core.ts";
+import { type Observers, reportBug, serverObserver } from "./observers.ts";
+import { addResources, type Domain } from "./resources.ts";
+import { readTls, type Tls } from "./tls.ts";
+
+export interface BuildOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  /** Extra routes, for benchmarks. */
+  readonly addRoutes?: ((api: Api) => void) | undefined;
+}
+
+export interface Addresses {
+  baseUrl: string;
+  authUrl: string;
+}
+
+/** Everything that runs in this process, built and not yet started. */
+export interface Built {
+  readonly core: Core;
+  readonly observers: Observers;
+  readonly settlement: Settlement;
+  readonly engines: Engines;
+  readonly domain: Domain;
+  readonly accessLog: AccessLog;
+  readonly oauth: Oauth;
+  readonly api: Api;
+  /** The certificate in use, which is reloaded. */
+  readonly certificate: { current: Tls | undefined };
+  /** Complete once both servers listen. */
+  readonly addresses: Addresses;
+  /** Complete once everything has started. */
+  readonly results: { bootstrap: BootstrapFile | undefined; metricsUrl: string | undefined };
+}
+
+export async function build(
+  { config, log, addRoutes }: BuildOptions,
+  core: Core,
+  observers: Observers,
+  shared: SharedServerOptions,
+): Promise<Built> {
+  const { metrics, traces } = observers;
+  const settlement = new Settlement({
+    ...core,
+    delayMs: config.settlementDelayMs,
+    onError: (error) => log.warn({ error }, "settlement failed; will be retried"),
+  });
+  const engines = createEngines({
+    ...core,
+    aroundRound: traces?.aroundRound,
+    log: (event) => {
+      logEngine(log, event);
+      metrics?.exchange.onEngineEvent(event);
+    },
+  });
+  const domain = createDomain(core, config, { settlement, engines, metrics });
+  const accessLog = new AccessLog({
+    ...core,
+    onFailure: (error) => log.warn({ error }, "access log could not be written"),
+  });
+  const onDenied = (denial: AccessDenial): void => {
+    accessLog.note(denial);
+    metrics?.access.denied(denial);
+  };
+  const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
+  const oauth = createOauth({
+    ...core,
+    ...shared,
+    onDenied,
+    watch: serverObserver("auth", observers),
+    onTokenRequest: metrics?.access.tokenRequest,
+    readiness: readinessOf(core),
+    signingKeys: config.signingKeys,
+    baseUrl: () => addresses.baseUrl,
+    authUrl: () => addresses.authUrl,
+  });
+  const api = await buildApi(config, core, domain, oauth, addresses, { ...shared, onDenied, observers });
+  for (const server of [api.server, oauth.authServer.server]) {
+    containBugs(server, reportBug(log, metrics));
+    boundConnections(server, connectionBounds(config, log, metrics));
+  }
+  addRoutes?.(api);
+  const certificate = { current: shared.tls };
+  const results = { bootstrap: undefined, metricsUrl: undefined };
+  return { core, observers, settlement, engines, domain, accessLog, oauth, api, certificate, addresses, results };
+}
+
+interface DomainParts {
+  readonly settlement: Settlement;
+  readonly engines: Engines;
+  readonly metrics: Metrics | undefined;
+}
+
+function createDomain(core: Core, config: Config, { settlement, engines, metrics }: DomainParts): Domain {
+  const settles = config.roles.has("worker");
+  return {
+    transfers: createTransfers(core),
+    conversions: createConversions({
+      ...core,
+      // Without the role, another node's worker settles it.
+      onCreated: (conversion) => (settles ? settlement.created(conversion) : undefined),
+    }),
+    exchange: createExchange({
+      ...core,
+      engines,
+      onFeedGap: metrics?.exchange.onFeedGap,
+      onFeedFault: (error) => core.log.warn({ error }, "market data feed failed; retrying"),
+    }),
+  };
+}
+
+/** Options of both servers. They share the rate limiter, so that a client's token requests count too. */
+export interface SharedServerOptions {
+  readonly limiter: RateLimiter | undefined;
+  readonly trustedProxies: readonly Network[];
+  readonly tls: Tls | undefined;
+}
+
+export async function sharedServerOptions(config: Config, metrics: Metrics | undefined): Promise<SharedServerOptions> {
+  const { rateLimits, trustedProxies } = config;
+  const isShared = sharedBy(trustedProxies);
+  const limiter =
+    rateLimits === "off"
+      ? undefined
+      : new RateLimiter(rateLimits, { isShared, ...(metrics && { onLimited: metrics.requests.limited }) });
+  return { limiter, trustedProxies, tls: await readTls(config) };
+}
+
+function connectionBounds(
+  { maxConnections, trustedProxies }: Config,
+  log: Logger,
+  metrics: Metrics | undefined,
+): ConnectionBounds {
+  return {
+    most: maxConnections,
+    isProxy: (address) => isWithin(trustedProxies, address),
+    onDropped: (dropped) => {
+      log.warn({ ...dropped }, "connections dropped");
+      metrics?.requests.dropped(dropped);
+    },
+  };
+}
+
+async function buildApi(
+  config: Config,
+  core: Core,
+  domain: Domain,
+  oauth: Oauth,
+  addresses: Addresses,
+  {
+    observers,
+    ...shared
+  }: SharedServerOptions & { readonly onDenied: (denial: AccessDenial) => void; readonly observers: Observers },
+): Promise<Api> {
+  const api = await createApi({
+    ...shared,
+    baseUrl: () => addresses.baseUrl,
+    authUrl: () => addresses.authUrl,
+    log: core.log,
+    verify: (token, address) => oauth.verify(token, address),
+    refusesWork: () => core.lane.unavailableReason,
+    observe: serverObserver("api", observers),
+    onProblem: observers.metrics?.requests.problem,
+    onCutOff: observers.metrics?.requests.slowReaders,
+  });
+  healthRoutes(api, readinessOf(core));
+  if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
+  return api;
+}
+
+function readinessOf({ database, lane }: Core): ReadinessChecks {
+  return {
+    clock: async () => lane.report().clockFault ?? true,
+    database: async () => (await database.rows("select 1")).length === 1,
+    migrations: async () => (await pendingMigrations(database)).length === 0,
+  };
+}
+
+function logEngine(log: Logger, event: EngineEvent): void {
+  const { kind, market } = event;
+  if (kind === "round_committed") return;
+  if ("error" in event) log.warn({ kind, market, error: event.error }, "engine failed; retrying");
+  else log.debug(event, `the engine of ${market}: ${kind.replaceAll("_", " ")}`);
+}
