@@ -3,7 +3,7 @@
  * account has three parts, none of which may go below zero. A journal is a set of entries that sums to zero per asset.
  * Applying it produces postings, each with the account's new version and the resulting parts.
  */
-import { type Amount, amountOf, minus, plus, ZERO } from "../money/amount.ts";
+import { type Amount, minus, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { assert } from "../std/assert.ts";
 import type { Brand } from "../std/brand.ts";
@@ -12,15 +12,14 @@ import type { Uuid } from "../std/id.ts";
 import {
   amountColumn,
   bigintColumn,
-  type Key,
-  keyOf,
-  type RecordTable,
-  type StateRow,
-  type StateTable,
+  changing,
+  key,
   textColumn,
   timeColumn,
   uuidColumn,
-} from "./rows.ts";
+  versionColumn,
+} from "./columns.ts";
+import { type Key, keyOf, recordTable, type StateRow, stateTable } from "./rows.ts";
 
 export type ProfileId = Brand<Uuid, "ProfileId">;
 
@@ -174,64 +173,43 @@ function houseOf(owner: string): House | undefined {
   return HOUSES.find((house) => house === owner);
 }
 
-export const accountTable: StateTable<Account> = {
+export const accountTable = stateTable<Account>({
   name: "account",
-  keys: [uuidColumn("owner_id", (row) => row.ownerId), textColumn("asset", "text", (row) => row.asset)],
-  fixed: [textColumn("house", "house", (row) => row.house)],
-  changing: [
-    amountColumn("available", (row) => row.available),
-    amountColumn("trading", (row) => row.trading),
-    amountColumn("pending", (row) => row.pending),
-    timeColumn("at", (row) => row.at),
-  ],
+  columns: {
+    ownerId: key(uuidColumn("owner_id")),
+    asset: key(textColumn("asset")),
+    house: textColumn("house", "house"),
+    available: changing(amountColumn("available")),
+    trading: changing(amountColumn("trading")),
+    pending: changing(amountColumn("pending")),
+    at: changing(timeColumn("at")),
+    seq: versionColumn,
+  },
   digested: false,
   keyOf: (row) => `${row.house ?? row.ownerId}/${row.asset}`,
-  keyValues: (key, slot) => {
-    const [owner, asset] = key.split("/") as [string, string];
+  keyValues: (text, slot) => {
+    const [owner, asset] = text.split("/") as [string, string];
     const house = houseOf(owner);
     return [house === undefined ? owner : houseOwnerId(house, slot), asset];
   },
-  read: (record) => ({
-    ownerId: record.owner_id as Uuid,
-    house: (record.house as House | null) ?? undefined,
-    asset: record.asset as AssetCode,
-    available: amountOf(record.available as string),
-    trading: amountOf(record.trading as string),
-    pending: amountOf(record.pending as string),
-    at: record.at as Instant,
-    seq: BigInt(record.seq as string),
-  }),
-};
+});
 
-export const postingTable: RecordTable<Posting> = {
+export const postingTable = recordTable<Posting>({
   name: "posting",
-  columns: [
-    uuidColumn("owner_id", (row) => row.ownerId),
-    textColumn("asset", "text", (row) => row.asset),
-    bigintColumn("seq", (row) => row.seq),
-    uuidColumn("journal_id", (row) => row.journalId),
-    textColumn("cause", "journal_cause", (row) => row.cause),
-    textColumn("part", "account_part", (row) => row.part),
-    amountColumn("amount", (row) => row.amount),
-    amountColumn("available", (row) => row.available),
-    amountColumn("trading", (row) => row.trading),
-    amountColumn("pending", (row) => row.pending),
-    timeColumn("at", (row) => row.at),
-  ],
+  columns: {
+    ownerId: uuidColumn("owner_id"),
+    asset: textColumn("asset"),
+    seq: bigintColumn("seq"),
+    journalId: uuidColumn("journal_id"),
+    cause: textColumn("cause", "journal_cause"),
+    part: textColumn("part", "account_part"),
+    amount: amountColumn("amount"),
+    available: amountColumn("available"),
+    trading: amountColumn("trading"),
+    pending: amountColumn("pending"),
+    at: timeColumn("at"),
+  },
   // A posting's caller is that of the record or row that its journal belongs to.
   hasCaller: false,
   orderBy: (row) => `${row.ownerId}/${row.asset}/${row.seq.toString().padStart(20, "0")}`,
-  read: (record) => ({
-    ownerId: record.owner_id as Uuid,
-    asset: record.asset as AssetCode,
-    seq: BigInt(record.seq as string),
-    journalId: record.journal_id as Uuid,
-    cause: record.cause as JournalCause,
-    part: record.part as Part,
-    amount: amountOf(record.amount as string),
-    available: amountOf(record.available as string),
-    trading: amountOf(record.trading as string),
-    pending: amountOf(record.pending as string),
-    at: record.at as Instant,
-  }),
-};
+});

@@ -6,7 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
-import { type AnyRecordTable, type AnyStateTable, PAGE, type SqlRecord } from "./rows.ts";
+import { type AnyRecordTable, type AnyStateTable, columnsOf, PAGE, type SqlRecord } from "./rows.ts";
 
 /** Every table that lanes write, except accounts and postings, which the ledger knows itself. */
 export interface LaneTables {
@@ -132,10 +132,9 @@ interface BatchRange {
 }
 
 async function readAdded(database: Queryable, table: AnyRecordTable, range: BatchRange): Promise<Added> {
-  const columns = table.columns.map((column) => column.name).join(", ");
   const caller = table.hasCaller ? "caller, " : "";
   const rows = await database.rows<SqlRecord>(
-    `select ${columns}, ${caller}batch from ${table.name} where slot = $1 and batch between $2 and $3 limit $4`,
+    `select ${columnsOf(table)}, ${caller}batch from ${table.name} where slot = $1 and batch between $2 and $3 limit $4`,
     [range.slot, range.first, range.last, range.most],
   );
   return { count: rows.length, byBatch: groupBy(rows, (row) => row.batch as string) };

@@ -7,16 +7,21 @@ import { type Amount, formatAmount } from "../money/amount.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Caller } from "./caller.ts";
+import {
+  type Column,
+  type ColumnsOf,
+  canonicalJson,
+  namesOf,
+  type Role,
+  readerOf,
+  type SqlRecord,
+  tableColumns,
+} from "./columns.ts";
+
+export type { Column, SqlRecord };
 
 /** Rows per page when a table is scanned. */
 export const PAGE = 5_000;
-
-/** `text` is PostgreSQL's text format of the value. */
-export interface Column<Row> {
-  readonly name: string;
-  readonly type: string;
-  readonly text: (row: Row) => string | null;
-}
 
 /** A row that can change. `seq` is its version, 0 before it is inserted. */
 export interface StateRow {
@@ -55,9 +60,6 @@ export interface RecordTable<Row> {
   readonly read: (record: SqlRecord) => Row;
 }
 
-/** A row as the driver returns it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */
-export type SqlRecord = Readonly<Record<string, unknown>>;
-
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
@@ -93,6 +95,37 @@ export function addition<Row extends object>(table: RecordTable<Row>, row: Row):
 export const keyName = ({ table, key }: Key): string => `${table.name}/${key}`;
 
 export const keyOf = <Row extends StateRow>(table: StateTable<Row>, key: string): Key => ({ table, key });
+
+// Descriptions -------------------------------------------------------------------------------------------------------
+
+type StateDescription<Row extends StateRow> = Omit<StateTable<Row>, "keys" | "fixed" | "changing" | "read"> & {
+  readonly columns: ColumnsOf<Row>;
+};
+
+type RecordDescription<Row> = Omit<RecordTable<Row>, "columns" | "read"> & { readonly columns: ColumnsOf<Row> };
+
+export function stateTable<Row extends StateRow>({ columns, ...more }: StateDescription<Row>): StateTable<Row> {
+  const all = tableColumns(columns);
+  const having = (wanted: Role) => all.filter(({ role }) => role === wanted);
+  return {
+    ...more,
+    keys: having("key"),
+    fixed: having("fixed"),
+    changing: having("changing"),
+    read: readerOf(all),
+  };
+}
+
+export function recordTable<Row>({ columns, ...more }: RecordDescription<Row>): RecordTable<Row> {
+  const all = tableColumns(columns);
+  return { ...more, columns: all, read: readerOf(all) };
+}
+
+/** What a SELECT lists so that the table can `read` its rows. */
+export function columnsOf(table: AnyStateTable | AnyRecordTable): string {
+  if ("columns" in table) return namesOf(table.columns);
+  return namesOf([...table.keys, ...table.fixed, ...table.changing, { name: "seq" }]);
+}
 
 // Columns ------------------------------------------------------------------------------------------------------------
 
@@ -135,13 +168,6 @@ export function optionalsOf(record: SqlRecord) {
     if (stored === null) return undefined;
     return read === undefined ? (stored as Value) : read(stored as string);
   };
-}
-
-/** JSON with sorted keys: `jsonb` does not preserve order, and a digest must survive a round trip. */
-export function canonicalJson(value: Readonly<Record<string, string>>): string {
-  const names = Object.keys(value);
-  if (names.length < 2) return JSON.stringify(value);
-  return JSON.stringify(Object.fromEntries(names.sort().map((name) => [name, value[name]])));
 }
 
 // What is hashed -----------------------------------------------------------------------------------------------------

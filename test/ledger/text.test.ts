@@ -5,7 +5,7 @@ import { findProfile, type Profile, profileTable } from "../../src/customers/pro
 import { postingTable } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
 import { addedRows, contentDigest, linkHash } from "../../src/ledger/lane/batch.ts";
-import { change, digestOf } from "../../src/ledger/rows.ts";
+import { change, columnsOf, digestOf } from "../../src/ledger/rows.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -110,7 +110,7 @@ test("the hash of a batch is made again from the rows that it stored", async () 
        from batch b join batch p on (p.slot, p.n) = (b.slot, b.n - 1) order by b.at desc, b.n desc limit 1`,
   );
   const stored = await db.database.rows<Record<string, unknown>>(
-    `select ${postingTable.columns.map(({ name }) => name).join(", ")} from posting where (slot, batch) = ($1, $2) order by owner_id, asset, seq`,
+    `select ${columnsOf(postingTable)} from posting where (slot, batch) = ($1, $2) order by owner_id, asset, seq`,
     [last?.slot, last?.n],
   );
   expect(stored).toHaveLength(2);

@@ -18,16 +18,9 @@ import {
   postingTable,
 } from "../accounts.ts";
 import type { Caller, ClientCaller } from "../caller.ts";
+import { changing, countColumn, key, uuidColumn, versionColumn } from "../columns.ts";
 import type { Changes } from "../decision.ts";
-import {
-  addition,
-  bigintColumn,
-  change,
-  type RecordTable,
-  type StateRow,
-  type StateTable,
-  uuidColumn,
-} from "../rows.ts";
+import { addition, change, recordTable, type StateRow, stateTable } from "../rows.ts";
 import { addedRows, Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
 import { Memory } from "./memory.ts";
 
@@ -43,25 +36,19 @@ interface Counter extends StateRow {
   readonly id: Uuid;
   readonly count: number;
 }
-const counterTable: StateTable<Counter> = {
+const counterTable = stateTable<Counter>({
   name: "counter",
-  keys: [uuidColumn("id", (row) => row.id)],
-  fixed: [],
-  changing: [bigintColumn("count", (row) => row.count)],
+  columns: { id: key(uuidColumn("id")), count: changing(countColumn("count")), seq: versionColumn },
   digested: true,
   keyOf: (row) => row.id,
-  keyValues: (key) => [key],
-  read: () => {
-    throw new Error("nothing is read here");
-  },
-};
-const noteTable: RecordTable<{ id: Uuid }> = {
+  keyValues: (id) => [id],
+});
+const noteTable = recordTable<{ id: Uuid }>({
   name: "note",
-  columns: [uuidColumn("id", (row) => row.id)],
+  columns: { id: uuidColumn("id") },
   hasCaller: true,
   orderBy: (row) => row.id,
-  read: (record) => ({ id: record.id as Uuid }),
-};
+});
 
 let memory: Memory;
 let batch: Batch;

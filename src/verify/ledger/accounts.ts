@@ -7,8 +7,7 @@
  */
 
 import { type Account, accountTable, houseOfOwner, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
-import type { SqlRecord } from "../../ledger/rows.ts";
-import { PAGE } from "../../ledger/rows.ts";
+import { columnsOf, PAGE, type SqlRecord } from "../../ledger/rows.ts";
 import { formatAmount, plus, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -47,7 +46,7 @@ const name = ({ ownerId, asset }: Pick<Account, "ownerId" | "asset">): string =>
 
 async function readAccounts(database: Database, after: Position): Promise<Account[]> {
   const rows = await database.rows<SqlRecord>(
-    `select owner_id, asset, house, available, trading, pending, at, seq from account
+    `select ${columnsOf(accountTable)} from account
       where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3`,
     [after.ownerId, after.asset, PAGE],
   );
@@ -82,9 +81,8 @@ async function walkPostings(
 }
 
 async function readPostings(database: Database, after: Position, to: Position): Promise<Posting[]> {
-  const columns = postingTable.columns.map((column) => column.name).join(", ");
   const rows = await database.rows<SqlRecord>(
-    `select ${columns} from posting
+    `select ${columnsOf(postingTable)} from posting
       where (owner_id, asset, seq) > ($1, $2, $3) and (owner_id, asset, seq) <= ($4, $5, $6)
       order by owner_id, asset, seq limit $7`,
     [after.ownerId, after.asset, after.seq, to.ownerId, to.asset, to.seq, PAGE],

@@ -1,0 +1,124 @@
+import { expect, test } from "vitest";
+import { type Amount, amountOf } from "../money/amount.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import {
+  amountColumn,
+  bigintColumn,
+  booleanColumn,
+  type ColumnsOf,
+  canonicalJson,
+  countColumn,
+  jsonColumn,
+  readerOf,
+  tableColumns,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+} from "./columns.ts";
+import { line, textRow } from "./rows.ts";
+
+test("canonical JSON does not depend on the order of keys", () => {
+  const one = canonicalJson({ b: "2", a: "1", "10": "x", "9": "y" });
+  expect(canonicalJson({ "9": "y", "10": "x", a: "1", b: "2" })).toBe(one);
+  expect(JSON.parse(one)).toEqual({ a: "1", b: "2", "9": "y", "10": "x" });
+  expect(canonicalJson({})).toBe("{}");
+});
+
+interface Everything {
+  readonly id: Uuid;
+  readonly memo?: string | undefined;
+  readonly amount: Amount | undefined;
+  readonly at: Instant | undefined;
+  readonly number: bigint | undefined;
+  readonly count: number | undefined;
+  readonly isDone: boolean | undefined;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+}
+
+const COLUMNS: ColumnsOf<Everything> = {
+  id: uuidColumn("id"),
+  memo: textColumn("memo"),
+  amount: amountColumn("amount"),
+  at: timeColumn("at"),
+  number: bigintColumn("number"),
+  count: countColumn("count"),
+  isDone: booleanColumn("is_done"),
+  metadata: jsonColumn("metadata"),
+};
+
+const ID = "0190d5a4-1111-7000-8000-000000000004" as Uuid;
+const everything: Everything = {
+  id: ID,
+  memo: "",
+  amount: amountOf("-1.5"),
+  at: 1_000 as Instant,
+  number: 2n ** 62n,
+  count: 0,
+  isDone: false,
+  metadata: { b: "2", a: "1" },
+};
+const nothing: Everything = {
+  id: ID,
+  memo: undefined,
+  amount: undefined,
+  at: undefined,
+  number: undefined,
+  count: undefined,
+  isDone: undefined,
+  metadata: undefined,
+};
+
+test("a row is written as text and read from what the driver returns", () => {
+  const columns = tableColumns(COLUMNS);
+  expect(columns.map(({ name, type, text }) => [name, type, text(everything), text(nothing)])).toEqual([
+    ["id", "uuid", ID, ID],
+    ["memo", "text", "", null],
+    ["amount", "numeric", "-1.5", null],
+    ["at", "timestamptz", "1970-01-01T00:00:01.000Z", null],
+    ["number", "bigint", "4611686018427387904", null],
+    ["count", "bigint", "0", null],
+    ["is_done", "boolean", "false", null],
+    ["metadata", "jsonb", '{"a":"1","b":"2"}', null],
+  ]);
+  const read = readerOf(columns);
+  const record = { id: ID, memo: "", amount: "-1.5", at: 1_000, number: "4611686018427387904", count: "0" };
+  expect(read({ ...record, is_done: false, metadata: { a: "1", b: "2" } })).toStrictEqual(everything);
+  const nulls = { memo: null, amount: null, at: null, number: null, count: null, is_done: null, metadata: null };
+  expect(read({ id: ID, ...nulls })).toStrictEqual(nothing);
+});
+
+test("a field without a column, or with one of another type, does not compile", () => {
+  const { memo, ...incomplete } = COLUMNS;
+  // @ts-expect-error memo is missing
+  expect(tableColumns<Everything>(incomplete)).not.toContain(memo);
+  // @ts-expect-error a time is not an amount
+  expect(tableColumns<Everything>({ ...COLUMNS, at: amountColumn("at") })).toHaveLength(8);
+  // @ts-expect-error an amount is not text
+  expect(tableColumns<Everything>({ ...COLUMNS, amount: textColumn("amount") })).toHaveLength(8);
+  // @ts-expect-error an amount is not a whole number
+  expect(tableColumns<Everything>({ ...COLUMNS, amount: bigintColumn("amount") })).toHaveLength(8);
+  // @ts-expect-error there is no such field
+  expect(tableColumns<Everything>({ ...COLUMNS, more: textColumn("more") })).toHaveLength(9);
+});
+
+test("hashed text distinguishes null, empty values and neighbouring columns", () => {
+  interface Row {
+    readonly one?: string;
+    readonly two?: string;
+    readonly more?: Record<string, string>;
+  }
+  const columns = tableColumns<Row>({ one: textColumn("one"), two: textColumn("two"), more: jsonColumn("more") });
+  const rows: Row[] = [
+    {},
+    { one: "" },
+    { two: "" },
+    { one: "ab" },
+    { one: "a", two: "b" },
+    { one: "a=", two: "b" },
+    { one: "a", two: "=b" },
+    { more: {} },
+    { two: "{}" },
+  ];
+  expect(new Set(rows.map((row) => line(textRow(columns, row)))).size).toBe(rows.length);
+});

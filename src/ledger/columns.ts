@@ -1,0 +1,116 @@
+/**
+ * How a row's fields are stored. Each column is described once: from the description come the text that is written and
+ * hashed, the row that is read, and the list of a SELECT. `undefined` is null.
+ */
+import { type Amount, amountOf, formatAmount } from "../money/amount.ts";
+import { formatInstant, type Instant } from "../std/clock.ts";
+
+/** A row as the driver returns it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */
+export type SqlRecord = Readonly<Record<string, unknown>>;
+
+/** A column that a statement writes. `text` is PostgreSQL's text format of the value. */
+export interface Column<Row> {
+  readonly name: string;
+  readonly type: string;
+  readonly text: (row: Row) => string | null;
+}
+
+/** A column of a described table: it can be read too. */
+export interface TableColumn<Row> extends Column<Row> {
+  readonly field: keyof Row;
+  /** Parses a value that is not null. */
+  readonly parse: (stored: unknown) => unknown;
+}
+
+/** What a column of a StateTable is for: its row's key, written once, written with each version, or the version. */
+export type Role = "key" | "fixed" | "changing" | "version";
+
+/** How values of one type are stored in one column. */
+export interface Stored<Value> {
+  readonly name: string;
+  readonly type: string;
+  readonly role: Role;
+  readonly format: (value: Value) => string;
+  readonly parse: (stored: unknown) => Value;
+}
+
+/** Every field of a row with its column. A field that is missing, or of another type, does not compile. */
+export type ColumnsOf<Row> = { readonly [Field in keyof Row]-?: Stored<NonNullable<Row[Field]>> };
+
+// Types --------------------------------------------------------------------------------------------------------------
+
+const columnOf =
+  <Value>(type: string, format: (value: Value) => string, parse: (stored: unknown) => Value) =>
+  (name: string): Stored<Value> => ({ name, type, role: "fixed", format, parse });
+
+type Json = Readonly<Record<string, string>>;
+
+export const amountColumn = columnOf<Amount>("numeric", formatAmount, (stored) => amountOf(stored as string));
+export const timeColumn = columnOf<Instant>("timestamptz", formatInstant, asStored);
+export const booleanColumn = columnOf<boolean>("boolean", String, asStored);
+export const jsonColumn = columnOf<Json>("jsonb", canonicalJson, asStored);
+/** A `bigint` that stays below 2^53. */
+export const countColumn = columnOf<number>("bigint", String, Number);
+
+/** For whole numbers; an Amount is none, although it is kept in a `bigint`. */
+export const bigintColumn = <Value extends bigint>(name: Value extends Amount ? never : string): Stored<Value> =>
+  columnOf<Value>("bigint", String, (stored) => BigInt(stored as string) as Value)(name);
+
+/** For text, ids, codes and enums. */
+export const textColumn = <Value extends string>(name: string, type = "text"): Stored<Value> =>
+  columnOf<Value>(type, asStored, asStored)(name);
+
+export const uuidColumn = <Value extends string>(name: string): Stored<Value> => textColumn(name, "uuid");
+
+/** The driver's value is the row's. */
+function asStored<Value>(stored: unknown): Value {
+  return stored as Value;
+}
+
+/** JSON with sorted keys: `jsonb` does not preserve order, and a digest must survive a round trip. */
+export function canonicalJson(value: Json): string {
+  const names = Object.keys(value);
+  if (names.length < 2) return JSON.stringify(value);
+  return JSON.stringify(Object.fromEntries(names.sort().map((name) => [name, value[name]])));
+}
+
+export const key = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "key" });
+export const changing = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "changing" });
+export const versionColumn: Stored<bigint> = { ...bigintColumn("seq"), role: "version" };
+
+// Tables -------------------------------------------------------------------------------------------------------------
+
+/** In the order of the description. */
+export function tableColumns<Row>(columns: ColumnsOf<Row>): (TableColumn<Row> & { readonly role: Role })[] {
+  return fieldsOf(columns).map((field) => tableColumn(field, columns[field]));
+}
+
+const fieldsOf = <Row>(columns: ColumnsOf<Row>) => Object.keys(columns) as (keyof Row)[];
+
+function tableColumn<Row, Field extends keyof Row>(
+  field: Field,
+  { name, type, role, format, parse }: Stored<NonNullable<Row[Field]>>,
+): TableColumn<Row> & { readonly role: Role } {
+  const text = (row: Row): string | null => {
+    const value = row[field];
+    return value === undefined ? null : format(value as NonNullable<Row[Field]>);
+  };
+  return { field, name, type, role, text, parse };
+}
+
+/** The list of a SELECT. */
+export function namesOf(columns: readonly { readonly name: string }[]): string {
+  return columns.map(({ name }) => name).join(", ");
+}
+
+/** Reads rows from records that have all these columns. The rows' fields are in one order, so they share a shape. */
+export function readerOf<Row>(columns: readonly TableColumn<Row>[]): (record: SqlRecord) => Row {
+  return (record) => {
+    const row: Partial<Record<keyof Row, unknown>> = {};
+    for (const { field, name, parse } of columns) {
+      const stored = record[name];
+      row[field] = stored === null ? undefined : parse(stored);
+    }
+    return row as Row;
+  };
+}
