@@ -4,7 +4,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
 import { entry } from "../ledger/accounts.ts";
 import { addition, change } from "../ledger/rows.ts";
-import { amountOf, negative } from "../money/amount.ts";
+import { amountOf, negative, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
@@ -35,7 +35,7 @@ const decide = (request: Partial<TransferRequest> = {}, rows: readonly Row[] = R
   decideTransfer({ ...INTERNAL, ...request }, ID, asset, stateOf(...rows));
 
 test("a transfer debits and credits the same amount, and each side has the record that is its own", () => {
-  const shared = { asset: "USD", amount: amountOf("10"), createdAt: instantOf(ID) };
+  const shared = { asset: "USD", amount: amountOf("10"), fee: ZERO, createdAt: instantOf(ID) };
   const debit = {
     ...shared,
     ...{ id: ID, profileId: from.id, customerId: acme, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT" },
@@ -113,7 +113,7 @@ test("a deposit comes from the world, and takes an inactive profile back into us
   const decision = decideExternalTransfer({ ...DEPOSIT, profileId: idle.id }, ID, USD, stateOf(profileRow(idle)), NOW);
   const transfer = {
     ...{ id: ID, profileId: idle.id, customerId: acme, direction: "CREDIT", type: "WIRE_DEPOSIT", asset: "USD" },
-    ...{ amount: amountOf("10"), refId: "deposit", createdAt: instantOf(ID), memo: "first" },
+    ...{ amount: amountOf("10"), fee: ZERO, refId: "deposit", createdAt: instantOf(ID), memo: "first" },
   };
   expect(decision).toEqual({
     accepted: true,

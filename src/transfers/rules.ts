@@ -15,7 +15,7 @@ import {
   type UnknownAsset,
 } from "../ledger/rejections.ts";
 import { addition, change } from "../ledger/rows.ts";
-import { type Amount, negative } from "../money/amount.ts";
+import { type Amount, negative, ZERO } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
@@ -89,6 +89,7 @@ function records(
       direction: "DEBIT",
       asset: asset.code,
       amount,
+      fee: ZERO,
       refId,
       identityId: from.identityId,
       accountId: from.accountId,
@@ -103,6 +104,7 @@ function records(
       direction: "CREDIT",
       asset: asset.code,
       amount,
+      fee: ZERO,
       refId: undefined,
       identityId: to.identityId,
       accountId: to.accountId,
@@ -155,6 +157,7 @@ export function decideExternalTransfer(
     type: request.type,
     asset: asset.code,
     amount,
+    fee: ZERO,
     refId: request.refId,
     createdAt: instantOf(id),
     ...request.crossing,

@@ -1,16 +1,8 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import {
-  amountColumn,
-  jsonColumn,
-  optionalsOf,
-  type RecordTable,
-  type SqlRecord,
-  textColumn,
-  timeColumn,
-  uuidColumn,
-} from "../ledger/rows.ts";
-import { type Amount, amountOf, ZERO } from "../money/amount.ts";
+import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
+import { columnsOf, recordTable, type SqlRecord } from "../ledger/rows.ts";
+import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
@@ -67,7 +59,7 @@ export interface ExternalTransfer {
 
 /**
  * One profile's side of a movement. A transfer is two of these whose ids are siblings: the even one is the debit's, and
- * names the group. Transfers take no fee, and are complete when they are made.
+ * names the group. Transfers are complete when they are made.
  */
 export interface Transfer extends ExternalTransfer {
   readonly id: Uuid;
@@ -77,6 +69,8 @@ export interface Transfer extends ExternalTransfer {
   readonly direction: "CREDIT" | "DEBIT";
   readonly asset: AssetCode;
   readonly amount: Amount;
+  /** Always zero: transfers take no fee. */
+  readonly fee: Amount;
   readonly refId?: string | undefined;
   readonly identityId?: string | undefined;
   readonly accountId?: string | undefined;
@@ -84,59 +78,34 @@ export interface Transfer extends ExternalTransfer {
   readonly createdAt: Instant;
 }
 
-export const transferTable: RecordTable<Transfer> = {
+export const transferTable = recordTable<Transfer>({
   name: "transfer",
-  columns: [
-    uuidColumn("profile_id", (row) => row.profileId),
-    uuidColumn("id", (row) => row.id),
-    uuidColumn("customer_id", (row) => row.customerId),
-    textColumn("type", "transfer_type", (row) => row.type),
-    textColumn("direction", "direction", (row) => row.direction),
-    textColumn("asset", "text", (row) => row.asset),
-    amountColumn("amount", (row) => row.amount),
-    amountColumn("fee", () => ZERO),
-    textColumn("ref_id", "text", (row) => row.refId),
-    textColumn("identity_id", "text", (row) => row.identityId),
-    textColumn("account_id", "text", (row) => row.accountId),
-    jsonColumn("metadata", (row) => row.metadata),
-    textColumn("crypto_network", "crypto_network", (row) => row.cryptoNetwork),
-    textColumn("destination_address", "text", (row) => row.destinationAddress),
-    textColumn("crypto_tx_hash", "text", (row) => row.cryptoTxHash),
-    textColumn("crypto_tx_index", "text", (row) => row.cryptoTxIndex),
-    amountColumn("notional_value", (row) => row.notionalValue),
-    textColumn("memo", "text", (row) => row.memo),
-    timeColumn("created_at", (row) => row.createdAt),
-  ],
+  columns: {
+    profileId: uuidColumn("profile_id"),
+    id: uuidColumn("id"),
+    customerId: uuidColumn("customer_id"),
+    type: textColumn("type", "transfer_type"),
+    direction: textColumn("direction", "direction"),
+    asset: textColumn("asset"),
+    amount: amountColumn("amount"),
+    fee: amountColumn("fee"),
+    refId: textColumn("ref_id"),
+    identityId: textColumn("identity_id"),
+    accountId: textColumn("account_id"),
+    metadata: jsonColumn("metadata"),
+    cryptoNetwork: textColumn("crypto_network", "crypto_network"),
+    destinationAddress: textColumn("destination_address"),
+    cryptoTxHash: textColumn("crypto_tx_hash"),
+    cryptoTxIndex: textColumn("crypto_tx_index"),
+    notionalValue: amountColumn("notional_value"),
+    memo: textColumn("memo"),
+    createdAt: timeColumn("created_at"),
+  },
   hasCaller: true,
   orderBy: (row) => `${row.profileId}/${row.id}`,
-  read: readTransfer,
-};
+});
 
-const COLUMNS = transferTable.columns.map((column) => column.name).join(", ");
-
-function readTransfer(record: SqlRecord): Transfer {
-  const maybe = optionalsOf(record);
-  return {
-    id: record.id as Uuid,
-    profileId: record.profile_id as ProfileId,
-    customerId: record.customer_id as CustomerId,
-    type: record.type as TransferType,
-    direction: record.direction as Transfer["direction"],
-    asset: record.asset as AssetCode,
-    amount: amountOf(record.amount as string),
-    refId: maybe("ref_id"),
-    identityId: maybe("identity_id"),
-    accountId: maybe("account_id"),
-    metadata: maybe("metadata"),
-    cryptoNetwork: maybe("crypto_network"),
-    destinationAddress: maybe("destination_address"),
-    cryptoTxHash: maybe("crypto_tx_hash"),
-    cryptoTxIndex: maybe("crypto_tx_index"),
-    notionalValue: maybe("notional_value", amountOf),
-    memo: maybe("memo"),
-    createdAt: record.created_at as Instant,
-  };
-}
+const COLUMNS = columnsOf(transferTable);
 
 export async function findTransfer(
   database: Queryable,
@@ -147,7 +116,7 @@ export async function findTransfer(
     customerId,
     id,
   ]);
-  return row && readTransfer(row);
+  return row && transferTable.read(row);
 }
 
 /** Filters combine with AND; what is undefined does not filter. */
@@ -199,5 +168,5 @@ export async function listTransfers(database: Queryable, filter: TransferFilter)
       filter.limit,
     ],
   );
-  return rows.map(readTransfer);
+  return rows.map(transferTable.read);
 }

@@ -14,6 +14,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "a fee is written onto a transfer",
     sql: "update transfer set fee = 1 where id = :payout",
     findings: [
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "transfers: transfer treasury/payout requires -11 USD to available of treasury, but its journal posts -10 USD to available of treasury",
     ],
   },

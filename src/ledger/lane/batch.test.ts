@@ -189,7 +189,7 @@ test("a batch that predates callers keeps its hash", () => {
     at,
   };
   const note = { id: OLD_TRANSFER, profileId: OLD_PROFILE, customerId: OLD_PROFILE, asset: USD, createdAt: at };
-  const transfer = { ...note, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT", amount: amountOf("1.5") };
+  const transfer = { ...note, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT", amount: amountOf("1.5"), fee: ZERO };
   const records = [
     addedRows(postingTable, [{ row: posting, caller: undefined }]),
     addedRows(transferTable, [{ row: { ...transfer, refId: "r-1", metadata: { b: "2", a: "1" } }, caller: undefined }]),

@@ -2,26 +2,14 @@
  * Transfers: the debit and the credit of a pair exist and match, and their journal moved their amounts; likewise for
  * deposits and withdrawals. A transfer, its counterpart and its journal are in one batch.
  */
-import { type Entry, entry, type ProfileId } from "../../ledger/accounts.ts";
+import { type Entry, entry } from "../../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
-import type { SqlRecord } from "../../ledger/rows.ts";
-import { type Amount, amountOf, formatAmount, minus, negative, plus } from "../../money/amount.ts";
-import type { AssetCode } from "../../money/asset.ts";
+import { formatAmount, minus, negative, plus } from "../../money/amount.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
+import { type Transfer, transferTable } from "../../transfers/store.ts";
 import type { Tally } from "../check.ts";
 import type { BatchCheck } from "../ledger/chain.ts";
 import { effectOn, profileEntries } from "../ledger/journals.ts";
-
-/** As stored, fee included. */
-interface StoredTransfer {
-  readonly id: Uuid;
-  readonly profileId: ProfileId;
-  readonly type: string;
-  readonly direction: "CREDIT" | "DEBIT";
-  readonly asset: AssetCode;
-  readonly amount: Amount;
-  readonly fee: Amount;
-}
 
 const CAUSES: readonly string[] = ["transfer", "deposit", "withdrawal"];
 
@@ -34,7 +22,9 @@ export const transferCheck: BatchCheck = {
 
 function checkBatch(batch: StoredBatch, tally: Tally): void {
   // By id, so that the debit of a mismatched pair is reported.
-  const transfers = (batch.records.get("transfer") ?? []).map(storedTransfer).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const transfers = (batch.records.get("transfer") ?? [])
+    .map(transferTable.read)
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map(transfers.map((transfer) => [transfer.id, transfer]));
   tally.examined(transfers.length);
   for (const transfer of transfers) {
@@ -47,11 +37,7 @@ function checkBatch(batch: StoredBatch, tally: Tally): void {
   }
 }
 
-function faultOf(
-  transfer: StoredTransfer,
-  byId: ReadonlyMap<Uuid, StoredTransfer>,
-  batch: StoredBatch,
-): string | undefined {
+function faultOf(transfer: Transfer, byId: ReadonlyMap<Uuid, Transfer>, batch: StoredBatch): string | undefined {
   const sides = [side(transfer)];
   if (isPaired(transfer)) {
     const sibling = byId.get(siblingId(transfer.id));
@@ -67,7 +53,7 @@ function faultOf(
   return required === posted ? undefined : `requires ${required}, but its journal posts ${posted}`;
 }
 
-function differenceOf(transfer: StoredTransfer, sibling: StoredTransfer): string | undefined {
+function differenceOf(transfer: Transfer, sibling: Transfer): string | undefined {
   const word = (type: string): string => type.replace(/(DEBIT|CREDIT)$/, "");
   if (transfer.direction === sibling.direction) return "direction";
   if (transfer.direction !== (isEven(transfer.id) ? "DEBIT" : "CREDIT")) return "direction";
@@ -78,22 +64,10 @@ function differenceOf(transfer: StoredTransfer, sibling: StoredTransfer): string
 }
 
 /** The record's effect on its profile: a fee reduces a credit and increases a debit. */
-function side({ direction, profileId, asset, amount, fee }: StoredTransfer): Entry {
+function side({ direction, profileId, asset, amount, fee }: Transfer): Entry {
   const moved = direction === "CREDIT" ? minus(amount, fee) : negative(plus(amount, fee));
   return entry(profileId, asset, moved);
 }
 
-const isPaired = ({ type }: StoredTransfer): boolean => /_TRANSFER_(DEBIT|CREDIT)$/.test(type);
+const isPaired = ({ type }: Transfer): boolean => /_TRANSFER_(DEBIT|CREDIT)$/.test(type);
 const isEven = (id: Uuid): boolean => siblingId(id) > id;
-
-function storedTransfer(record: SqlRecord): StoredTransfer {
-  return {
-    id: record.id as Uuid,
-    profileId: record.profile_id as ProfileId,
-    type: record.type as string,
-    direction: record.direction as StoredTransfer["direction"],
-    asset: record.asset as AssetCode,
-    amount: amountOf(record.amount as string),
-    fee: amountOf(record.fee as string),
-  };
-}
