@@ -2,18 +2,16 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import {
   amountColumn,
+  changing,
   jsonColumn,
-  type Key,
-  keyOf,
-  optionalsOf,
-  type SqlRecord,
-  type StateRow,
-  type StateTable,
+  key,
   textColumn,
   timeColumn,
   uuidColumn,
-} from "../ledger/rows.ts";
-import { type Amount, amountOf } from "../money/amount.ts";
+  versionColumn,
+} from "../ledger/columns.ts";
+import { columnsOf, type Key, keyOf, type SqlRecord, type StateRow, stateTable } from "../ledger/rows.ts";
+import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import type { Brand } from "../std/brand.ts";
@@ -45,64 +43,37 @@ export interface Conversion extends StateRow {
   readonly cancelledAt: Instant | undefined;
 }
 
-export const conversionTable: StateTable<Conversion> = {
+export const conversionTable = stateTable<Conversion>({
   name: "conversion",
-  keys: [uuidColumn("profile_id", (row) => row.profileId), uuidColumn("id", (row) => row.id)],
-  fixed: [
-    uuidColumn("customer_id", (row) => row.customerId),
-    textColumn("source_asset", "text", (row) => row.sourceAsset),
-    textColumn("target_asset", "text", (row) => row.targetAsset),
-    amountColumn("amount", (row) => row.amount),
-    uuidColumn("recipient_profile_id", (row) => row.recipientProfileId),
-    textColumn("ref_id", "text", (row) => row.refId),
-    textColumn("identity_id", "text", (row) => row.identityId),
-    textColumn("account_id", "text", (row) => row.accountId),
-    jsonColumn("metadata", (row) => row.metadata),
-    timeColumn("created_at", (row) => row.createdAt),
-  ],
-  changing: [
-    textColumn("status", "conversion_status", (row) => row.status),
-    timeColumn("updated_at", (row) => row.updatedAt),
-    timeColumn("settled_at", (row) => row.settledAt),
-    timeColumn("cancelled_at", (row) => row.cancelledAt),
-  ],
+  columns: {
+    profileId: key(uuidColumn("profile_id")),
+    id: key(uuidColumn("id")),
+    customerId: uuidColumn("customer_id"),
+    sourceAsset: textColumn("source_asset"),
+    targetAsset: textColumn("target_asset"),
+    amount: amountColumn("amount"),
+    recipientProfileId: uuidColumn("recipient_profile_id"),
+    refId: textColumn("ref_id"),
+    identityId: textColumn("identity_id"),
+    accountId: textColumn("account_id"),
+    metadata: jsonColumn("metadata"),
+    createdAt: timeColumn("created_at"),
+    status: changing(textColumn("status", "conversion_status")),
+    updatedAt: changing(timeColumn("updated_at")),
+    settledAt: changing(timeColumn("settled_at")),
+    cancelledAt: changing(timeColumn("cancelled_at")),
+    seq: versionColumn,
+  },
   digested: true,
   keyOf: (row) => `${row.profileId}/${row.id}`,
-  keyValues: (key) => key.split("/"),
-  read: readConversion,
-};
+  keyValues: (text) => text.split("/"),
+});
 
 export function conversionKey({ profileId, id }: Pick<Conversion, "profileId" | "id">): Key {
   return keyOf(conversionTable, `${profileId}/${id}`);
 }
 
-const COLUMNS = [...conversionTable.keys, ...conversionTable.fixed, ...conversionTable.changing]
-  .map((column) => column.name)
-  .concat("seq")
-  .join(", ");
-
-function readConversion(record: SqlRecord): Conversion {
-  const maybe = optionalsOf(record);
-  return {
-    id: record.id as ConversionId,
-    profileId: record.profile_id as ProfileId,
-    customerId: record.customer_id as CustomerId,
-    sourceAsset: record.source_asset as AssetCode,
-    targetAsset: record.target_asset as AssetCode,
-    amount: amountOf(record.amount as string),
-    recipientProfileId: maybe("recipient_profile_id"),
-    refId: maybe("ref_id"),
-    identityId: maybe("identity_id"),
-    accountId: maybe("account_id"),
-    metadata: maybe("metadata"),
-    status: record.status as ConversionStatus,
-    createdAt: record.created_at as Instant,
-    updatedAt: record.updated_at as Instant,
-    settledAt: maybe("settled_at"),
-    cancelledAt: maybe("cancelled_at"),
-    seq: BigInt(record.seq as string),
-  };
-}
+const COLUMNS = columnsOf(conversionTable);
 
 export async function findConversion(
   database: Queryable,
@@ -113,7 +84,7 @@ export async function findConversion(
     customerId,
     id,
   ]);
-  return row && readConversion(row);
+  return row && conversionTable.read(row);
 }
 
 /** Filters combine with AND; what is undefined does not filter. */
@@ -162,7 +133,7 @@ export async function listConversions(database: Queryable, filter: ConversionFil
       filter.limit,
     ],
   );
-  return rows.map(readConversion);
+  return rows.map(conversionTable.read);
 }
 
 /** The oldest conversions that are still CREATED, of those made before a time or, by a wrong clock, after another. */
@@ -177,5 +148,5 @@ export async function listDueConversions(
       where status = 'CREATED' and (created_at <= $1 or created_at > $2) order by created_at limit $3`,
     [sqlTime(createdBefore), sqlTime(createdAfter), limit],
   );
-  return rows.map(readConversion);
+  return rows.map(conversionTable.read);
 }

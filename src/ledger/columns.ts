@@ -99,8 +99,8 @@ function tableColumn<Row, Field extends keyof Row>(
 }
 
 /** The list of a SELECT. */
-export function namesOf(columns: readonly { readonly name: string }[]): string {
-  return columns.map(({ name }) => name).join(", ");
+export function namesOf(columns: readonly { readonly name: string }[], prefix: string): string {
+  return columns.map(({ name }) => prefix + name).join(", ");
 }
 
 /** Reads rows from records that have all these columns. The rows' fields are in one order, so they share a shape. */

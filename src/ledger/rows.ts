@@ -121,10 +121,13 @@ export function recordTable<Row>({ columns, ...more }: RecordDescription<Row>): 
   return { ...more, columns: all, read: readerOf(all) };
 }
 
-/** What a SELECT lists so that the table can `read` its rows. */
-export function columnsOf(table: AnyStateTable | AnyRecordTable): string {
-  if ("columns" in table) return namesOf(table.columns);
-  return namesOf([...table.keys, ...table.fixed, ...table.changing, { name: "seq" }]);
+/**
+ * What a SELECT lists so that the table can `read` its rows.
+ * @param prefix "t." where the table has an alias
+ */
+export function columnsOf(table: AnyStateTable | AnyRecordTable, prefix = ""): string {
+  if ("columns" in table) return namesOf(table.columns, prefix);
+  return namesOf([...table.keys, ...table.fixed, ...table.changing, { name: "seq" }], prefix);
 }
 
 // Columns ------------------------------------------------------------------------------------------------------------
@@ -238,11 +241,10 @@ async function readRows<Row extends StateRow>(
   lock: "none" | "for update",
 ): Promise<Row[]> {
   const values = keys.map((key) => table.keyValues(key, slot));
-  const columns = [...table.keys, ...table.fixed, ...table.changing].map((column) => `t.${column.name}`);
   const names = table.keys.map((column) => column.name);
   const unnested = table.keys.map((column, i) => `$${i + 1}::${column.type}[]`);
   const records = await database.rows<SqlRecord>(
-    `select ${columns.join(", ")}, t.seq
+    `select ${columnsOf(table, "t.")}
        from ${table.name} t join unnest(${unnested.join(", ")}) as k(${names.join(", ")})
          on ${names.map((name) => `t.${name} = k.${name}`).join(" and ")}
       order by ${names.map((name) => `t.${name}`).join(", ")}

@@ -3,7 +3,10 @@
  * here that says so, and changes its meaning here too. That they mean the same there and here is proved by
  * `conformance.test.ts`.
  */
+import { conversionTable } from "../../src/conversions/store.ts";
+import { profileTable } from "../../src/customers/profiles/profiles.ts";
 import { LOCKING_SETTINGS } from "../../src/ledger/lane/lane-connection.ts";
+import { columnsOf } from "../../src/ledger/rows.ts";
 import { SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
@@ -13,10 +16,8 @@ import { pick, type Row } from "./tables.ts";
 
 const plain = (text: string): string => text.replace(/\s+/g, " ").trim();
 
-const CONVERSION =
-  "profile_id, id, customer_id, source_asset, target_asset, amount, recipient_profile_id, ref_id, identity_id, " +
-  "account_id, metadata, created_at, status, updated_at, settled_at, cancelled_at, seq";
-const PROFILE = "id, customer_id, kind, nickname, description, status, awaited, created_at, updated_at, seq";
+const CONVERSION = columnsOf(conversionTable);
+const PROFILE = columnsOf(profileTable);
 
 const KNOWN: Readonly<Record<string, Statement>> = {
   [LOCKING_SETTINGS]: () => [{ set_config: "8s" }],

@@ -1,13 +1,6 @@
 import type { ProfileId } from "../../ledger/accounts.ts";
-import {
-  bigintColumn,
-  type SqlRecord,
-  type StateRow,
-  type StateTable,
-  textColumn,
-  timeColumn,
-  uuidColumn,
-} from "../../ledger/rows.ts";
+import { changing, countColumn, key, textColumn, timeColumn, uuidColumn, versionColumn } from "../../ledger/columns.ts";
+import { columnsOf, type SqlRecord, type StateRow, stateTable } from "../../ledger/rows.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
@@ -26,43 +19,26 @@ export interface Profile extends StateRow {
   readonly updatedAt: Instant;
 }
 
-export const profileTable: StateTable<Profile> = {
+export const profileTable = stateTable<Profile>({
   name: "profile",
-  keys: [uuidColumn("id", (row) => row.id)],
-  fixed: [
-    uuidColumn("customer_id", (row) => row.customerId),
-    textColumn("kind", "profile_kind", (row) => row.kind),
-    timeColumn("created_at", (row) => row.createdAt),
-  ],
-  changing: [
-    textColumn("nickname", "text", (row) => row.nickname),
-    textColumn("description", "text", (row) => row.description),
-    textColumn("status", "profile_status", (row) => row.status),
-    bigintColumn("awaited", (row) => row.awaited),
-    timeColumn("updated_at", (row) => row.updatedAt),
-  ],
+  columns: {
+    id: key(uuidColumn("id")),
+    customerId: uuidColumn("customer_id"),
+    kind: textColumn("kind", "profile_kind"),
+    createdAt: timeColumn("created_at"),
+    nickname: changing(textColumn("nickname")),
+    description: changing(textColumn("description")),
+    status: changing(textColumn("status", "profile_status")),
+    awaited: changing(countColumn("awaited")),
+    updatedAt: changing(timeColumn("updated_at")),
+    seq: versionColumn,
+  },
   digested: true,
   keyOf: (row) => row.id,
-  keyValues: (key) => [key],
-  read: readProfile,
-};
+  keyValues: (id) => [id],
+});
 
-const COLUMNS = "id, customer_id, kind, nickname, description, status, awaited, created_at, updated_at, seq";
-
-function readProfile(record: SqlRecord): Profile {
-  return {
-    id: record.id as ProfileId,
-    customerId: record.customer_id as CustomerId,
-    kind: record.kind as Profile["kind"],
-    nickname: record.nickname as string,
-    description: (record.description as string | null) ?? undefined,
-    status: record.status as Profile["status"],
-    awaited: Number(record.awaited),
-    createdAt: record.created_at as Instant,
-    updatedAt: record.updated_at as Instant,
-    seq: BigInt(record.seq as string),
-  };
-}
+const COLUMNS = columnsOf(profileTable);
 
 export async function findProfile(
   database: Queryable,
@@ -73,7 +49,7 @@ export async function findProfile(
     id,
     customerId,
   ]);
-  return row && readProfile(row);
+  return row && profileTable.read(row);
 }
 
 /** Every customer has one: it is made with the customer. */
@@ -82,7 +58,7 @@ export async function findDefaultProfile(database: Queryable, customerId: Custom
     `select ${COLUMNS} from profile where customer_id = $1 and kind = 'DEFAULT'`,
     [customerId],
   );
-  return readProfile(must(row, `customer ${customerId} has a default profile`));
+  return profileTable.read(must(row, `customer ${customerId} has a default profile`));
 }
 
 export interface ProfileFilter {
@@ -121,5 +97,5 @@ export async function listProfiles(database: Queryable, filter: ProfileFilter): 
       filter.limit,
     ],
   );
-  return rows.map(readProfile);
+  return rows.map(profileTable.read);
 }

@@ -4,7 +4,7 @@
  */
 
 import type { LaneTables } from "../../ledger/batch-log.ts";
-import { type AnyStateTable, digestOf, PAGE, type SqlRecord, type StateRow } from "../../ledger/rows.ts";
+import { type AnyStateTable, columnsOf, digestOf, PAGE, type SqlRecord, type StateRow } from "../../ledger/rows.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { parseUuid } from "../../std/id.ts";
 import type { Examination, Tally } from "../check.ts";
@@ -34,10 +34,9 @@ async function walkStates(database: Database, table: AnyStateTable, opened: bool
 
 function readPage(database: Queryable, table: AnyStateTable, after: SqlRecord | undefined): Promise<SqlRecord[]> {
   const keys = table.keys.map((column) => column.name);
-  const columns = [...table.keys, ...table.fixed, ...table.changing].map((column) => column.name);
   const values = table.keys.map((column, i) => `$${i + 2}::${column.type}`);
   return database.rows<SqlRecord>(
-    `select ${columns.join(", ")}, seq, slot, batch from ${table.name}
+    `select ${columnsOf(table)}, slot, batch from ${table.name}
       ${after === undefined ? "" : `where (${keys.join(", ")}) > (${values.join(", ")})`}
       order by ${keys.join(", ")} limit $1`,
     [PAGE, ...(after === undefined ? [] : keys.map((key) => after[key]))],

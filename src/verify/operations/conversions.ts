@@ -6,7 +6,7 @@
 import { type Conversion, conversionTable } from "../../conversions/store.ts";
 import { type Entry, entry, type JournalCause } from "../../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
-import type { SqlRecord } from "../../ledger/rows.ts";
+import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
 import { negative } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
 import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
@@ -99,9 +99,8 @@ async function readConversions(
   keys: readonly { readonly profileId: Uuid; readonly id: Uuid }[],
 ): Promise<Map<Uuid, Conversion>> {
   if (keys.length === 0) return new Map();
-  const columns = [...conversionTable.keys, ...conversionTable.fixed, ...conversionTable.changing];
   const rows = await database.rows<SqlRecord>(
-    `select ${columns.map((column) => `t.${column.name}`).join(", ")}, t.seq
+    `select ${columnsOf(conversionTable, "t.")}
        from conversion t join (select distinct * from unnest($1::uuid[], $2::uuid[])) as k(profile_id, id)
          on t.profile_id = k.profile_id and t.id = k.id`,
     [keys.map((key) => key.profileId), keys.map((key) => key.id)],
