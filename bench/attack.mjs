@@ -1,13 +1,12 @@
 /**
- * What one stranger can do to everybody else: so many hostile connections of each kind from one address, in a network
- * namespace of its own (loopback is exempt from the bounds by address) and on one core, one kind after the other.
+ * The effect of one hostile client on all others: many hostile connections of each kind from one address, in a separate
+ * network namespace (loopback is exempt from the per-address limits) and on one core, one kind after another.
  *
  *   node bench/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls]
  *
- * Meanwhile others ask for what is alive (/healthz, 20 times a second) and for a list (50 times a second), and place
- * orders (10 times a second), as before the attack. Goals: no /healthz takes longer than 250 ms, the p99 of the lists is at
- * most three times that before, and memory grows by at most 300 MB. Ends with 1 when a goal is missed. Needs Linux, root,
- * `ip` and `taskset`, and `openssl` for TLS.
+ * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
+ * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
+ * MB. Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -42,7 +41,7 @@ const ATTACKERS_CORE = "1";
 const QUIET_SECONDS = 5;
 const TRANSFERS = 1_000;
 const AT_ONCE = 64;
-/** Whose orders change the book. */
+/** Customers whose orders change the book. */
 let trader;
 const LARGEST = "\u{1F4B0}".repeat(50);
 
@@ -59,7 +58,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 const settings = { PARBOOK_HOST: "0.0.0.0", ...(values.tls ? certificate(directory) : {}) };
 let service = await startService(directory, { ...settings, PARBOOK_RATE_LIMITS: "off" });
 try {
-  // What is attacked has limits of rate, under which filling it would take minutes.
+  // Filled without rate limits, which would make it take minutes.
   await fill(service);
   await service.stop();
   service = await startService(directory, { ...settings, PARBOOK_RATE_LIMITS: values.rates });
@@ -107,7 +106,7 @@ async function fill({ customers }) {
   await inGroups(levels, (i) => placeOrder(other, seller, { side: "SELL", price: String(30_000 + i) }));
 }
 
-/** A certificate for this run alone, which nobody checks. */
+/** A self-signed certificate for this run. */
 function certificate(directory) {
   const [key, cert] = ["key.pem", "cert.pem"].map((name) => join(directory, name));
   const made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert];
@@ -159,7 +158,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     missed,
   };
   console.log(JSON.stringify(result));
-  // What the attack has left behind is over before the next begins.
+  // Let the effects fade before the next attack.
   await pause(QUIET_SECONDS * 1_000);
   return result;
 }
@@ -170,7 +169,7 @@ function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, re
 }
 
 async function others(url, customers, forSeconds) {
-  // The attackers have the first one's token.
+  // The attackers use the first customer's token.
   const [, ...bystanders] = customers;
   const { headers } = bystanders[0];
   const order = JSON.stringify({

@@ -1,7 +1,7 @@
 /**
- * Hostile connections of one kind, from one process: `node bench/attackers.mjs '{"kind":"pong-flood",...}'`. Whoever loses
- * one opens another. Ends after its time with what became of them, as JSON. Started by `attack.mjs`, and aimed at what that
- * has started.
+ * Hostile connections of one kind, from one process: `node bench/attackers.mjs '{"kind":"pong-flood",...}'`. Lost
+ * connections are reopened. Prints its counts as JSON at the end. Started by `attack.mjs`, and targets only the server
+ * that it started.
  */
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -31,7 +31,7 @@ const BOOK = "/v2/markets/BTCUSD/order-book";
 const BOOKS = many(Buffer.from(ask(BOOK)), 65_536);
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
-/** What each kind does with a connection that has just opened. */
+/** What each kind does with a new connection. */
 const KINDS = {
   "pong-flood": (socket) => afterHandshake(socket, "/marketdata/BTCUSD", () => flood(socket, PONGS)),
   "ping-flood": (socket) => afterHandshake(socket, "/marketdata/BTCUSD", () => flood(socket.pause(), PINGS)),
@@ -45,7 +45,7 @@ const KINDS = {
   "slow-pages": (socket) => readSlowly(socket, ask("/v2/transfer/transfers?limit=1000", [authorization])),
   "slow-feed": (socket) => {
     readSlowly(socket, handshake("/marketdata/BTCUSD"));
-    // Says that it is there, and reads next to nothing.
+    // Sends a request, and reads next to nothing.
     every(socket, 10_000, () => socket.write(PONGS.subarray(0, 6)));
   },
   pipelining: (socket) => flood(socket.pause(), BOOKS),
@@ -57,7 +57,7 @@ const KINDS = {
     socket.write(ask(BOOK));
     let length = 0;
     read(socket, (chunk) => {
-      // The next is asked for when this one is there: by its length, or a refusal's.
+      // The next request follows the complete response, success or rejection.
       if (length === 0) length = lengthOf(chunk);
       length -= chunk.length;
       if (length > 0) return;
@@ -118,7 +118,7 @@ function trickle(socket, beginning, byte) {
   every(socket, TRICKLE_MS, () => socket.write(byte));
 }
 
-/** Takes a few bytes a second, so that it never is idle. */
+/** Reads a few bytes a second, to avoid idle timeouts. */
 function readSlowly(socket, request) {
   socket.on("readable", () => undefined).write(request);
   every(socket, TRICKLE_MS, () => socket.read(READ_BYTES));

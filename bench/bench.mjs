@@ -1,13 +1,13 @@
 /**
- * `npm run bench`: what Parbook does in a second and what it costs, side by side with what it can be compared with, in
- * one run on one machine. docs/performance.md says how to read it.
+ * `npm run bench`: throughput and cost of Parbook beside comparable programs, in one run on one machine. See
+ * docs/performance.md for how to read it.
  *
- *   npm run bench                                the usual form, within 15 minutes
+ *   npm run bench                                the standard form, within 15 minutes
  *   npm run bench -- --only transfers-256,empty-256 --rounds 5 --seconds 4
  *   npm run bench -- --short                     a minute; fails when a ratio is far below bench/recorded.json
  *   npm run bench -- --short --record            writes bench/recorded.json
- *   npm run bench -- --long [--data DIR]         with a database that has grown, which is made once and kept (an hour)
- *   npm run bench -- --long --divisor 100        the same with a hundredth of the data, to see that it works
+ *   npm run bench -- --long [--data DIR]         with a large database, created once and kept (an hour)
+ *   npm run bench -- --long --divisor 100        the same with a hundredth of the data, to test the procedure
  *   npm run bench -- --document bench/results/X.json     writes the tables of a run into docs/performance.md
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -28,12 +28,12 @@ import { empty, hotPair, transfers } from "./rows/transfers.mjs";
 import { usualWay } from "./rows/usual-way.mjs";
 import { startService } from "./service.mjs";
 
-/** In the order in which they run: what is compared stands side by side. */
+/** In running order: compared rows are adjacent. */
 const GROUPS = [transfers, empty, hotPair, usualWay, pgbench, wrk, conversions, orders, reads, quiet];
-/** Rows of a database that has grown, in the long form. */
+/** Rows of the long form, on a large database. */
 const GROWN = [transfers, growth, orders, reads];
 const WARM_STARTS = 3;
-/** The usual form makes fewer rounds rather than take longer. */
+/** The time limit of the standard form reduces the rounds. */
 const MOST_MS = 14 * 60_000;
 
 const { values } = parseArgs({
@@ -89,7 +89,7 @@ function isWanted(id) {
   return !values.short || SHORT_RATIOS.some(({ of, to }) => of === id || to === id);
 }
 
-/** Milliseconds from a new process until it serves, on a database that is there. */
+/** Milliseconds from process start to ready, on an existing database. */
 async function warmStarts(directory) {
   const times = [];
   for (let start = 0; start <= WARM_STARTS; start += 1) {
@@ -100,14 +100,14 @@ async function warmStarts(directory) {
   return times.slice(1);
 }
 
-/** Opens the groups of which a row is wanted. Those that need a program that is not installed are left out, and said. */
+/** Opens the groups of the selected rows, skipping those whose program is not installed. */
 async function openRows(groups, parties, wanted, prefix = "") {
   const rows = [];
   for (const group of groups) {
     const ids = Object.keys(group.names).filter((id) => wanted(prefix + id) || wanted(id));
     if (ids.length === 0) continue;
     if (group.isThere?.() === false) {
-      console.log(`left out, since the program is not installed: ${ids.join(", ")}`);
+      console.log(`skipped, program not installed: ${ids.join(", ")}`);
       continue;
     }
     const runs = await opened(group, parties, ids);
@@ -119,7 +119,7 @@ async function openRows(groups, parties, wanted, prefix = "") {
   return rows;
 }
 
-/** Where that fails the rows fail one by one, for the same reason, when they are to run. */
+/** If preparing fails, each row fails with the same reason. */
 async function opened(group, parties, ids) {
   try {
     return await group.open(parties, ids);
@@ -128,12 +128,12 @@ async function opened(group, parties, ids) {
   }
 }
 
-/** A row is what is measured, or that and what has to be done before. */
+/** A row is a function to measure, or an object with a preparation. */
 function runOf(run) {
   return typeof run === "function" ? { run, prepare: () => undefined } : run;
 }
 
-/** What filling has cost. */
+/** The cost of filling. */
 function bytesEach(sizes) {
   const cells = Object.entries(sizes).flatMap(([kind, { made, bytes, wal }]) => [
     [`bytes of database for each of the ${kind}`, bytes / made],

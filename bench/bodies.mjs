@@ -1,7 +1,7 @@
-/** What is sent: bodies of requests, each with a ref_id of its own, always of the same length. */
+/** Request bodies, each with a unique ref_id, always of the same length. */
 import { randomBytes } from "node:crypto";
 
-/** Names of this run, so that a database that is kept can be used again. */
+/** Unique to this run, so that a kept database can be reused. */
 const RUN = randomBytes(4).toString("hex");
 let made = 0;
 
@@ -10,7 +10,7 @@ export function refId() {
   return `bench-${RUN}-${String(made).padStart(10, "0")}`;
 }
 
-/** Transfers between two profiles of chance. */
+/** Transfers between two random profiles. */
 export function transferBodies(profiles) {
   return () => {
     const from = Math.floor(Math.random() * profiles.length);

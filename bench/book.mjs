@@ -1,12 +1,12 @@
 /**
- * How many commands a second the order book takes, what a deep book costs, and how the package nodejs-order-book does on
- * the same commands (its prices are floats, ours whole numbers). It runs the built book: `npx tsc -p
- * tsconfig.build.json`, then `node bench/book.mjs [commands]`.
+ * Commands per second of the order book, the cost of a deep book, and the package nodejs-order-book on the same
+ * commands (its prices are floats, ours integers). Runs the built code: `npx tsc -p tsconfig.build.json`, then `node
+ * bench/book.mjs [commands]`.
  *
- * The traffic is that of a market maker's market: 9 % new GTC orders, 3 % IOC orders that each take one of them, 6 %
- * cancels, and 82 % replacements (a cancel and a place, counted as one command), all within 20 ticks of the best
- * price, so that about as many orders rest at the end as at the beginning. The deep book has 99,900 more behind them.
- * Best of five rounds, in CPU time of the process: whatever else the machine does only ever makes a round slower.
+ * The traffic resembles a market maker's: 9 % new GTC orders, 3 % IOC orders that each take one of them, 6 % cancels,
+ * and 82 % replacements (a cancel and a place, counted as one command), all within 20 ticks of the best price, so the
+ * number of open orders stays about constant. The deep book has 99,900 more behind them. Best of five rounds, in CPU
+ * time of the process, because other load only ever makes a round slower.
  */
 import { OrderBook } from "nodejs-order-book";
 import { Book } from "../dist/exchange/book/book.js";
@@ -21,7 +21,7 @@ const LOTS = 10;
 const MAKERS = Array.from({ length: 50 }, (_, number) => `maker-${number}`);
 let placed = 0;
 
-/** A book as this benchmark uses one. Orders are put into its words before the clock runs. */
+/** The common interface. Orders are converted before the measurement. */
 const OURS = {
   name: "this book",
   open: () => new Book(),
@@ -76,7 +76,7 @@ function measure(contestant, background, random) {
   return milliseconds;
 }
 
-/** The kinds come in a fixed, mixed order, so that their shares are exact. */
+/** Kinds in a fixed, mixed order with exact shares. */
 function nextCommand({ order: worded }, random, index) {
   const percent = (index * 37) % 100;
   const chance = random(1 << 30);
@@ -131,12 +131,12 @@ function takerOrder(random) {
 
 function limitOrder(customer, side, price, timeInForce) {
   placed += 1;
-  // One flat string, as it comes from the wire or the database, and not the pieces that a template leaves.
+  // A flat string, as from the wire or the database, not the rope of a template.
   const id = Buffer.from(`018f3e5a-7c1b-7000-8000-${placed.toString(16).padStart(12, "0")}`).toString("latin1");
   return { id, customer, side, type: "LIMIT", timeInForce, price, lots: LOTS, sequence: placed };
 }
 
-/** Whole numbers below a bound, the same for the same seed (mulberry32). */
+/** Seeded random integers below a limit (mulberry32). */
 function randomFrom(seed) {
   let state = seed;
   return (bound) => {

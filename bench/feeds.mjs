@@ -1,10 +1,10 @@
 /**
- * How many messages a second one process sends to readers of a feed, and what an idle reader costs. It runs the built
+ * Messages per second that one process sends to feed subscribers, and the cost of an idle subscriber. Runs the built
  * server: `npx tsc -p tsconfig.build.json`, then `node bench/feeds.mjs [readers] [rounds]`.
  *
- * A made-up engine changes five levels in each round, and every reader is told of them. The readers are in a process of
- * their own and do nothing but take bytes; on a machine with few cores they still cost as much as the sending. A round
- * is told when the one before has left the process, so that nobody is slow.
+ * A fake engine changes five levels in each round, for every subscriber. The subscribers run in another process and
+ * only receive bytes; with few cores they still cost as much as the sending. A round starts when the previous one has
+ * been sent, so no subscriber falls behind.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";

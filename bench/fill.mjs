@@ -1,14 +1,10 @@
-/**
- * Fills a database for the long form, in the server's process and through the same lane as everything else: so the books
- * are right, and `parbook verify` says so.
- */
+/** Fills the database of the long form, in the server's process and through the lane, so that `parbook verify` passes. */
 import { amountOf } from "../dist/money/amount.js";
 
-/** Every write says who made it. */
 const CALLER = { operator: "bench", operation: "fill" };
-/** What waits for the ledger has a bound, and one customer's share of it is less. */
+/** Below the admission limit of one customer. */
 const AT_ONCE = 1_000;
-/** An order trades with no more than a thousand others. */
+/** One order trades with at most a thousand others. */
 const MADE_FOR_A_TAKER = 500;
 
 const FILLS = { profiles: fillProfiles, transfers: fillTransfers, executions: fillExecutions };
@@ -26,7 +22,7 @@ function fillProfiles({ core, transfers }, { customerId, count, amount, tag }) {
   });
 }
 
-/** Transfers between profiles of chance. */
+/** Transfers between random profiles. */
 async function fillTransfers({ transfers }, { customerId, profiles, count, tag }) {
   const pick = () => Math.floor(Math.random() * profiles.length);
   await someAtOnce(count, async (number) => {
@@ -61,7 +57,7 @@ async function fillExecutions({ exchange }, { seller, buyer, market, count }) {
   await Promise.all([trade(), trade()]);
 }
 
-/** So many at a time, the next one as soon as one is done. */
+/** With a fixed concurrency. */
 async function someAtOnce(count, one) {
   const results = [];
   let begun = 0;
@@ -76,6 +72,6 @@ async function someAtOnce(count, one) {
 }
 
 function done(outcome) {
-  if (outcome.kind !== "done") throw new Error(`it was not done: ${JSON.stringify(outcome)}`);
+  if (outcome.kind !== "done") throw new Error(`command failed: ${JSON.stringify(outcome)}`);
   return outcome;
 }

@@ -1,6 +1,6 @@
 /**
- * What is promised, in ratios of two rows of one run: a ratio says more of the program and less of the machine than a
- * figure. `atLeast` and `atMost` are the goals; without one a ratio is for information.
+ * The goals, as ratios of two rows of one run, because ratios depend less on the machine than absolute figures.
+ * `atLeast` and `atMost` are goals; a ratio without either is for information.
  */
 export const RATIOS = [
   { name: "transfers : pgbench TPC-B, 256 connections", of: "transfers-256", to: "pgbench", atLeast: 2.5 },

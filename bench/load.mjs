@@ -1,28 +1,28 @@
 /**
- * The one load generator of all rows: raw sockets that are kept open, one request under way on each, requests made as
- * text beforehand but for what differs. It shares the machine with what it measures, so it has to be lean.
+ * The load generator of all rows: raw keep-alive sockets with one request in flight each, and prebuilt request text. It
+ * shares the machine with what it measures, so it has to be cheap.
  *
- *   closed loop   each connection sends its next request when the last one is answered: the most that can be had.
- *   open loop     requests are due at fixed moments, whatever became of those before. A request's time counts from the
- *                 moment when it was due, not from when a connection was free for it: who stands in line waits as well.
+ *   closed loop   each connection sends its next request after the previous response: maximum throughput.
+ *   open loop     requests are due at fixed times. Latency counts from the due time, so waiting for a free connection is
+ *                 included.
  *
- * Any answer that is not 2xx ends the run: it would be measured for nothing. But 503, with which a service on a busy machine
- * sheds load, is counted apart, as long as there are more answers than refusals.
+ * Any response other than 2xx ends the run, except 503, by which an overloaded service sheds load: these are counted
+ * separately, as long as there are more successes.
  */
 import { connect } from "node:net";
 import { createHistogram } from "node:perf_hooks";
 import { setTimeout as pause, setImmediate as turn } from "node:timers/promises";
 
 const BUFFER_BYTES = 65_536;
-/** Requests that are due and have no connection yet. Past it the rate was more than can be done. */
+/** Due requests without a connection. More than this means that the rate is too high. */
 const MOST_IN_LINE = 20_000;
-/** A timer of Node is late by up to this; what is due earlier is waited for in turns of the event loop. */
+/** The inaccuracy of Node timers; shorter waits spin the event loop. */
 const TIMER_MS = 1.5;
-/** Who was refused comes back a little later, or refusals would be all that the service has time for. */
+/** Back off after a 503, or the service would do nothing but send 503s. */
 const SHED_PAUSE_MS = 50;
-/** How long the last answers may take, once nothing more is sent. */
+/** How long to wait for the last responses. */
 const LAST_ANSWERS_MS = 30_000;
-/** Above this rate the turns would take a core for themselves: requests are then sent in small groups. */
+/** Above this rate spinning would use a whole core, so requests are sent in small groups. */
 const MOST_EXACT_PER_SECOND = 500;
 const HEAD_END = "\r\n\r\n";
 
@@ -62,7 +62,8 @@ export async function openLoop(url, { connections, seconds, rate, next }) {
     await until(due, rate <= MOST_EXACT_PER_SECOND);
     const connection = free.pop();
     if (connection !== undefined) run.send(connection, next(), due);
-    else if (line.push(due) > MOST_IN_LINE) run.fail(new Error(`${rate} a second are more than can be answered`));
+    else if (line.push(due) > MOST_IN_LINE)
+      run.fail(new Error(`${rate} requests/s are more than the service can handle`));
   }
   return run.finished();
 }
@@ -118,13 +119,13 @@ class Run {
   async finished(sendingMs = 0) {
     this.#isEnding = true;
     if (this.#underWay === 0) this.#done.resolve();
-    const late = () => this.fail(new Error(`${this.#underWay} requests were not answered`));
+    const late = () => this.fail(new Error(`${this.#underWay} requests got no response`));
     const timer = setTimeout(late, sendingMs + LAST_ANSWERS_MS);
     await this.#done.promise.finally(() => {
       clearTimeout(timer);
       for (const { socket } of this.connections) socket.destroy();
     });
-    if (this.#refused > this.#answered) throw new Error(`${this.#refused} requests were refused with 503`);
+    if (this.#refused > this.#answered) throw new Error(`${this.#refused} requests were rejected with 503`);
     const { user, system } = process.cpuUsage(this.#cpu);
     const seconds = (this.#last - this.#began) / 1_000;
     const quantile = (percent) => this.#times.percentile(percent) / 1_000;
@@ -164,7 +165,7 @@ class Run {
     if (status === 503) {
       this.#refused += 1;
       setTimeout(() => this.#free(connection), SHED_PAUSE_MS);
-    } else if (status < 200 || status > 299) this.fail(new Error(`an answer was not as expected: ${head}`));
+    } else if (status < 200 || status > 299) this.fail(new Error(`unexpected response: ${head}`));
     else {
       this.#answered += 1;
       this.#times.record(Math.max(1, Math.round((this.#last - connection.since) * 1_000)));
@@ -185,7 +186,7 @@ class Run {
   }
 }
 
-/** Cuts what comes over one connection into answers. Only their status and where they end is looked at. */
+/** Splits the bytes of a connection into responses, parsing status and length only. */
 class Answers {
   #onAnswer;
   #head = "";
@@ -209,9 +210,9 @@ class Answers {
     if (end < 0) return;
     this.#status = Number(head.slice(9, 12));
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
-    // One request at a time is under way on a connection, so nothing comes behind this answer.
+    // One request is in flight per connection, so nothing follows this response.
     this.#left = length - (head.length - end - HEAD_END.length);
-    if (Number.isNaN(this.#left)) throw new Error(`an answer has no length: ${head}`);
+    if (Number.isNaN(this.#left)) throw new Error(`response without Content-Length: ${head}`);
     if (this.#left === 0) this.#onAnswer(this.#status, this.#status > 299 ? head : "");
   }
 }

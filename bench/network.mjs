@@ -1,6 +1,6 @@
 /**
- * A network of two ends on this machine: callers in a namespace of their own have an address that is not loopback, as
- * strangers do. Needs Linux, root and `ip` (iproute2).
+ * A two-ended network on this machine: clients in their own namespace have a non-loopback address. Needs Linux, root
+ * and `ip` (iproute2).
  */
 import { execFileSync } from "node:child_process";
 

@@ -1,7 +1,7 @@
 /**
- * Requests at a rate of their own, whatever becomes of those before them, from a thread of its own. Latency counts from
- * the moment at which a request was due, so a service that stalls cannot hide it by being asked less (coordinated
- * omission). A request that finds no connection free is one that was offered and could not be sent; it is counted apart.
+ * Requests at a fixed rate, from a separate thread. Latency counts from the time a request was due, so that a stalling
+ * service cannot hide it (coordinated omission). A request that finds no free connection is counted as offered but not
+ * sent.
  *
  *     await openLoop({ url, perSecond: 1000, seconds: 10, connections: 500, requests: [{ method, path, headers, body }] })
  *
@@ -11,7 +11,7 @@ import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-/** Answers the latencies in ms and the numbers of what was answered 200, those of 503, and the counts of the rest. */
+/** @returns Latencies in ms and request numbers of 200 responses, latencies of 503, and counts of the rest. */
 export function openLoop(options) {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(import.meta.url), { workerData: { openLoop: options } });
@@ -20,7 +20,7 @@ export function openLoop(options) {
   });
 }
 
-/** How long those that are under way at the end are waited for. */
+/** How long to wait for requests in flight at the end. */
 const LAST_ANSWERS_MS = 5_000;
 
 if (!isMainThread && workerData?.openLoop) parentPort.postMessage(await generate(workerData.openLoop));
@@ -49,7 +49,7 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
       const answer = parse(text);
       if (answer === undefined) return;
       text = "";
-      // A connection that was not needed for long is told so (408), and closed.
+      // The server closes a connection idle for long, with a 408.
       if (current === undefined) return;
       note(current, answer, performance.now());
       current = undefined;
@@ -124,7 +124,7 @@ function textOf({ method, path, headers = {}, body = "" }) {
   };
 }
 
-/** Undefined while the answer is not all there. */
+/** Undefined while the response is incomplete. */
 function parse(text) {
   const split = text.indexOf("\r\n\r\n");
   if (split === -1) return undefined;
@@ -134,7 +134,7 @@ function parse(text) {
   return body.length < length ? undefined : { status: Number(text.slice(9, 12)), headers, body };
 }
 
-/** Whether it is what was asked for: JSON to its end. */
+/** Whether the response is complete JSON. */
 function isWhole(body) {
   return body.startsWith("{") && body.endsWith("}");
 }

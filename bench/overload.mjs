@@ -1,12 +1,12 @@
 /**
- * Ten times more than it can take, for a minute: what is accepted, what is refused and how soon, what it costs in memory,
- * whether every answer was right, and how long it takes until all is well again.
+ * Ten times the sustainable load for a minute: what is accepted, what is rejected and how fast, memory, correctness of
+ * every response, and recovery time.
  *
  *   node bench/overload.mjs [--kind transfers|reads|tokens] [--seconds 60] [--factor 10] [--connections 1000] [--fresh]
  *
- * `--fresh` opens a connection for each request. The clients share the machine: on two cores they take about half of it,
- * and what they cannot send is counted apart. CPU is that of the service's process, in hundredths of one core: when it is far
- * below a hundred during the overload, others had the machine, and the latencies are theirs.
+ * `--fresh` opens a connection for each request. The clients share the machine: on two cores they take about half of
+ * it, and requests they cannot send are counted separately. CPU is that of the service process, in hundredths of one
+ * core: if it is far below 100 during the overload, other processes had the machine, and the latencies are theirs.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -31,7 +31,7 @@ const { values } = parseArgs({
 const [seconds, factor, connections] = [values.seconds, values.factor, values.connections].map(Number);
 const { kind, fresh } = values;
 const CLOSED = Number.POSITIVE_INFINITY;
-/** Before and after: a load that leaves room. */
+/** Before and after: a sustainable load. */
 const EASY = 0.5;
 const EASY_SECONDS = 5;
 
@@ -109,7 +109,7 @@ function watchMemory(ask) {
   };
 }
 
-/** When the first quarter of a second began in which 80 % of the capacity was there again. */
+/** The start of the first quarter second with 80 % of the capacity. */
 function backAt({ doneAt }, capacity) {
   const BUCKET_MS = 250;
   const buckets = new Map();

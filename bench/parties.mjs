@@ -1,6 +1,6 @@
 /**
- * Who takes part: a running service, with the profiles and requests that several rows share. Each is made when the first
- * row asks for it, so that a run of one row makes no more than it needs.
+ * The test fixture of a run: a running service, with profiles and requests shared by several rows. Each is created on
+ * first use.
  */
 import { orderBody, transferBodies } from "./bodies.mjs";
 import { requestTo } from "./load.mjs";
@@ -71,7 +71,7 @@ export class Parties {
     };
   }
 
-  /** Until nothing waits for the engine. Half of the orders that were sent last may never meet the other half. */
+  /** Waits until no order is pending. Some of the last orders may stay unmatched. */
   async untilMatched() {
     await this.#untilNone("select count(*) as waiting from orders where status = 'PENDING_SUBMISSION'");
   }
@@ -87,10 +87,9 @@ export class Parties {
       if (Number(waiting) === 0) return;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    throw new Error(`work was still waiting after ${WAITED_FOR_MS} ms`);
+    throw new Error(`work was still pending after ${WAITED_FOR_MS} ms`);
   }
 
-  /** What was made under this name. */
   once(name, make) {
     if (!this.#made.has(name)) this.#made.set(name, make());
     return this.#made.get(name);

@@ -1,4 +1,4 @@
-/** A run as a picture (SVG): how much each row does in a second, one bar each, and the ratios below with their goals. */
+/** Renders a run as SVG: a bar for the throughput of each row, and the ratios with their goals. */
 import { shown } from "./table.mjs";
 
 const [WIDTH, LABELS, LINE, BAR] = [960, 420, 24, 14];

@@ -1,10 +1,10 @@
 /**
- * How long a market is away when its engine moves: opening a book of so many open orders, in wall time and in this
- * process's CPU time. The orders are placed by the exchange's own intake, held and stored like any others.
+ * How long a market is unavailable during a failover of its engine: opening a book of many open orders, in wall time
+ * and CPU time. The orders are placed through the exchange, with holds, like any others.
  *
  *   node bench/rebuild.mjs [--orders 100000] [--rounds 5]
  *
- * A tenth of them expire at some time, and they rest at 2,000 prices. What the database does is in the wall time alone.
+ * A tenth of them expire at some time, and they rest at 2,000 prices. Database work counts in the wall time only.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

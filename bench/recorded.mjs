@@ -1,6 +1,6 @@
 /**
- * The short form: a few rows, and only ratios of what they cost are looked at, since times are the machine's. A ratio below 0.7 of
- * the recorded one fails; not before it was measured again with more rounds, because a machine can be busy.
+ * The short form: a few rows, compared by cost ratios only, since times depend on the machine. A ratio below 0.7 of the
+ * recorded one is measured again with more rounds, and fails if it stays there.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a run leaves: tables on the terminal, JSON and a picture below bench/results/, and the figures of the document. */
+/** Output of a run: tables on the terminal, JSON and a picture in bench/results/, and the figures in the document. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
@@ -59,7 +59,7 @@ export function print(result) {
   for (const [header, rows] of tablesOf(result)) if (rows.length > 0) printTable(header, rows);
 }
 
-/** Writes JSON and picture; answers where. */
+/** Writes JSON and picture. @returns The path. */
 export function save(result) {
   mkdirSync(RESULTS, { recursive: true });
   const name = join(RESULTS, result.date.replaceAll(":", "-"));

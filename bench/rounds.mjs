@@ -1,9 +1,8 @@
 /**
- * Runs rows in rounds that alternate, so that a machine that is slower for a while is so for all of them; every other
- * round goes backwards. Beside what a row says of itself it is noted what it has cost.
+ * Runs rows in alternating rounds, so that a temporary slowdown affects all of them; every other round runs in reverse.
+ * Also records the cost of each row.
  *
- * A row that fails is tried once more at once. When it fails again it is given up, with all that it had measured, and
- * the others go on.
+ * A row that fails is retried once. If it fails again, its results are discarded, and the others continue.
  */
 import { databaseCpu } from "./service.mjs";
 
@@ -33,7 +32,7 @@ export async function inRounds(rows, { rounds, seconds, endsAt = Infinity, onRou
   return { results, failures };
 }
 
-/** CPU in microseconds and WAL in bytes, for each answer. */
+/** CPU in microseconds and WAL in bytes, per response. */
 async function withItsCost({ parties: { service }, prepare, run }, seconds) {
   await prepare();
   const before = await usedBy(service);

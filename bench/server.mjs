@@ -1,6 +1,6 @@
 /**
- * The service as it runs in earnest, with what it is compared with as routes beside its own. Started by `service.mjs`,
- * and asked over the channel between the two for what cannot be had over HTTP.
+ * The real service, with comparison routes added. Started by `service.mjs`, which requests over an IPC channel what is
+ * not available over HTTP.
  */
 import { readConfig } from "../dist/config/config.js";
 import { startService } from "../dist/main.js";
@@ -61,5 +61,5 @@ process.once("SIGTERM", async () => {
   await stop();
   if (process.connected) process.disconnect();
 });
-// Nobody is left to ask for anything, however that came.
+// The parent process is gone.
 process.once("disconnect", stop);

@@ -1,6 +1,6 @@
 /**
- * The service with its embedded PostgreSQL (fsync on) in a process of its own on loopback, and its demo's customers. On
- * few cores load and service share them, so ratios say more than figures.
+ * The service with its embedded PostgreSQL (fsync on) in its own process on loopback, and the demo's customers. With
+ * few cores load and service share them, so ratios say more than absolute figures.
  */
 import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -21,7 +21,7 @@ export async function startService(directory, settings = {}) {
       PARBOOK_DATA_DIR: directory,
       PARBOOK_PORT: "0",
       PARBOOK_AUTH_PORT: "0",
-      // What is measured is between the demo's customers alone.
+      // No market maker: only the demo's customers trade.
       PARBOOK_SANDBOX_MAKER: "off",
       ...settings,
     },
@@ -58,7 +58,7 @@ function asker(server) {
     });
 }
 
-/** A customer of the demo, with what calling in his name takes. */
+/** A demo customer with its credentials. */
 async function customerOf(baseUrl, authUrl, { id, clients, profiles }) {
   const { client_id, client_secret } = clients[0];
   const form = new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret });
@@ -69,7 +69,7 @@ async function customerOf(baseUrl, authUrl, { id, clients, profiles }) {
     let answer;
     for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
       answer = await fetch(`${baseUrl}${path}`, { method, headers, ...sent });
-      // Shed, on a machine that is busy with something else: nothing was done.
+      // Shed by a busy machine: no effect.
       if (answer.status !== 503) break;
       await pause(tries * RETRY_MS);
     }
@@ -112,7 +112,7 @@ export function databaseCpu(directory) {
   const postmaster = Number(readFileSync(join(directory, "postgres", "postmaster.pid"), "utf8").split("\n")[0]);
   const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").trim().split(" ");
   const ticks = children.filter(Boolean).reduce((sum, pid) => sum + ticksOf(pid, [13, 14]), 0);
-  // What its processes that have ended had used is counted as their parent's.
+  // Includes exited child processes.
   return (ticks + ticksOf(postmaster, [13, 14, 15, 16])) * TICK_MICROS;
 }
 

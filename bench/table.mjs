@@ -1,4 +1,4 @@
-/** Tables of texts and numbers: on a terminal, and in Markdown. */
+/** Tables of text and numbers, for a terminal and in Markdown. */
 
 /** Columns, the first to the left. */
 export function printTable(header, rows) {

@@ -1,11 +1,10 @@
 /**
- * The usual way to write a transfer, for comparison, with the same honest care: one transaction for each request, on a
- * pool, through the same server, token check, schema, serialiser and kinds of records, in tables of the same columns,
- * checks and indexes.
+ * The conventional implementation of a transfer, for a fair comparison: one transaction per request on a pool, with the
+ * same server, token check, schema, serialiser and kinds of records, in tables of the same columns, checks and indexes.
  *
- * Four round trips, all prepared: begin; lock both accounts in the order of their keys and read them; one statement that
- * claims the ref_id, moves both balances and adds two postings and two records; commit. It is given what it
- * usually does not have: the writing in one statement, and profiles that are looked at without being locked.
+ * Four round trips, all prepared: begin; lock and read both accounts in key order; one statement that claims the
+ * ref_id, updates both balances and inserts two postings and two records; commit. It is even favoured: all writes are
+ * in one statement, and profiles are read without locks.
  */
 import pg from "pg";
 import { Type } from "typebox";

@@ -1,4 +1,4 @@
-/** Conversions, orders, and reading what came of them. */
+/** Conversions, orders, and reads of their results. */
 import { conversionBodies } from "../bodies.mjs";
 import { closedLoop, requestTo } from "../load.mjs";
 import { makeProfiles } from "../service.mjs";

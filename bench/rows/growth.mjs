@@ -1,6 +1,6 @@
 /**
- * A database that has grown: a million profiles, ten million transfers and five million executions, made once and kept in
- * its directory. The steps that were done are noted beside it, so a filling that was broken off goes on.
+ * A large database: a million profiles, ten million transfers and five million executions, created once and kept.
+ * Completed steps are recorded beside it, so an interrupted filling continues.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

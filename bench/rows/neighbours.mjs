@@ -1,6 +1,6 @@
 /**
- * Debian's pgbench and wrk, where they are installed: what PostgreSQL gives to its own benchmark, on the same server with
- * the same settings, and what the empty route gives to another load generator.
+ * Debian's pgbench and wrk, where installed: PostgreSQL's own benchmark on the same server and settings, and the empty
+ * route under another load generator.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

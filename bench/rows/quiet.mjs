@@ -1,6 +1,6 @@
 /**
- * What a customer notices of another one who floods: his transfers one after the other, alone and beside the flood. He
- * measures on a thread of his own, or he would wait for the flood's client instead of the service.
+ * The effect of one customer's flood on another: its sequential transfers, alone and beside the flood, measured on a
+ * separate thread so that the flood's client does not distort them.
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { transferBodies } from "../bodies.mjs";

@@ -1,4 +1,4 @@
-/** Durable platform transfers through HTTP, with token check, ref_id and metadata; and the empty route beside them. */
+/** Durable platform transfers over HTTP, with token check, ref_id and metadata; and the empty route for comparison. */
 import { closedLoop, openLoop } from "../load.mjs";
 
 const PATH = "/v2/transfer/platform";

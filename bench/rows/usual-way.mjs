@@ -1,4 +1,4 @@
-/** The same transfers by one transaction each (`usual-way.mjs`), with a pool of the size that does best. */
+/** The same transfers with one transaction each (`usual-way.mjs`), with the best pool size. */
 import { closedLoop } from "../load.mjs";
 
 const PATH = "/bench/usual-way";
