@@ -202,10 +202,12 @@ test("a restore that lacks what the backup has noted is unsound, and archives no
   await expect(access(own.PARBOOK_WAL_ARCHIVE)).rejects.toThrow("ENOENT");
 });
 
-test("a restore says what is in its way", async () => {
+test("a restore reports what prevents it", async () => {
   const [backup, wal] = [within("backup"), within("wal")];
   expect(await refusal(backup, data.path)).toMatch(/^another service \(process [0-9]+\) is running on the data dir/);
-  expect(await refusal(backup, within("restored"))).toMatch(/ is not empty, .* is in it: restore into a directory/);
+  expect(await refusal(backup, within("restored"))).toMatch(
+    / is not empty \([^)]+\): restore into an empty directory$/,
+  );
   expect(await refusal(place, within("none"))).toMatch(/ is not a backup, or one that was not finished/);
   expect(await refusal(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
     /: it can only be restored to that time or later$/,
@@ -246,14 +248,16 @@ test("an archive that cannot be written is known until it can", async () => {
   await until("it is known that all is well again", async () => (await failing()) === false, 120);
 });
 
-test("a backup says what is in its way", async () => {
+test("a backup reports what prevents it", async () => {
   const of = async (target: string): Promise<string> => {
     const options = { superuser: {}, dataDir: data.path, target, onProgress: () => undefined };
     const note = async () => ({ migration: "", heads: [] });
     return ((await takeBackup({ ...options, readState: note }).catch((error: unknown) => error)) as Error).message;
   };
   expect(await of(within("backup"))).toBe(`${within("backup")} is not empty: give each backup a directory of its own`);
-  expect(await of(join(data.path, "backup"))).toMatch(/ is in the data directory, with which it would be lost: choose/);
+  expect(await of(join(data.path, "backup"))).toMatch(
+    / is inside the data directory, and would be lost with it: choose/,
+  );
   const own = { ...settings, PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" };
   expect((await parbook(own, "backup", within("none"))).stderr).toMatch(
     /^parbook backup works on the embedded database only, and PARBOOK_DATABASE_URL is set: use pg_basebackup/,

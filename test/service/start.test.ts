@@ -202,7 +202,7 @@ test("production refuses addresses that are not safe to send a secret to", async
   );
 });
 
-test("production refuses what a sandbox leaves behind, and secrets that can be guessed or read", async () => {
+test("production rejects sandbox data and guessable or published secrets", async () => {
   const clients = [
     { client_id: "acme-00ff00", client_secret: "0123456789012345678901234567890", scopes: ["*"] },
     { client_id: "short", client_secret: "0123456789012345678", scopes: ["*"] },
@@ -214,7 +214,7 @@ test("production refuses what a sandbox leaves behind, and secrets that can be g
   const own = { databaseUrl: undefined, migrateUrl: undefined };
   await expect(startTestService({ ...PRODUCTION, ...own, bootstrap })).rejects.toThrow(
     [
-      'the client "acme-00ff00" of the bootstrap file is a sandbox\'s demo',
+      'the client "acme-00ff00" of the bootstrap file belongs to a sandbox demo',
       'the client "short" of the bootstrap file has a secret of fewer than 20 characters, which is guessable',
       'the client "copied" of the bootstrap file has a secret published in the documentation',
     ].join("\n"),
@@ -226,7 +226,7 @@ test("production refuses what a sandbox leaves behind, and secrets that can be g
   );
 });
 
-test("production refuses a database that a sandbox has served, while its demo's clients live", async () => {
+test("production rejects a sandbox database while its demo clients are live", async () => {
   const db = await testDatabase();
   const start = () => rejectDemoClients(db.database);
   await db.owner.rows(`insert into customer (id, name, created_at) values ('${CUSTOMER}', 'Acme', now())`);

@@ -100,7 +100,7 @@ test("a first start creates a durable database, and the next finds its data", as
 
   const second = await start(directory, {}, log);
   expect(await query(second, "select one from kept")).toEqual([{ one: 1 }]);
-  expect(log.filter((line) => line.startsWith("making"))).toHaveLength(1);
+  expect(log.filter((line) => line.startsWith("creating"))).toHaveLength(1);
   const [row] = await query(
     second,
     `select jsonb_object_agg(name, setting) as found, pg_encoding_to_char(encoding) as encoding, datlocprovider, datlocale
