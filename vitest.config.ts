@@ -1,14 +1,52 @@
 import { defineConfig } from "vitest/config";
 
+/** Unit tests of what is mostly SQL. */
+const SQL_UNITS = [
+  "src/customers/across-customers.test.ts",
+  "src/customers/clients/clients.test.ts",
+  "src/http/faults.test.ts",
+  "src/ledger/balances.test.ts",
+  "src/oauth/{oauth,keys/signing-keys,server/token-endpoint,tokens/tokens}.test.ts",
+  "src/postgres/{leases,migrations,schema-dump}.test.ts",
+];
+
+/** Tests of whole parts that need no PostgreSQL. */
+const PURE_PARTS = ["test/{reference,scripts}/*.test.ts"];
+
+/** Long tests that start servers of their own, or need none. `npm test` runs them on the embedded PostgreSQL only. */
+const STANDALONE = [
+  "src/postgres/embedded/*.test.ts",
+  "test/backup/*.test.ts",
+  "test/cli/{secrets,service}.test.ts",
+  "test/reliability/{storm,storm-checks}.test.ts",
+  "test/service/ends.test.ts",
+  "test/simulation/simulation.test.ts",
+];
+
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    globalSetup: ["test/support/global-setup.ts"],
     reporters: ["default", "./scripts/closing-line.mjs"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 30_000,
     // Longer than a service is waited for: hooks start some, on a machine that may be busy.
     hookTimeout: 180_000,
+    // The global setup starts PostgreSQL, which takes seconds. Runs without a file of `database` do not need it.
+    projects: [
+      {
+        extends: true,
+        test: { name: "pure", include: ["src/**/*.test.ts", ...PURE_PARTS], exclude: [...SQL_UNITS, ...STANDALONE] },
+      },
+      {
+        extends: true,
+        test: {
+          name: "database",
+          include: ["test/**/*.test.ts", ...SQL_UNITS],
+          exclude: [...PURE_PARTS, ...STANDALONE],
+          globalSetup: ["test/support/global-setup.ts"],
+        },
+      },
+      { extends: true, test: { name: "standalone", include: STANDALONE } },
+    ],
   },
 });

@@ -188,7 +188,7 @@ test.each([
 });
 
 const key = keyOf(conversionTable, `${payer.id}/${ID}`);
-const stateWith = (conversion: Conversion) => stateOf(...ROWS, [conversionTable as never, key.key, conversion]);
+const stateWith = (conversion: Conversion) => stateOf(...ROWS, [conversionTable, key.key, conversion]);
 const settle = (conversion: Partial<Conversion> = {}, now = NOW) =>
   decideSettlement(key, ID, stateWith({ ...created, ...conversion }), now);
 const cancel = (conversion: Partial<Conversion> = {}, now = NOW) =>

@@ -3,7 +3,6 @@ import { TESTER } from "../../test/support/movements.ts";
 import { profileOf, profileRow, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
-import { change } from "../ledger/rows.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { deactivation } from "./deactivate-profile.ts";
@@ -24,6 +23,6 @@ test.each([
   expect(decide(stateOf(profileRow(profile), profileRow(home)), NOW)).toEqual({
     accepted: true,
     value: inactive,
-    changes: { journals: [], records: [], states: [change(profileTable, inactive as never)] },
+    changes: { journals: [], records: [], states: [{ table: profileTable, row: inactive }] },
   });
 });

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
-import { entry } from "../ledger/accounts.ts";
-import { addition, change } from "../ledger/rows.ts";
+import { entry, type ProfileId } from "../ledger/accounts.ts";
+import { change } from "../ledger/rows.ts";
 import { amountOf, negative, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
@@ -57,7 +57,10 @@ test("a transfer debits and credits the same amount, and each side has the recor
           entries: [entry(from.id, USD.code, negative(amountOf("10"))), entry(theirs.id, USD.code, amountOf("10"))],
         },
       ],
-      records: [addition(transferTable, debit as never), addition(transferTable, credit as never)],
+      records: [
+        { table: transferTable, row: debit },
+        { table: transferTable, row: credit },
+      ],
     },
   });
 });
@@ -69,7 +72,7 @@ test("an internal transfer is named so on both of its sides", () => {
   });
 });
 
-const unknown = { ...profileOf(acme), id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04" as never };
+const unknown = { ...profileOf(acme), id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04" as Uuid as ProfileId };
 const idle = profileOf(acme, { status: "INACTIVE" });
 const fullTo = accountRow(to, "USD", { available: "99999999999999999999999999990" });
 
@@ -126,7 +129,7 @@ test("a deposit comes from the world, and takes an inactive profile back into us
           entries: [entry("world", USD.code, negative(amountOf("10"))), entry(idle.id, USD.code, amountOf("10"))],
         },
       ],
-      records: [addition(transferTable, transfer as never)],
+      records: [{ table: transferTable, row: transfer }],
       states: [change(profileTable, { ...idle, status: "ACTIVE" as const, updatedAt: NOW })],
     },
   });

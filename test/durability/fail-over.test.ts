@@ -3,6 +3,7 @@
  * its place: what was answered is there. By hand: `FAIL_OVERS=50 npx vitest run test/durability/fail-over.test.ts`.
  */
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/lane/lane.ts";
 import type { Uuid } from "../../src/std/id.ts";
@@ -32,13 +33,13 @@ class Senders {
   #isOver = false;
   readonly #lines: Promise<void>[] = [];
 
-  constructor(lane: Lane, from: never, to: never) {
+  constructor(lane: Lane, from: ProfileId, to: ProfileId) {
     this.#send = (refId) => this.#transfer(lane, from, to, refId);
     for (let i = 0; i < SENDERS; i += 1) this.#lines.push(this.#goOn());
   }
 
   /** Sends again what nobody knows the outcome of. */
-  async settle(lane: Lane, from: never, to: never): Promise<void> {
+  async settle(lane: Lane, from: ProfileId, to: ProfileId): Promise<void> {
     const open = [...this.unknown];
     this.unknown.clear();
     for (const refId of open) await this.#transfer(lane, from, to, refId);
@@ -62,7 +63,7 @@ class Senders {
     }
   }
 
-  async #transfer(lane: Lane, from: never, to: never, refId: string): Promise<void> {
+  async #transfer(lane: Lane, from: ProfileId, to: ProfileId, refId: string): Promise<void> {
     const { customerId } = this;
     try {
       const outcome = await lane.execute(movement({ from, to, amount: "1", claim: { customerId, refId } }));
@@ -92,7 +93,7 @@ test.each(seeds)("what was answered is there when the primary is lost and the st
   const random = seeded(seed);
   const bounds = { deadlineMs: DEADLINE_MS };
   const { lane, fund } = await startLane(pair.primary.database, { bounds });
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await fund([from], "1000000");
   const senders = new Senders(lane, from, to);
   await senders.untilMore(50);

@@ -63,7 +63,7 @@ function untilLookedUp(seen: { readonly isOver: boolean }): Promise<void> {
 
 async function fundedLane() {
   const { lane, fund, events } = await startLane(pair.primary.database);
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await fund([from, to], "10");
   return { lane, events, from, to };
 }
@@ -241,7 +241,7 @@ const FINDINGS: readonly {
   {
     what: "a profile that is there already",
     prepare: async (servers) => {
-      const [id] = newProfiles(1) as [never];
+      const [id] = newProfiles(1);
       await insertProfile(servers.primary.owner, id);
       const [row] = await servers.primary.owner.rows<{
         customer_id: CustomerId;

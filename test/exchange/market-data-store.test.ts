@@ -55,7 +55,7 @@ test("a written book is the book that is read, level by level and digit by digit
 });
 
 /** Both sides of a match at this time. */
-async function addMatch(at: number, price: string): Promise<bigint> {
+async function addMatch(at: number, price: string) {
   const maker = nextMatchId(NO_EXECUTION, marketNumber, at as Instant);
   await db.owner.rows(
     `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
@@ -79,7 +79,8 @@ test("yesterday's price is that of the last match of 24 hours ago or earlier, to
 });
 
 test("a range opens with the first match at its begin or later, and the last match is the one asked for", async () => {
-  const [first, second] = [await addMatch(NOW, "300"), await addMatch(NOW + 1, "400")] as [never, never];
+  const first = await addMatch(NOW, "300");
+  const second = await addMatch(NOW + 1, "400");
   const quotes = await readQuotes(db.database, BTCUSD, first, [first, first + 1n, second + 1n]);
   expect(quotes).toEqual({
     bestBid: level("99", "3.5"),

@@ -56,7 +56,7 @@ async function untilTold(outcome: Promise<unknown>): Promise<string> {
 test("a command whose time is over by the process's clock is not decided any more", async () => {
   const clock = new TestClock();
   const { lane, fund } = await start({ clock, toleranceMs: ANY_TIME_MS });
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await fund([a], "10");
   const outcome = untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })));
   // The process sleeps: nothing has run between the arrival and the end of its time.
@@ -71,7 +71,7 @@ test("a command whose time is over by the process's clock is not decided any mor
  * that it was too late.
  */
 test("a batch that comes to its end after the deadline by the database's clock does nothing", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   const patient = await startLane(db.another());
   await patient.fund([a, b], "10");
   await patient.lane.stop();
@@ -139,7 +139,7 @@ test("past its bound the lane answers 503 at once, the house excepted", async ()
  */
 test("a customer who floods the lane does not keep another one waiting", async () => {
   const { lane, fund } = await start({ bounds: { batch: 10 } });
-  const [a, b, c] = newProfiles(3) as [never, never, never];
+  const [a, b, c] = newProfiles(3);
   await fund([a, b, c], "1000");
   const flooding = newId();
   const order: string[] = [];
@@ -156,7 +156,7 @@ test("a customer who floods the lane does not keep another one waiting", async (
  */
 test("a command that has to lock its rows is not kept waiting by a steady stream of others", async () => {
   const { lane, fund } = await start({ bounds: { batch: 1 } });
-  const [a, b, c] = newProfiles(3) as [never, never, never];
+  const [a, b, c] = newProfiles(3);
   await fund([a, b, c], "1000");
   let streamed = 0;
   let isLocked = false;

@@ -62,7 +62,7 @@ async function moveWhileSaving(profile: ProfileId, during: () => void): Promise<
  */
 test("a batch that fails takes the one behind it with it, though that is about other accounts", async () => {
   const profile = await knownProfile();
-  const [a, b, c, d] = newProfiles(4) as [never, never, never, never];
+  const [a, b, c, d] = newProfiles(4);
   await ours.fund([a, b, c, d], "10");
   const outcomes: Promise<unknown>[] = [];
   const other = await openTransaction(db.owner);
@@ -90,7 +90,7 @@ test("a batch that fails takes the one behind it with it, though that is about o
  */
 test("a row that was looked at and moved before the save makes the rule decide again", async () => {
   const profile = await knownProfile();
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const seen: bigint[] = [];
   const send = movement({ from: a, to: b, amount: "1", rests: [profileOf(profile)] });
@@ -135,7 +135,7 @@ test("a refusal is given only when what it rests on still stands", async () => {
  * Taken out to see it fail: `#decideUnderLock` failed the whole group together, and then the neighbours were told 503.
  */
 test("a poisonous command falls alone, and its neighbours take effect once", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const id = newId();
   const send = movement({ from: a, to: b, amount: "1" });
@@ -159,7 +159,7 @@ test("a poisonous command falls alone, and its neighbours take effect once", asy
 });
 
 test("a command whose own code breaks falls alone, and nothing of it stays in memory", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const send = movement({ from: a, to: b, amount: "1" });
   const id = newId();
@@ -187,7 +187,7 @@ test("a command whose own code breaks falls alone, and nothing of it stays in me
  */
 test("a row that somebody else moved is locked before it is decided on, for a while", async () => {
   const profile = await knownProfile();
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const send = (): Promise<unknown> =>
     ours.lane.execute(movement({ from: a, to: b, amount: "1", rests: [profileOf(profile)] }));
@@ -211,7 +211,7 @@ test("a row that somebody else moved is locked before it is decided on, for a wh
  */
 test("what is read under the lock counts, whatever was read without one before", async () => {
   const profile = await knownProfile();
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const send = movement({ from: a, to: b, amount: "1", rests: [profileOf(profile)], lock: true });
   const seen: (bigint | undefined)[] = [];
@@ -235,7 +235,7 @@ test("what is read under the lock counts, whatever was read without one before",
  */
 test("a batch locks accounts last, as those do who lock rows first", async () => {
   const profile = await knownProfile();
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const other = await openTransaction(db.owner);
   await other.query("select 1 from profile where id = $1 for update", [profile]);

@@ -108,7 +108,7 @@ test("a clock that steps while commands wait decides none of them, and all when 
 
 test("a lost batch is not decided again while the clock is wrong", async () => {
   const { lane, fund } = await start();
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
@@ -131,7 +131,7 @@ test("a lost batch is not decided again while the clock is wrong", async () => {
 
 test("after a clock that was ahead for a moment what is stored is of the present", async () => {
   const { lane } = await start();
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   expect(await untilTold(lane.execute(deposit(a, "10")))).toBe("done");
   aheadMs = 3 * HOUR_MS;
   expect(await untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })))).toMatch(/^Unavailable: the clock/);
@@ -323,7 +323,7 @@ async function aheadOnce(ms: number, ...of: ReturnType<typeof newProfile>[]): Pr
 }
 
 test("a time in the future that an account has is passed on, but never raised, and spares the others", async () => {
-  const [a, b, c, d] = newProfiles(4) as [never, never, never, never];
+  const [a, b, c, d] = newProfiles(4);
   // So that the other one, whose house accounts are of its slot, has another slot.
   const { lane, fund } = await start();
   await aheadOnce(MONTH_MS, a);
@@ -341,7 +341,7 @@ test("a time in the future that an account has is passed on, but never raised, a
 });
 
 test("a house account that is ahead passes its time on to nobody, and keeps its own order", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await aheadOnce(MONTH_MS, a);
   const { fund } = await start();
   await fund([b], "10");
@@ -359,7 +359,7 @@ test("a house account that is ahead passes its time on to nobody, and keeps its 
 });
 
 test("a rule is told the time as it is, also when an account before it was in the future", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await aheadOnce(MONTH_MS, a);
   const { lane } = await start();
   const told: Instant[] = [];

@@ -1,9 +1,10 @@
 /** Many at once on the same accounts: through one lane and through two. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { accountKey, entry, journal, type Part, type ProfileId } from "../../src/ledger/accounts.ts";
+import { accountKey, entry, journal, type Part } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
+import { type Amount, amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
+import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
@@ -30,7 +31,7 @@ test("of two commands that each would empty an account, one takes effect", async
     [ours, ours],
     [ours, theirs],
   ]) {
-    const [from, one, other] = newProfiles(3) as [never, never, never];
+    const [from, one, other] = newProfiles(3);
     await ours.fund([from], "10");
     const outcomes = await Promise.all(
       [one, other].map((to, i) => lanes[i]?.lane.execute(movement({ from, to, amount: "10" }))),
@@ -41,9 +42,9 @@ test("of two commands that each would empty an account, one takes effect", async
 });
 
 test("an account is emptied to exactly zero, and one unit more is refused", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await ours.fund([from], "0.000000000000000003");
-  const unit = formatAmount(1n as never);
+  const unit = formatAmount(1n as Amount);
   const send = (): Promise<{ kind: string }> => ours.lane.execute(movement({ from, to, amount: unit }));
   const outcomes = await Promise.all([send(), send(), send(), send()]);
   expect(outcomes.map(({ kind }) => kind)).toEqual(["done", "done", "done", "rejected"]);
@@ -51,7 +52,7 @@ test("an account is emptied to exactly zero, and one unit more is refused", asyn
 });
 
 test("A to B and B to A at full speed through one lane fails nobody", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a, b], "1000");
   const outcomes = await Promise.all(
     Array.from({ length: 2_000 }, (_, i) =>
@@ -70,8 +71,8 @@ test("two lanes over the same accounts at once get in each other's way and fail 
   const client = async (number: number): Promise<string[]> => {
     const kinds: string[] = [];
     for (let i = 0; i < 20; i += 1) {
-      const from = profiles[(number + i) % 6] as never;
-      const to = profiles[(number + 3 * i + 1 + (i % 2)) % 6] as never;
+      const from = must(profiles[(number + i) % 6], "a profile each");
+      const to = must(profiles[(number + 3 * i + 1 + (i % 2)) % 6], "a profile each");
       if (from === to) continue;
       const { lane } = number % 2 === 0 ? ours : theirs;
       kinds.push((await lane.execute(movement({ from, to, amount: "1" }))).kind);
@@ -95,7 +96,7 @@ test("a lane that remembers fifty rows serves a thousand accounts", async () => 
   const profiles = newProfiles(1_000);
   await small.fund(profiles, "10");
   const sends = profiles.map((from, i) => {
-    const to = profiles[(i + 1) % profiles.length] as never;
+    const to = must(profiles[(i + 1) % profiles.length], "a profile each");
     return small.lane.execute(movement({ from, to, amount: "4", claim: { customerId: newId(), refId: "once" } }));
   });
   const outcomes = await Promise.all(sends);
@@ -109,7 +110,7 @@ test("a lane that remembers fifty rows serves a thousand accounts", async () => 
  * have failed for good whenever another node had made its hold.
  */
 test("what another lane holds can be released here, although the rows remembered here know nothing of it", async () => {
-  const [profile] = newProfiles(1) as [ProfileId];
+  const [profile] = newProfiles(1);
   await ours.fund([profile], "10");
   const shift = (from: Part, to: Part): Command<string, never> => ({
     queueKey: "house",

@@ -31,7 +31,7 @@ test("a database that goes away and comes back: 503 meanwhile, then on without a
   await migrate(database, "service");
   await fillCatalogue(database);
   const { lane, fund, events } = await startLane(database);
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await fund([from], "1000");
 
   const customerId = newId();

@@ -9,6 +9,7 @@ import {
   type InsufficientFunds,
   movement,
   newId,
+  newProfile,
   newProfiles,
   startLane,
   type TestLane,
@@ -39,7 +40,7 @@ function idsOf(outcomes: readonly Outcome<Uuid, InsufficientFunds>[], kind: "don
 }
 
 test("one ref_id fifty times at once has one effect, and the others hear whose it is", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "invoice 1" };
   const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
@@ -52,7 +53,7 @@ test("one ref_id fifty times at once has one effect, and the others hear whose i
 });
 
 test("one ref_id with fifty different bodies through two lanes has one effect", async () => {
-  const [from, ...others] = newProfiles(51) as [never, ...never[]];
+  const [from, others] = [newProfile(), newProfiles(50)];
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "invoice 1" };
   const outcomes = await Promise.all(
@@ -68,7 +69,7 @@ test("one ref_id with fifty different bodies through two lanes has one effect", 
 });
 
 test("the same ref_id of another customer is another one", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
     first.lane.execute(movement({ from, to, amount: "1", claim: { customerId: newId(), refId: "invoice 1" } }));
@@ -76,7 +77,7 @@ test("the same ref_id of another customer is another one", async () => {
 });
 
 test("the retry of what succeeded hears so, though there is nothing left to pay it with", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await first.fund([from], "5");
   const send = movement({ from, to, amount: "5", claim: { customerId: newId(), refId: "all of it" } });
   const done = await first.lane.execute(send);
@@ -89,7 +90,7 @@ test("the retry of what succeeded hears so, though there is nothing left to pay 
 });
 
 test("a refusal does not use the ref_id up", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   const claim = { customerId: newId(), refId: "when there is money" };
   const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
     first.lane.execute(movement({ from, to, amount: "5", claim }));
@@ -99,7 +100,7 @@ test("a refusal does not use the ref_id up", async () => {
 });
 
 test("a ref_id that its holder let go of is taken over exactly once by fifty at once", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "order 7" };
   const before = await first.lane.execute(movement({ from, to, amount: "1", claim }));
@@ -117,7 +118,7 @@ test("a ref_id that its holder let go of is taken over exactly once by fifty at 
 });
 
 test("of two lanes that take over a ref_id on rows of their own, having both found it let go of, one does", async () => {
-  const [from, to, otherFrom, otherTo] = newProfiles(4) as [never, never, never, never];
+  const [from, to, otherFrom, otherTo] = newProfiles(4);
   await first.fund([from, otherFrom], "100");
   const claim = { customerId: newId(), refId: "order 8" };
   const before = await first.lane.execute(movement({ from, to, amount: "1", claim }));
@@ -141,7 +142,7 @@ test("of two lanes that take over a ref_id on rows of their own, having both fou
  */
 test("whoever loses the race for a ref_id again, its rows being locked, hears whose it is", async () => {
   const { lane, fund, events } = await startLane(db.another(), { bounds: { deadlineMs: 60_000 } });
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await fund([from, to], "100");
   const customerId = newId();
   const theirs = await Promise.all(["a", "b"].map((refId) => claimed(customerId, refId)));
@@ -176,7 +177,7 @@ async function claimed(customerId: Uuid, refId: string) {
  * the lane remembered.
  */
 test("a client that sends a backlog of old ref_ids again fails one batch, not one for each", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await first.fund([from], "100");
   const customerId = newId();
   const send = ({ lane }: TestLane, i: number): Promise<Outcome<Uuid, InsufficientFunds>> =>
@@ -192,7 +193,7 @@ test("a client that sends a backlog of old ref_ids again fails one batch, not on
 });
 
 test("what a client that repeated something sends is looked up together, not one by one", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const customerId = newId();
   const send = (refId: string): Promise<Outcome<Uuid, InsufficientFunds>> =>

@@ -77,7 +77,7 @@ test("a batch with the time of an account that is ahead does not take those behi
   const clock = { now: () => (Date.now() + 3_600_000) as Instant };
   const ahead = await start(db.database, { clock, toleranceMs: ANY_TIME_MS });
   const ours = await start(db.another());
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ahead.fund([a], "1");
   await ours.lane.execute(movement({ from: a, to: b, amount: "1" }));
   await ours.fund(newProfiles(1), "1");
@@ -116,7 +116,7 @@ test("a stopped lane lets go of its slot, so that another process need not wait 
  * The former holder's batch committed after the slot had changed hands.
  */
 test("a lane that slept through its lease commits nothing on the slot any more, and takes another one", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   const old = await start(db.database, PAUSED);
   await old.fund([a], "10");
   await endLease(1);
@@ -129,7 +129,7 @@ test("a lane that slept through its lease commits nothing on the slot any more, 
 });
 
 test("a batch that was under way when the slot changed hands is lost, and done again once on another slot", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   const old = await start(db.database, PAUSED);
   await old.fund([a, b], "10");
   const other = await openTransaction(db.owner);

@@ -102,7 +102,7 @@ test("a ref_id of any text is found again, and another text is another ref_id", 
 });
 
 test("the hash of a batch is made again from the rows that it stored", async () => {
-  const [a, b] = newProfiles(2) as [never, never];
+  const [a, b] = newProfiles(2);
   await ours.fund([a], "10.5");
   await ours.lane.execute(movement({ from: a, to: b, amount: "0.000000000000000001" }));
   const [last] = await db.database.rows<{ slot: number; n: string; hash: Buffer; at: Instant; previous: Buffer }>(

@@ -45,7 +45,7 @@ afterEach(async () => {
  * none, the command was decided again, and both took effect.
  */
 test("a batch that commits after its connection was lost is answered as done, and done once", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   // The batch has written its own row when it comes to the postings, and waits there for ours.
   const inTheWay = await openTransaction(db.owner);
@@ -70,7 +70,7 @@ test("a batch that commits after its connection was lost is answered as done, an
 });
 
 test("a batch whose number was taken while it waited never commits, and is done again once", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
@@ -88,7 +88,7 @@ test("a batch whose number was taken while it waited never commits, and is done 
 });
 
 test("while the outcome is unknown nobody is told that it is done or that it is not", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
@@ -114,7 +114,7 @@ test("while the outcome is unknown nobody is told that it is done or that it is 
  * Taken out to see it fail: the lane's patience went by the time of day. Its caller would have waited for an hour.
  */
 test("a clock that is set back makes nobody wait longer for a database that is away", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
@@ -133,7 +133,7 @@ test("a clock that is set back makes nobody wait longer for a database that is a
 });
 
 test("connections that are ended over and over lose nothing and double nothing", async () => {
-  const [from, to] = newProfiles(2) as [never, never];
+  const [from, to] = newProfiles(2);
   await ours.fund([from, to], "1000");
   const customerId = newId();
   let done = 0;

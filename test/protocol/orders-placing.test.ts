@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { Profile } from "../../src/customers/profiles/profiles.ts";
+import type { OrderId } from "../../src/exchange/order.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ask, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
@@ -221,12 +222,12 @@ test("of ten orders with one ref_id that arrive at once exactly one takes effect
 
 test("a ref_id is another's to use, and free again when its order has been closed for more than 24 hours", async () => {
   const json = { ...LIMIT_BUY, ref_id: `day-${profile.id}` };
-  const first = (await ask(api, "POST", path, { json })).body as { id: string };
+  const first = (await ask(api, "POST", path, { json })).body as { id: OrderId };
   const other = await api.profile(api.globex, { USD: "1000000" });
   expect((await ask(api, "POST", `/v2/profiles/${other.id}/orders`, { token: "globex", json })).status).toBe(200);
   api.time.now = (Date.now() + 90_000_000) as Instant;
   expect((await ask(api, "POST", path, { json })).status).toBe(409);
-  const { closedAt } = await api.close({ id: first.id, profileId: profile.id } as never, {});
+  const { closedAt } = await api.close({ id: first.id, profileId: profile.id }, {});
   api.time.now = ((closedAt ?? 0) + 86_400_000) as Instant;
   expect((await ask(api, "POST", path, { json })).status).toBe(409);
   api.time.now = ((closedAt ?? 0) + 86_400_001) as Instant;

@@ -27,7 +27,18 @@ export const TESTER: Caller = { operator: "tester", operation: "test" };
 
 export const newId = (): Uuid => ids.next();
 export const newProfile = (): ProfileId => ids.next() as Uuid as ProfileId;
-export const newProfiles = (count: number): ProfileId[] => Array.from({ length: count }, newProfile);
+
+/** A few at a time come as a tuple, for tests to take apart. */
+interface Few {
+  readonly 1: [ProfileId];
+  readonly 2: [ProfileId, ProfileId];
+  readonly 3: [ProfileId, ProfileId, ProfileId];
+  readonly 4: [ProfileId, ProfileId, ProfileId, ProfileId];
+}
+type Profiles<Count extends number> = Count extends keyof Few ? Few[Count] : ProfileId[];
+
+export const newProfiles = <Count extends number>(count: Count): Profiles<Count> =>
+  Array.from({ length: count }, newProfile) as Profiles<Count>;
 
 export interface InsufficientFunds extends Rejection {
   readonly code: "insufficient_funds";

@@ -3,14 +3,14 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { type Profile, profileTable } from "../../src/customers/profiles/profiles.ts";
 import { type Account, accountKey, accountTable, emptyAccount, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { State } from "../../src/ledger/decision.ts";
-import type { StateRow, StateTable } from "../../src/ledger/rows.ts";
+import type { AnyStateTable, StateRow } from "../../src/ledger/rows.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, type Uuid } from "../../src/std/id.ts";
 
 /** A row under its table and key. */
-export type Row = readonly [table: StateTable<never>, key: string, row: StateRow];
+export type Row = readonly [table: AnyStateTable, key: string, row: StateRow];
 
 /** What is not among the rows is not there. */
 export function stateOf(...rows: readonly Row[]): State {
@@ -36,7 +36,7 @@ export function profileOf(customerId: CustomerId, more: Partial<Profile> = {}): 
   };
 }
 
-export const profileRow = (profile: Profile): Row => [profileTable as never, profile.id, profile];
+export const profileRow = (profile: Profile): Row => [profileTable, profile.id, profile];
 
 /** An account with so much in each of its parts. */
 export function accountRow(
@@ -46,5 +46,5 @@ export function accountRow(
 ): Row {
   const amounts = Object.fromEntries(Object.entries(parts).map(([part, text]) => [part, amountOf(text)]));
   const account: Account = { ...emptyAccount(id, asset as AssetCode, 1), ...amounts };
-  return [accountTable as never, accountKey(id, asset as AssetCode).key, account];
+  return [accountTable, accountKey(id, asset as AssetCode).key, account];
 }

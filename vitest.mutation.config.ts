@@ -1,9 +1,9 @@
-/** The tests that need no PostgreSQL, which judge the mutants of `npm run mutate` (docs/testing.md). */
+/** The fast tests that need no PostgreSQL: `npm run mutate` runs them on every mutant (docs/testing.md). */
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    // The tests of laws take their time beside others.
+    // Property tests are slow when others run at the same time.
     testTimeout: 120_000,
     include: [
       "src/{catalogue,config,money,std}/**/*.test.ts",

@@ -49,7 +49,7 @@ const customers = new BusyCustomers();
 const within = (name: string): string => join(place, name);
 
 beforeAll(async () => {
-  place = await mkdtemp(join(tmpdir(), "parbook-keeping-"));
+  place = await mkdtemp(join(tmpdir(), "parbook-backup-"));
   // As root the database runs as somebody else, who has to get to the archive.
   await chmod(place, 0o755);
   data = await dataDirectory();
