@@ -15,5 +15,5 @@ const { values } = parseArgs({
 process.env.SIMULATION_SEEDS = values.seed === undefined ? values.seeds : "1";
 process.env.SIMULATION_SEED = values.seed ?? values.from;
 await prepare({ tools: true });
-process.argv = [...process.argv.slice(0, 2), "run", "test/simulation/simulation.test.ts", "-t", "whatever goes wrong"];
+process.argv = [...process.argv.slice(0, 2), "run", "test/simulation/simulation.test.ts", "-t", "under faults"];
 await import("../node_modules/vitest/vitest.mjs");

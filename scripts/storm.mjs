@@ -1,6 +1,6 @@
 /**
  * `npm run storm -- --rounds 100 --seed 7`: fault injection under a load of transfers, conversions and orders, with a table
- * of results; `--blow disk-full` injects one kind of fault only. See `test/reliability/`.
+ * of results; `--fault disk-full` injects one kind of fault only. See `test/reliability/`.
  */
 import { parseArgs } from "node:util";
 import { prepare } from "./prepare.mjs";
@@ -9,12 +9,12 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "100" },
     seed: { type: "string", default: "1" },
-    blow: { type: "string" },
+    fault: { type: "string" },
   },
 });
 process.env.STORM_ROUNDS = values.rounds;
 process.env.STORM_SEED = values.seed;
-if (values.blow !== undefined) process.env.STORM_BLOW = values.blow;
+if (values.fault !== undefined) process.env.STORM_FAULT = values.fault;
 await prepare({ tools: true });
 process.argv = [...process.argv.slice(0, 2), "run", "test/reliability/storm.test.ts"];
 await import("../node_modules/vitest/vitest.mjs");

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { must } from "../../src/std/assert.ts";
 import type { Ready } from "../cli/parbook.ts";
 import { Answers } from "../reliability/answers.ts";
-import { type Kind, LAWS, type Shown } from "../reliability/laws.ts";
+import { type Kind, LIFECYCLES, type Shown } from "../reliability/lifecycles.ts";
 import { requestAtRandom } from "../reliability/requests-at-random.ts";
 import { type Random, seeded } from "../support/random.ts";
 
@@ -82,7 +82,7 @@ export class BusyCustomer {
     for (const kind of ["transfer", "conversion", "order"] as const) {
       // A transfer has two records, of which the debit bears the ref_id and was the answer.
       const listed = (await this.#list<Shown>(LISTS[kind])).filter(({ ref_id }) => ref_id !== undefined);
-      const answers = new Answers(LAWS[kind]);
+      const answers = new Answers(LIFECYCLES[kind]);
       for (const one of before) if (one.kind === kind) answers.isShown(one.record);
       answers.expectKept(listed);
       const ids = new Set(listed.map(({ id }) => id));

@@ -11,7 +11,7 @@ import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { BATCH, BLOWS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 
 const COUNT = Number(process.env.FAIL_OVERS ?? 1);
@@ -82,7 +82,7 @@ class Senders {
 async function interruptCommit(pair: Pair, random: Random): Promise<void> {
   await pair.stopStandby();
   await pair.untilWaiting(BATCH);
-  await pair.strike(BLOWS[random(BLOWS.length)] ?? "cancel");
+  await pair.inject(FAULTS[random(FAULTS.length)] ?? "cancel");
   await pair.untilWaiting(LOOK_UP);
 }
 

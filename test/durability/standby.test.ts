@@ -24,7 +24,7 @@ import { expectBooksBalance } from "../support/books.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
 import { TestExchange } from "../support/orders.ts";
 import { insertProfile, openTransaction } from "../support/rows-in-the-way.ts";
-import { BATCH, BLOWS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -79,16 +79,16 @@ const someClaim = (): Pick<Claim, "customerId" | "refId"> => ({
  */
 const ON_MEMORY = { way: "decided on memory" };
 const UNDER_LOCK = { way: "decided under lock", lock: true } as const;
-test.each(BLOWS.flatMap((blow) => [ON_MEMORY, UNDER_LOCK].map((way) => ({ blow, ...way }))))(
-  "a batch, $way, that the standby lacks after a $blow is answered when the standby has it",
+test.each(FAULTS.flatMap((fault) => [ON_MEMORY, UNDER_LOCK].map((way) => ({ fault, ...way }))))(
+  "a batch, $way, that the standby lacks after a $fault is answered when the standby has it",
   async (told) => {
-    const { blow, way: _, ...lock } = told;
+    const { fault, way: _, ...lock } = told;
     const { lane, from, to } = await fundedLane();
     await pair.stopStandby();
     const outcome = lane.execute(movement({ from, to, amount: "4", claim: someClaim(), ...lock }));
     const seen = watched(outcome);
     await pair.untilWaiting(BATCH);
-    await pair.strike(blow);
+    await pair.inject(fault);
     await untilLookedUp(seen);
     expect(seen).toEqual({ isOver: false });
     await pair.startStandby();
@@ -108,7 +108,7 @@ test("of two batches under way a warning about the first leaves both unanswered 
   const second = lane.execute(movement({ from: to, to: from, amount: "2" }));
   await until("both are under way", () => lane.report().inFlight === 2);
   const seen = watched(Promise.race([first, second]));
-  await pair.strike("cancel");
+  await pair.inject("cancel");
   await untilLookedUp(seen);
   expect(seen).toEqual({ isOver: false });
   expect(events).toEqual([
@@ -139,7 +139,7 @@ test("a void number whose own commit is interrupted does not stop the lane, and 
   await pair.stopStandby();
   await pair.terminateLanes();
   await pair.untilWaiting(BATCH);
-  await pair.strike("cancel");
+  await pair.inject("cancel");
   await pair.untilWaiting(LOOK_UP);
   await pair.startStandby();
   await inTheWay.query("rollback");
@@ -158,7 +158,7 @@ test("a ref_id that the standby lacks is told to be taken when the standby has i
   const claim = someClaim();
   const first = lane.execute(movement({ from, to, amount: "4", claim }));
   await pair.untilWaiting(BATCH);
-  await pair.strike("cancel");
+  await pair.inject("cancel");
   const recovery = await pair.untilWaiting(LOOK_UP);
   // Such a command is looked up first, and nothing of it is written.
   const again = { ...claim, again: true, id: newId() } as const;
@@ -278,7 +278,7 @@ test.each(FINDINGS)("$what is told when the standby has it", async ({ prepare, a
   await pair.stopStandby();
   const cancelled = find(pair.primary.database).catch((error: Error) => error.name);
   await untilLookedUp(watched(cancelled));
-  await pair.strike("cancel");
+  await pair.inject("cancel");
   expect(await cancelled).toBe("OutcomeUnknown");
   const seen = watched(find(pair.primary.database));
   await untilLookedUp(seen);
@@ -296,11 +296,11 @@ test("a change whose commit is interrupted has an unknown outcome, whoever makes
     () => database.transaction((transaction) => transaction.rows(insert, [newId()])),
   ];
   await pair.stopStandby();
-  for (const blow of ["cancel", "terminate"] as const) {
+  for (const fault of ["cancel", "terminate"] as const) {
     for (const change of ways) {
       const told = change().catch((error: Error) => error.name);
       await pair.untilWaiting(/insert into customer|^commit$/);
-      await pair.strike(blow);
+      await pair.inject(fault);
       expect(await told).toBe("OutcomeUnknown");
     }
   }

@@ -68,7 +68,7 @@ function mayRun(name: string, last: ReadonlyMap<string, number>): boolean {
   return Number(at) <= (last.get(seed) ?? -1);
 }
 
-/** Sends a sequence, and judges what comes back until the server closes, or all has been answered. */
+/** Sends a sequence, and validates the responses until the server closes or all have come. */
 async function exchange(url: string, sequence: Sequence): Promise<Outcome> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true, allowHalfOpen: true });

@@ -12,7 +12,7 @@ import type { HttpRequest } from "./http-request.ts";
 import { mutatedRequests, mutationCount } from "./mutations.ts";
 import { type RawRequest, rawRequests } from "./raw-requests.ts";
 import { calls, requestOf } from "./requests.ts";
-import { DocumentJudge } from "./response-validator.ts";
+import { ResponseValidator } from "./response-validator.ts";
 import { mutatedTokenRequests, tokenRequests } from "./token-requests.ts";
 import { startWorld, type World } from "./world.ts";
 
@@ -58,13 +58,13 @@ test(
 async function fuzz(requests: number, seed: number, run: Run): Promise<void> {
   const world = await startWorld();
   try {
-    const judge = new DocumentJudge(world.document);
+    const validator = new ResponseValidator(world.document);
     for (const { operationId } of world.document.operations) {
       run.successes.set(operationId, run.successes.get(operationId) ?? 0);
     }
     const made = { sound: soundRequests(world), wrong: wrongRequests(world), raw: rawRequests(world) };
     for (let round = 0; round * PER_ROUND < requests; round += 1)
-      await oneRound({ world, judge, made }, seed + round, run);
+      await oneRound({ world, validator, made }, seed + round, run);
     await expectBooksBalance(world.service.db.owner);
   } finally {
     await world.close();
@@ -73,7 +73,7 @@ async function fuzz(requests: number, seed: number, run: Run): Promise<void> {
 
 interface Fuzzer {
   readonly world: World;
-  readonly judge: DocumentJudge;
+  readonly validator: ResponseValidator;
   readonly made: {
     readonly sound: fc.Arbitrary<HttpRequest>;
     readonly wrong: fc.Arbitrary<HttpRequest>;
@@ -81,12 +81,12 @@ interface Fuzzer {
   };
 }
 
-async function oneRound({ world, judge, made }: Fuzzer, seed: number, run: Run): Promise<void> {
+async function oneRound({ world, validator, made }: Fuzzer, seed: number, run: Run): Promise<void> {
   const ask = async (request: HttpRequest): Promise<void> => {
     const answer = await world.send(request);
     const { operationId } = request.operation;
     if (answer.status === 200) run.successes.set(operationId, (run.successes.get(operationId) ?? 0) + 1);
-    for (const fault of judge.faults(request, answer)) {
+    for (const fault of validator.faults(request, answer)) {
       const kind = `${operationId}, ${request.wrong ?? "sound"}: ${fault}`;
       if (!run.faults.has(kind))
         run.faults.set(kind, `seed ${seed}: ${kind}\n${printed(request)}\n${answer.text.slice(0, 600)}`);

@@ -1,20 +1,20 @@
 import type { Operation } from "../support/openapi.ts";
 
-/** A request as it goes out. */
+/** A request as it is sent. */
 export interface HttpRequest {
   readonly operation: Operation;
   readonly method: string;
   readonly address: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | undefined;
-  /** What is wrong with it; nothing is when it is missing. */
+  /** What is wrong with it; undefined for a valid request. */
   readonly wrong?: string;
-  /** Leads somewhere else than to its operation, so that only the general rules for answers hold. */
+  /** Does not reach its operation, so that only the general rules apply to the response. */
   readonly astray?: boolean;
 }
 
-/** An answer, as it came. */
-export interface Told {
+/** A response as it was received. */
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;

@@ -4,7 +4,7 @@ import { IdSource } from "../../src/std/id.ts";
 import { type Document, readDocument } from "../support/openapi.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { type Belongings, makerOf, ownerOfEverything } from "../tenancy/belongings.ts";
-import type { HttpRequest, Told } from "./http-request.ts";
+import type { HttpRequest, HttpResponse } from "./http-request.ts";
 
 export interface World {
   readonly service: TestService;
@@ -15,7 +15,7 @@ export interface World {
   readonly secret: string;
   /** Ids of the caller's, of somebody else's, and of nothing. */
   readonly references: readonly string[];
-  send(asked: HttpRequest): Promise<Told>;
+  send(asked: HttpRequest): Promise<HttpResponse>;
   close(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const prefixed = (has: Belongings): Record<string, string> =>
   Object.fromEntries(Object.entries(has).map(([name, value]) => [`other ${name}`, value]));
 
 /** The address goes out as it is: a client that mends it would hide what is to be tried. */
-function send(base: string, { method, address, headers, body }: HttpRequest, agent: Agent): Promise<Told> {
+function send(base: string, { method, address, headers, body }: HttpRequest, agent: Agent): Promise<HttpResponse> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };

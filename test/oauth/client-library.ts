@@ -1,4 +1,4 @@
-/** What every judge of the token endpoint is asked, whoever made it, and how it has to have understood the answers. */
+/** The requests that every OAuth client library sends to the token endpoint, and how it must understand the responses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
@@ -6,34 +6,34 @@ import { startRelay } from "../support/relay.ts";
 import { required } from "../support/required.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
-/** How a client says who it is. */
+/** How a client authenticates. */
 export type Way = "body" | "basic";
 
-export interface Asked {
+export interface TokenRequest {
   readonly way: Way;
   readonly clientId: string;
   readonly secret: string;
-  /** Blanks between them; left out: all that the client holds. */
+  /** Separated by spaces; all of the client's scopes when left out. */
   readonly scope?: string;
   readonly grantType?: string;
 }
 
-/** What the judge made of the answer: the token, or the error by its name in RFC 6749. */
-export type Heard =
+/** What the library returned: the token, or the error by its name in RFC 6749. */
+export type TokenResult =
   | { readonly token: string; readonly type: string; readonly scope: string; readonly expiresIn: number }
   | { readonly error: string; readonly description?: string | undefined };
 
-export interface Judge {
+export interface ClientLibrary {
   readonly name: string;
-  /** Asks one after the other, and answers in the same order. */
-  ask(authUrl: string, asked: readonly Asked[]): Promise<Heard[]>;
-  /** Why it cannot be asked here, in words. */
+  /** Sends the requests one after the other. @returns the results, in order */
+  request(authUrl: string, requests: readonly TokenRequest[]): Promise<TokenResult[]>;
+  /** Why it cannot run here. */
   readonly missing?: string | undefined;
-  /** It reads no body of an answer 401 with a challenge: the challenge is all that it hears. */
+  /** It does not read the body of a 401 with a challenge. */
   readonly challengeHidesError?: true;
-  /** It reads no body of an answer 503. */
+  /** It does not read the body of a 503. */
   readonly statusHidesError?: true;
-  /** It cannot ask for another grant. */
+  /** It supports no other grant. */
   readonly oneGrant?: true;
 }
 
@@ -42,7 +42,7 @@ const CHOSEN = { clientId: "chosen 1+1", secret: "s3cret: 100% + more?" };
 const HELD = ["exchange:read_order", "funding:read_profile"];
 const WAYS = ["body", "basic"] as const;
 
-export function judged(...judges: readonly Judge[]): void {
+export function testClientLibraries(...libraries: readonly ClientLibrary[]): void {
   let service: TestService;
   let cutOff: TestService;
   let loseDatabase = (): void => undefined;
@@ -72,41 +72,41 @@ export function judged(...judges: readonly Judge[]): void {
 
   afterAll(() => close());
 
-  describe.each(judges)("$name", (judge) => {
-    beforeEach((context) => required(context, judge.missing));
+  describe.each(libraries)("$name", (library) => {
+    beforeEach((context) => required(context, library.missing));
 
-    test("obtains tokens that the API takes", async () => {
+    test("obtains tokens that the API accepts", async () => {
       const scopes = [undefined, HELD[1], [...HELD].reverse().join(" ")];
-      const asked = WAYS.flatMap((way) =>
+      const requests = WAYS.flatMap((way) =>
         scopes.map((scope) => ({ way, ...GENERATED, ...(scope === undefined ? {} : { scope }) })),
       );
-      const heard = await judge.ask(service.authUrl, asked);
-      expect(heard).toEqual(
-        asked.map(({ scope = HELD.join(" ") }) => ({
+      const results = await library.request(service.authUrl, requests);
+      expect(results).toEqual(
+        requests.map(({ scope = HELD.join(" ") }) => ({
           token: expect.any(String),
           type: "bearer",
           scope,
           expiresIn: 3_599,
         })),
       );
-      for (const each of heard) {
+      for (const each of results) {
         const answer = await service.call("GET", "/v2/profiles", { as: "token" in each ? each.token : "none" });
         expect(answer.status).toBe(200);
       }
     });
 
-    test("authenticates with signs that have a meaning of their own in forms", async () => {
-      const heard = await judge.ask(
+    test("authenticates with characters that forms encode", async () => {
+      const results = await library.request(
         service.authUrl,
         WAYS.map((way) => ({ way, ...CHOSEN })),
       );
-      expect(heard).toEqual(WAYS.map(() => expect.objectContaining({ type: "bearer", scope: HELD.join(" ") })));
+      expect(results).toEqual(WAYS.map(() => expect.objectContaining({ type: "bearer", scope: HELD.join(" ") })));
     });
 
-    test("understands what it did wrong", async () => {
+    test("reports what was wrong with the request", async () => {
       const failed = { error: "invalid_client", description: "client authentication failed" };
       const cases = WAYS.flatMap((way) => {
-        const byChallenge = way === "basic" && judge.challengeHidesError ? { error: "challenged" } : failed;
+        const byChallenge = way === "basic" && library.challengeHidesError ? { error: "challenged" } : failed;
         return [
           [{ way, ...GENERATED, secret: "wrong" }, byChallenge],
           [{ way, ...GENERATED, clientId: "nobody" }, byChallenge],
@@ -118,7 +118,7 @@ export function judged(...judges: readonly Judge[]): void {
             { way, ...GENERATED, clientId: "c".repeat(101) },
             { error: "invalid_request", description: "client_id is longer than 100 characters" },
           ],
-          ...(judge.oneGrant
+          ...(library.oneGrant
             ? []
             : [
                 [
@@ -126,24 +126,24 @@ export function judged(...judges: readonly Judge[]): void {
                   { error: "unsupported_grant_type", description: "grant_type must be client_credentials" },
                 ],
               ]),
-        ] as [Asked, Heard][];
+        ] as [TokenRequest, TokenResult][];
       });
-      const heard = await judge.ask(
+      const results = await library.request(
         service.authUrl,
-        cases.map(([asked]) => asked),
+        cases.map(([requests]) => requests),
       );
-      expect(heard).toEqual(cases.map(([, expected]) => expected));
+      expect(results).toEqual(cases.map(([, expected]) => expected));
     });
   });
 
   // Last, because nothing works after it.
-  test("while the database is away every judge hears of it, and none takes it for a token", async () => {
+  test("while the database is unavailable every library reports an error", async () => {
     loseDatabase();
-    for (const judge of judges.filter(({ missing }) => missing === undefined)) {
-      const heard = await judge.ask(cutOff.authUrl, [{ way: "body", ...GENERATED }]);
+    for (const library of libraries.filter(({ missing }) => missing === undefined)) {
+      const results = await library.request(cutOff.authUrl, [{ way: "body", ...GENERATED }]);
       const description = "the database cannot be reached";
-      const expected = judge.statusHidesError ? { error: "503" } : { error: "temporarily_unavailable", description };
-      expect(heard, judge.name).toEqual([expected]);
+      const expected = library.statusHidesError ? { error: "503" } : { error: "temporarily_unavailable", description };
+      expect(results, library.name).toEqual([expected]);
     }
   });
 }

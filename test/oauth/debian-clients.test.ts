@@ -1,39 +1,44 @@
 /**
- * The token endpoint, judged by what is used outside of JavaScript: two libraries for Python as Debian packages them, and
+ * The token endpoint, with clients outside of JavaScript: two libraries for Python as Debian packages them, and
  * curl by hand. Where one is missing its tests say so and are skipped, unless skipping is forbidden (`required`).
  */
 import { execFile, execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { type Asked, type Heard, type Judge, judged } from "./client-library.ts";
+import { type ClientLibrary, type TokenRequest, type TokenResult, testClientLibraries } from "./client-library.ts";
 
 /** Debian's own, which sees Debian's packages whatever else is called python3. */
 const PYTHON = "/usr/bin/python3";
 const PROGRAMS = new URL("programs/", import.meta.url);
 
-judged(
+testClientLibraries(
   {
     name: "requests-oauthlib",
     oneGrant: true,
     missing: pythonPackage("requests_oauthlib"),
-    ask: inPython("requests_oauthlib_client.py"),
+    request: inPython("requests_oauthlib_client.py"),
   },
-  { name: "authlib", statusHidesError: true, missing: pythonPackage("authlib"), ask: inPython("authlib_client.py") },
-  { name: "curl -F", missing: program("curl"), ask: byCurl("-F") },
-  { name: "curl --data-urlencode", missing: program("curl"), ask: byCurl("--data-urlencode") },
+  {
+    name: "authlib",
+    statusHidesError: true,
+    missing: pythonPackage("authlib"),
+    request: inPython("authlib_client.py"),
+  },
+  { name: "curl -F", missing: program("curl"), request: byCurl("-F") },
+  { name: "curl --data-urlencode", missing: program("curl"), request: byCurl("--data-urlencode") },
 );
 
-function inPython(file: string): Judge["ask"] {
-  return async (authUrl, asked) =>
+function inPython(file: string): ClientLibrary["request"] {
+  return async (authUrl, requests) =>
     JSON.parse(
-      await outputOf(PYTHON, [fileURLToPath(new URL(file, PROGRAMS))], JSON.stringify({ authUrl, asked })),
-    ) as Heard[];
+      await outputOf(PYTHON, [fileURLToPath(new URL(file, PROGRAMS))], JSON.stringify({ authUrl, requests })),
+    ) as TokenResult[];
 }
 
 /** The form as curl makes it of one option for each field; `-u` puts the credentials into the header as they are. */
-function byCurl(option: "-F" | "--data-urlencode"): Judge["ask"] {
-  return async (authUrl, asked) => {
-    const heard: Heard[] = [];
-    for (const each of asked) {
+function byCurl(option: "-F" | "--data-urlencode"): ClientLibrary["request"] {
+  return async (authUrl, requests) => {
+    const results: TokenResult[] = [];
+    for (const each of requests) {
       const fields = Object.entries(fieldsOf(each)).flatMap(([name, value]) => [option, `${name}=${value}`]);
       const basic = each.way === "basic" ? ["-u", `${each.clientId}:${each.secret}`] : [];
       const answer = await outputOf("curl", [
@@ -43,13 +48,19 @@ function byCurl(option: "-F" | "--data-urlencode"): Judge["ask"] {
         ...fields,
         `${authUrl}/oauth2/token`,
       ]);
-      heard.push(understood(JSON.parse(answer) as Record<string, string>));
+      results.push(understood(JSON.parse(answer) as Record<string, string>));
     }
-    return heard;
+    return results;
   };
 }
 
-function fieldsOf({ way, clientId, secret, scope, grantType = "client_credentials" }: Asked): Record<string, string> {
+function fieldsOf({
+  way,
+  clientId,
+  secret,
+  scope,
+  grantType = "client_credentials",
+}: TokenRequest): Record<string, string> {
   return {
     grant_type: grantType,
     ...(way === "body" ? { client_id: clientId, client_secret: secret } : {}),
@@ -57,7 +68,7 @@ function fieldsOf({ way, clientId, secret, scope, grantType = "client_credential
   };
 }
 
-function understood({ error, error_description, ...body }: Readonly<Record<string, string>>): Heard {
+function understood({ error, error_description, ...body }: Readonly<Record<string, string>>): TokenResult {
   if (error !== undefined) return { error, description: error_description };
   const { access_token = "", token_type = "", scope = "", expires_in } = body;
   return { token: access_token, type: token_type, scope, expiresIn: Number(expires_in) };

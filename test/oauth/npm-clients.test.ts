@@ -1,33 +1,33 @@
-/** The token endpoint, judged by the clients that programs in JavaScript use. */
+/** The token endpoint, with the OAuth clients that JavaScript programs use. */
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
 import { ClientCredentials } from "simple-oauth2";
-import { type Asked, type Heard, type Judge, judged } from "./client-library.ts";
+import { type ClientLibrary, type TokenRequest, type TokenResult, testClientLibraries } from "./client-library.ts";
 
 const GRANT_TYPE = "client_credentials";
 
-const openidClient: Judge = {
+const openidClient: ClientLibrary = {
   name: "openid-client",
   challengeHidesError: true,
   statusHidesError: true,
-  ask: oneByOne(async (authUrl, { way, clientId, secret, scope, grantType = GRANT_TYPE }) => {
+  request: oneByOne(async (authUrl, { way, clientId, secret, scope, grantType = GRANT_TYPE }) => {
     const authentication = way === "body" ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret);
     const config = await openid.discovery(new URL(authUrl), clientId, secret, authentication, {
       execute: [openid.allowInsecureRequests],
     });
     const parameters = scope === undefined ? {} : { scope };
-    const heard = await (grantType === GRANT_TYPE
+    const results = await (grantType === GRANT_TYPE
       ? openid.clientCredentialsGrant(config, parameters)
       : openid.genericGrantRequest(config, grantType, parameters));
-    return granted(heard);
+    return granted(results);
   }),
 };
 
-const oauth4webapi: Judge = {
+const oauth4webapi: ClientLibrary = {
   name: "oauth4webapi",
   challengeHidesError: true,
   statusHidesError: true,
-  ask: oneByOne(async (authUrl, { way, clientId, secret, scope, grantType = GRANT_TYPE }) => {
+  request: oneByOne(async (authUrl, { way, clientId, secret, scope, grantType = GRANT_TYPE }) => {
     const issuer = new URL(authUrl);
     const insecure = { [oauth.allowInsecureRequests]: true };
     const discovered = await oauth.discoveryRequest(issuer, { algorithm: "oauth2", ...insecure });
@@ -51,10 +51,10 @@ const oauth4webapi: Judge = {
   }),
 };
 
-const simpleOauth2: Judge = {
+const simpleOauth2: ClientLibrary = {
   name: "simple-oauth2",
   oneGrant: true,
-  ask: oneByOne(async (authUrl, { way, clientId, secret, scope }) => {
+  request: oneByOne(async (authUrl, { way, clientId, secret, scope }) => {
     const client = new ClientCredentials({
       client: { id: clientId, secret },
       auth: { tokenHost: authUrl, tokenPath: "/oauth2/token" },
@@ -65,22 +65,24 @@ const simpleOauth2: Judge = {
   }),
 };
 
-/** The answer as the client hands it on, which is asked for in the words of RFC 6749 by all of them. */
-function granted(token: Readonly<Record<string, unknown>>): Heard {
+/** The answer as the client hands it on, which is requests for in the words of RFC 6749 by all of them. */
+function granted(token: Readonly<Record<string, unknown>>): TokenResult {
   const { access_token, token_type, scope, expires_in } = token;
   return { token: String(access_token), type: String(token_type), scope: String(scope), expiresIn: Number(expires_in) };
 }
 
-function oneByOne(askOnce: (authUrl: string, asked: Asked) => Promise<Heard>): Judge["ask"] {
-  return async (authUrl, asked) => {
-    const heard: Heard[] = [];
-    for (const each of asked) heard.push(await askOnce(authUrl, each).catch(understood));
-    return heard;
+function oneByOne(
+  askOnce: (authUrl: string, requests: TokenRequest) => Promise<TokenResult>,
+): ClientLibrary["request"] {
+  return async (authUrl, requests) => {
+    const results: TokenResult[] = [];
+    for (const each of requests) results.push(await askOnce(authUrl, each).catch(understood));
+    return results;
   };
 }
 
 /** What a client throws, in its own words for what it was told. */
-function understood(error: unknown): Heard {
+function understood(error: unknown): TokenResult {
   if (error instanceof oauth.ResponseBodyError) {
     return { error: error.error, description: error.error_description };
   }
@@ -97,4 +99,4 @@ function understood(error: unknown): Heard {
   throw error;
 }
 
-judged(openidClient, oauth4webapi, simpleOauth2);
+testClientLibraries(openidClient, oauth4webapi, simpleOauth2);

@@ -2,13 +2,13 @@
  * All that the service has said about one customer's records of one kind, and what is still owed an answer.
  */
 import { assert, must } from "../../src/std/assert.ts";
-import type { Law, Shown } from "./laws.ts";
+import type { Lifecycle, Shown } from "./lifecycles.ts";
 import type { Asked } from "./requests-at-random.ts";
 
 export const MOST_RECENT = 100;
 
 export class Answers {
-  readonly #law: Law;
+  readonly #lifecycle: Lifecycle;
   /** As they were shown last, by id. */
   readonly shown = new Map<string, Shown>();
   /** The ids of those that were shown for the first time lately. */
@@ -22,8 +22,8 @@ export class Answers {
   /** Whose cancel was answered. */
   readonly cancelled = new Set<string>();
 
-  constructor(law: Law) {
-    this.#law = law;
+  constructor(lifecycle: Lifecycle) {
+    this.#lifecycle = lifecycle;
   }
 
   sends(asked: Asked): void {
@@ -38,7 +38,7 @@ export class Answers {
   /** Answers to requests that were under way together come in any order: what is closed stays known as closed. */
   isShown(record: Shown): void {
     const before = this.shown.get(record.id);
-    if (before === undefined || !this.#law.isClosed(before)) this.shown.set(record.id, record);
+    if (before === undefined || !this.#lifecycle.isClosed(before)) this.shown.set(record.id, record);
     if (before === undefined) this.recent.push(record.id);
     if (this.recent.length > MOST_RECENT) this.recent.shift();
     if (record.ref_id !== undefined) this.unanswered.delete(record.ref_id);
@@ -52,8 +52,8 @@ export class Answers {
     assert(refIds.size === listed.length, "a ref_id has one record");
     for (const refId of this.refused) assert(!refIds.has(refId), `what was refused is not there: ${refId}`);
     for (const before of this.shown.values()) {
-      const now = must(byId.get(before.id), `${this.#law.kind} ${before.id}, which was answered, is there`);
-      this.#law.expectFollows(before, now);
+      const now = must(byId.get(before.id), `${this.#lifecycle.kind} ${before.id}, which was answered, is there`);
+      this.#lifecycle.expectFollows(before, now);
       this.shown.set(now.id, now);
     }
   }
@@ -61,7 +61,7 @@ export class Answers {
   /** Whether nothing is under way: nothing waits, and every cancel that was answered has ended its record. */
   isSettled(listed: readonly Shown[]): boolean {
     return listed.every((record) =>
-      this.cancelled.has(record.id) ? this.#law.isClosed(record) : !this.#law.waits(record),
+      this.cancelled.has(record.id) ? this.#lifecycle.isClosed(record) : !this.#lifecycle.isPending(record),
     );
   }
 }

@@ -9,7 +9,7 @@ import { pause } from "../../src/std/pause.ts";
 import type { Random } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Answers, MOST_RECENT } from "./answers.ts";
-import { type Kind, LAWS, type Shown } from "./laws.ts";
+import { type Kind, LIFECYCLES, type Shown } from "./lifecycles.ts";
 import { type Asked, requestAtRandom, type Surroundings } from "./requests-at-random.ts";
 
 /** What the bootstrap file says of a customer, and where he meets the service. */
@@ -39,7 +39,7 @@ export interface Tally {
 
 interface Reply {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, which the storm is about to judge
+  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, not yet validated
   readonly body: any;
 }
 
@@ -60,9 +60,9 @@ const LISTS: Readonly<Record<Kind, string>> = {
 
 export class Client {
   readonly answers: Readonly<Record<Kind, Answers>> = {
-    transfer: new Answers(LAWS.transfer),
-    conversion: new Answers(LAWS.conversion),
-    order: new Answers(LAWS.order),
+    transfer: new Answers(LIFECYCLES.transfer),
+    conversion: new Answers(LIFECYCLES.conversion),
+    order: new Answers(LIFECYCLES.order),
   };
   readonly tally: Tally = { answered: 0, unknown: 0, retried: 0, booked: 0 };
   readonly #seed: ClientSeed;

@@ -3,7 +3,7 @@
  * kind around a hundred on two markets, most of which cross, or nearly do.
  */
 import type { Random } from "../support/random.ts";
-import type { Kind } from "./laws.ts";
+import type { Kind } from "./lifecycles.ts";
 
 export const STORM_MARKETS = ["ETHUSD", "LTCUSD"] as const;
 /** What is the same sum of dollars whatever it is converted to. */

@@ -149,7 +149,7 @@ export class Site {
     return parbook(this.#settings, ...command);
   }
 
-  /** The checkpoint of the chains and the key that signs it lie outside of what a blow can hit. */
+  /** The checkpoint of the chains and the key that signs it lie outside of what a fault can hit. */
   get checkpoint(): { readonly file: string; readonly key: string } {
     return { file: join(this.#outside, "parbook.checkpoint"), key: join(this.#outside, "parbook.key") };
   }

@@ -1,4 +1,4 @@
-/** The storm can fail: whatever its judges look for is done to a service on purpose, and each of them notices. */
+/** The storm's checks can fail: each detects a defect that is made on purpose. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,15 +19,15 @@ beforeAll(async () => {
 });
 afterAll(() => storm.close());
 
-/** Does it, has it judged, and takes it back. */
-async function wrong(sql: string, undo: string, judge: () => Promise<unknown>, finding: RegExp): Promise<void> {
+/** Makes a defect, expects the check to find it, and reverts it. */
+async function wrong(sql: string, undo: string, check: () => Promise<unknown>, finding: RegExp): Promise<void> {
   await run(sql);
   try {
-    await expect(judge()).rejects.toThrow(finding);
+    await expect(check()).rejects.toThrow(finding);
   } finally {
     await run(undo);
   }
-  await judge();
+  await check();
 }
 
 async function run(sql: string): Promise<void> {

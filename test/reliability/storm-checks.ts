@@ -1,4 +1,4 @@
-/** What has to hold after a storm, whatever happened in it. Each throws what it has found. */
+/** What must hold after a storm. Each check throws what it found. */
 import { existsSync } from "node:fs";
 import type { Database, Queryable } from "../../src/postgres/database.ts";
 import { assert } from "../../src/std/assert.ts";
@@ -24,31 +24,31 @@ export async function expectBooks(database: Queryable): Promise<void> {
   await expectOrdersAddUp(database);
 }
 
-/** A clock that was wrong has left nothing behind that has not come yet. */
+/** A wrong clock has left no times in the future. */
 export async function expectNothingAhead(database: Database): Promise<void> {
   const notes = await findTimesAhead(database);
   assert(notes.length === 0, `no time is in the future: ${notes.join("; ")}`);
 }
 
 /**
- * Computes everything again, holds the chains against where they stood after the round before, and notes, signed, where
- * they stand now.
+ * Runs `parbook verify` against the checkpoint of the round before, and writes a new signed one.
  */
 export async function expectSound(site: Site): Promise<void> {
   const { file, key } = site.checkpoint;
-  const noted = existsSync(file) ? ["--checkpoint", file, "--key", `${key}.pub`] : [];
+  const previous = existsSync(file) ? ["--checkpoint", file, "--key", `${key}.pub`] : [];
   for (const command of [
-    ["verify", ...noted],
+    ["verify", ...previous],
     ["checkpoint", "--key", key, "--file", file],
   ]) {
     const { exitCode, stdout, stderr } = await site.run(...command);
-    assert(exitCode === 0, `the books are sound after all: ${stdout}${stderr}`);
+    assert(exitCode === 0, `verify and checkpoint succeed: ${stdout}${stderr}`);
   }
 }
 
 /**
- * Every index has the rows of its table, all of them, in order, and every table's pages can be read: as PostgreSQL's own
- * amcheck finds. Answers how many indexes it looked at.
+ * Every index has all rows of its table in order, and every page can be read, according to PostgreSQL's amcheck.
+ *
+ * @returns the number of indexes
  */
 export async function expectIndexesWhole(database: Queryable): Promise<number> {
   await database.rows("create schema if not exists amcheck");
@@ -59,12 +59,11 @@ export async function expectIndexesWhole(database: Queryable): Promise<number> {
       where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'`,
   );
   assert(damaged.length === 0, `tables are whole: ${JSON.stringify(damaged)}`);
-  // Those of PostgreSQL's own catalogue are as much part of the database.
   const indexes = await database.rows<{ index: string }>(
     `select i.indexrelid::regclass::text as index, amcheck.bt_index_parent_check(i.indexrelid, true, true)::text
        from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
       where a.amname = 'btree' and c.relpersistence <> 't' and i.indisready and i.indisvalid`,
   );
-  assert(indexes.length > 100, `amcheck has looked at the indexes, but there were ${indexes.length}`);
+  assert(indexes.length > 100, `amcheck has checked the indexes, but there were ${indexes.length}`);
   return indexes.length;
 }

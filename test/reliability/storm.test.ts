@@ -1,19 +1,19 @@
 /**
- * Three rounds each time, with several blows in each; more by hand, with one: `npm run storm -- --rounds 100 --seed 7`.
+ * Three rounds each time, with several faults in each; more by hand, with one: `npm run storm -- --rounds 100 --seed 7`.
  */
 import { expect, test } from "vitest";
-import { BLOWS, type Blow } from "./blows.ts";
+import { FAULTS, type Fault } from "./faults.ts";
 import { type RoundReport, Storm } from "./storm.ts";
 
-const { STORM_ROUNDS, STORM_SEED = "1", STORM_BLOW } = process.env;
+const { STORM_ROUNDS, STORM_SEED = "1", STORM_FAULT } = process.env;
 const SEED = Number(STORM_SEED);
-if (STORM_BLOW !== undefined && !(STORM_BLOW in BLOWS))
-  throw new Error(`a blow is one of ${Object.keys(BLOWS).join(", ")}`);
+if (STORM_FAULT !== undefined && !(STORM_FAULT in FAULTS))
+  throw new Error(`a fault is one of ${Object.keys(FAULTS).join(", ")}`);
 /** They share a data directory, so that rounds come upon what those before them have left. */
 const ROUNDS_PER_DIRECTORY = 12;
 
 /** A round with a pause takes longer than its leases, so there is none among those of each time. */
-const IN_SHORT: readonly (readonly Blow[])[] = [
+const IN_SHORT: readonly (readonly Fault[])[] = [
   ["client-cut", "database-cut", "backend"],
   ["clock", "postmaster", "disk-full"],
   ["service", "database-clock", "both"],
@@ -35,16 +35,16 @@ test(
 );
 
 /** One data directory's worth of rounds. */
-async function series(rounds: readonly (readonly Blow[])[], reports: RoundReport[]): Promise<void> {
+async function series(rounds: readonly (readonly Fault[])[], reports: RoundReport[]): Promise<void> {
   const some = rounds.slice(0, ROUNDS_PER_DIRECTORY);
-  const needsSmallDisk = some.some((blows) => blows.includes("disk-full"));
+  const needsSmallDisk = some.some((faults) => faults.includes("disk-full"));
   const storm = await Storm.open(SEED + reports.length, needsSmallDisk ? "small disk" : "any disk");
   try {
     for (const wanted of some) {
-      const blows = wanted.filter((blow) => blow !== "disk-full" || storm.site.disk !== undefined);
-      if (blows.length < wanted.length) process.stdout.write("No file system can be mounted here: no full disk.\n");
+      const faults = wanted.filter((fault) => fault !== "disk-full" || storm.site.disk !== undefined);
+      if (faults.length < wanted.length) process.stdout.write("No file system can be mounted here: no full disk.\n");
       const started = performance.now();
-      const report = await storm.round(blows.length === 0 ? ["none"] : blows);
+      const report = await storm.round(faults.length === 0 ? ["none"] : faults);
       reports.push(report);
       const took = `${Math.round((performance.now() - started) / 1_000)} s`;
       process.stdout.write(`${reports.length} (${took}): ${JSON.stringify(report)}\n`);
@@ -58,13 +58,13 @@ async function series(rounds: readonly (readonly Blow[])[], reports: RoundReport
   }
 }
 
-/** One blow in each round: the same in all of them, or each in turn, and full disks on every fourth data directory. */
-function planned(rounds: number): readonly (readonly Blow[])[] {
-  const others = (Object.keys(BLOWS) as Blow[]).filter((blow) => blow !== "disk-full");
+/** One fault in each round: the same in all of them, or each in turn, and full disks on every fourth data directory. */
+function planned(rounds: number): readonly (readonly Fault[])[] {
+  const others = (Object.keys(FAULTS) as Fault[]).filter((fault) => fault !== "disk-full");
   return Array.from({ length: rounds }, (_, round) => {
     const isOnSmallDisk = Math.floor(round / ROUNDS_PER_DIRECTORY) % 4 === 3;
     const inTurn = isOnSmallDisk && round % 2 === 0 ? "disk-full" : others[round % others.length];
-    return [(STORM_BLOW ?? inTurn) as Blow];
+    return [(STORM_FAULT ?? inTurn) as Fault];
   });
 }
 
@@ -72,7 +72,7 @@ function tableOf(reports: readonly RoundReport[]): string {
   if (reports.length === 0) return "";
   const lines = [
     "",
-    "| blow | rounds | answered | unknown | retried | of those booked | snapshots | moving again ms, p50 / max |",
+    "| fault | rounds | answered | unknown | retried | of those booked | snapshots | moving again ms, p50 / max |",
     "| --- | --- | --- | --- | --- | --- | --- | --- |",
   ];
   for (const name of new Set(reports.map(nameOf))) {
@@ -86,7 +86,7 @@ function tableOf(reports: readonly RoundReport[]): string {
   return [...lines, lineOf("all", reports), ""].join("\n");
 }
 
-const nameOf = ({ blows }: RoundReport): string => blows.join(", ");
+const nameOf = ({ faults }: RoundReport): string => faults.join(", ");
 
 function lineOf(name: string, reports: readonly RoundReport[]): string {
   const sum = (field: "answered" | "unknown" | "retried" | "booked" | "snapshots") =>

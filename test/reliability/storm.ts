@@ -1,6 +1,6 @@
 /**
- * A service in the middle of as much traffic as it takes, to which bad things happen; judged by what it answers, before
- * and after, and by what is in its database.
+ * A service under full load with injected faults. The storm checks its responses, during and after the faults, and its
+ * database.
  */
 import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
@@ -9,35 +9,35 @@ import { assert } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
-import { BLOWS, type Blow } from "./blows.ts";
 import { Client, type ClientSeed, type Tally } from "./client.ts";
-import { expectExecuted, type Shown } from "./laws.ts";
+import { FAULTS, type Fault } from "./faults.ts";
+import { expectExecuted, type Shown } from "./lifecycles.ts";
 import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
 import { Site } from "./site.ts";
 import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./storm-checks.ts";
 import { expectTotals, expectTotalsOverHttp, readTotals } from "./totals.ts";
 
 export interface RoundReport extends Tally {
-  readonly blows: readonly Blow[];
-  /** Snapshots of all balances that were taken in the storm, and compared with those of the opening. */
+  readonly faults: readonly Fault[];
+  /** Snapshots of all balances that were taken during the storm and compared with those of the start. */
   readonly snapshots: number;
-  /** For each blow: from its beginning (a kill) or its end (all others) to the next answer that money was moved. */
+  /** For each fault: from its start (a kill) or its end (all others) to the next confirmed movement of money. */
   readonly recoveriesMs: readonly number[];
 }
 
-/** Of each customer, at once. */
+/** Concurrent requests of each customer. */
 const REQUESTS = 4;
 const STORMERS = ["ann", "bob", "cat"];
 const OTHERS = ["buyer", "seller"];
 const PROFILES = 3;
 const OPENING = { USD: "10000000", PYUSD: "100000", USDG: "100000", USDP: "100000", ETH: "100000", LTC: "100000" };
-/** Within this all blows have been got over, on a machine that others keep busy. */
+/** Within this time the service recovers from all faults, on a busy machine. */
 const PATIENCE_S = 150;
 
 export class Storm {
   readonly site: Site;
   readonly #random: Random;
-  /** Those who make the storm, and two who try afterwards whether markets trade. */
+  /** The clients of the storm, and two that trade afterwards. */
   readonly #stormers: readonly Client[];
   readonly #others: readonly Client[];
   #opening: Awaited<ReturnType<typeof readTotals>> = new Map();
@@ -68,14 +68,14 @@ export class Storm {
     return this.site.close();
   }
 
-  /** Makes a storm, strikes at moments of chance, and proves that everything that was answered holds. */
-  async round(blows: readonly Blow[]): Promise<RoundReport> {
+  /** Sends requests, injects faults at random times, and checks everything that was confirmed. */
+  async round(faults: readonly Fault[]): Promise<RoundReport> {
     const before = this.#tally();
-    const { snapshots, recoveriesMs } = await this.#storm(blows);
-    await this.judge();
+    const { snapshots, recoveriesMs } = await this.#storm(faults);
+    await this.check();
     const after = this.#tally();
     return {
-      blows,
+      faults,
       answered: after.answered - before.answered,
       unknown: after.unknown - before.unknown,
       retried: after.retried - before.retried,
@@ -85,14 +85,14 @@ export class Storm {
     };
   }
 
-  /** In order: what is left is a database that was closed properly. */
+  /** Stops the service, which leaves a database that was shut down properly. */
   async end(): Promise<void> {
     const { exitCode, stderr } = await this.site.end("SIGTERM");
-    assert(exitCode === 0, `the service ends in order: ${stderr}`);
+    assert(exitCode === 0, `the service stops with exit code 0: ${stderr}`);
     await expectSound(this.site);
   }
 
-  async judge(): Promise<void> {
+  async check(): Promise<void> {
     await this.expectKept();
     await this.#expectTrading();
     for (const client of this.#clients) await client.expectSettled();
@@ -118,7 +118,7 @@ export class Storm {
     return expectTotalsOverHttp(this.#clients, OPENING, this.#momentsOfChance());
   }
 
-  async #storm(blows: readonly Blow[]): Promise<Pick<RoundReport, "snapshots" | "recoveriesMs">> {
+  async #storm(faults: readonly Fault[]): Promise<Pick<RoundReport, "snapshots" | "recoveriesMs">> {
     const flow = new StormFlow();
     const trading = this.#stormers.flatMap((client) => Array.from({ length: REQUESTS }, () => client.trade(flow)));
     const reading = this.#readTotals(flow);
@@ -132,14 +132,14 @@ export class Storm {
     };
     const recoveriesMs: number[] = [];
     try {
-      for (const blow of blows) {
+      for (const fault of faults) {
         await more(50 + this.#random(150));
         await pause(this.#random(40));
-        const { since, over } = await BLOWS[blow]({ site: this.site, random: this.#random, more });
-        await unlessWrong(`money moves after ${blow}`, () => flow.movedSince(over) !== undefined);
+        const { since, over } = await FAULTS[fault]({ site: this.site, random: this.#random, more });
+        await unlessWrong(`money moves after ${fault}`, () => flow.movedSince(over) !== undefined);
         recoveriesMs.push((flow.movedSince(over) ?? over) - since);
       }
-      await more(blows.length === 0 ? 100 : 30);
+      await more(faults.length === 0 ? 100 : 30);
     } finally {
       flow.isOver = true;
       await running;

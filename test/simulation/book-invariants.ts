@@ -1,8 +1,8 @@
 /**
- * What a market's book promises, told from the rows alone: an engine whose book was out of date would break it, though
- * every sum of money were right.
+ * What an order book promises, checked on the rows alone: an engine with a stale book would break it, even though every
+ * balance is right.
  */
-import { law } from "./invariants.ts";
+import { invariant } from "./invariants.ts";
 import type { Commit } from "./simulated-postgres.ts";
 import type { Row, Tables } from "./tables.ts";
 
@@ -12,15 +12,15 @@ export function checkBook(commit: Commit, tables: Tables): void {
   checkPriority(commit, tables);
 }
 
-/** What rests does not cross. */
+/** Resting orders do not cross. */
 function checkUncrossed(tables: Tables): void {
   const open = tables.rows("orders").filter(({ status }) => status === "OPEN");
   const prices = (side: string): number[] => open.filter((row) => row.side === side).map((row) => Number(row.price));
   const [bid, ask] = [Math.max(...prices("BUY")), Math.min(...prices("SELL"))];
-  law(bid < ask, `the best bid, ${bid}, is below the best offer, ${ask}`);
+  invariant(bid < ask, `the best bid, ${bid}, is below the best offer, ${ask}`);
 }
 
-/** Nobody is passed over: what was on the book before the match, and came before its maker, is met or taken off too. */
+/** Price-time priority: every order of the book that precedes the maker of a match is filled or closed too. */
 function checkPriority({ changes }: Commit, tables: Tables): void {
   const touched = new Map(
     changes.flatMap(({ table, key, row }) => (table === "orders" ? [[key, row]] : [])) as [string, Row][],
@@ -39,7 +39,7 @@ function checkPriority({ changes }: Commit, tables: Tables): void {
     const passedOver = untouched.find(
       (row) => row.side === maker.side && row.customer_id !== taker.customer_id && comesBefore(row, maker),
     );
-    law(passedOver === undefined, `order ${maker.id} is met before ${passedOver?.id}, which came before it`);
+    invariant(passedOver === undefined, `order ${maker.id} is filled before ${passedOver?.id}, which precedes it`);
   }
 }
 

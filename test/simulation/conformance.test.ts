@@ -1,6 +1,5 @@
 /**
- * The simulated PostgreSQL is proven, not believed: told the same, it answers as a real one does, and has the same rows in
- * the end.
+ * The simulated PostgreSQL returns what a real one returns to the same statements, and has the same rows in the end.
  */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { verifyAll } from "../../src/verify/verify.ts";
@@ -8,7 +7,7 @@ import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { residents } from "./fixtures.ts";
 import { END, type Script, scripts } from "./scripts.ts";
-import type { Told } from "./simulated-postgres.ts";
+import type { Transcript } from "./simulated-postgres.ts";
 import { simulate } from "./simulation.ts";
 import { type Heard, IMPATIENT, RealServer, type Server, type Speaker, TwinServer } from "./two-servers.ts";
 
@@ -36,14 +35,14 @@ afterEach(async () => {
   await db.close();
 });
 
-async function record(seed: number): Promise<Told[]> {
-  const all: Told[] = [];
-  await simulate(seed, (told) => all.push({ ...told, at: Math.floor(told.at) }));
+async function record(seed: number): Promise<Transcript[]> {
+  const all: Transcript[] = [];
+  await simulate(seed, (transcript) => all.push({ ...transcript, at: Math.floor(transcript.at) }));
   return all;
 }
 
-/** One transaction after the other, each to its end. */
-async function playInLine(server: Server, all: readonly Told[]): Promise<string[]> {
+/** Executes one transaction after the other. */
+async function playInLine(server: Server, all: readonly Transcript[]): Promise<string[]> {
   const heard: string[] = [];
   const speaker = await server.speaker("the only one");
   for (const { at, statements } of all) {
@@ -56,7 +55,7 @@ async function playInLine(server: Server, all: readonly Told[]): Promise<string[
   return heard;
 }
 
-/** Each statement as soon as the one before it is answered or waits. What each of them hears, in that order. */
+/** Sends each statement when the one before it has a result or waits for a lock. @returns their results, in order */
 async function play(server: Server, script: Script): Promise<string[]> {
   const heard: string[] = [];
   const speakers = new Map<string, Speaker>();
@@ -78,13 +77,13 @@ async function play(server: Server, script: Script): Promise<string[]> {
     }
     await server.settle(() => open.size);
     for (const each of open.keys()) heard.push(`${each} waits`);
-    // Answers to several of them come in any order.
+    // Several results come in any order.
     heard.push(...heard.splice(from).sort());
   }
   return heard;
 }
 
-/** The rows of all tables that the twin has, in the columns that it knows; there are more markets than it needs. */
+/** The rows of all simulated tables, in the columns that they have; the real one has more markets. */
 async function expectSameTables(): Promise<void> {
   for (const table of twin.tablesInUse()) {
     if (table === "market") continue;
@@ -93,9 +92,9 @@ async function expectSameTables(): Promise<void> {
   }
 }
 
-/** Seeds with many failures. Of what each batch can fail with, the scripts have one. */
+/** Seeds with many failures. The scripts have one case for each way in which a batch can fail. */
 test.each([2, 15])(
-  "all that seed %d tells its database is answered alike by a real one",
+  "a real PostgreSQL returns the same results for the statements of seed %d",
   { timeout: 300_000 },
   async (seed) => {
     const all = await record(seed);

@@ -1,4 +1,4 @@
-/** What the statements of intake and of the engines mean: the part of `known-statements.ts` that is the exchange's. */
+/** The exchange's part of `known-statements.ts`: the statements of orders and engines. */
 import { ORDER_COLUMNS } from "../../src/exchange/order.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { COMMIT_MARKER } from "../../src/postgres/durability.ts";
@@ -8,7 +8,7 @@ import { pick, type Row } from "./tables.ts";
 
 const PENDING_COLUMNS =
   "id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price, stop_price, expiration_date, recipient_profile_id, created_at, seq";
-/** What an outer join answers where nothing waits. */
+/** The result of an outer join without a pending order. */
 const NO_PENDING = Object.fromEntries(PENDING_COLUMNS.split(", ").map((name) => [name, null]));
 
 const time = (value: unknown): number => (value instanceof Date ? value.getTime() : Number(value));

@@ -1,36 +1,36 @@
 /**
- * What goes wrong in a seed, and how often: each seed has some kinds of trouble and not others, so that rare ones are
- * also met alone. When the storm is over nothing goes wrong any more.
+ * The faults of a seed, and how often they occur: each seed has some kinds and not others, so that rare ones also occur
+ * alone.
  */
 import type { Random } from "../support/random.ts";
 import { FAILURES, type Fate, type Network } from "./simulated-database.ts";
 import type { Pace } from "./simulated-postgres.ts";
 
-/** What happens to the processes and the server at a moment. */
-export const DISASTERS = [
+/** Faults of processes and of the server. */
+export const INCIDENTS = [
   "node_killed",
   "node_paused",
   "server_restarted",
   "connections_ended",
   "clock_stepped",
 ] as const;
-export type Disaster = (typeof DISASTERS)[number];
+export type Incident = (typeof INCIDENTS)[number];
 
 const ARRIVES: Fate = { kind: "arrives", lateMs: 0 };
 
 const PIVOTAL_FAILS_OF = 6;
 
-export class Weather implements Network, Pace {
+export class Faults implements Network, Pace {
   readonly #random: Random;
   readonly #failures: readonly Fate["kind"][];
-  /** Of so many messages one fails. */
+  /** One message in so many fails. */
   readonly #oneFailsOf: number;
   readonly #oneCommitIsSlowOf: number;
-  /** Of so many commits one is not waited for until the standby has it; 0: all are. */
+  /** The wait for the standby is interrupted for one commit in so many; 0: for none. */
   readonly #oneIsInterruptedOf: number;
   readonly #latencyMs: number;
-  readonly disasters: readonly Disaster[];
-  isCalm = true;
+  readonly incidents: readonly Incident[];
+  areOff = true;
 
   constructor(random: Random) {
     this.#random = random;
@@ -38,11 +38,11 @@ export class Weather implements Network, Pace {
     this.#oneFailsOf = 15 + random(150);
     this.#oneCommitIsSlowOf = random(3) === 0 ? 5 + random(50) : 0;
     this.#latencyMs = [0.2, 1, 5, 30][random(4)] ?? 1;
-    this.disasters = DISASTERS.filter(() => random(2) === 0);
+    this.incidents = INCIDENTS.filter(() => random(2) === 0);
     this.#oneIsInterruptedOf = random(3) === 0 ? 5 + random(100) : 0;
   }
 
-  /** What can go wrong, in words. */
+  /** The faults of this seed. */
   toString(): string {
     const slow = this.#oneCommitIsSlowOf === 0 ? "" : `, one commit of ${this.#oneCommitIsSlowOf} slow`;
     const failures =
@@ -51,7 +51,7 @@ export class Weather implements Network, Pace {
         : `one message of ${this.#oneFailsOf} ${this.#failures.join(" or ")}`;
     const few = this.#oneIsInterruptedOf;
     const interrupted = few === 0 ? "" : `, one commit of ${few} not waited for`;
-    return `latency ${this.#latencyMs} ms, ${failures}${slow}${interrupted}; ${this.disasters.join(", ") || "no disasters"}`;
+    return `latency ${this.#latencyMs} ms, ${failures}${slow}${interrupted}; ${this.incidents.join(", ") || "no incidents"}`;
   }
 
   chance(): number {
@@ -63,7 +63,7 @@ export class Weather implements Network, Pace {
   }
 
   fate(isPivotal = false): Fate {
-    if (this.isCalm || this.#failures.length === 0) return ARRIVES;
+    if (this.areOff || this.#failures.length === 0) return ARRIVES;
     if (this.#random(isPivotal ? PIVOTAL_FAILS_OF : this.#oneFailsOf) !== 0) return ARRIVES;
     const kind = this.#failures[this.#random(this.#failures.length)] ?? "lost";
     return { kind, lateMs: this.#random(3) === 0 ? this.#random(15_000) : this.#random(500) };
@@ -74,12 +74,12 @@ export class Weather implements Network, Pace {
   }
 
   commitMs(): number {
-    const isSlow = !this.isCalm && this.#oneCommitIsSlowOf > 0 && this.#random(this.#oneCommitIsSlowOf) === 0;
+    const isSlow = !this.areOff && this.#oneCommitIsSlowOf > 0 && this.#random(this.#oneCommitIsSlowOf) === 0;
     return isSlow ? this.#random(8_000) : 0.5 + 4 * this.chance();
   }
 
   isInterrupted(): boolean {
-    return !this.isCalm && this.#oneIsInterruptedOf > 0 && this.#random(this.#oneIsInterruptedOf) === 0;
+    return !this.areOff && this.#oneIsInterruptedOf > 0 && this.#random(this.#oneIsInterruptedOf) === 0;
   }
 
   isFlushedAtCrash(): boolean {

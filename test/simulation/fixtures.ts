@@ -1,4 +1,4 @@
-/** Who and what there is in a simulation: few customers, few profiles and few assets, so that everything collides. */
+/** The simulation's customers, profiles and assets: few, so that everything collides. */
 import { readFileSync } from "node:fs";
 import type { Catalogue } from "../../src/catalogue/catalogue.ts";
 import { feeTierOf, type Market, marketOf } from "../../src/catalogue/market.ts";
@@ -20,7 +20,7 @@ export const assets: readonly Asset[] = file.assets
   .sort((a, b) => (a.code < b.code ? -1 : 1));
 
 const tiers = file.fee_tiers.map(feeTierOf);
-/** With the numbers that they have in earnest. */
+/** With their numbers in production. */
 export const markets: readonly Market[] = file.markets
   .map((market, i) => marketOf({ ...market, number: i + 1 }, tiers))
   .filter(({ code }) => MARKETS.includes(code));

@@ -1,4 +1,4 @@
-/** What something was, and from when on. */
+/** The values that something had, each with the time of its beginning. */
 export class History<Value> {
   readonly #states: { readonly at: number; readonly value: Value }[] = [];
 
@@ -10,7 +10,7 @@ export class History<Value> {
     return this.#states.at(-1)?.value;
   }
 
-  /** All that it was between two moments; undefined stands for the time before the first state. */
+  /** All values between two times; undefined is the time before the first. */
   between(from: number, to: number): (Value | undefined)[] {
     const values: (Value | undefined)[] = [];
     let begins = Number.NEGATIVE_INFINITY;
@@ -23,7 +23,7 @@ export class History<Value> {
   }
 }
 
-/** The history of this name, which begins when it is first asked for. */
+/** The history of this name, empty at first. */
 export function historyOf<Value>(all: Map<string, History<Value>>, name: string): History<Value> {
   const history = all.get(name) ?? new History<Value>();
   all.set(name, history);

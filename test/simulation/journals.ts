@@ -1,8 +1,8 @@
-/** Journals as they are stored: what each moved, and the order in which those of a batch were decided. */
+/** Stored journals: what each moved, and the order in which those of a batch were decided. */
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { houseOfOwner } from "../../src/ledger/accounts.ts";
 import type { Uuid } from "../../src/std/id.ts";
-import { law, units } from "./invariants.ts";
+import { invariant, units } from "./invariants.ts";
 import type { Row } from "./tables.ts";
 
 /** "owner asset part" -> signed amount. */
@@ -37,7 +37,7 @@ interface JournalRows {
   readonly postings: readonly Row[];
 }
 
-/** The journals of a batch in an order in which they can have been decided: that of the numbers on every account. */
+/** The journals of a batch in an order that fits the posting numbers of every account. */
 export function journalsInOrder(postings: readonly Row[]): JournalRows[] {
   const journals = new Map<string, Row[]>();
   const accounts = new Map<string, Row[]>();
@@ -52,7 +52,7 @@ export function journalsInOrder(postings: readonly Row[]): JournalRows[] {
       const first = lines.reduce((sum, line) => sum + leading(line, id), 0);
       return first === own.length;
     });
-    law(ready !== undefined, "the journals of a batch were decided one after the other");
+    invariant(ready !== undefined, "the journals of a batch were decided one after the other");
     const [id, own] = ready;
     for (const line of lines) line.splice(0, leading(line, id));
     journals.delete(id);

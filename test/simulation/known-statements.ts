@@ -1,7 +1,6 @@
 /**
- * The statements that the simulated PostgreSQL knows, each by its whole text: whoever changes one in `src/` meets an error
- * here that says so, and changes its meaning here too. That they mean the same there and here is proved by
- * `conformance.test.ts`.
+ * The statements that the simulated PostgreSQL knows, each by its whole text: a statement that changed in `src/` is an error
+ * until its meaning changes here too. `conformance.test.ts` compares both.
  */
 import { conversionTable } from "../../src/conversions/store.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
@@ -131,7 +130,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .map((row) => pick(row, CONVERSION)),
 };
 
-/** What a look-up has found, with `SERIALIZED_COMMIT_MARKER` beside it. */
+/** The result of a lookup, with `SERIALIZED_COMMIT_MARKER`. */
 async function behind(run: Run, found: readonly Row[]): Promise<Row[]> {
   if (found.length > 0) await run.writeMessage("alone");
   return found.map((row) => ({ ...row, committed_behind: true }));

@@ -1,12 +1,12 @@
-/** The locks of rows, and of keys that are being inserted: held until the transaction ends, waited for in a line. */
+/** Locks on rows, and on keys that are being inserted: held until the transaction ends, with a queue of waiters. */
 import { serverFault } from "./tables.ts";
 import type { Timer, VirtualTime } from "./virtual-time.ts";
 
 export type LockMode = "share" | "exclusive";
 
-/** Who holds locks: compared by identity. */
+/** A holder of locks, compared by identity. */
 export interface Holder {
-  /** What it waits for, when it waits. */
+  /** The lock that it waits for. */
   waitsFor?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ interface Lock {
   readonly line: Waiter[];
 }
 
-/** PostgreSQL looks for a deadlock when somebody has waited so long. */
+/** PostgreSQL's `deadlock_timeout`. */
 const DEADLOCK_MS = 1_000;
 
 export class RowLocks {
@@ -35,7 +35,7 @@ export class RowLocks {
     this.#time = time;
   }
 
-  /** Answers when the lock is held; fails as PostgreSQL does when that takes too long, or can never be. */
+  /** Resolves when the lock is held; rejects as PostgreSQL does on a timeout or a deadlock. */
   async take(holder: Holder, name: string, mode: LockMode, mostMs: number): Promise<void> {
     const lock: Lock = this.#locks.get(name) ?? { held: new Map(), line: [] };
     this.#locks.set(name, lock);
@@ -54,7 +54,7 @@ export class RowLocks {
     });
   }
 
-  /** Ends a wait, because the session is being ended. */
+  /** Ends a wait, because the session ends. */
   breakOff(holder: Holder): void {
     if (holder.waitsFor !== undefined) this.#leave(holder, "57P01", "terminating connection");
   }

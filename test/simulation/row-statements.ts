@@ -1,10 +1,9 @@
 /**
- * The two statements whose text follows from the descriptions of tables: the lane's batch, and the reading of rows by
- * their keys. They are not recognised but read, part by part, so that a guard that is missing in the text is missing in
- * the simulation too.
+ * The two statements whose text is generated from table descriptions: the lane's batch, and reading rows by their keys. They
+ * are parsed part by part, so that a guard that is missing in the text is missing in the simulation too.
  *
- * As in PostgreSQL: every part sees the rows as they were when the statement began; a row that somebody else is changing
- * is waited for, and the condition is looked at again on what he has left.
+ * As in PostgreSQL, every part sees the rows at the start of the statement; a row that another transaction is changing is
+ * waited for, and the condition is evaluated again on its new version.
  */
 import { must } from "../../src/std/assert.ts";
 import { type Expression, expressionOf, type Scope, splitOutside, unnestOf } from "./sql-values.ts";
@@ -20,7 +19,7 @@ interface Met {
 
 interface Part {
   readonly name: string;
-  /** Looks at the rows as they are when the statement begins. Answers how to go on: how many rows it came to. */
+  /** Reads the rows at the start of the statement. @returns the rest of the work, which returns the number of rows */
   begin(run: Run, values: readonly unknown[]): () => Promise<number>;
 }
 
@@ -32,7 +31,7 @@ function keyColumns(table: string, condition: string): string[] {
   });
 }
 
-/** Joins the table with `k`: each row is looked up by its key, and the whole condition has to hold. */
+/** Joins the table with `k`: finds each row by its key, and evaluates the whole condition. */
 function join(table: string, condition: string, source: string) {
   const unnest = unnestOf(source);
   const keys = keyColumns(table, condition);
@@ -46,7 +45,7 @@ function join(table: string, condition: string, source: string) {
         const seen = run.tables.get(table, key);
         return seen !== undefined && isMet(run, values, seen, k) ? [{ key, seen, k }] : [];
       }),
-    /** The row as it is under the lock, when it still meets the condition. */
+    /** The row under the lock, if it still meets the condition. */
     again: (run: Run, values: readonly unknown[], { key, seen, k }: Met): Row | undefined => {
       const now = run.tables.get(table, key);
       return now !== undefined && (now === seen || isMet(run, values, now, k)) ? now : undefined;
@@ -141,7 +140,7 @@ function insertPart(name: string, body: string): Part | undefined {
   };
 }
 
-/** False when there is such a row, and that is no error. Whoever is inserting the same key is waited for. */
+/** Waits for a transaction that inserts the same key. @returns false when there is such a row, which is no error */
 export async function insertRow(run: Run, table: string, row: Row, orNothing: boolean): Promise<boolean> {
   checkRow(table, row);
   const key = keyOfRow(table, row);
@@ -155,7 +154,7 @@ export async function insertRow(run: Run, table: string, row: Row, orNothing: bo
   return false;
 }
 
-/** Whether there was a row as the statement began, such as the batch before: it is named by its key. */
+/** Whether there was a row with this key at the start of the statement, such as the batch before. */
 function countPart(name: string, body: string): Part | undefined {
   const match = /^select 1 from (\w+) where (.+)$/.exec(body);
   if (match === null) return undefined;
@@ -210,7 +209,7 @@ export function batchStatement(text: string): Statement | undefined {
     const goOn = async (name: string): Promise<void> => {
       counts.set(name, await must(begun.get(name), `a batch has a part ${name}`)());
     };
-    // What is counted comes first, in the order in which it is named; what only writes comes behind the batch's row.
+    // The counted parts come first, in the order of their names; those that only write follow the batch's row.
     for (const name of counted) await goOn(name);
     const scope: Scope = { values, rows: {}, counts, now: run.now };
     const row = Object.fromEntries(columns.map((column, i) => [column, expressions[i]?.(scope) ?? null]));

@@ -1,6 +1,6 @@
 /**
- * What several sessions say at once, and what they have to hear: the ways in which batches, leases and readers meet. Each
- * is told to the simulated PostgreSQL and to a real one.
+ * Concurrent sessions, and the results that they must get: the ways in which batches, leases and readers meet. Each script
+ * runs on the simulated PostgreSQL and on a real one.
  */
 import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
@@ -24,13 +24,12 @@ export interface Said {
   readonly values: readonly unknown[];
 }
 
-/** The session goes, and what it has not committed with it. */
+/** The session ends without a commit. */
 export const END = "goes";
 
-/** Who says what. */
 export type Script = readonly (readonly [who: string, said: Said | typeof END])[];
 
-interface Told {
+interface Expected {
   readonly script: Script;
   readonly heard: readonly string[];
 }
@@ -143,7 +142,7 @@ const whileAnotherIsOpen = (first: Said, second: Said, end: Said | typeof END): 
   ["A", end],
 ];
 
-export const scripts: Readonly<Record<string, () => Promise<Told>>> = {
+export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
   "a batch waits for a row that is being changed, and finds it moved": async () => ({
     script: whileAnotherIsOpen(deposit({ slot: 1, n: 1, had: 1 }), deposit({ slot: 2, n: 0, had: 1 }), commit),
     heard: [
@@ -258,7 +257,7 @@ export const scripts: Readonly<Record<string, () => Promise<Told>>> = {
     ],
     heard: ["A hears []", ...Array<string>(3).fill("A hears 23514 chain_broken")],
   }),
-  "a batch that is late is refused; of several reasons the first by name is told": async () => ({
+  "a late batch is rejected; of several reasons the first by name is given": async () => ({
     script: [
       ["A", deposit({ slot: 1, n: 0, times: { deadline: (NOW - 1) as Instant } })],
       ["A", deposit({ slot: 1, n: 3, had: 2, times: { deadline: (NOW - 1) as Instant } })],

@@ -1,20 +1,19 @@
 /**
- * Parbook as one would write it without thinking of speed or failures: one command after the other on balances in a map.
- * It replays what was committed, in the order of the commits, from what clients had asked for, and has to move the same
- * money. It keeps every state that there ever was, so that a refusal can be held against those of its time.
+ * Parbook without concurrency or failures: one command after the other on balances in a map. It replays the committed
+ * commands in the order of the commits, from the clients' requests, and must move the same money. It keeps every state, so
+ * that a rejection can be checked against the states of its time.
  */
-
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { must } from "../../src/std/assert.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
 import { assets, catalogue } from "./fixtures.ts";
 import { type History, historyOf } from "./history.ts";
-import { law, units } from "./invariants.ts";
+import { invariant, units } from "./invariants.ts";
 import { inWords, journalsInOrder, type Moves, moveOf, moves } from "./journals.ts";
 import type { Commit } from "./simulated-postgres.ts";
 import type { Row } from "./tables.ts";
-import { type Ask, callerOf } from "./workload.ts";
+import { callerOf, type WorkloadCommand } from "./workload.ts";
 
 const ONE = 10n ** 18n;
 const times = (a: bigint, b: bigint): bigint => (a * b) / ONE;
@@ -29,17 +28,17 @@ const NOTHING: AccountState = { available: 0n, trading: 0n, pending: 0n };
 
 export class SequentialModel {
   readonly accounts = new Map<string, History<AccountState>>();
-  /** By table and key: what the row said. */
+  /** By table and key. */
   readonly rows = new Map<string, History<Row>>();
-  readonly #asks: ReadonlyMap<number, Ask>;
-  /** The one record that each ask came to. */
+  readonly #commands: ReadonlyMap<number, WorkloadCommand>;
+  /** By command, the id of the record that it created. */
   readonly effects = new Map<number, string>();
   readonly #orders = new Map<string, { held: bigint; filled: bigint; gross: bigint }>();
   #at = 0;
   #commit: Commit = { by: "", changes: [] };
 
-  constructor(asks: ReadonlyMap<number, Ask>) {
-    this.#asks = asks;
+  constructor(commands: ReadonlyMap<number, WorkloadCommand>) {
+    this.#commands = commands;
   }
 
   account(owner: unknown, asset: unknown): History<AccountState> {
@@ -56,7 +55,7 @@ export class SequentialModel {
     this.#noteEffects();
     for (const { id, cause, postings } of journalsInOrder(this.#rowsOf("posting"))) {
       const [expected, done] = [this.#expected(id, cause), moves(...postings.map(moveOf))];
-      law(
+      invariant(
         inWords(expected) === inWords(done),
         `${cause} ${id} moves ${inWords(expected)}; but it moved ${inWords(done)}`,
       );
@@ -74,26 +73,26 @@ export class SequentialModel {
     );
   }
 
-  /** Every new record is what one ask asked for, and no ask has two. */
+  /** Every new record belongs to one command, and every command has at most one. */
   #noteEffects(): void {
     for (const { table, key, row, before } of this.#commit.changes) {
       if (before !== undefined || row === undefined || !["transfer", "conversion", "orders"].includes(table)) continue;
-      const ask = this.#askOf(row);
-      if (ask === undefined) continue;
-      const had = this.effects.get(ask.number);
-      law(had === undefined, `ask ${ask.number} takes effect once, but it had ${had} and now has ${key}`);
-      this.effects.set(ask.number, String(row.id));
+      const command = this.#commandOf(row);
+      if (command === undefined) continue;
+      const had = this.effects.get(command.number);
+      invariant(had === undefined, `command ${command.number} takes effect once, but it had ${had} and now has ${key}`);
+      this.effects.set(command.number, String(row.id));
       const by = this.#callersOf(table, key, row);
-      const isTold = by.length === 1 && JSON.stringify(by[0]) === JSON.stringify(callerOf(ask));
-      law(isTold, `${table} ${key} was asked for by ask ${ask.number}, not by ${JSON.stringify(by)}`);
-      if (ask.ref === undefined) continue;
-      const { customerId, kind, refId } = ask.ref;
+      const isRecorded = by.length === 1 && JSON.stringify(by[0]) === JSON.stringify(callerOf(command));
+      invariant(isRecorded, `${table} ${key} was requested by command ${command.number}, not by ${JSON.stringify(by)}`);
+      if (command.ref === undefined) continue;
+      const { customerId, kind, refId } = command.ref;
       const claim = this.#rowsOf("claim").find((each) => each.ref_id === refId && each.kind === kind);
-      law(claim?.id === row.id && claim?.customer_id === customerId, `${table} ${key} has claimed its ref_id`);
+      invariant(claim?.id === row.id && claim?.customer_id === customerId, `${table} ${key} has claimed its ref_id`);
     }
   }
 
-  /** Who asked for a new record, by its batch. */
+  /** The callers of a new record, as its batch has them. */
   #callersOf(table: string, key: string, row: Row): unknown[] {
     const [batch] = this.#rowsOf("batch");
     const callers = JSON.parse(String(batch?.callers)) as unknown[];
@@ -103,11 +102,11 @@ export class SequentialModel {
     return numbers.map((number) => callers[Number(number)]);
   }
 
-  #askOf(row: Row): Ask | undefined {
-    const number = (row.metadata as { ask?: string } | null | undefined)?.ask ?? (row.memo as string | null);
+  #commandOf(row: Row): WorkloadCommand | undefined {
+    const number = (row.metadata as { command?: string } | null | undefined)?.command ?? (row.memo as string | null);
     return number === null || number === undefined
       ? undefined
-      : must(this.#asks.get(Number(number)), "an ask is known");
+      : must(this.#commands.get(Number(number)), "a command is known");
   }
 
   /** Whether the profile was active before this commit, or is after it. */
@@ -142,9 +141,9 @@ export class SequentialModel {
       this.#rowsOf("transfer").find((each) => each.id === id),
       `a deposit ${id} has its record`,
     );
-    const wish = this.#askOf(row)?.wish;
-    law(wish?.kind === "deposit", `deposit ${id} was asked for`);
-    const { profileId, asset, amount } = wish.request;
+    const action = this.#commandOf(row)?.action;
+    invariant(action?.kind === "deposit", `deposit ${id} was requested`);
+    const { profileId, asset, amount } = action.request;
     const a = amount as bigint;
     const isCoin = catalogue.findAsset(asset)?.kind === "stablecoin";
     if (!isCoin) return moves(["world", asset, "available", -a], [profileId, asset, "available", a]);
@@ -166,8 +165,8 @@ export class SequentialModel {
       rows.find((row) => row.id === id),
       `transfer ${id} has its debit record`,
     );
-    const wish = this.#askOf(debit)?.wish;
-    if (wish === undefined)
+    const action = this.#commandOf(debit)?.action;
+    if (action === undefined)
       return this.#dust(
         debit,
         must(
@@ -175,23 +174,26 @@ export class SequentialModel {
           "credit",
         ),
       );
-    law(wish.kind === "transfer", `transfer ${id} was asked for`);
-    const { from, to, asset, amount } = wish.request;
-    law(this.#isActive(from.profileId) && this.#isActive(to.profileId), `transfer ${id} is between active profiles`);
+    invariant(action.kind === "transfer", `transfer ${id} was requested`);
+    const { from, to, asset, amount } = action.request;
+    invariant(
+      this.#isActive(from.profileId) && this.#isActive(to.profileId),
+      `transfer ${id} is between active profiles`,
+    );
     const a = amount as bigint;
     return moves([from.profileId, asset, "available", -a], [to.profileId, asset, "available", a]);
   }
 
-  /** What is left of a profile that is taken out of use. */
+  /** The remainder of a profile that is deactivated. */
   #dust({ profile_id, asset }: Row, credit: Row): Moves {
     const after = this.#rowsOf("profile").find(({ id }) => id === profile_id);
-    law(after?.status === "INACTIVE", `profile ${profile_id} is taken out of use with its dust`);
+    invariant(after?.status === "INACTIVE", `profile ${profile_id} is deactivated with its dust`);
     const { available } = this.account(profile_id, asset).now ?? NOTHING;
     const precision = must(
       assets.find(({ code }) => code === asset),
       "an asset",
     ).precision;
-    law(available < 10n ** BigInt(18 - precision), `what is left to profile ${profile_id} of ${asset} is dust`);
+    invariant(available < 10n ** BigInt(18 - precision), `the remaining ${asset} of profile ${profile_id} is dust`);
     return moves([profile_id, asset, "available", -available], [credit.profile_id, asset, "available", available]);
   }
 
@@ -202,21 +204,24 @@ export class SequentialModel {
       this.#rowsOf("conversion").find((each) => each.id === ownId),
       `${cause} ${id} has its conversion`,
     );
-    const wish = this.#askOf(row)?.wish;
-    law(wish?.kind === "convert", `conversion ${ownId} was asked for`);
-    const { profileId, recipientProfileId, sourceAsset, targetAsset } = wish.request;
-    const a = wish.request.amount as bigint;
+    const action = this.#commandOf(row)?.action;
+    invariant(action?.kind === "convert", `conversion ${ownId} was requested`);
+    const { profileId, recipientProfileId, sourceAsset, targetAsset } = action.request;
+    const a = action.request.amount as bigint;
     const was = this.row("conversion", `${profileId}/${ownId}`).now?.status;
-    law(was === (closed ? "CREATED" : undefined), `${cause} of a conversion that was ${was}`);
+    invariant(was === (closed ? "CREATED" : undefined), `${cause} of a conversion that was ${was}`);
     if (!closed) {
-      law(this.#isActive(profileId) && this.#isActive(recipientProfileId ?? profileId), "it is of active profiles");
+      invariant(
+        this.#isActive(profileId) && this.#isActive(recipientProfileId ?? profileId),
+        "its profiles are active",
+      );
       return moves([profileId, sourceAsset, "available", -a], [profileId, sourceAsset, "pending", a]);
     }
     if (cause === "conversion_cancelled") {
-      law(row.status === "CANCELLED", `conversion ${ownId} is cancelled`);
+      invariant(row.status === "CANCELLED", `conversion ${ownId} is cancelled`);
       return moves([profileId, sourceAsset, "pending", -a], [profileId, sourceAsset, "available", a]);
     }
-    law(row.status === "SETTLED", `conversion ${ownId} is settled`);
+    invariant(row.status === "SETTLED", `conversion ${ownId} is settled`);
     const burnt = [sourceAsset === "USD" ? "reserve" : "issuance", sourceAsset, "available", a] as const;
     const issued = [targetAsset === "USD" ? "reserve" : "issuance", targetAsset, "available", -a] as const;
     const paid = [recipientProfileId ?? profileId, targetAsset, "available", a] as const;
@@ -228,10 +233,10 @@ export class SequentialModel {
       this.#rowsOf("orders").find((each) => each.id === id),
       `a hold ${id} has its order`,
     );
-    const wish = this.#askOf(row)?.wish;
-    law(wish?.kind === "order", `order ${id} was asked for`);
-    const { profileId, recipientProfileId, market: code, side, baseAmount, quoteAmount, price } = wish.request;
-    law(this.#isActive(profileId) && this.#isActive(recipientProfileId ?? profileId), "it is of active profiles");
+    const action = this.#commandOf(row)?.action;
+    invariant(action?.kind === "order", `order ${id} was requested`);
+    const { profileId, recipientProfileId, market: code, side, baseAmount, quoteAmount, price } = action.request;
+    invariant(this.#isActive(profileId) && this.#isActive(recipientProfileId ?? profileId), "its profiles are active");
     const market = must(catalogue.findMarket(code), "a market");
     const base = baseAmount as bigint | undefined;
     const gross = (quoteAmount as bigint | undefined) ?? times(base ?? 0n, price?.amount ?? 0n);
@@ -260,11 +265,11 @@ export class SequentialModel {
       );
     const [making, taking] = [orderOf(maker), orderOf(taker)];
     const [amount, price] = [units(maker.amount), units(maker.price)];
-    law(units(making.price) === price, `match ${id} is at the price of the order that rested`);
+    invariant(units(making.price) === price, `match ${id} is at the maker's price`);
     const limit = taking.price === null ? undefined : units(taking.price);
     const isWithin = limit === undefined || (taking.side === "BUY" ? limit >= price : limit <= price);
-    law(isWithin, `match ${id} is within the taker's limit`);
-    law(making.customer_id !== taking.customer_id, `match ${id} is between two customers`);
+    invariant(isWithin, `match ${id} is within the taker's limit`);
+    invariant(making.customer_id !== taking.customer_id, `match ${id} is between two customers`);
     const gross = times(amount, price);
     const commission = times(gross, units(taking.taker_rate));
     const promised = times(gross, units(making.maker_rebate));
@@ -293,7 +298,7 @@ export class SequentialModel {
     order.held -= share;
     order.filled += amount;
     order.gross += gross;
-    law(order.held >= 0n, `order ${id} pays from what it holds`);
+    invariant(order.held >= 0n, `order ${id} pays from what it holds`);
   }
 
   #release(id: string): Moves {
@@ -315,8 +320,8 @@ export class SequentialModel {
       const order = this.#orders.get(String(row.id)) ?? { held: 0n, filled: 0n, gross: 0n };
       const same =
         units(row.held) === order.held && units(row.filled) === order.filled && units(row.filled_gross) === order.gross;
-      law(same, `order ${row.id} holds ${order.held} and has filled ${order.filled} for ${order.gross}`);
-      law(row.closed_at === null || order.held === 0n, `order ${row.id} is closed and holds nothing`);
+      invariant(same, `order ${row.id} holds ${order.held} and has filled ${order.filled} for ${order.gross}`);
+      invariant(row.closed_at === null || order.held === 0n, `order ${row.id} is closed and holds nothing`);
     }
   }
 
@@ -331,7 +336,7 @@ export class SequentialModel {
     for (const [name, state] of touched) {
       const [owner] = name.split(" ");
       const isProfile = owner?.includes("-") === true;
-      law(
+      invariant(
         !isProfile || (state.available >= 0n && state.trading >= 0n && state.pending >= 0n),
         `${name} is not overdrawn`,
       );

@@ -1,6 +1,6 @@
 /**
- * One process's way to the simulated PostgreSQL: the shape of `Database`, and between the two a network that delays, cuts
- * and swallows as the seed has it. The connection of a process that was killed never answers again.
+ * A process's connections to the simulated PostgreSQL, with the interface of `Database`, through a network that delays, drops
+ * and cuts as the seed decides. Nothing reaches a killed process any more.
  */
 import type pg from "pg";
 import { asFault, type Database, OutcomeUnknown, type Queryable } from "../../src/postgres/database.ts";
@@ -10,22 +10,21 @@ import type { Row } from "./tables.ts";
 import type { Process } from "./virtual-time.ts";
 
 /**
- * What becomes of a message to the server.
- *   arrives   it is done, and answered
+ * What happens to a message to the server.
+ *   arrives   it is executed, and the result comes back
  *   lost      the connection breaks before it arrives
- *   unheard   it is done, and the connection breaks before the answer
- *   late      the connection breaks, and it is done all the same, but so much later
- *   silent    it is done, and nothing comes back any more, no error either
+ *   unheard   it is executed, and the connection breaks before the result
+ *   late      the connection breaks, and it is executed later all the same
+ *   silent    it is executed, and nothing comes back any more, not even an error
  */
 export interface Fate {
   readonly kind: "arrives" | "lost" | "unheard" | "late" | "silent";
   readonly lateMs: number;
 }
 
-/** How the network is. */
 export interface Network {
   latencyMs(): number;
-  /** `isPivotal`: everything hangs on it, so it is to fail more often. */
+  /** @param isPivotal it fails more often, because much depends on it */
   fate(isPivotal?: boolean): Fate;
 }
 
@@ -36,7 +35,7 @@ const POOL = { lockMs: 10_000, idleInTransactionMs: 10_000 };
 const QUERY_TIMEOUT_MS = 20_000;
 /** As `LaneConnection` sets it for its own. */
 const LANE = { lockMs: 3_000, idleInTransactionMs: 5_000 };
-/** `LOCKING_SETTINGS`, for the pool's transactions that write a batch, is not told apart: all waits there are long ones. */
+/** `LOCKING_SETTINGS`, for the pool's transactions that write a batch, is not distinguished: all waits there are long. */
 
 /** A statement as the lane's own connection is given it. */
 interface ClientStatement {
@@ -70,12 +69,12 @@ class Line {
     session.onKilled(() => this.#breakSoon("terminating connection due to administrator command"));
   }
 
-  onBroken(tell: () => void): void {
-    this.#listeners.push(tell);
+  onBroken(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
-  onWarning(tell: () => void): void {
-    this.#warningListeners.push(tell);
+  onWarning(listener: () => void): void {
+    this.#warningListeners.push(listener);
   }
 
   expectNoWarning(): void {
@@ -137,7 +136,7 @@ class Line {
 
   #warn(): void {
     this.#hasWarned = true;
-    for (const tell of this.#warningListeners) tell();
+    for (const listener of this.#warningListeners) listener();
   }
 
   #breakSoon(why: string): void {
@@ -151,7 +150,7 @@ class Line {
     this.#database.lines.delete(this);
     for (const { reject } of this.#pending) reject(error);
     this.#pending.clear();
-    for (const tell of this.#listeners) tell();
+    for (const listener of this.#listeners) listener();
   }
 }
 
@@ -175,7 +174,7 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "commits" | "t
     this.onFailure = onFailure;
   }
 
-  /** For code that asks for the class, whose private fields no other has. */
+  /** For parameters of the class type, whose private fields make it nominal. */
   asDatabase(): Database {
     return this as unknown as Database;
   }
@@ -226,9 +225,9 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "commits" | "t
     }
     const client = {
       on: (event: string, listener: (notice: { readonly message?: string }) => void) => {
-        const tell = () => listener({ message: "canceling wait for synchronous replication due to user request" });
-        if (event === "end") line.onBroken(tell);
-        if (event === "notice") line.onWarning(tell);
+        const onEvent = () => listener({ message: "canceling wait for synchronous replication due to user request" });
+        if (event === "end") line.onBroken(onEvent);
+        if (event === "notice") line.onWarning(onEvent);
       },
       query: async (statement: ClientStatement) => {
         const answer = line.send(statement.text, statement.values ?? []);
@@ -245,7 +244,7 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "commits" | "t
     this.hangUp();
   }
 
-  /** The process has ended: its operating system closes what it had open. */
+  /** The process has ended, and the operating system closes its connections. */
   hangUp(): void {
     for (const line of [...this.lines]) line.destroy();
   }

@@ -20,7 +20,7 @@ import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
 import type { Random } from "../support/random.ts";
-import type { Weather } from "./faults.ts";
+import type { Faults } from "./faults.ts";
 import { SimulatedDatabase } from "./simulated-database.ts";
 import type { SimulatedPostgres } from "./simulated-postgres.ts";
 import type { Process, VirtualTime } from "./virtual-time.ts";
@@ -32,13 +32,13 @@ export interface NodeParts {
   readonly name: string;
   readonly time: VirtualTime;
   readonly postgres: SimulatedPostgres;
-  readonly weather: Weather;
+  readonly faults: Faults;
   readonly random: Random;
   readonly catalogue: Catalogue;
   readonly leaseMs: number;
   readonly settlementDelayMs: number;
-  readonly tell: (words: string) => void;
-  /** Told of what can only be a bug. */
+  readonly log: (words: string) => void;
+  /** Called with what can only be a bug. */
   readonly onBug: (error: unknown) => void;
 }
 
@@ -60,13 +60,13 @@ export class SimulatedNode implements Process {
   clockAheadMs = 0;
 
   constructor(parts: NodeParts) {
-    const { name, time, postgres, weather, random, catalogue, leaseMs, tell, onBug } = parts;
+    const { name, time, postgres, faults, random, catalogue, leaseMs, log, onBug } = parts;
     this.#parts = parts;
     this.name = name;
     const system: Clock = { now: () => Math.floor(time.now + this.clockAheadMs) as Instant };
     this.#clock = new LedgerClock(system, { toleranceMs: CLOCK_TOLERANCE_MS });
-    this.database = new SimulatedDatabase(postgres, weather, this, ({ kind, lateMs }, text) => {
-      tell(`${name}: ${kind}${kind === "late" ? ` ${lateMs} ms` : ""}: ${text.slice(0, 60).replace(/\s+/g, " ")}`);
+    this.database = new SimulatedDatabase(postgres, faults, this, ({ kind, lateMs }, text) => {
+      log(`${name}: ${kind}${kind === "late" ? ` ${lateMs} ms` : ""}: ${text.slice(0, 60).replace(/\s+/g, " ")}`);
     });
     const fill = (bytes: Uint8Array): void => {
       for (let i = 0; i < bytes.length; i += 1) bytes[i] = random(256);
@@ -79,7 +79,7 @@ export class SimulatedNode implements Process {
       bounds: { leaseMs },
       log: (event) => {
         const error = "error" in event ? `: ${event.error.message}` : "";
-        tell(`${name}: lane ${event.kind}${error}`);
+        log(`${name}: lane ${event.kind}${error}`);
         if (event.kind === "command_failed") onBug(event.error);
       },
     });
@@ -101,13 +101,13 @@ export class SimulatedNode implements Process {
       leaseMs,
       log: (event) => {
         const error = "error" in event ? event.error : undefined;
-        tell(`${name}: ${event.kind} ${event.market}${error === undefined ? "" : `: ${error.message}`}`);
+        log(`${name}: ${event.kind} ${event.market}${error === undefined ? "" : `: ${error.message}`}`);
         if (error !== undefined && !isFault(error) && error.name !== "StaleBook") onBug(error);
       },
     });
   }
 
-  /** Starts when the database lets it, and tries again until then. */
+  /** Retries until the database accepts it. */
   async start(): Promise<void> {
     for (;;) {
       try {
@@ -123,7 +123,7 @@ export class SimulatedNode implements Process {
     this.isServing = true;
   }
 
-  /** In the order in which the service does it. */
+  /** In the order of the service. */
   async stop(): Promise<void> {
     this.isServing = false;
     await this.engines.stop();
@@ -164,7 +164,7 @@ export class SimulatedNode implements Process {
   }
 }
 
-/** What a caller hears as 503: the world has failed, and it may be tried again. */
+/** What callers see as 503: they may retry. */
 export function isFault(error: unknown): boolean {
   return error instanceof Unavailable || error instanceof DatabaseAway || isTimeout(error);
 }

@@ -1,7 +1,6 @@
 /**
- * PostgreSQL as far as Parbook needs it, in memory: sessions that do what they are sent one after the other,
- * transactions that become visible at once or never, row locks, READ COMMITTED. How long things take, and whether a
- * commit that was under way when the server died is there afterwards, is chosen by the seed.
+ * The part of PostgreSQL that Parbook needs, in memory: sessions that execute their messages in order, atomic transactions,
+ * row locks, READ COMMITTED. The seed decides how long things take, and whether a commit in flight survives a crash.
  */
 import type { Instant } from "../../src/std/clock.ts";
 import { knownStatement } from "./known-statements.ts";
@@ -10,30 +9,30 @@ import type { Run, Statement } from "./statement.ts";
 import { checkRow, keyOfRow, type Row, serverFault, Tables, type Write } from "./tables.ts";
 import type { Timer, VirtualTime } from "./virtual-time.ts";
 
-/** A transaction that has just become visible: what was there before, and what is now. */
+/** A transaction that has just become visible, with the rows before and after it. */
 export interface Commit {
   /** Whose session it was. */
   readonly by: string;
   readonly changes: readonly (Write & { readonly before: Row | undefined })[];
 }
 
-/** What one session was told to do in one transaction, when that is over. */
-export interface Told {
+/** The statements of one finished transaction. */
+export interface Transcript {
   readonly at: number;
   readonly statements: readonly { readonly text: string; readonly values: readonly unknown[] }[];
 }
 
-/** How long things take on the server, and what becomes of a commit that a crash cuts off. */
+/** How long things take on the server, and what happens to commits in flight when it crashes. */
 export interface Pace {
   executeMs(): number;
   commitMs(): number;
   isFlushedAtCrash(): boolean;
-  /** Whether the wait for the standby is broken off: what was committed is visible, and the standby may lack it. */
+  /** Whether the wait for the standby is interrupted: the commit is visible, and the standby may lack it. */
   isInterrupted(): boolean;
 }
 
 export interface SessionSettings {
-  /** Who has opened it. */
+  /** The process that opened it. */
   readonly client: string;
   readonly lockMs: number;
   readonly idleInTransactionMs: number;
@@ -62,8 +61,8 @@ export class SimulatedPostgres {
   #replicated = 0;
   readonly sessions = new Set<Session>();
   readonly #listeners: ((commit: Commit) => void)[] = [];
-  /** Told of every transaction, in the order of their ends. */
-  onTold: (told: Told) => void = () => undefined;
+  /** Called with every transaction when it ends. */
+  onTranscript: (transcript: Transcript) => void = () => undefined;
   readonly #onUnknown: (error: Error) => void;
 
   constructor(time: VirtualTime, pace: Pace, onUnknown: (error: Error) => void) {
@@ -77,7 +76,7 @@ export class SimulatedPostgres {
     this.#listeners.push(listener);
   }
 
-  /** The server dies: transactions that were open never happened. */
+  /** The server crashes: open transactions are rolled back. */
   crash(): void {
     this.isUp = false;
     for (const session of [...this.sessions]) session.kill();
@@ -102,7 +101,7 @@ export class SimulatedPostgres {
     return (this.#committed.get(`${table}/${key}`) ?? 0) <= this.#replicated;
   }
 
-  /** `isReplicated`: the standby had it before anybody saw it. */
+  /** `isReplicated`: the standby had it before it became visible. */
   apply(transaction: Transaction, by: string, isReplicated: boolean): void {
     if (transaction.isWriting) this.#commits += 1;
     for (const { table, key } of transaction.writes) this.#committed.set(`${table}/${key}`, this.#commits);
@@ -121,13 +120,13 @@ interface Message {
   readonly answer: (result: Row[] | Error, isWarned: boolean) => void;
 }
 
-/** One backend. It is not told that its client has gone before it has done all that was sent. */
+/** One backend. It executes everything that was sent before it notices that its client is gone. */
 export class Session {
   readonly #postgres: SimulatedPostgres;
   readonly #settings: SessionSettings;
   readonly #line: Message[] = [];
   #transaction: Transaction | undefined;
-  /** In an explicit transaction, after a failure: nothing but its end is taken. */
+  /** In an explicit transaction, after a failure: only its end is accepted. */
   #hasFailed = false;
   #isExplicit = false;
   #isServing = false;
@@ -135,7 +134,7 @@ export class Session {
   #isHungUp = false;
   #isCommitting = false;
   #isWarned = false;
-  #told: Message[] = [];
+  #transcript: Message[] = [];
   #idle: Timer | undefined;
   #onKilled: () => void = () => undefined;
 
@@ -145,9 +144,9 @@ export class Session {
     postgres.sessions.add(this);
   }
 
-  /** Told when the server ends the session. */
-  onKilled(tell: () => void): void {
-    this.#onKilled = tell;
+  /** Called when the server ends the session. */
+  onKilled(listener: () => void): void {
+    this.#onKilled = listener;
   }
 
   submit(message: Message): void {
@@ -157,20 +156,20 @@ export class Session {
     if (!this.#isServing) void this.#serve();
   }
 
-  /** The client has gone; what it has sent is done all the same. */
+  /** The client is gone; what it sent is executed all the same. */
   hangUp(): void {
     this.#isHungUp = true;
     if (!this.#isServing) this.#end();
   }
 
-  /** The server ends it, whatever it is doing. A commit that is under way may be there, but not on the standby. */
+  /** The server ends it, whatever it is doing. A commit in flight may be visible, but not on the standby. */
   kill(): void {
     if (this.#isOver) return;
     const transaction = this.#transaction;
     if (transaction !== undefined && this.#isCommitting && this.#postgres.pace.isFlushedAtCrash()) {
       this.#transaction = undefined;
       this.#postgres.apply(transaction, this.#settings.client, false);
-      this.#tell();
+      this.#report();
     }
     this.#end();
     this.#onKilled();
@@ -186,10 +185,10 @@ export class Session {
   async #serve(): Promise<void> {
     this.#isServing = true;
     for (let next = this.#line.shift(); next !== undefined; next = this.#line.shift()) {
-      this.#told.push(next);
+      this.#transcript.push(next);
       const result = await this.#execute(next);
       if (this.#isOver) return;
-      if (!this.#isExplicit) this.#tell();
+      if (!this.#isExplicit) this.#report();
       next.answer(result, this.#isWarned);
       this.#isWarned = false;
     }
@@ -200,9 +199,9 @@ export class Session {
     }
   }
 
-  #tell(): void {
-    this.#postgres.onTold({ at: this.#postgres.time.now, statements: this.#told });
-    this.#told = [];
+  #report(): void {
+    this.#postgres.onTranscript({ at: this.#postgres.time.now, statements: this.#transcript });
+    this.#transcript = [];
   }
 
   async #execute({ text, values }: Message): Promise<Row[] | Error> {

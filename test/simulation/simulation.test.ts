@@ -1,5 +1,5 @@
 /**
- * Seeds of the whole system (docs/testing.md). `SIMULATION_SEEDS` and `SIMULATION_SEED` say how many, and from which on:
+ * Seeds of the whole system (docs/testing.md). `SIMULATION_SEEDS` is their number, `SIMULATION_SEED` the first:
  * `npm run simulate -- --seeds 100000` sets them.
  */
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { simulate } from "./simulation.ts";
 
 const first = Number(process.env.SIMULATION_SEED ?? 1);
 const count = Number(process.env.SIMULATION_SEEDS ?? 300);
-/** Some at a time, so that the runner hears of them. */
+/** In parts, so that the runner shows progress. */
 const AT_A_TIME = 25;
 const parts = Array.from({ length: Math.ceil(count / AT_A_TIME) }, (_, i) => {
   const from = first + i * AT_A_TIME;
@@ -15,7 +15,7 @@ const parts = Array.from({ length: Math.ceil(count / AT_A_TIME) }, (_, i) => {
 });
 
 test.each(parts)(
-  "whatever goes wrong, answers stay true and everything comes to an end: seeds $from to $to",
+  "under faults, responses stay true and every command completes: seeds $from to $to",
   { timeout: 600_000 },
   async ({ from, to }) => {
     for (let seed = from; seed <= to; seed += 1) await simulate(seed);
@@ -28,11 +28,11 @@ test.each([54, 55, 56])("a seed replays exactly: %d", { timeout: 120_000 }, asyn
 });
 
 /**
- * Kept for their kinds: each fails without what its name needs, the bound of that wait, or a clock that is compared with
- * the database's. What a seed does changes with the workload, and then others have to be found in their places.
+ * Each fails without the fix that its name describes: a bound on that wait, or a clock that is compared with the database's.
+ * A seed's course changes with the workload; then find others in their place.
  */
 test.each([
-  ["the network swallows the question for the time with which a lane opens its connection", 169],
+  ["the network drops the query for the time with which a lane opens its connection", 169],
   ["a clock is ahead by hours when a batch would be decided", 321],
 ])("%s: seed %d", async (_, seed) => {
   await simulate(seed);

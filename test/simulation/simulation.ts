@@ -1,35 +1,39 @@
 /**
- * The whole system in one process, from one seed: some nodes, their clients, a database and what goes wrong between them.
- * After the storm everything has to come to an end, and the books have to be what the answers said.
+ * The whole system in one process, from one seed: nodes, clients, a database, and injected faults. When the faults stop,
+ * every command must complete, and the tables must match what the clients were told.
  */
 import { createHash } from "node:crypto";
 import { openProfile } from "../../src/customers/profiles/profiles.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { Judge } from "./auditor.ts";
+import { Auditor } from "./auditor.ts";
 import { Clients } from "./clients.ts";
-import { type Disaster, Weather } from "./faults.ts";
+import { Faults, type Incident } from "./faults.ts";
 import { catalogue, markets, residents } from "./fixtures.ts";
 import { SimulatedNode } from "./simulated-node.ts";
-import { SimulatedPostgres, type Told } from "./simulated-postgres.ts";
+import { SimulatedPostgres, type Transcript } from "./simulated-postgres.ts";
 import { LATE_EVENING, MORNING, VirtualTime } from "./virtual-time.ts";
-import { Wishes } from "./workload.ts";
+import { Workload } from "./workload.ts";
 
-/** A seed at which something was not as it has to be, with the last of what happened. */
+/** A failing seed, with the last log lines. */
 class SimulationFailed extends Error {
   override readonly name = "SimulationFailed";
 }
 
 const A_MONTH_MS = 30 * 86_400_000;
 const LAST_EVENTS = 60;
-/** After the storm: longer than any lease, deadline and patience. */
-const COMES_TO_AN_END_MS = 120_000;
+/** For everything to complete when the faults have stopped: longer than any lease, deadline or timeout. */
+const COMPLETES_WITHIN_MS = 120_000;
 
 /**
- * Answers a digest of all that happened, in order: the same for the same seed. `onTold` hears what the database was told.
+ * Runs one seed.
+ *
+ * @param onTranscript receives every transaction that was sent to the database
+ * @returns a digest of the log: the same for the same seed
+ * @throws SimulationFailed with the log's end, when an invariant does not hold
  */
-export async function simulate(seed: number, onTold?: (told: Told) => void): Promise<string> {
-  const simulation = new Simulation(seed, onTold);
+export async function simulate(seed: number, onTranscript?: (transcript: Transcript) => void): Promise<string> {
+  const simulation = new Simulation(seed, onTranscript);
   return simulation.run();
 }
 
@@ -37,43 +41,43 @@ class Simulation {
   readonly #seed: number;
   readonly #random: Random;
   readonly #time: VirtualTime;
-  readonly #weather: Weather;
+  readonly #faults: Faults;
   readonly #postgres: SimulatedPostgres;
-  readonly #judge: Judge;
+  readonly #auditor: Auditor;
   readonly #clients: Clients;
-  readonly #wishes: Wishes;
+  readonly #workload: Workload;
   readonly #leaseMs: number;
   readonly #settlementDelayMs: number;
   readonly #nodes: SimulatedNode[] = [];
-  readonly #story = createHash("sha256");
+  readonly #digest = createHash("sha256");
   readonly #last: string[] = [];
   #started = 0;
-  /** Whether what a node's clock has measured may be worth nothing to a judge. */
+  /** Whether the times that nodes measured cannot be relied on. */
   #hasSteppedClock = false;
   #bug: unknown;
 
-  constructor(seed: number, onTold: (told: Told) => void = () => undefined) {
+  constructor(seed: number, onTranscript: (transcript: Transcript) => void = () => undefined) {
     this.#seed = seed;
     this.#time = new VirtualTime(seed % 3 === 0 ? LATE_EVENING : MORNING);
     this.#random = seeded(seed);
     const random = this.#random;
-    this.#weather = new Weather(random);
+    this.#faults = new Faults(random);
     this.#leaseMs = [2_000, 5_000, 15_000][random(3)] ?? 15_000;
     this.#settlementDelayMs = [0, 0, 300, 2_000][random(4)] ?? 0;
     const onBug = (error: unknown): void => this.#found(error);
-    this.#postgres = new SimulatedPostgres(this.#time, this.#weather, onBug);
-    this.#postgres.onTold = onTold;
-    this.#judge = new Judge(this.#postgres, () => this.#hasSteppedClock, onBug);
-    this.#wishes = new Wishes(random);
+    this.#postgres = new SimulatedPostgres(this.#time, this.#faults, onBug);
+    this.#postgres.onTranscript = onTranscript;
+    this.#auditor = new Auditor(this.#postgres, () => this.#hasSteppedClock, onBug);
+    this.#workload = new Workload(random);
     this.#clients = new Clients({
       time: this.#time,
-      weather: this.#weather,
+      faults: this.#faults,
       random,
       nodes: () => this.#nodes.filter((node) => node.isServing),
-      tell: (words) => this.#tell(words),
+      log: (words) => this.#log(words),
       onBug,
-      onAsk: (ask) => this.#judge.asked(ask),
-      judge: (ask, answer, askedAt) => this.#judge.answered(ask, answer, askedAt),
+      onSend: (command) => this.#auditor.sent(command),
+      onAnswer: (command, answer, sentAt) => this.#auditor.answered(command, answer, sentAt),
     });
   }
 
@@ -81,26 +85,26 @@ class Simulation {
     const restore = this.#time.replaceTimers(this.#random);
     try {
       await this.#open();
-      await this.#storm();
-      await this.#comeToAnEnd();
-      this.#judge.end();
+      await this.#injectFaults();
+      await this.#complete();
+      this.#auditor.end();
       if (this.#bug !== undefined) throw this.#bug;
     } catch (error) {
       throw this.#failure(error);
     } finally {
       restore();
     }
-    return this.#story.digest("hex");
+    return this.#digest.digest("hex");
   }
 
-  /** The catalogue's rows, the first nodes, profiles and their money. Nothing goes wrong yet. */
+  /** Catalogue, nodes, profiles and their money, without faults. */
   async #open(): Promise<void> {
     for (const { code } of markets) {
       const row = { code, status: "OPEN", seq: "1", slot: null, batch: null };
       this.#postgres.tables.apply({ table: "market", key: code, row });
     }
     const nodes = 1 + this.#random(3);
-    this.#tell(`${nodes} nodes, leases of ${this.#leaseMs} ms; ${this.#weather}`);
+    this.#log(`${nodes} nodes, leases of ${this.#leaseMs} ms; ${this.#faults}`);
     for (let i = 0; i < nodes; i += 1) this.#startNode();
     await this.#until("the nodes serve", () => this.#nodes.every((node) => node.isServing), 10_000);
     const [first] = this.#nodes as [SimulatedNode];
@@ -117,67 +121,67 @@ class Simulation {
         ["PYUSD", "300"],
         ["BTC", "3"],
       ] as const) {
-        this.#clients.ask(this.#wishes.opening(profileId, customerId, asset, amount));
+        this.#clients.send(this.#workload.opening(profileId, customerId, asset, amount));
       }
     }
     await this.#until("the profiles have their money", () => this.#clients.open === 0, 10_000);
   }
 
-  async #storm(): Promise<void> {
+  async #injectFaults(): Promise<void> {
     const random = this.#random;
     const lastsMs = 2_000 + random(8_000);
-    this.#weather.isCalm = false;
-    const asks = 10 + random(40);
-    for (let i = 0; i < asks; i += 1) {
+    this.#faults.areOff = false;
+    const count = 10 + random(40);
+    for (let i = 0; i < count; i += 1) {
       const burst = 1 + random(2);
       this.#time.after(random(lastsMs), () => {
-        for (let j = 0; j < burst; j += 1) this.#clients.ask(this.#wishes.next(this.#clients.known, this.#time.now));
+        for (let j = 0; j < burst; j += 1) this.#clients.send(this.#workload.next(this.#clients.known, this.#time.now));
       });
     }
-    const { disasters } = this.#weather;
-    for (let i = disasters.length === 0 ? 0 : 1 + random(4); i > 0; i -= 1) {
-      const disaster = disasters[random(disasters.length)] as Disaster;
-      this.#time.after(random(lastsMs), () => this.#strike(disaster));
+    const { incidents } = this.#faults;
+    for (let i = incidents.length === 0 ? 0 : 1 + random(4); i > 0; i -= 1) {
+      const incident = incidents[random(incidents.length)] as Incident;
+      this.#time.after(random(lastsMs), () => this.#inject(incident));
     }
-    await this.#time.goOnUntil(() => this.#bug !== undefined, lastsMs);
-    this.#weather.isCalm = true;
-    this.#tell("the storm is over");
-    // A node whose clock stays wrong would never work again.
+    await this.#time.runUntil(() => this.#bug !== undefined, lastsMs);
+    this.#faults.areOff = true;
+    this.#log("no more faults");
+    // A node whose clock stays wrong would never serve again.
     for (const node of this.#nodes) node.clockAheadMs = 0;
   }
 
-  #strike(disaster: Disaster): void {
+  #inject(incident: Incident): void {
     const random = this.#random;
     const node = this.#nodes[random(this.#nodes.length)] as SimulatedNode;
-    switch (disaster) {
+    switch (incident) {
       case "node_killed":
-        this.#tell(`${node.name} is killed`);
+        this.#log(`${node.name} is killed`);
         node.kill();
         this.#nodes.splice(this.#nodes.indexOf(node), 1);
         this.#startNode(random(2_000));
         break;
       case "node_paused": {
         const ms = random(2) === 0 ? random(3_000) : random(25_000);
-        this.#tell(`${node.name} is paused for ${ms} ms`);
+        this.#log(`${node.name} is paused for ${ms} ms`);
         node.pausedUntil = this.#time.now + ms;
         break;
       }
       case "server_restarted": {
         const ms = 50 + random(random(2) === 0 ? 500 : 6_000);
-        this.#tell(`the server is away for ${ms} ms`);
+        this.#log(`the server is away for ${ms} ms`);
         this.#postgres.crash();
         this.#time.after(ms, () => this.#postgres.restart());
         break;
       }
       case "connections_ended":
-        this.#tell("the server ends some connections");
+        this.#log("the server ends some connections");
         for (const session of [...this.#postgres.sessions]) if (random(2) === 0) session.kill();
         break;
       case "clock_stepped": {
         const step = (random(2) === 0 ? 1 : -1) * random([50, 3_000, 600_000, A_MONTH_MS][random(4)] ?? 50);
-        // What is wrong is also set right.
+        // Most of the time, the next step corrects the clock.
         const ms = node.clockAheadMs !== 0 && random(4) > 0 ? -node.clockAheadMs : step;
-        this.#tell(`the clock of ${node.name} steps by ${ms} ms`);
+        this.#log(`the clock of ${node.name} steps by ${ms} ms`);
         node.clockAheadMs += ms;
         this.#hasSteppedClock = true;
         break;
@@ -192,49 +196,49 @@ class Simulation {
       name,
       time: this.#time,
       postgres: this.#postgres,
-      weather: this.#weather,
+      faults: this.#faults,
       random: this.#random,
       catalogue,
       leaseMs: this.#leaseMs,
       settlementDelayMs: this.#settlementDelayMs,
-      tell: (words) => this.#tell(words),
+      log: (words) => this.#log(words),
       onBug: (error) => this.#found(error),
     });
     this.#nodes.push(node);
     this.#time.afterFor(node, afterMs, () => void node.start());
   }
 
-  /** Everything that was asked for is answered, done and put away; the service answers; the nodes can be stopped. */
-  async #comeToAnEnd(): Promise<void> {
-    await this.#until("all nodes serve again", () => this.#nodes.every((node) => node.isServing), COMES_TO_AN_END_MS);
-    await this.#until("every ask has come to an end", () => this.#clients.open === 0, COMES_TO_AN_END_MS);
-    // A market that is halted keeps its orders; those that wait for an engine are turned away.
-    await this.#until("nothing waits for an engine or a settlement", () => this.#judge.isIdle(), COMES_TO_AN_END_MS);
+  /** Every command completes, a new one succeeds, and the nodes stop. */
+  async #complete(): Promise<void> {
+    await this.#until("all nodes serve again", () => this.#nodes.every((node) => node.isServing), COMPLETES_WITHIN_MS);
+    await this.#until("every command has completed", () => this.#clients.open === 0, COMPLETES_WITHIN_MS);
+    // A halted market keeps its open orders; pending ones are rejected.
+    await this.#until("no order or conversion is pending", () => this.#auditor.isIdle(), COMPLETES_WITHIN_MS);
     const { answered } = this.#clients;
-    this.#clients.ask(this.#wishes.next(this.#clients.known, this.#time.now));
-    await this.#until("a new ask is answered", () => this.#clients.open === 0, 30_000);
+    this.#clients.send(this.#workload.next(this.#clients.known, this.#time.now));
+    await this.#until("a new command is answered", () => this.#clients.open === 0, 30_000);
     if (this.#bug === undefined && this.#clients.answered === answered && this.#clients.givenUp === 0) {
-      throw new Error("a new ask was not answered");
+      throw new Error("a new command was not answered");
     }
-    await this.#until("nothing waits for an engine or a settlement", () => this.#judge.isIdle(), COMES_TO_AN_END_MS);
+    await this.#until("no order or conversion is pending", () => this.#auditor.isIdle(), COMPLETES_WITHIN_MS);
     let stopped = 0;
     for (const node of this.#nodes) this.#time.afterFor(node, 0, () => void node.stop().then(() => (stopped += 1)));
     await this.#until("the nodes have stopped", () => stopped === this.#nodes.length, 60_000);
   }
 
   async #until(what: string, holds: () => boolean, mostMs: number): Promise<void> {
-    const isMet = await this.#time.goOnUntil(() => this.#bug !== undefined || holds(), mostMs);
+    const isMet = await this.#time.runUntil(() => this.#bug !== undefined || holds(), mostMs);
     if (this.#bug !== undefined) throw this.#bug;
-    if (!isMet) throw new Error(`${mostMs} ms went by, but not until ${what}`);
+    if (!isMet) throw new Error(`timed out after ${mostMs} ms waiting until ${what}`);
   }
 
   #found(error: unknown): void {
     this.#bug ??= error;
   }
 
-  #tell(words: string): void {
+  #log(words: string): void {
     const line = `${(this.#time.elapsed / 1_000).toFixed(4).padStart(9)} ${words}`;
-    this.#story.update(`${line}\n`);
+    this.#digest.update(`${line}\n`);
     this.#last.push(line);
     if (this.#last.length > LAST_EVENTS) this.#last.shift();
   }
@@ -244,7 +248,7 @@ class Simulation {
     const lines = [
       `seed ${this.#seed}: ${message}`,
       `Replay it: npm run simulate -- --seed ${this.#seed}`,
-      "The last that happened:",
+      "The end of the log:",
       ...this.#last,
     ];
     return new SimulationFailed(lines.join("\n"), { cause: error });

@@ -1,9 +1,9 @@
-/** What a statement of the simulated PostgreSQL is: a function of what it may see and do. */
+/** A statement of the simulated PostgreSQL, as a function. */
 import type { Instant } from "../../src/std/clock.ts";
 import type { LockMode } from "./row-locks.ts";
 import type { Row, Tables } from "./tables.ts";
 
-/** What a statement sees and does. Writes are seen by nobody, itself included, before the commit. */
+/** What a statement sees and does. Its writes are invisible before the commit, even to itself. */
 export interface Run {
   readonly tables: Tables;
   /** `clock_timestamp()`. */
@@ -11,9 +11,9 @@ export interface Run {
   lock(table: string, key: string, mode: LockMode): Promise<void>;
   write(table: string, row: Row): void;
   remove(table: string, row: Row): void;
-  /** Commits behind what it has seen, though it changes no row. `alone`: one such transaction at a time. */
+  /** Commits after everything that it has seen, although it changes no row. `alone`: one such transaction at a time. */
   writeMessage(alone?: "alone"): Promise<void>;
-  /** A cursor over these rows, and all that it has. */
+  /** A cursor over these rows. */
   declare(rows: Row[]): void;
   fetch(): Row[];
 }

@@ -1,4 +1,4 @@
-/** The tables of the simulated PostgreSQL: rows as its driver gives them, the constraints that refuse them. */
+/** The tables of the simulated PostgreSQL: rows as the driver returns them, and their constraints. */
 import pg from "pg";
 import { must } from "../../src/std/assert.ts";
 
@@ -41,7 +41,7 @@ export function pick(row: Row, columns: string): Row {
   return Object.fromEntries(columns.split(", ").map((column) => [column, row[column] ?? null]));
 }
 
-/** A row that a transaction is about to leave behind; undefined when it takes the row away. */
+/** A row that a transaction writes; undefined when it deletes the row. */
 export interface Write {
   readonly table: string;
   readonly key: string;
@@ -88,7 +88,7 @@ type Check = readonly [constraint: string, holds: (row: Row) => boolean];
 
 const amount = (value: unknown): number => Math.sign(Number(value));
 
-/** In the order in which PostgreSQL looks at them: by name. */
+/** In the order in which PostgreSQL checks them: by name. */
 const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   account: [
     ["account_pending_check", (row) => amount(row.pending) >= 0],
@@ -123,7 +123,7 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   profile: [["profile_awaited_check", (row) => amount(row.awaited) >= 0]],
 };
 
-/** Throws as PostgreSQL does when the row breaks a CHECK of its table. */
+/** Throws as PostgreSQL does when the row violates a CHECK constraint. */
 export function checkRow(table: string, row: Row): void {
   for (const [constraint, holds] of CHECKS[table] ?? []) {
     if (holds(row)) continue;

@@ -1,6 +1,6 @@
 /**
- * The simulated PostgreSQL and a real one behind the same few methods, so that both can be told the same and their answers
- * be compared. The real one is given the simulated time: a function of the same name stands before `clock_timestamp()`.
+ * The simulated PostgreSQL and a real one behind one interface, so that their results can be compared. The real one has the
+ * simulated time: a function of the same name shadows `clock_timestamp()`.
  */
 import type pg from "pg";
 import { serverError } from "../../src/postgres/database.ts";
@@ -20,19 +20,18 @@ export interface Speaker {
 
 export interface Server {
   speaker(name: string): Promise<Speaker>;
-  /** From here on it is so late. */
   setTime(now: number): Promise<void>;
-  /** Answers when no more than so many of what was sent go on: the others are answered, or wait for a lock. */
+  /** Waits until every statement but so many has a result or waits for a lock. */
   settle(open: () => number): Promise<void>;
-  /** Goes on until this is answered, and answers that. */
+  /** Continues until this has a result. */
   finish(answer: Promise<Heard>): Promise<Heard>;
   rows(table: string, columns: readonly string[]): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** For how long somebody waits for a lock, on either of them. */
+/** How long a session waits for a lock, on either of them. */
 export const IMPATIENT = "impatient";
-/** Virtual time in which all that does not wait for a lock is done. */
+/** Virtual time in which everything completes that does not wait for a lock. */
 const SETTLED_MS = 100;
 
 export class TwinServer implements Server {
@@ -61,19 +60,19 @@ export class TwinServer implements Server {
   async setTime(now: number): Promise<void> {
     const ms = Math.max(0, now - this.time.now);
     this.time.after(ms, () => undefined);
-    await this.time.goOnUntil(() => this.time.now >= now, ms);
+    await this.time.runUntil(() => this.time.now >= now, ms);
   }
 
   async settle(open: () => number): Promise<void> {
     let isOver = false;
     this.time.after(SETTLED_MS, () => (isOver = true));
-    await this.time.goOnUntil(() => isOver || open() === 0, SETTLED_MS);
+    await this.time.runUntil(() => isOver || open() === 0, SETTLED_MS);
   }
 
   async finish(answer: Promise<Heard>): Promise<Heard> {
     let isOpen = true;
     void answer.then(() => (isOpen = false));
-    await this.time.goOnUntil(() => !isOpen, 60_000);
+    await this.time.runUntil(() => !isOpen, 60_000);
     return answer;
   }
 

@@ -1,14 +1,13 @@
 /**
- * Time that goes on only when there is something to do. The timers of Node, `performance.now` and `Math.random` are replaced while a
- * simulation runs, so the code under test is as it is; one event is done at a time, with all that follows from it, and
- * the next one is chosen by its time and its number alone: a seed replays exactly.
+ * Virtual time, which jumps from event to event. Node's timers, `performance.now` and `Math.random` are replaced while a
+ * simulation runs, so the code under test is unchanged. One event runs at a time, with everything that follows from it, and
+ * its time and number alone decide which is next: a seed replays exactly.
  *
- * Every event belongs to a process, or to the world. What a process that was killed had planned never happens; what one
- * that is stopped had planned happens when it wakes up.
+ * Every event belongs to a process or to none. Events of a killed process never run; those of a paused one run when it resumes.
  */
 import type { Random } from "../support/random.ts";
 
-/** Whose events are not done, or not now. */
+/** Events of a dead process never run, those of a paused one later. */
 export interface Process {
   readonly name: string;
   readonly isDead: boolean;
@@ -21,12 +20,12 @@ export interface Timer {
 }
 
 export const MORNING = Date.UTC(2026, 10, 21, 9, 0, 0);
-/** Midnight comes a little later, and to clocks that are a little wrong more than once. */
+/** Midnight follows soon, and more than once for clocks that are a little wrong. */
 export const LATE_EVENING = Date.UTC(2026, 10, 21, 23, 59, 56);
 
 class Event implements Timer {
   at: number;
-  /** When it was planned for: what waits for a process to wake up is done in this order. */
+  /** Its original time: the events of a paused process run in this order. */
   readonly due: number;
   readonly order: number;
   readonly owner: Process | undefined;
@@ -46,7 +45,7 @@ class Event implements Timer {
   }
 }
 
-/** What `setTimeout` and its like answer. */
+/** What `setTimeout` and the others return. */
 class Handle {
   timer: Timer | undefined;
 
@@ -71,57 +70,57 @@ const REPLACED = [
 const turnOfTheLoop = globalThis.setImmediate;
 
 export class VirtualTime {
-  readonly #beginning: number;
+  readonly #start: number;
   readonly #events: Event[] = [];
   #now: number;
   #order = 0;
-  /** Whose event is being done: what is planned meanwhile is his too. */
+  /** The owner of the running event, and of all that it schedules. */
   #owner: Process | undefined;
 
-  constructor(beginning = MORNING) {
-    this.#beginning = beginning;
-    this.#now = beginning;
+  constructor(start = MORNING) {
+    this.#start = start;
+    this.#now = start;
   }
 
   get now(): number {
     return this.#now;
   }
 
-  /** Since the beginning, in milliseconds. */
+  /** Since the start, in milliseconds. */
   get elapsed(): number {
-    return this.#now - this.#beginning;
+    return this.#now - this.#start;
   }
 
-  /** Plans something for the world. */
+  /** Schedules an event of no process. */
   after(ms: number, run: () => void): Timer {
-    return this.#plan(ms, undefined, run);
+    return this.#schedule(ms, undefined, run);
   }
 
-  /** Plans something that a process does, or that reaches it. */
+  /** Schedules an event of a process. */
   afterFor(owner: Process, ms: number, run: () => void): Timer {
-    return this.#plan(ms, owner, run);
+    return this.#schedule(ms, owner, run);
   }
 
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.after(ms, resolve));
   }
 
-  /** Does what is planned until the condition holds; false when it did not within so long. */
-  async goOnUntil(holds: () => boolean, mostMs: number): Promise<boolean> {
+  /** Runs events until the condition holds. @returns false when it did not within `mostMs` */
+  async runUntil(holds: () => boolean, mostMs: number): Promise<boolean> {
     const end = this.#now + mostMs;
     while (!holds()) {
       const event = this.#takeNext(end);
       if (event === undefined) return holds();
       this.#owner = event.owner;
       event.run();
-      // All that follows from the event in this turn is done before the next one.
+      // Everything that follows in this turn completes before the next event.
       await new Promise<void>((resolve) => void turnOfTheLoop(resolve));
       this.#owner = undefined;
     }
     return true;
   }
 
-  /** Puts virtual timers and chance in the place of the real ones. Returns how to undo it. */
+  /** Replaces the timers and `Math.random`. @returns a function that restores them */
   replaceTimers(random: Random): () => void {
     const kept = new Map(REPLACED.map((name) => [name, globalThis[name]]));
     const { random: realRandom } = Math;
@@ -132,10 +131,10 @@ export class VirtualTime {
         const handle = new Handle();
         const owner = this.#owner;
         const go = (): void => {
-          if (every) handle.timer = this.#plan(ms ?? 1, owner, go);
+          if (every) handle.timer = this.#schedule(ms ?? 1, owner, go);
           run(...values);
         };
-        handle.timer = this.#plan(ms ?? 1, owner, go);
+        handle.timer = this.#schedule(ms ?? 1, owner, go);
         return handle;
       };
     const stop = (handle: unknown): void => {
@@ -153,7 +152,7 @@ export class VirtualTime {
     };
   }
 
-  #plan(ms: number, owner: Process | undefined, run: () => void): Timer {
+  #schedule(ms: number, owner: Process | undefined, run: () => void): Timer {
     const event = new Event(this.#now + Math.max(0, ms), this.#order++, owner, run);
     this.#push(event);
     return event;
@@ -175,7 +174,7 @@ export class VirtualTime {
     }
   }
 
-  // A heap, the earliest first; of equal times the one that was planned first.
+  // A heap, ordered by time and then by number.
 
   #push(event: Event): void {
     const heap = this.#events;

@@ -1,4 +1,4 @@
-/** What clients ask for: requests as the routes hand them to the front doors, made by chance. */
+/** The workload: random requests, as the routes pass them to the modules' functions. */
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { ConversionId, ConversionRequest } from "../../src/conversions/conversions.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
@@ -14,7 +14,7 @@ import type { Random } from "../support/random.ts";
 import { residents } from "./fixtures.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
-export type Wish =
+export type Action =
   | { readonly kind: "transfer"; readonly request: TransferRequest }
   | { readonly kind: "deposit"; readonly request: ExternalTransferRequest }
   | { readonly kind: "convert"; readonly request: ConversionRequest }
@@ -29,55 +29,55 @@ export type Wish =
   | { readonly kind: "deactivate"; readonly customerId: CustomerId; readonly profileId: ProfileId }
   | { readonly kind: "halt" | "resume"; readonly market: MarketCode };
 
-/** One thing that a client wants, however often he has to ask for it. */
-export interface Ask {
+/** One action of a client, however often it has to be sent. */
+export interface WorkloadCommand {
   readonly number: number;
-  readonly wish: Wish;
-  /** What protects it from taking effect twice. Without it, it is asked for once, unless it is harmless twice. */
+  readonly action: Action;
+  /** Prevents a second effect. An action without one is sent once, unless repeating it is harmless. */
   readonly ref: { readonly customerId: CustomerId; readonly kind: ClaimKind; readonly refId: string } | undefined;
 }
 
 export type Answer = Outcome<unknown, Rejection>;
 
-/** Who asks: the token stands for the ask, so that what is written can be held against it. */
-export const callerOf = ({ number, wish }: Pick<Ask, "number" | "wish">): ClientCaller => ({
+/** The token names the command, so that the auditor can compare the stored caller with it. */
+export const callerOf = ({ number, action }: Pick<WorkloadCommand, "number" | "action">): ClientCaller => ({
   client: "resident",
-  token: `ask ${number}`,
+  token: `command ${number}`,
   address: "192.0.2.1",
-  operation: wish.kind,
+  operation: action.kind,
 });
 
-export function carryOut(node: SimulatedNode, ask: Ask): Promise<Answer> {
-  const { wish } = ask;
-  const caller = callerOf(ask);
-  switch (wish.kind) {
+export function carryOut(node: SimulatedNode, command: WorkloadCommand): Promise<Answer> {
+  const { action } = command;
+  const caller = callerOf(command);
+  switch (action.kind) {
     case "transfer":
-      return node.transfers.move(wish.request, caller);
+      return node.transfers.move(action.request, caller);
     case "deposit":
-      return node.transfers.cross(wish.request, caller);
+      return node.transfers.cross(action.request, caller);
     case "convert":
-      return node.conversions.create(wish.request, caller);
+      return node.conversions.create(action.request, caller);
     case "order":
-      return node.place(wish.request, caller);
+      return node.place(action.request, caller);
     case "cancel_conversion":
-      return node.conversions.cancel(wish.customerId, wish.id, caller);
+      return node.conversions.cancel(action.customerId, action.id, caller);
     case "cancel_order":
-      return node.cancelOrder(wish.customerId, wish.profileId, wish.id, caller);
+      return node.cancelOrder(action.customerId, action.profileId, action.id, caller);
     case "deactivate":
-      return node.transfers.deactivate(wish.customerId, wish.profileId, caller);
+      return node.transfers.deactivate(action.customerId, action.profileId, caller);
     case "halt":
-      return node.halt(wish.market, caller);
+      return node.halt(action.market, caller);
     case "resume":
-      return node.resume(wish.market, caller);
+      return node.resume(action.market, caller);
   }
 }
 
-/** Whether asking again does nothing that was not asked for. */
-export function mayAskAgain({ ref, wish }: Ask): boolean {
-  return ref !== undefined || !["transfer", "deposit", "convert", "order"].includes(wish.kind);
+/** Whether a retry cannot have a second effect. */
+export function mayRetry({ ref, action }: WorkloadCommand): boolean {
+  return ref !== undefined || !["transfer", "deposit", "convert", "order"].includes(action.kind);
 }
 
-/** What clients know by now that can be cancelled. */
+/** The ids that clients have learned so far and may cancel. */
 export interface Known {
   readonly conversions: readonly { readonly customerId: CustomerId; readonly id: ConversionId }[];
   readonly orders: readonly {
@@ -87,7 +87,7 @@ export interface Known {
   }[];
 }
 
-export class Wishes {
+export class Workload {
   readonly #random: Random;
   #number = 0;
 
@@ -95,15 +95,15 @@ export class Wishes {
     this.#random = random;
   }
 
-  /** For the beginning: every profile gets money. */
-  opening(profileId: ProfileId, customerId: CustomerId, asset: string, amount: string): Ask {
-    return this.#ask("transfer", customerId, true, (refId, asked) => ({
+  /** A deposit at the start: every profile gets money. */
+  opening(profileId: ProfileId, customerId: CustomerId, asset: string, amount: string): WorkloadCommand {
+    return this.#command("transfer", customerId, true, (refId, name) => ({
       kind: "deposit",
-      request: deposit(customerId, profileId, asset, amount, refId, asked),
+      request: deposit(customerId, profileId, asset, amount, refId, name),
     }));
   }
 
-  next(known: Known, now: number): Ask {
+  next(known: Known, now: number): WorkloadCommand {
     const random = this.#random;
     const { customerId, profileId } = this.#oneOf(residents);
     const customer = residents.filter((resident) => resident.customerId === customerId);
@@ -112,12 +112,12 @@ export class Wishes {
     const what = random(20);
     if (what < 6) {
       const to = this.#oneOf(residents.filter((resident) => resident.profileId !== profileId));
-      return this.#ask("transfer", customerId, isSafe, (refId, asked) => ({
+      return this.#command("transfer", customerId, isSafe, (refId, name) => ({
         kind: "transfer",
         request: {
           customerId,
           kind: to.customerId === customerId ? "internal" : "platform",
-          from: { profileId, metadata: { ask: asked } },
+          from: { profileId, metadata: { command: name } },
           to: { profileId: to.profileId },
           amount: amountOf(`${random(700) + 1}.${random(100)}`),
           asset: this.#oneOf(["USD", "USD", "PYUSD"]),
@@ -126,9 +126,9 @@ export class Wishes {
       }));
     }
     if (what < 7) {
-      return this.#ask("transfer", customerId, true, (refId, asked) => ({
+      return this.#command("transfer", customerId, true, (refId, name) => ({
         kind: "deposit",
-        request: deposit(customerId, profileId, this.#oneOf(["USD", "USDP"]), `${random(50) + 1}`, refId, asked),
+        request: deposit(customerId, profileId, this.#oneOf(["USD", "USDP"]), `${random(50) + 1}`, refId, name),
       }));
     }
     if (what < 11) {
@@ -138,37 +138,44 @@ export class Wishes {
         ["USDP", "PYUSD"],
         ["USD", "USDP"],
       ]) as [string, string];
-      return this.#ask("conversion", customerId, isSafe, (refId, asked) => ({
+      return this.#command("conversion", customerId, isSafe, (refId, name) => ({
         kind: "convert",
         request: {
           ...{ customerId, profileId, sourceAsset, targetAsset, refId, recipientProfileId },
           amount: amountOf(`${random(300) + 1}.${random(100)}`),
-          metadata: { ask: asked },
+          metadata: { command: name },
         },
       }));
     }
     const conversion = known.conversions[random(Math.max(1, known.conversions.length))];
     if (what < 13 && conversion !== undefined) {
-      return { number: ++this.#number, wish: { kind: "cancel_conversion", ...conversion }, ref: undefined };
+      return { number: ++this.#number, action: { kind: "cancel_conversion", ...conversion }, ref: undefined };
     }
     const order = known.orders[random(Math.max(1, known.orders.length))];
     if (what < 15 && order !== undefined) {
-      return { number: ++this.#number, wish: { kind: "cancel_order", ...order }, ref: undefined };
+      return { number: ++this.#number, action: { kind: "cancel_order", ...order }, ref: undefined };
     }
     if (what < 16 && random(2) === 0) {
-      return { number: ++this.#number, wish: { kind: "deactivate", customerId, profileId }, ref: undefined };
+      return { number: ++this.#number, action: { kind: "deactivate", customerId, profileId }, ref: undefined };
     }
     if (what < 16 && random(3) === 0) {
       const market = "BTCUSD" as MarketCode;
-      return { number: ++this.#number, wish: { kind: random(3) === 0 ? "halt" : "resume", market }, ref: undefined };
+      return { number: ++this.#number, action: { kind: random(3) === 0 ? "halt" : "resume", market }, ref: undefined };
     }
-    return this.#ask("order", customerId, isSafe, (refId, asked) => ({
+    return this.#command("order", customerId, isSafe, (refId, name) => ({
       kind: "order",
-      request: { ...this.#someOrder(now), customerId, profileId, recipientProfileId, refId, metadata: { ask: asked } },
+      request: {
+        ...this.#someOrder(now),
+        customerId,
+        profileId,
+        recipientProfileId,
+        refId,
+        metadata: { command: name },
+      },
     }));
   }
 
-  /** Of any kind, at prices from 95 to 105. */
+  /** An order of any kind, at prices from 95 to 105. */
   #someOrder(now: number): Omit<OrderRequest, "customerId" | "profileId"> {
     const random = this.#random;
     const side = random(2) === 0 ? "BUY" : "SELL";
@@ -198,16 +205,16 @@ export class Wishes {
     }
   }
 
-  #ask(
+  #command(
     kind: ClaimKind,
     customerId: CustomerId,
     isSafe: boolean,
-    wish: (refId: string | undefined, asked: string) => Wish,
-  ): Ask {
+    action: (refId: string | undefined, name: string) => Action,
+  ): WorkloadCommand {
     const number = ++this.#number;
     const refId = isSafe ? `ref ${number}` : undefined;
     const ref = refId === undefined ? undefined : { customerId, kind, refId };
-    return { number, wish: wish(refId, String(number)), ref };
+    return { number, action: action(refId, String(number)), ref };
   }
 
   #oneOf<One>(some: readonly One[]): One {
@@ -221,9 +228,9 @@ function deposit(
   asset: string,
   amount: string,
   refId: string | undefined,
-  asked: string,
+  name: string,
 ): ExternalTransferRequest {
   const type = asset === "USD" ? "WIRE_DEPOSIT" : "CRYPTO_DEPOSIT";
-  const crossing = { memo: asked };
+  const crossing = { memo: name };
   return { customerId, profileId, amount: amountOf(amount), asset, direction: "CREDIT", type, crossing, refId };
 }

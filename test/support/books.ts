@@ -1,5 +1,5 @@
 /**
- * Proves that the books balance, in plain SQL that shares nothing with the code it judges. Every test that moves money
+ * Proves that the books balance, in plain SQL that shares nothing with the code under test. Every test that moves money
  * ends with it.
  */
 import { expect } from "vitest";

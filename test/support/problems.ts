@@ -1,4 +1,4 @@
-/** Judges answers that are problems, whole: nothing in them is left unsaid. */
+/** Compares whole problem responses. */
 import { expect } from "vitest";
 import type { Answer } from "./service.ts";
 

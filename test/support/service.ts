@@ -58,7 +58,7 @@ export interface Listening {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, which the test is about to judge
+  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, not yet validated
   readonly body: any;
 }
 

@@ -30,8 +30,8 @@ export const BATCH = /^with |insert into batch|^commit$/;
 export const LOOK_UP = /pg_logical_emit_message/;
 
 /** How a commit that waits for the standby is interrupted. After the last two the primary runs again. */
-export const BLOWS = ["cancel", "terminate", "fast restart", "immediate restart"] as const;
-export type Blow = (typeof BLOWS)[number];
+export const FAULTS = ["cancel", "terminate", "fast restart", "immediate restart"] as const;
+export type Fault = (typeof FAULTS)[number];
 
 export interface Pair {
   /** The primary's database as tests know one. It is closed with the pair. */
@@ -50,7 +50,7 @@ export interface Pair {
   untilWaiting(statement: RegExp, but?: readonly number[]): Promise<number[]>;
   /** How many sessions wait for a lock. */
   blocked(): Promise<number>;
-  strike(blow: Blow): Promise<void>;
+  inject(fault: Fault): Promise<void>;
   /** Ends the lanes' own connections. */
   terminateLanes(): Promise<void>;
   /** The primary is lost for good, and the standby takes its place, also one that was stopped. */
@@ -177,9 +177,9 @@ export async function startPair(): Promise<Pair> {
       return now;
     },
     blocked: async () => (await admin.rows("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).length,
-    strike: async (blow) => {
-      if (blow === "cancel" || blow === "terminate") await end(blow);
-      else await run(`pg_ctl -D primary -l primary.log -m ${blow.split(" ")[0]} -w restart`);
+    inject: async (fault) => {
+      if (fault === "cancel" || fault === "terminate") await end(fault);
+      else await run(`pg_ctl -D primary -l primary.log -m ${fault.split(" ")[0]} -w restart`);
     },
     terminateLanes: async () => {
       await admin.rows(

@@ -1,4 +1,4 @@
-/** What holds between two answers about one record, whatever happened in between: of transfers, conversions and orders. */
+/** What must hold between two responses about one transfer, conversion or order, whatever happened in between. */
 import { deepStrictEqual } from "node:assert/strict";
 import { type Amount, amountOf } from "../../src/money/amount.ts";
 import { assert } from "../../src/std/assert.ts";
@@ -13,12 +13,12 @@ export interface Shown extends Readonly<Record<string, unknown>> {
   readonly status: string;
 }
 
-export interface Law {
+export interface Lifecycle {
   readonly kind: Kind;
-  /** What is closed never changes again. */
+  /** A closed record no longer changes. */
   isClosed(record: Shown): boolean;
-  /** Something of ours is still to be done about it. */
-  waits(record: Shown): boolean;
+  /** The service still has to process it. */
+  isPending(record: Shown): boolean;
   expectFollows(before: Shown, now: Shown): void;
 }
 
@@ -33,10 +33,15 @@ const ORDER_FOLLOWS: Follows = {
   OPEN: ["OPEN", "FILLED", "CANCELLED"],
 };
 
-export const LAWS: Readonly<Record<Kind, Law>> = {
-  transfer: law("transfer", {}, "", []),
-  conversion: law("conversion", CONVERSION_FOLLOWS, "CREATED", ["status", "updated_at", "settled_at", "cancelled_at"]),
-  order: law(
+export const LIFECYCLES: Readonly<Record<Kind, Lifecycle>> = {
+  transfer: lifecycle("transfer", {}, "", []),
+  conversion: lifecycle("conversion", CONVERSION_FOLLOWS, "CREATED", [
+    "status",
+    "updated_at",
+    "settled_at",
+    "cancelled_at",
+  ]),
+  order: lifecycle(
     "order",
     ORDER_FOLLOWS,
     "PENDING_SUBMISSION",
@@ -45,21 +50,21 @@ export const LAWS: Readonly<Record<Kind, Law>> = {
   ),
 };
 
-function law(
+function lifecycle(
   kind: Kind,
   follows: Follows,
   waiting: string,
   changing: readonly string[],
   expectMore: (before: Shown, now: Shown, what: string) => void = () => undefined,
-): Law {
+): Lifecycle {
   const isClosed = ({ status }: Shown): boolean => follows[status] === undefined;
   return {
     kind,
     isClosed,
-    waits: ({ status }) => status === waiting,
+    isPending: ({ status }) => status === waiting,
     expectFollows: (before, now) => {
       if (isClosed(before)) {
-        deepStrictEqual(now, before, `a closed ${kind} never changes again`);
+        deepStrictEqual(now, before, `a closed ${kind} no longer changes`);
         return;
       }
       const what = `${JSON.stringify(before)} became ${JSON.stringify(now)}`;

@@ -1,4 +1,4 @@
-/** What happens to the service in the middle of a storm. */
+/** The faults that the storm injects. */
 import { must } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import type { Random } from "../support/random.ts";
@@ -6,40 +6,40 @@ import type { Loss } from "../support/relay.ts";
 import { until } from "../support/until.ts";
 import type { Site } from "./site.ts";
 
-export interface Struck {
+export interface Target {
   readonly site: Site;
   readonly random: Random;
-  /** Waits for so many more answers that money was moved. */
+  /** Waits for so many more confirmed movements of money. */
   more(answers: number): Promise<void>;
 }
 
-/** Moments by the steady clock. */
-export interface Blown {
-  /** When it was killed, or when it was let go on. From here on it is waited for. */
+/** Times by the monotonic clock. */
+export interface Injection {
+  /** When the process was killed, or resumed: the start of the recovery. */
   readonly since: number;
-  /** Whatever is asked from here on is not answered by those who were killed. */
+  /** Killed processes answer no request from here on. */
   readonly over: number;
 }
 
-type Strike = (struck: Struck) => Promise<Blown>;
+type Inject = (target: Target) => Promise<Injection>;
 
-export type Blow = keyof typeof BLOWS;
+export type Fault = keyof typeof FAULTS;
 
-/** Leases of engines and lanes last 15 s, and commands are given 10 s. */
+/** Leases of engines and lanes last 15 s, commands have 10 s. */
 const LONG_PAUSE_MS = 17_000;
 const HOUR_MS = 3_600_000;
 /** The tolerance is 2 s; what lies between these is left to how exactly the clocks could be compared. */
 const CLOCK_ALLOWED_MS = 900;
 const CLOCK_WRONG_MS = 3_100;
 
-export const BLOWS = {
-  /** The bank test alone. */
+export const FAULTS = {
+  /** Only the load. */
   none: async ({ more }) => {
     await more(300);
     return now();
   },
 
-  /** `kill -9`, and at once a new start. */
+  /** `kill -9`, and an immediate new start. */
   service: async ({ site }) => {
     const since = performance.now();
     await site.end("SIGKILL");
@@ -48,7 +48,7 @@ export const BLOWS = {
     return { since, over };
   },
 
-  /** `kill -9`, and again wherever the next starts, and with them recoveries, have come to. */
+  /** `kill -9`, and again during the next starts and recoveries. */
   "service-again": async ({ site, random }) => {
     await site.end("SIGKILL");
     for (let times = 0; times < 3; times += 1) await site.startInVain(random(4_000));
@@ -129,10 +129,10 @@ export const BLOWS = {
   },
 
   /** The service's clock is set forward and back, by less than is allowed and by more. */
-  clock: (struck) => stepped(struck, "service"),
+  clock: (target) => stepped(target, "service"),
   /** PostgreSQL's, by which leases end, and by which commands come too late: what differs from it is the service's. */
-  "database-clock": (struck) => stepped(struck, "database"),
-} as const satisfies Record<string, Strike>;
+  "database-clock": (target) => stepped(target, "database"),
+} as const satisfies Record<string, Inject>;
 
 /** Half of them short, half longer than anything that has been promised to anybody. */
 const pauseMs = (random: Random): number => (random(2) === 0 ? 500 + random(4_000) : LONG_PAUSE_MS);
@@ -141,7 +141,7 @@ async function paused(
   site: Site,
   which: { readonly service: boolean; readonly database: boolean },
   ms: number,
-): Promise<Blown> {
+): Promise<Injection> {
   const servers = which.database ? await site.listServerProcesses() : [];
   for (const pid of servers) kill(pid, "SIGSTOP");
   if (which.service) site.signalService("SIGSTOP");
@@ -152,7 +152,7 @@ async function paused(
 }
 
 /** What is within the tolerance stops nobody. Beyond it nothing is decided, and /readyz says why, until it is right. */
-async function stepped({ site, random, more }: Struck, whose: "service" | "database"): Promise<Blown> {
+async function stepped({ site, random, more }: Target, whose: "service" | "database"): Promise<Injection> {
   const setClock = (shiftMs: number): Promise<void> =>
     whose === "service" ? site.setClock(shiftMs) : site.setDatabaseClock(shiftMs);
   for (const sign of [1, -1]) {
@@ -174,7 +174,7 @@ async function stepped({ site, random, more }: Struck, whose: "service" | "datab
 }
 
 /** Workers outlive a postmaster, or one of theirs, for a moment, and may still answer. */
-async function killed(site: Site, victim: number, workers: readonly number[]): Promise<Blown> {
+async function killed(site: Site, victim: number, workers: readonly number[]): Promise<Injection> {
   kill(victim, "SIGKILL");
   const since = performance.now();
   const isGone = async (): Promise<boolean> => {
@@ -185,7 +185,7 @@ async function killed(site: Site, victim: number, workers: readonly number[]): P
   return { since, over: performance.now() };
 }
 
-function now(): Blown {
+function now(): Injection {
   const over = performance.now();
   return { since: over, over };
 }
