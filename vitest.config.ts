@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Unit tests of what is mostly SQL. */
 const SQL_UNITS = [
@@ -23,11 +24,21 @@ const STANDALONE = [
   "test/simulation/simulation.test.ts",
 ];
 
+/** Long tests first: one that starts last would run alone, beside an idle core. */
+class LongTestsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ project }: TestSpecification): boolean => project.name === "standalone";
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   test: {
     reporters: ["default", "./scripts/closing-line.mjs"],
     pool: "forks",
     maxWorkers: 2,
+    sequence: { sequencer: LongTestsFirst },
     testTimeout: 30_000,
     // Longer than a service is waited for: hooks start some, on a machine that may be busy.
     hookTimeout: 180_000,

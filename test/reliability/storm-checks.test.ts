@@ -39,10 +39,10 @@ const MOVED = "(select id from transfer where ref_id is not null order by id lim
 test("an answer that is not as it was, or is not there any more, is noticed", async () => {
   const kept = () => storm.expectKept();
   const metadata = (value: string) => `update transfer set metadata = ${value} where id = ${MOVED}`;
-  await wrong(metadata(`'{"a":"b"}'`), metadata("null"), kept, /a closed transfer never changes again/);
+  await wrong(metadata(`'{"a":"b"}'`), metadata("null"), kept, /a closed transfer no longer changes/);
   const order = "select id from orders where status = 'FILLED' and ref_id is not null order by id limit 1";
   const price = (sign: string) => `update orders set filled_gross = filled_gross ${sign} 1 where id = (${order})`;
-  await wrong(price("+"), price("-"), kept, /a closed order never changes again/);
+  await wrong(price("+"), price("-"), kept, /a closed order no longer changes/);
   await wrong(
     `create table gone as select * from transfer where id = ${MOVED}; delete from transfer using gone where transfer.id = gone.id`,
     "insert into transfer select * from gone; drop table gone",

@@ -1,15 +1,15 @@
-/** Tells whether anything has happened: digests of what is stored. */
+/** Whether anything has changed: digests of what is stored. */
 import type { Queryable } from "../../src/postgres/database.ts";
 
 /**
- * The tables that change without an effect: leases are kept alive, and a batch is a link of the chain that is written
- * for refusals too (the rows that they rested on are checked in it). What the feeds follow is written behind the round.
+ * Tables that change without an effect: leases are renewed, a batch is written for rejections too (the rows that they depend
+ * on are checked in it), the feeds' changes are written after the engine's round, and access denials once a minute.
  */
-const RESTLESS = ["lease", "batch", "book_change"];
+const RESTLESS = ["lease", "batch", "book_change", "refusal"];
 
 /**
- * A digest of each table, by name. Two that are equal mean that nothing has happened in between. With `about`, ids: of
- * the rows that name one of them.
+ * A digest of each table, by name. Equal digests mean that nothing changed in between. With `about`, only of the rows that
+ * contain one of these ids.
  */
 export async function digestOfTables(
   database: Queryable,

@@ -31,4 +31,4 @@ def ask(auth_url, asked):
 
 
 given = json.load(sys.stdin)
-json.dump([ask(given["authUrl"], asked) for asked in given["asked"]], sys.stdout)
+json.dump([ask(given["authUrl"], request) for request in given["requests"]], sys.stdout)
