@@ -161,7 +161,7 @@ test("a ref_id that the standby lacks is told to be taken when the standby has i
   await pair.inject("cancel");
   const recovery = await pair.untilWaiting(LOOK_UP);
   // Such a command is looked up first, and nothing of it is written.
-  const again = { ...claim, again: true, id: newId() } as const;
+  const again = { ...claim, likelyTaken: true, id: newId() } as const;
   const seen = watched(other.execute(movement({ from, to, amount: "4", claim: again })));
   await until("it is answered, or waits its turn to be", async () => seen.isOver || (await pair.blocked()) === 1);
   expect(seen).toEqual({ isOver: false });
