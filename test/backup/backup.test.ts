@@ -208,7 +208,7 @@ test("a restore reports what prevents it", async () => {
   expect(await refusal(backup, within("restored"))).toMatch(
     / is not empty \([^)]+\): restore into an empty directory$/,
   );
-  expect(await refusal(place, within("none"))).toMatch(/ is not a backup, or one that was not finished/);
+  expect(await refusal(place, within("none"))).toMatch(/ is not a complete backup/);
   expect(await refusal(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
     /: it can only be restored to that time or later$/,
   );

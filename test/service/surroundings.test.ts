@@ -94,30 +94,34 @@ test("with all of them at once the service works, and the books balance", async 
   await service.close();
 });
 
-test("a session whose triggers do not fire is refused in words", async () => {
+test("a session whose triggers do not fire is rejected with a clear message", async () => {
   const { user, database } = db.connection;
   await asOwner(db.connection, `alter role ${user} in database ${database} set session_replication_role = replica`);
   onTestFinished(() =>
     asOwner(db.connection, `alter role ${user} in database ${database} reset session_replication_role`),
   );
   expect(await db.another().rows("select 1").catch(failureOf)).toEqual({
-    text: 'the database\'s session_replication_role is replica, and Parbook needs origin (docs/settings.md, "An external PostgreSQL")',
+    lines: [
+      'the database\'s session_replication_role is replica, but Parbook needs origin (docs/settings.md, "An external PostgreSQL")',
+    ],
     exitCode: 1,
   });
 });
 
-test("on a database that takes no changes a start is refused in words", async () => {
+test("on a read-only database a start is rejected with a clear message", async () => {
   const readOnly = async (connection: ClientConfig): Promise<ClientConfig> => {
     await asOwner(connection, `alter database ${connection.database} set default_transaction_read_only = on`);
     return connection;
   };
   expect(await startTestService({}, readOnly).catch(failureOf)).toEqual({
-    text: "the database is read-only: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL",
+    lines: [
+      "the database is read-only: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL",
+    ],
     exitCode: 1,
   });
 });
 
-test("a role that may not write behind what it has found is refused in words", async () => {
+test("a role that may not write behind what it has found is rejected with a clear message", async () => {
   const revoke = `do $$ declare each regprocedure; begin
     for each in select oid from pg_proc where proname = 'pg_logical_emit_message'
     loop execute format('revoke execute on function %s from public', each); end loop; end $$`;
@@ -131,7 +135,7 @@ test("a role that may not write behind what it has found is refused in words", a
   });
 });
 
-test("a database of another encoding is refused in words", async () => {
+test("a database of another encoding is rejected with a clear message", async () => {
   const { database: name = "" } = db.connection;
   await asOwner(
     { ...db.connection, database: "postgres" },
@@ -145,7 +149,9 @@ test("a database of another encoding is refused in words", async () => {
   onTestFinished(() => asOwner({ ...db.connection, database: "postgres" }, `drop database ${name}_latin with (force)`));
   onTestFinished(() => latin.close());
   expect(await latin.rows("select 1").catch(failureOf)).toEqual({
-    text: 'the database\'s server_encoding is LATIN1, and Parbook needs UTF8 (docs/settings.md, "An external PostgreSQL")',
+    lines: [
+      'the database\'s server_encoding is LATIN1, but Parbook needs UTF8 (docs/settings.md, "An external PostgreSQL")',
+    ],
     exitCode: 1,
   });
 });

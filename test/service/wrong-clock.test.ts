@@ -87,7 +87,7 @@ test("a node that is started while its clock is wrong says why in log and metric
   await until("it has logged why it waits", () => lines.length > 0);
   expect(lines).toEqual([
     expect.stringMatching(
-      /^the clock of this node is 259(?:19|20)\d\d\.\d s ahead of the database's, and 2 s are allowed: nothing is decided$/,
+      /^the clock of this node is 259(?:19|20)\d\d\.\d s ahead of the database's, and 2 s are allowed: commands are suspended$/,
     ),
   ]);
   const metrics = `http://127.0.0.1:${metricsPort}/metrics`;
