@@ -200,6 +200,37 @@ test("of an address 128 requests may wait behind others on their connections, an
   await until("the other's have come", () => asked() === 8 * 16 + 9 + 1 + 16);
 });
 
+test("requests that are answered at once count as well until the turn of the event loop is over", async () => {
+  let asked = 0;
+  const server = createHttpServer({ ServerResponse: TrackedResponse }, (_request, response) => {
+    asked += 1;
+    response.end();
+  });
+  boundConnections(server, { most: 40, isProxy: () => false, onDropped: () => undefined });
+  servers.push(server);
+  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
+  server.prependListener("connection", from);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const open = Array.from({ length: 15 }, () =>
+    connect(port, "127.0.0.1")
+      .on("error", () => undefined)
+      .resume(),
+  );
+  sockets.push(...open);
+  await Promise.all(open.map((socket) => once(socket, "connect")));
+  await until(
+    "all are there",
+    async () => (await new Promise((resolve) => server.getConnections((_, count) => resolve(count)))) === 15,
+  );
+  for (const socket of open) socket.write(REQUEST.repeat(15));
+  // All are there before the server has a turn.
+  for (const end = performance.now() + 50; performance.now() < end; );
+  await until("those past the bound have ended", () => open.some((socket) => socket.closed));
+  expect(asked).toBeLessThan(15 * 15);
+});
+
 const PIECES = "1\r\n7\r\n".repeat(40_000);
 const chunked = (path: string, token = ""): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\n${token}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;

@@ -123,12 +123,15 @@ class Behind {
     const count = this.#counts.get(network) ?? 0;
     if (count >= MOST_BEHIND) return false;
     this.#counts.set(network, count + 1);
-    response.once("close", () => {
-      const left = (this.#counts.get(network) ?? 1) - 1;
-      if (left === 0) this.#counts.delete(network);
-      else this.#counts.set(network, left);
-    });
+    // Not before the turn is over: a quick response leaves before the next connection is read.
+    response.once("close", () => setImmediate(() => this.#release(network)));
     return true;
+  }
+
+  #release(network: string): void {
+    const left = (this.#counts.get(network) ?? 1) - 1;
+    if (left === 0) this.#counts.delete(network);
+    else this.#counts.set(network, left);
   }
 }
 
