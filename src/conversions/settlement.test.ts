@@ -15,11 +15,13 @@ const clock: Clock = { now: () => Date.now() as Instant };
 
 let settlements: number;
 let searches: (readonly unknown[])[];
+let fault: Error | undefined;
+let reports: unknown[];
 let settlement: Settlement;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse("2026-11-21T09:30:00.000Z") });
-  [settlements, searches] = [0, []];
+  [settlements, searches, fault, reports] = [0, [], undefined, []];
   settlement = new Settlement({
     database: {
       rows: async (_text: string, values: readonly unknown[] = []) => {
@@ -30,19 +32,20 @@ beforeEach(() => {
     lane: {
       execute: (async () => {
         settlements += 1;
+        if (fault !== undefined) throw fault;
         return { kind: "done" };
       }) as unknown as Lane["execute"],
     },
     clock,
     delayMs: DELAY_MS,
-    onError: (error) => {
-      throw error;
-    },
+    onError: (error) => reports.push(error),
+    onRecovered: (failures) => reports.push(failures),
   });
 });
 
 afterEach(async () => {
   await settlement.stop();
+  if (fault === undefined) expect(reports).toEqual([]);
   vi.useRealTimers();
 });
 
@@ -84,4 +87,15 @@ test("once it is stopped, what is not due yet is left to the next start", async 
   settlement.created(conversion("two"));
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect([settlements, searches.length]).toEqual([0, searched]);
+});
+
+test("an outage is reported once, and when it is over with the number of failures", async () => {
+  fault = new Error("the database is read-only");
+  for (const id of ["one", "two", "three"]) settlement.created(conversion(id));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  expect([settlements, reports]).toEqual([3, [fault]]);
+  fault = undefined;
+  settlement.created(conversion("four"));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  expect(reports.splice(0)).toEqual([new Error("the database is read-only"), 3]);
 });

@@ -18,7 +18,10 @@ export interface SettlementOptions {
   readonly clock: Clock;
   /** How long a conversion stays CREATED at least. */
   readonly delayMs: number;
+  /** The first failure of an outage; the others are counted. */
   readonly onError: (error: unknown) => void;
+  /** The first success after `failures` of them. */
+  readonly onRecovered: (failures: number) => void;
 }
 
 /** Settlements under way at once, and conversions remembered as coming due: what is beyond, the search finds. */
@@ -37,9 +40,14 @@ export class Settlement {
   #search: NodeJS.Timeout | undefined;
   #stopped = false;
   #whenIdle: (() => void)[] = [];
+  /** Apart, because a search succeeds on a database that is read-only. */
+  readonly #settling: Outage;
+  readonly #searching: Outage;
 
   constructor(options: SettlementOptions) {
     this.#options = options;
+    this.#settling = new Outage(options);
+    this.#searching = new Outage(options);
   }
 
   start(): void {
@@ -82,9 +90,10 @@ export class Settlement {
     this.#underWay.add(conversion.id);
     try {
       await this.#options.lane.execute(settlementOf(conversion, { house: "settlement" }));
+      this.#settling.succeeded();
     } catch (error) {
       // It stays CREATED, and the search finds it again.
-      this.#options.onError(error);
+      this.#settling.failed(error);
     } finally {
       this.#underWay.delete(conversion.id);
       if (this.#underWay.size === 0) for (const tell of this.#whenIdle.splice(0)) tell();
@@ -96,13 +105,36 @@ export class Settlement {
   async #findLeftBehind(): Promise<void> {
     const room = MOST_AT_ONCE - this.#underWay.size;
     if (room <= 0 || this.#stopped) return;
-    const { clock, delayMs, database, onError } = this.#options;
+    const { clock, delayMs, database } = this.#options;
     try {
       const now = clock.now();
       const [before, after] = [now - delayMs - SEARCH_MS, now + SKEW_MS] as [Instant, Instant];
-      for (const conversion of await listDueConversions(database, before, after, room)) void this.#settle(conversion);
+      const due = await listDueConversions(database, before, after, room);
+      this.#searching.succeeded();
+      for (const conversion of due) void this.#settle(conversion);
     } catch (error) {
-      onError(error);
+      this.#searching.failed(error);
     }
+  }
+}
+
+/** Reports the first of the failures in a row, and their number when they end. */
+class Outage {
+  readonly #options: Pick<SettlementOptions, "onError" | "onRecovered">;
+  #failures = 0;
+
+  constructor(options: Pick<SettlementOptions, "onError" | "onRecovered">) {
+    this.#options = options;
+  }
+
+  failed(error: unknown): void {
+    this.#failures += 1;
+    if (this.#failures === 1) this.#options.onError(error);
+  }
+
+  succeeded(): void {
+    const failures = this.#failures;
+    this.#failures = 0;
+    if (failures > 0) this.#options.onRecovered(failures);
   }
 }

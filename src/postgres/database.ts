@@ -16,6 +16,20 @@ export class DatabaseAway extends Error {
   override readonly name: string = "DatabaseAway";
 }
 
+/** It responds and accepts no writes: a standby, or `default_transaction_read_only` is on. Nothing was done. */
+export class DatabaseReadOnly extends DatabaseAway {
+  override readonly name = "DatabaseReadOnly";
+
+  constructor(cause: unknown) {
+    super("the database is read-only", { cause });
+  }
+}
+
+/** Why callers are rejected while nothing can be written. */
+export function awayReason(fault: Error): string {
+  return fault instanceof DatabaseReadOnly ? fault.message : "the database cannot be reached";
+}
+
 /**
  * It is unknown whether a transaction is durable: the connection was lost before the commit returned, or the commit
  * returned with a warning. PostgreSQL commits locally when the wait for a synchronous standby is interrupted, and warns:
@@ -260,8 +274,8 @@ async function commit<Row extends object>(
     return result;
   } catch (error) {
     const fault = asFault(error);
-    const isUnknown = fault instanceof DatabaseAway && !(fault instanceof OutcomeUnknown);
-    throw isUnknown ? new OutcomeUnknown(fault) : fault;
+    const isKnown = fault instanceof OutcomeUnknown || fault instanceof DatabaseReadOnly;
+    throw fault instanceof DatabaseAway && !isKnown ? new OutcomeUnknown(fault) : fault;
   } finally {
     client.off("notice", note);
   }
@@ -293,10 +307,13 @@ export function isTimeout(error: unknown): boolean {
 export function asFault(error: unknown): Error {
   if (error instanceof DatabaseAway) return error;
   const sent = serverError(error);
-  const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P|25006)/.test(sent.code);
+  const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P)/.test(sent.code);
+  if (sent?.code === READ_ONLY) return new DatabaseReadOnly(error);
   if (!away) return error instanceof Error ? error : new Error(String(error));
   return new DatabaseAway("the database cannot be reached", { cause: error });
 }
+
+const READ_ONLY = "25006";
 
 function isFromOutside(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

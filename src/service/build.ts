@@ -10,6 +10,7 @@ import { type Api, createApi } from "../http/server.ts";
 import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
 import { AccessLog } from "../oauth/access-log/access-log.ts";
 import { createOauth, type Oauth } from "../oauth/oauth.ts";
+import type { Database } from "../postgres/database.ts";
 import { pendingMigrations } from "../postgres/migrations.ts";
 import { isWithin, type Network } from "../std/network.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
@@ -22,6 +23,7 @@ import type { ReadinessChecks } from "../web/readiness.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 import type { Core } from "./core.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
+import { connectionsWithin, openFilesLimit } from "./open-files.ts";
 import { addResources, type Domain } from "./resources.ts";
 import { readTls, type Tls } from "./tls.ts";
 
@@ -66,6 +68,7 @@ export async function build(
     ...core,
     delayMs: config.settlementDelayMs,
     onError: (error) => log.warn({ error }, "settlement failed; will be retried"),
+    onRecovered: (failures) => log.info({ failures }, "settlement works again"),
   });
   const engines = createEngines({
     ...core,
@@ -97,9 +100,10 @@ export async function build(
     authUrl: () => addresses.authUrl,
   });
   const api = await buildApi(config, core, domain, oauth, addresses, { ...shared, onDenied, observers });
+  const bounds = await connectionBounds(config, log, metrics);
   for (const server of [api.server, oauth.authServer.server]) {
     containBugs(server, reportBug(log, metrics));
-    boundConnections(server, connectionBounds(config, log, metrics));
+    boundConnections(server, bounds);
   }
   addRoutes?.(api);
   const certificate = { current: shared.tls };
@@ -148,13 +152,19 @@ export async function sharedServerOptions(config: Config, metrics: Metrics | und
   return { limiter, trustedProxies, tls: await readTls(config) };
 }
 
-function connectionBounds(
-  { maxConnections, trustedProxies }: Config,
+async function connectionBounds(
+  { maxConnections, trustedProxies, roles }: Config,
   log: Logger,
   metrics: Metrics | undefined,
-): ConnectionBounds {
+): Promise<ConnectionBounds> {
+  const openFiles = await openFilesLimit();
+  const most = connectionsWithin(openFiles, roles.has("auth") ? 2 : 1, maxConnections);
+  if (most < maxConnections)
+    log.warn(
+      `this process may open ${openFiles} files: each server takes ${most} connections, not the ${maxConnections} of PARBOOK_MAX_CONNECTIONS. Raise the limit (ulimit -n, LimitNOFILE)`,
+    );
   return {
-    most: maxConnections,
+    most,
     isProxy: (address) => isWithin(trustedProxies, address),
     onDropped: (dropped) => {
       log.warn({ ...dropped }, "connections dropped");
@@ -193,9 +203,15 @@ async function buildApi(
 function readinessOf({ database, lane }: Core): ReadinessChecks {
   return {
     clock: async () => lane.report().clockFault ?? true,
-    database: async () => (await database.rows("select 1")).length === 1,
+    database: () => whyNotWritable(database),
     migrations: async () => (await pendingMigrations(database)).length === 0,
   };
+}
+
+/** A standby and a database with `default_transaction_read_only` serve reads, while every write fails. */
+async function whyNotWritable(database: Database): Promise<true | string> {
+  const [row] = await database.rows<{ setting: string }>("select current_setting('transaction_read_only') as setting");
+  return row?.setting === "off" || "it is read-only";
 }
 
 function logEngine(log: Logger, event: EngineEvent): void {

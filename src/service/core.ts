@@ -14,7 +14,7 @@ import { Lane } from "../ledger/lane/lane.ts";
 import { isContention, readDatabaseTime } from "../ledger/lane/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/lane/lane-options.ts";
 import { LedgerClock } from "../ledger/ledger-clock.ts";
-import { Database, serverError } from "../postgres/database.ts";
+import { Database, DatabaseReadOnly, serverError } from "../postgres/database.ts";
 import { findExcessPrivileges, findMissingPrivileges, findWeakSettings } from "../postgres/durability.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
@@ -235,9 +235,12 @@ function logLane(log: Logger, event: LaneEvent): void {
   else if (kind === "command_failed") log.error({ error: event.error }, "command failed: this is a bug");
   else if (kind === "clock_wrong") log.error({ kind }, `${event.fault}: commands are suspended`);
   else if (kind === "clock_right") log.info({ kind }, "clock is correct again");
-  else if (kind === "database_away") log.warn({ kind, error: event.error }, "database unreachable");
+  else if (kind === "database_away")
+    log.warn({ kind, error: event.error }, isReadOnly(event.error) ? "database is read-only" : "database unreachable");
   else logFailedBatch(log, event);
 }
+
+const isReadOnly = (error: Error): boolean => error instanceof DatabaseReadOnly;
 
 /** A contention constraint means that another node changed the rows first: an expected conflict. */
 function logFailedBatch(log: Logger, { kind, slot, n, error }: Extract<LaneEvent, { kind: "batch_failed" }>): void {

@@ -102,7 +102,9 @@ test("while the outcome is unknown nobody is told that it is done or that it is 
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   expect(answered).toBe(false);
   expect(ours.lane.unavailableReason).toBe("the database cannot be reached");
-  await expect(ours.lane.execute(movement({ from, to, amount: "1" }))).rejects.toThrow("the database is away");
+  await expect(ours.lane.execute(movement({ from, to, amount: "1" }))).rejects.toThrow(
+    "the database cannot be reached",
+  );
   await inTheWay.query("rollback");
   await inTheWay.end();
   relay.refuse(false);
@@ -124,7 +126,7 @@ test("a clock that is set back makes nobody wait longer for a database that is a
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   aheadMs = -3_600_000;
-  expect(await told).toBe("the database is away: look up the ref_id to see what was done");
+  expect(await told).toBe("the database cannot be reached: look up the ref_id to see what was done");
   relay.refuse(false);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"), 30);
   await inTheWay.query("rollback");

@@ -6,6 +6,7 @@ import { Database } from "../../src/postgres/database.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startTestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 /** What each is set to, and what a session of ours has all the same. */
 const SETTINGS = [
@@ -94,7 +95,7 @@ test("with all of them at once the service works, and the books balance", async 
   await service.close();
 });
 
-test("a session whose triggers do not fire is rejected with a clear message", async () => {
+test("a session whose triggers do not fire is refused in words", async () => {
   const { user, database } = db.connection;
   await asOwner(db.connection, `alter role ${user} in database ${database} set session_replication_role = replica`);
   onTestFinished(() =>
@@ -108,7 +109,7 @@ test("a session whose triggers do not fire is rejected with a clear message", as
   });
 });
 
-test("on a read-only database a start is rejected with a clear message", async () => {
+test("on a database that takes no changes a start is refused in words", async () => {
   const readOnly = async (connection: ClientConfig): Promise<ClientConfig> => {
     await asOwner(connection, `alter database ${connection.database} set default_transaction_read_only = on`);
     return connection;
@@ -121,7 +122,36 @@ test("on a read-only database a start is rejected with a clear message", async (
   });
 });
 
-test("a role that may not write behind what it has found is rejected with a clear message", async () => {
+test("a node whose database becomes read-only is not ready and says so, until it is writable again", async () => {
+  let place: ClientConfig = {};
+  const service = await startTestService({}, async (connection) => {
+    place = connection;
+    return connection;
+  });
+  const customer = await service.customer();
+  const [from, to] = [await service.profile(customer, { USD: "9" }), await service.profile(customer)];
+  const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD" };
+  const send = () => service.call("POST", "/v2/transfer/internal", { as: customer.token, body });
+  const readOnly = (value: string) =>
+    asOwner(
+      { ...place, database: "postgres" },
+      `alter database ${place.database} set default_transaction_read_only = ${value}`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${place.database}' and usename = '${place.user}'`,
+    );
+  await readOnly("on");
+  const why = "the database is read-only";
+  await until("writes are refused in words", async () => (await send()).body.detail === why);
+  const read = await service.call("GET", `/v2/profiles/${from}`, { as: customer.token });
+  const ready = await service.call("GET", "/readyz");
+  expect([read.status, ready.status, ready.body.detail]).toEqual([200, 503, "not ready: database (it is read-only)"]);
+  await readOnly("off");
+  await until("writes succeed again", async () => (await send()).status === 200);
+  expect((await service.call("GET", "/readyz")).status).toBe(200);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+test("a role that may not write behind what it has found is refused in words", async () => {
   const revoke = `do $$ declare each regprocedure; begin
     for each in select oid from pg_proc where proname = 'pg_logical_emit_message'
     loop execute format('revoke execute on function %s from public', each); end loop; end $$`;
@@ -135,7 +165,7 @@ test("a role that may not write behind what it has found is rejected with a clea
   });
 });
 
-test("a database of another encoding is rejected with a clear message", async () => {
+test("a database of another encoding is refused in words", async () => {
   const { database: name = "" } = db.connection;
   await asOwner(
     { ...db.connection, database: "postgres" },

@@ -86,7 +86,13 @@ export class SimulatedNode implements Process {
     const onError = (error: unknown): void => {
       if (!isFault(error)) onBug(error);
     };
-    this.#settlement = new Settlement({ ...shared, lane: this.lane, delayMs: parts.settlementDelayMs, onError });
+    this.#settlement = new Settlement({
+      ...shared,
+      lane: this.lane,
+      delayMs: parts.settlementDelayMs,
+      onError,
+      onRecovered: () => undefined,
+    });
     this.transfers = createTransfers({ ...shared, lane: this.lane });
     this.conversions = createConversions({
       ...shared,

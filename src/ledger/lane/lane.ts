@@ -12,7 +12,7 @@
  *
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */
-import { asFault, type Database, DatabaseAway, serverError } from "../../postgres/database.ts";
+import { asFault, awayReason, type Database, DatabaseAway, serverError } from "../../postgres/database.ts";
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
@@ -67,7 +67,7 @@ export class Lane {
   readonly #outcomes: OutcomeReporter;
   #state: LaneState = "closed";
   #closing = false;
-  #databaseAway = false;
+  #awayFault: Error | undefined;
   readonly #connection: LaneConnection;
   /** Commands whose rows are being read, are known, or must be locked first. */
   readonly #loading: Loading;
@@ -116,7 +116,7 @@ export class Lane {
   /** Why the lane admits no more commands, as a text for the response; undefined when it does. */
   get unavailableReason(): string | undefined {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
-    if (this.#databaseAway) return "the database cannot be reached";
+    if (this.#awayFault !== undefined) return awayReason(this.#awayFault);
     if (this.#clock.fault !== undefined) return this.#clock.fault;
     return this.#admission.isFull ? "the service is at capacity: too many requests are waiting" : undefined;
   }
@@ -124,7 +124,8 @@ export class Lane {
   report(): LaneReport {
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#admission.size];
     const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.length };
-    return { state, slot, depth, ...counts, databaseAway: this.#databaseAway, clockFault: this.#clock.fault };
+    const databaseAway = this.#awayFault !== undefined;
+    return { state, slot, depth, ...counts, databaseAway, clockFault: this.#clock.fault };
   }
 
   /**
@@ -137,7 +138,7 @@ export class Lane {
     const { pending, outcome } = this.#admission.admit(command, deadline);
     this.#observer.onExecute?.(command, outcome);
     if (this.#state === "closed" || this.#closing) pending.unavailable("shutting down");
-    else if (this.#databaseAway) pending.unavailable("the database is away");
+    else if (this.#awayFault !== undefined) pending.unavailable(awayReason(this.#awayFault));
     else if (this.#clock.fault !== undefined) pending.unavailable(this.#clock.fault);
     else if (pending.isComplete) return outcome;
     else if (this.#refIds.isLikelyTaken(command.claim)) this.#outcomes.lookUpFirst(pending);
@@ -358,17 +359,17 @@ export class Lane {
       if (this.#state === "closed") throw new LaneClosed("the lane was closed while it retried a query");
       try {
         const value = await query();
-        this.#databaseAway = false;
+        this.#awayFault = undefined;
         return value;
       } catch (error) {
         const fault = asFault(error);
         // Retrying does not help against a bug of ours.
         if (!(fault instanceof DatabaseAway) && serverError(fault) === undefined) throw fault;
-        if (!this.#databaseAway) this.#log({ kind: "database_away", error: fault });
-        this.#databaseAway = true;
-        for (const pending of this.#queue.take(this.#queue.size)) pending.unavailable("the database is away");
+        if (this.#awayFault === undefined) this.#log({ kind: "database_away", error: fault });
+        this.#awayFault = fault;
+        for (const pending of this.#queue.take(this.#queue.size)) pending.unavailable(awayReason(fault));
         if (performance.now() > patientUntil)
-          this.#admission.failAll("the database is away: look up the ref_id to see what was done");
+          this.#admission.failAll(`${awayReason(fault)}: look up the ref_id to see what was done`);
         await pause(pauseMs);
       }
     }

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import type { CommittedBatch, LaneEvent, LaneState } from "../../ledger/lane/lane-options.ts";
-import { type Database, DatabaseAway, serverError } from "../../postgres/database.ts";
+import { type Database, DatabaseAway, DatabaseReadOnly, serverError } from "../../postgres/database.ts";
 import { gauge, plainGauge } from "./gauge.ts";
 
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -87,8 +87,10 @@ export class LedgerMetrics {
       return lane.report().inFlight;
     });
     plain("parbook_lane_slot", "The ledger slot, 1 to 64, that this process writes.", () => lane.report().slot);
-    plain("parbook_lane_database_away", "1: the lane's last database request failed.", () =>
-      lane.report().databaseAway ? 1 : 0,
+    plain(
+      "parbook_lane_database_away",
+      "1: the lane's last database request failed, because the database is away or read-only.",
+      () => (lane.report().databaseAway ? 1 : 0),
     );
     plain(
       "parbook_lane_clock_wrong",
@@ -129,6 +131,7 @@ export class LedgerMetrics {
 
 /** A bounded set: constraint names and SQLSTATE codes. */
 function causeOf(error: Error): string {
+  if (error instanceof DatabaseReadOnly) return "read_only";
   if (error instanceof DatabaseAway) return "database_away";
   const sent = serverError(error);
   return sent?.constraint ?? sent?.code ?? "other";
