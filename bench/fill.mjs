@@ -16,8 +16,8 @@ function fillProfiles({ core, transfers }, { customerId, count, amount, tag }) {
   return someAtOnce(count, async (number) => {
     const request = { customerId, nickname: `bench ${tag}-${number}`, description: undefined };
     const { value } = done(await core.profiles.create(request, CALLER));
-    const deposit = { asset: "USD", amount: amountOf(amount), direction: "CREDIT", type: "WIRE_DEPOSIT", crossing: {} };
-    done(await transfers.cross({ customerId, profileId: value.id, ...deposit, opening: true }, CALLER));
+    const deposit = { asset: "USD", amount: amountOf(amount), direction: "CREDIT", type: "WIRE_DEPOSIT", details: {} };
+    done(await transfers.recordExternal({ customerId, profileId: value.id, ...deposit, opening: true }, CALLER));
     return value.id;
   });
 }

@@ -177,7 +177,7 @@ function makerComponent({ config, log }: StartOptions, { core, domain, observers
   const maker = new Maker({ ...core, ...domain, seed: SEED, log: onEvent });
   return config.sandboxMaker
     ? component("market maker", maker)
-    : { name: "orders of an earlier market maker", start: () => maker.withdraw() };
+    : { name: "orders of an earlier market maker", start: () => maker.cancelAll() };
 }
 
 function readyFileComponent({ dataDir }: Config, addresses: Addresses): Component {

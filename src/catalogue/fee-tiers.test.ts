@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
-import { type FeeTier, highestRebate, isRate, MOST_TIERS, tierFor, whyNotRates, whyNotTiers } from "./fee-tiers.ts";
+import { checkRates, checkTiers, type FeeTier, highestRebate, isRate, MAX_TIERS, tierFor } from "./fee-tiers.ts";
 
 const tier = (minimum: string, takerRate: string, makerRebate: string): FeeTier => ({
   minimumGross: amountOf(minimum),
@@ -24,19 +24,19 @@ test("a tier begins with its minimum, and a unit less is the tier below", () => 
 test("tiers begin at zero, each at another minimum, and are not too many", () => {
   const many = (count: number): FeeTier[] =>
     Array.from({ length: count }, (_, i) => tier(String(i), "0.002", "0.0003"));
-  expect([whyNotTiers(USUAL), whyNotTiers(many(MOST_TIERS))]).toEqual([undefined, undefined]);
-  expect(whyNotTiers(many(MOST_TIERS + 1))).toEqual({ code: "too_many_tiers", most: 50 });
-  expect(whyNotTiers([...USUAL, tier("-1", "0.002", "0")])).toEqual({
+  expect([checkTiers(USUAL), checkTiers(many(MAX_TIERS))]).toEqual([undefined, undefined]);
+  expect(checkTiers(many(MAX_TIERS + 1))).toEqual({ code: "too_many_tiers", most: 50 });
+  expect(checkTiers([...USUAL, tier("-1", "0.002", "0")])).toEqual({
     code: "tier_below_zero",
     minimumGross: amountOf("-1"),
   });
-  expect(whyNotTiers([...USUAL, tier("1000", "0.002", "0")])).toEqual({
+  expect(checkTiers([...USUAL, tier("1000", "0.002", "0")])).toEqual({
     code: "tier_given_twice",
     minimumGross: amountOf("1000"),
   });
-  expect(whyNotTiers(USUAL.slice(1))).toEqual({ code: "no_tier_from_zero" });
-  expect(whyNotTiers([])).toEqual({ code: "no_tier_from_zero" });
-  expect(whyNotTiers([tier("0", "1", "0")])).toEqual({ code: "not_a_rate", rate: amountOf("1") });
+  expect(checkTiers(USUAL.slice(1))).toEqual({ code: "no_tier_from_zero" });
+  expect(checkTiers([])).toEqual({ code: "no_tier_from_zero" });
+  expect(checkTiers([tier("0", "1", "0")])).toEqual({ code: "not_a_rate", rate: amountOf("1") });
 });
 
 test("the highest rebate may be as high as the lowest commission, wherever the two stand, and no higher", () => {
@@ -45,15 +45,15 @@ test("the highest rebate may be as high as the lowest commission, wherever the t
     [cheap, paid],
     [paid, cheap],
   ]) {
-    expect(whyNotRates(both)).toBeUndefined();
+    expect(checkRates(both)).toBeUndefined();
     expect(highestRebate(both)).toBe(amountOf("0.001"));
-    expect(whyNotRates([...both, tier("2", "0.003", "0.0011")])).toEqual({
+    expect(checkRates([...both, tier("2", "0.003", "0.0011")])).toEqual({
       code: "rebate_above_commission",
       takerRate: amountOf("0.001"),
       makerRebate: amountOf("0.0011"),
     });
   }
   for (const rates of [tier("0", "0.00001", "0"), tier("0", "0.001", "0.00001")]) {
-    expect(whyNotRates([cheap, rates])).toEqual({ code: "not_a_rate", rate: amountOf("0.00001") });
+    expect(checkRates([cheap, rates])).toEqual({ code: "not_a_rate", rate: amountOf("0.00001") });
   }
 });

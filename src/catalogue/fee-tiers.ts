@@ -1,22 +1,21 @@
 /**
- * What trading on a market costs, by what a customer has traded there in 30 days. A rebate is paid out of the commission
- * of the same match, so no tier and no agreement may promise a rebate that another one's commission does not cover.
+ * Fee rates by 30-day customer volume. A rebate is paid out of the commission of the same match, so no rebate of a market
+ * may exceed its lowest commission.
  */
 import { type Amount, fitsPrecision, ZERO } from "../money/amount.ts";
 import { must } from "../std/assert.ts";
 
-/** Of gross: what the taker pays, and what the maker is paid. At most 4 decimals, so that both are exact. */
+/** Fractions of the gross trade amount, with at most 4 decimals, so that fees are exact. */
 export interface FeeRates {
   readonly takerRate: Amount;
   readonly makerRebate: Amount;
 }
 
-/** Holds for who has traded so much, in the market's quote asset, or more. */
+/** Applies from a minimum volume in the market's quote asset. */
 export interface FeeTier extends FeeRates {
   readonly minimumGross: Amount;
 }
 
-/** Why rates cannot be those of a market. */
 export type FeeRejection =
   | { readonly code: "not_a_rate"; readonly rate: Amount }
   | { readonly code: "tier_below_zero"; readonly minimumGross: Amount }
@@ -28,14 +27,17 @@ export type FeeRejection =
 
 const RATE_DECIMALS = 4;
 const ONE = 10n ** 18n;
-/** Every node keeps them, and every answer lists them. */
-export const MOST_TIERS = 50;
+/** Every node keeps them in memory, and responses list all. */
+export const MAX_TIERS = 50;
 
 export function isRate(rate: Amount): boolean {
   return rate >= ZERO && rate < ONE && fitsPrecision(rate, RATE_DECIMALS);
 }
 
-/** The tier of who has traded so much. `tiers` are in the order of their minimums, and the first begins at zero. */
+/**
+ * The tier for a volume.
+ * @param tiers sorted by minimum; the first begins at zero
+ */
 export function tierFor(tiers: readonly FeeTier[], gross: Amount): FeeTier {
   return must(
     tiers.findLast(({ minimumGross }) => minimumGross <= gross),
@@ -43,20 +45,20 @@ export function tierFor(tiers: readonly FeeTier[], gross: Amount): FeeTier {
   );
 }
 
-/** Whether these can be the tiers of one market; undefined when they can. */
-export function whyNotTiers(tiers: readonly FeeTier[]): FeeRejection | undefined {
+/** @returns undefined if these can be the tiers of one market */
+export function checkTiers(tiers: readonly FeeTier[]): FeeRejection | undefined {
   const minimums = tiers.map(({ minimumGross }) => minimumGross);
-  if (tiers.length > MOST_TIERS) return { code: "too_many_tiers", most: MOST_TIERS };
+  if (tiers.length > MAX_TIERS) return { code: "too_many_tiers", most: MAX_TIERS };
   const below = minimums.find((minimum) => minimum < ZERO);
   if (below !== undefined) return { code: "tier_below_zero", minimumGross: below };
   const twice = minimums.find((minimum, i) => minimums.indexOf(minimum) !== i);
   if (twice !== undefined) return { code: "tier_given_twice", minimumGross: twice };
   if (!minimums.includes(ZERO)) return { code: "no_tier_from_zero" };
-  return whyNotRates(tiers);
+  return checkRates(tiers);
 }
 
-/** Whether these rates can all hold on one market at the same time; undefined when they can. */
-export function whyNotRates(all: readonly FeeRates[]): FeeRejection | undefined {
+/** @returns undefined if these rates can all apply on one market */
+export function checkRates(all: readonly FeeRates[]): FeeRejection | undefined {
   const rate = all.flatMap(({ takerRate, makerRebate }) => [takerRate, makerRebate]).find((one) => !isRate(one));
   if (rate !== undefined) return { code: "not_a_rate", rate };
   const takerRate = lowestTakerRate(all);

@@ -5,27 +5,27 @@ import type { FeeTier } from "./fee-tiers.ts";
 
 export type MarketCode = Brand<string, "MarketCode">;
 
-/** What a market trades, and within which bounds. Whether it is open is its state, which the engine guards. */
+/** The assets and limits of a market. Whether it is open is state of the engine. */
 export interface Market {
   readonly code: MarketCode;
-  /** 1 to 255, never changed: it is part of every execution id. */
+  /** 1 to 255. Never changes, because it is part of every execution id. */
   readonly number: number;
   readonly base: AssetCode;
   readonly quote: AssetCode;
   readonly priceDecimals: number;
   readonly baseDecimals: number;
-  /** Prices are multiples of it. */
+  /** The price increment. */
   readonly tick: Amount;
   readonly minBaseAmount: Amount;
   readonly maxBaseAmount: Amount;
   readonly minQuoteAmount: Amount;
   readonly maxQuoteAmount: Amount;
   readonly maxNotionalValue: Amount;
-  /** In the order of their minimums. The first begins at zero. */
+  /** Sorted by minimum; the first begins at zero. */
   readonly feeTiers: readonly FeeTier[];
 }
 
-/** Has the names of the columns, as the table and the file do. */
+/** By column name, as in the table and the file. */
 type Named = Readonly<Record<string, string | number>>;
 
 export function marketOf(row: Named, feeTiers: readonly FeeTier[]): Market {

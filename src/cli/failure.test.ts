@@ -4,21 +4,21 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { smallDisk } from "../../test/reliability/small-disk.ts";
 import { required } from "../../test/support/required.ts";
-import { WrongSettings } from "../config/config.ts";
+import { InvalidSettings } from "../config/config.ts";
 import { notFound } from "../http/problems/problems.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { copyFileDurably, writeFileDurably } from "../postgres/embedded/copy-file.ts";
 import { BootstrapError } from "../service/bootstrap-file.ts";
 import { StartupError } from "../service/core.ts";
 import { writeReadyFile } from "../service/data-directory.ts";
-import { writeWhole } from "../std/write-whole.ts";
+import { writeAtomically } from "../std/write-atomically.ts";
 import { writeNewKey } from "./auditing/checkpoint-file.ts";
 import { CommandRejected, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 
 test("wrong usage exits with 2, a rejection with 1", () => {
-  expect(failureOf(new WrongSettings(["PARBOOK_X is wrong"]))).toEqual({
-    lines: ["These settings are wrong, and nothing was started:", "PARBOOK_X is wrong"],
+  expect(failureOf(new InvalidSettings(["PARBOOK_X is wrong"]))).toEqual({
+    lines: ["Invalid settings; nothing was started:", "PARBOOK_X is wrong"],
     exitCode: 2,
   });
   expect(failureOf(new WrongUsage("set both"))).toEqual({ lines: ["set both"], exitCode: 2 });
@@ -62,7 +62,7 @@ test("a full disk names the file, and partial files are removed", async (context
     await writeFile(copied, "some text");
     const linesAfter = async (work: Promise<unknown>) => (await work.then(() => undefined, failureOf))?.lines;
     const full = (name: string) => [`${at(name)} cannot be used: no space left on device (write: ENOSPC)`];
-    expect(await linesAfter(writeWhole(at("whole"), "text"))).toEqual(full("whole"));
+    expect(await linesAfter(writeAtomically(at("whole"), "text"))).toEqual(full("whole"));
     expect(await linesAfter(writeReadyFile(disk.path, { baseUrl: "http://a", authUrl: "http://b" }))).toEqual(
       full("ready.json"),
     );
@@ -81,7 +81,7 @@ test("a line break in a value does not start a new line", () => {
   expect(failureOf(new CommandRejected(`key not found: ${forged}`)).lines).toEqual([`key not found: ${forged}`]);
   expect(failureOf(new StartupError(`one ${forged}`, "two")).lines).toEqual([`one ${forged}`, "two"]);
   expect(failureOf(new BootstrapError("it is wrong:", `  ${forged}`)).lines).toEqual(["it is wrong:", `  ${forged}`]);
-  expect(failureOf(new WrongSettings([`PARBOOK_X ${forged}`])).lines[1]).toBe(`PARBOOK_X ${forged}`);
+  expect(failureOf(new InvalidSettings([`PARBOOK_X ${forged}`])).lines[1]).toBe(`PARBOOK_X ${forged}`);
   expect(failureOf(new Error(forged)).lines[0]).toBe(`Error: ${forged}`);
 });
 

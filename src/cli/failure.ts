@@ -1,6 +1,6 @@
 /** Maps every error to lines for the operator and an exit code: 2 for wrong usage or settings, otherwise 1. */
 import { CommanderError } from "commander";
-import { WrongSettings } from "../config/config.ts";
+import { InvalidSettings } from "../config/config.ts";
 import { Problem } from "../http/problems/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
@@ -36,7 +36,7 @@ const OPERATOR_ERRORS = [
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };
   if (error instanceof CommandFailed) return { lines: [], exitCode: 1 };
-  if (error instanceof WrongSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
+  if (error instanceof InvalidSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
   if (error instanceof WrongUsage) return { lines: [error.message], exitCode: 2 };
   return { lines: linesOf(error), exitCode: 1 };
 }

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { parseNetwork } from "../std/network.ts";
-import { readConfig, WrongSettings } from "./config.ts";
+import { InvalidSettings, readConfig } from "./config.ts";
 
 function linesOf(environment: Record<string, string>): readonly string[] {
   try {
     readConfig(environment);
   } catch (error) {
-    if (error instanceof WrongSettings) return error.lines;
+    if (error instanceof InvalidSettings) return error.lines;
     throw error;
   }
   return [];
@@ -130,9 +130,9 @@ test("everything that is wrong is said at once, and no password with it", () => 
     'PARBOOK_MODE "prod" is not one of sandbox, production',
     'PARBOOK_PORT "65536" is not a whole number from 0 to 65535',
     'PARBOOK_AUTH_PORT "80a" is not a whole number from 0 to 65535',
-    'PARBOOK_BASE_URL "api.example.com" is not an address that begins with http:// or https://',
-    'PARBOOK_AUTH_URL "ftp://auth.example.com" is not an address that begins with http:// or https://',
-    "PARBOOK_DATABASE_URL is not an address that begins with postgres:// or postgresql://",
+    'PARBOOK_BASE_URL "api.example.com" is not a URL that begins with http:// or https://',
+    'PARBOOK_AUTH_URL "ftp://auth.example.com" is not a URL that begins with http:// or https://',
+    "PARBOOK_DATABASE_URL is not a URL that begins with postgres:// or postgresql://",
     'PARBOOK_ROLES "api,cook" is not a list of api, auth, engine, worker',
     'PARBOOK_SETTLEMENT_DELAY_MS "-1" is not a whole number from 0 to 2592000000',
     'PARBOOK_RATE_LIMITS "rest=0" is not on, off, or rates per second from 0.01 to 100000 like "token=2,rest=100" of token, order_book, recent_executions, rest',
@@ -143,7 +143,7 @@ test("everything that is wrong is said at once, and no password with it", () => 
     "PARBOOK_KEY_ENCRYPTION_KEY is not 1 to 4 keys of 32 bytes each in base64, separated by commas (openssl rand -base64 32)",
     'PARBOOK_SIGNING_KEY_DAYS "0" is not a whole number from 1 to 3650',
     'PARBOOK_LOG_LEVEL "loud" is not one of trace, debug, info, warn, error, fatal, silent',
-    "PARBOOK_TLS_CERT and PARBOOK_TLS_KEY are two halves: set both or neither",
+    "PARBOOK_TLS_CERT and PARBOOK_TLS_KEY belong together: set both or neither",
     "PARBOOK_DATABSE_URL is not a setting of Parbook",
   ]);
 });
@@ -152,9 +152,9 @@ test("the error names each setting that is wrong in a line of its own", () => {
   const wrong = { PARBOOK_MODE: "x".repeat(200), PARBOOK_PORT: "http" };
   expect(() => readConfig(wrong)).toThrow(
     expect.objectContaining({
-      name: "WrongSettings",
+      name: "InvalidSettings",
       message: [
-        "These settings are wrong, and nothing was started:",
+        "Invalid settings; nothing was started:",
         `  PARBOOK_MODE "${"x".repeat(100)}" is not one of sandbox, production`,
         '  PARBOOK_PORT "http" is not a whole number from 0 to 65535',
       ].join("\n"),
@@ -234,7 +234,7 @@ test("a trusted proxy is an address or a network, and never everybody", () => {
 
 test("settings that contradict each other are wrong", () => {
   expect(linesOf({ PARBOOK_PORT: "9000", PARBOOK_AUTH_PORT: "9000" })).toEqual([
-    "PARBOOK_PORT and PARBOOK_AUTH_PORT are both 9000: they are two servers",
+    "PARBOOK_PORT and PARBOOK_AUTH_PORT are both 9000, but each server needs its own port",
   ]);
   expect(linesOf({ PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" })).toEqual([
     "PARBOOK_MIGRATE_URL is set without PARBOOK_DATABASE_URL: the embedded database migrates itself",
@@ -244,16 +244,18 @@ test("settings that contradict each other are wrong", () => {
     linesOf({ PARBOOK_DATA_DIR: dataDir, PARBOOK_WAL_ARCHIVE: path, ...more });
   expect(archive(`${dataDir}-wal`)).toEqual([]);
   for (const inside of [dataDir, `${dataDir}/`, `${dataDir}/postgres/wal`]) {
-    expect(archive(inside)).toEqual(["PARBOOK_WAL_ARCHIVE is in PARBOOK_DATA_DIR, with which it would be lost"]);
+    expect(archive(inside)).toEqual([
+      "PARBOOK_WAL_ARCHIVE is inside PARBOOK_DATA_DIR: a loss of the one would be a loss of both",
+    ]);
   }
   expect(archive("/mnt/wal", { PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" })).toEqual([
-    "PARBOOK_WAL_ARCHIVE is for the embedded database: PARBOOK_DATABASE_URL names one of your own",
+    "PARBOOK_WAL_ARCHIVE applies to the embedded database only, but PARBOOK_DATABASE_URL is set",
   ]);
   expect(archive("/mnt/wal;reboot")).toEqual([
-    'PARBOOK_WAL_ARCHIVE "/mnt/wal;reboot" is not a directory whose path has only letters, digits and ._-/ in it',
+    'PARBOOK_WAL_ARCHIVE "/mnt/wal;reboot" is not a directory whose path has only letters, digits and ._-/',
   ]);
   expect(linesOf({ PARBOOK_MODE: "production", PARBOOK_SANDBOX_MAKER: "on" })).toEqual([
-    "PARBOOK_SANDBOX_MAKER is on in production: it trades with money that nobody has paid in",
+    "PARBOOK_SANDBOX_MAKER is on in production: the market maker trades with unfunded deposits",
   ]);
 });
 
@@ -271,7 +273,7 @@ test("production keeps its database connection to this machine or under TLS, unl
   const lines = (url: string, more: Record<string, string> = {}) =>
     linesOf({ PARBOOK_MODE: "production", PARBOOK_DATABASE_URL: url, ...more });
   const refused =
-    "PARBOOK_DATABASE_URL goes over the network without TLS: add ?sslmode=verify-full, or set PARBOOK_WITHOUT_TLS=database where the network takes care of it";
+    "PARBOOK_DATABASE_URL connects over the network without TLS: add ?sslmode=verify-full, or set PARBOOK_WITHOUT_TLS=database if the network itself is secure";
   const plain = [
     "",
     "?sslmode=disable",

@@ -1,6 +1,6 @@
 /**
- * Settings, from the environment into one frozen, checked object. Nothing else reads `process.env`. Everything that is
- * wrong is reported at once, before anything is started.
+ * Settings from the environment, as one frozen, validated object. Nothing else reads `process.env`. All errors are
+ * reported together, before anything is started.
  */
 import { resolve } from "node:path";
 import type { Network } from "../std/network.ts";
@@ -8,11 +8,11 @@ import { isPlainPath } from "../std/plain-path.ts";
 import { DEFAULT_RATES, type RequestRates } from "../web/limits/rates.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
-import { type Setting, Wrong } from "./setting.ts";
-import { type PlainWay, transportContradictions, withoutTls } from "./transport-settings.ts";
+import { InvalidValue, type Setting } from "./setting.ts";
+import { type CleartextLink, transportContradictions, withoutTls } from "./transport-settings.ts";
 
 export const ROLES = ["api", "auth", "engine", "worker"] as const;
-/** What a process does: answer the API, issue tokens, match orders, settle. */
+/** What a process does: serve the API, issue tokens, match orders, settle conversions. */
 export type Role = (typeof ROLES)[number];
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -20,55 +20,54 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "
 export interface Config {
   readonly mode: "sandbox" | "production";
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly authPort: number;
-  /** The public addresses, when they are not those that the service listens on. No slash at the end. */
+  /** The public URLs, if they differ from the listening addresses. Without a trailing slash. */
   readonly baseUrl: string | undefined;
   readonly authUrl: string | undefined;
-  /** Where `/metrics` is served: an address of its own. Undefined: nowhere. */
+  /** `/metrics` has its own address. Without a port it is not served. */
   readonly metricsHost: string;
   readonly metricsPort: number | undefined;
   readonly dataDir: string;
-  /** Where the embedded PostgreSQL archives its log. Undefined: nowhere. */
+  /** The WAL archive of the embedded PostgreSQL. Undefined: no archiving. */
   readonly walArchive: string | undefined;
-  /** As the service's role. Undefined: the embedded PostgreSQL. */
+  /** With the service's role. Undefined: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
-  /** As the owner of the tables. */
+  /** With the owner of the tables. */
   readonly migrateUrl: string | undefined;
-  /** A file. Undefined in sandbox mode: a demo one that is made in the data directory. */
+  /** A file. Undefined in sandbox mode: a demo file, created in the data directory. */
   readonly bootstrap: string | undefined;
   readonly roles: ReadonlySet<Role>;
   readonly settlementDelayMs: number;
-  /** How far the clock of this process may be from the database's. */
+  /** The maximum difference between the clocks of this process and the database. */
   readonly clockToleranceMs: number;
-  /** Requests per second; "off" in sandbox mode unless it is asked for. */
+  /** Requests per second. Default in sandbox mode: "off". */
   readonly rateLimits: RequestRates | "off";
-  /** Whose `X-Forwarded-For` is believed: addresses and networks. */
+  /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly Network[];
-  /** Of each of the two servers. */
+  /** Per server. */
   readonly maxConnections: number;
-  /** Whether a market maker of ours gives those who try a sandbox somebody to trade with. */
+  /** Whether the sandbox has a market maker to trade with. */
   readonly sandboxMaker: boolean;
-  /** Files in PEM: both or neither. */
+  /** PEM files: both or neither. */
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
-  /** What production may send without TLS. */
-  readonly withoutTls: ReadonlySet<PlainWay>;
-  /** Of the keys that sign tokens. */
+  /** The links that may be unencrypted in production. */
+  readonly withoutTls: ReadonlySet<CleartextLink>;
   readonly signingKeys: {
-    /** 256 bits each: the first one encrypts, all decrypt. None: signing keys lie in the database in clear. */
+    /** 256 bits each: the first encrypts, all decrypt. Empty: signing keys are stored in clear. */
     readonly encryptionKeys: readonly Uint8Array[];
     readonly replacedAfterMs: number;
   };
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
 
-const HEADING = "These settings are wrong, and nothing was started:";
+const HEADING = "Invalid settings; nothing was started:";
 
-/** All that is wrong with the environment, one line per setting. */
-export class WrongSettings extends Error {
-  override readonly name = "WrongSettings";
+/** All errors in the settings, one line per setting. */
+export class InvalidSettings extends Error {
+  override readonly name = "InvalidSettings";
   readonly heading = HEADING;
   readonly lines: readonly string[];
 
@@ -80,7 +79,10 @@ export class WrongSettings extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the settings, or throws `WrongSettings`. An empty value counts as none. */
+/**
+ * Reads the settings. An empty value counts as unset.
+ * @throws InvalidSettings
+ */
 export function readConfig(environment: Environment): Config {
   const lines: string[] = [];
   const known = new Set<string>();
@@ -89,13 +91,13 @@ export function readConfig(environment: Environment): Config {
     const text = environment[name];
     if (text === undefined || text === "") return setting.absent;
     const value = setting.read(text);
-    if (!(value instanceof Wrong)) return value;
+    if (!(value instanceof InvalidValue)) return value;
     lines.push([name, ...shown(name, text), value.rule].join(" "));
     return setting.absent;
   };
   const mode = get("PARBOOK_MODE", oneOf(["sandbox", "production"], "sandbox"));
   const bootstrap = get("PARBOOK_BOOTSTRAP", file);
-  // The demo is for those who try things out, and a bootstrap file for those who know what they want.
+  // A bootstrap file replaces the demo.
   const hasDemo = mode === "sandbox" && bootstrap === undefined;
   const config: Config = {
     mode,
@@ -127,8 +129,8 @@ export function readConfig(environment: Environment): Config {
     },
     logLevel: get("PARBOOK_LOG_LEVEL", oneOf(LOG_LEVELS, "info")),
   };
-  lines.push(...contradictions(config), ...misspelt(environment, known));
-  if (lines.length > 0) throw new WrongSettings(lines);
+  lines.push(...contradictions(config), ...unknownSettings(environment, known));
+  if (lines.length > 0) throw new InvalidSettings(lines);
   return Object.freeze(config);
 }
 
@@ -138,10 +140,10 @@ function contradictions(config: Config): string[] {
     lines.push("PARBOOK_MIGRATE_URL is set without PARBOOK_DATABASE_URL: the embedded database migrates itself");
   }
   if (config.walArchive !== undefined && config.databaseUrl !== undefined) {
-    lines.push("PARBOOK_WAL_ARCHIVE is for the embedded database: PARBOOK_DATABASE_URL names one of your own");
+    lines.push("PARBOOK_WAL_ARCHIVE applies to the embedded database only, but PARBOOK_DATABASE_URL is set");
   }
   if (`${config.walArchive}/`.startsWith(`${config.dataDir}/`)) {
-    lines.push("PARBOOK_WAL_ARCHIVE is in PARBOOK_DATA_DIR, with which it would be lost");
+    lines.push("PARBOOK_WAL_ARCHIVE is inside PARBOOK_DATA_DIR: a loss of the one would be a loss of both");
   }
   const ports = {
     PARBOOK_PORT: config.port,
@@ -152,61 +154,63 @@ function contradictions(config: Config): string[] {
     const other = Object.entries(ports).find(
       ([, same], j) => j > i && port !== 0 && port !== undefined && same === port,
     );
-    if (other !== undefined) lines.push(`${name} and ${other[0]} are both ${port}: they are two servers`);
+    if (other !== undefined) lines.push(`${name} and ${other[0]} are both ${port}, but each server needs its own port`);
   }
   if (config.mode === "production" && config.sandboxMaker) {
-    lines.push("PARBOOK_SANDBOX_MAKER is on in production: it trades with money that nobody has paid in");
+    lines.push("PARBOOK_SANDBOX_MAKER is on in production: the market maker trades with unfunded deposits");
   }
   return [...lines, ...transportContradictions(config)];
 }
 
-/** A setting that nobody reads is a typing error, and its absence may be worse than the trouble of correcting it. */
-function misspelt(environment: Environment, known: ReadonlySet<string>): string[] {
+/** An unknown setting is an error: it is probably misspelt, and ignoring it could be harmful. */
+function unknownSettings(environment: Environment, known: ReadonlySet<string>): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith("PARBOOK_") && !known.has(name))
     .map((name) => `${name} is not a setting of Parbook`);
 }
 
-/** What was given, unless it may hold a password or a key. */
+/** The value, unless it may contain a password or key. */
 function shown(name: string, text: string): string[] {
   return /DATABASE|MIGRATE|ENCRYPTION/.test(name) ? [] : [JSON.stringify(text.slice(0, 100))];
 }
 
-/** It becomes part of what PostgreSQL runs in a shell, so it has to need no quoting there. */
+/** Becomes part of a shell command of PostgreSQL, so it must not need quoting. */
 const walArchive: Setting<string | undefined> = {
   absent: undefined,
   read: (text) =>
     isPlainPath(resolve(text))
       ? resolve(text)
-      : new Wrong("is not a directory whose path has only letters, digits and ._-/ in it"),
+      : new InvalidValue("is not a directory whose path has only letters, digits and ._-/"),
 };
 
 const file: Setting<string | undefined> = { absent: undefined, read: (text) => resolve(text) };
 
 function oneOf<const Value extends string>(values: readonly Value[], absent: Value): Setting<Value> {
-  const read = (text: string): Value | Wrong =>
-    values.find((value) => value === text) ?? new Wrong(`is not one of ${values.join(", ")}`);
+  const read = (text: string): Value | InvalidValue =>
+    values.find((value) => value === text) ?? new InvalidValue(`is not one of ${values.join(", ")}`);
   return { absent, read };
 }
 
 function wholeNumber(absent: number, least: number, most: number): Setting<number> {
-  const read = (text: string): number | Wrong => {
+  const read = (text: string): number | InvalidValue => {
     const number = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    return number >= least && number <= most ? number : new Wrong(`is not a whole number from ${least} to ${most}`);
+    return number >= least && number <= most
+      ? number
+      : new InvalidValue(`is not a whole number from ${least} to ${most}`);
   };
   return { absent, read };
 }
 
 function url(protocols: readonly string[]): Setting<string | undefined> {
-  const read = (text: string): string | Wrong =>
+  const read = (text: string): string | InvalidValue =>
     URL.canParse(text) && protocols.includes(new URL(text).protocol)
       ? text.replace(/\/+$/, "")
-      : new Wrong(`is not an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
+      : new InvalidValue(`is not a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
   return { absent: undefined, read };
 }
 
-function readRoles(text: string): ReadonlySet<Role> | Wrong {
+function readRoles(text: string): ReadonlySet<Role> | InvalidValue {
   const names = text.split(",").map((name) => name.trim());
   const unknown = names.find((name) => !ROLES.includes(name as Role));
-  return unknown === undefined ? new Set(names as Role[]) : new Wrong(`is not a list of ${ROLES.join(", ")}`);
+  return unknown === undefined ? new Set(names as Role[]) : new InvalidValue(`is not a list of ${ROLES.join(", ")}`);
 }

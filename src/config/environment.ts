@@ -1,2 +1,2 @@
-/** The environment of this process, as it is handed to `readConfig`: nowhere else is it read. */
+/** The environment of this process, for `readConfig` only. */
 export const environment: Readonly<Record<string, string | undefined>> = process.env;

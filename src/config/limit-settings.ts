@@ -1,10 +1,8 @@
-/** The settings of rate limits and of the proxies in front. */
-
 import { type Network, parseNetwork } from "../std/network.ts";
 import { DEFAULT_RATES, RATE_CLASSES, type RateClass, type RequestRates } from "../web/limits/rates.ts";
-import { type Setting, Wrong } from "./setting.ts";
+import { InvalidValue, type Setting } from "./setting.ts";
 
-/** `on`, `off`, or rates that differ from the usual ones: "token=2,rest=100". Undefined: as the mode has it. */
+/** `on`, `off`, or overrides of the default rates: "token=2,rest=100". Undefined: the default of the mode. */
 export const rateLimits: Setting<RequestRates | "off" | undefined> = {
   absent: undefined,
   read: (text) => {
@@ -13,7 +11,7 @@ export const rateLimits: Setting<RequestRates | "off" | undefined> = {
     const entries = text.split(",").map((entry) => readRate(entry.trim()));
     const names = new Set(entries.map((entry) => entry?.[0]));
     if (names.has(undefined) || names.size < entries.length) {
-      return new Wrong(
+      return new InvalidValue(
         `is not on, off, or rates per second from 0.01 to 100000 like "token=2,rest=100" of ${RATE_CLASSES.join(", ")}`,
       );
     }
@@ -31,8 +29,8 @@ function readRate(entry: string): Rate | undefined {
 }
 
 /**
- * Addresses and networks: "10.0.0.7, 192.168.0.0/16, fd00::/8". In a network of 0 bits every address would be a proxy, and
- * whoever calls could take any address.
+ * Addresses and networks: "10.0.0.7, 192.168.0.0/16, fd00::/8". A prefix of 0 bits is rejected: every caller would be a
+ * proxy and could forge its address.
  */
 export const trustedProxies: Setting<readonly Network[]> = {
   absent: [],
@@ -41,7 +39,7 @@ export const trustedProxies: Setting<readonly Network[]> = {
     const networks = entries.flatMap((entry) => parseNetwork(entry) ?? []);
     const areAllKnown = networks.length === entries.length && networks.every(({ prefix }) => prefix > 0);
     if (areAllKnown && !text.includes("%")) return networks;
-    return new Wrong(
+    return new InvalidValue(
       'is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix',
     );
   },

@@ -1,11 +1,11 @@
-/** A setting with its rule: reads its text, or says what is wrong with it. */
+/** Reads the text of a setting; `absent` is its default. */
 export interface Setting<Value> {
   readonly absent: Value;
-  readonly read: (text: string) => Value | Wrong;
+  readonly read: (text: string) => Value | InvalidValue;
 }
 
-/** What a setting has to be, as the end of a sentence. */
-export class Wrong {
+/** The rule that a value breaks, as a sentence without its subject. */
+export class InvalidValue {
   readonly rule: string;
   constructor(rule: string) {
     this.rule = rule;

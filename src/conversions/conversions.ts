@@ -1,6 +1,6 @@
 /**
- * Conversions: minting, redeeming and converting stablecoins at par. Creating one holds the source; settling or
- * cancelling closes it, whichever comes first.
+ * Conversions: minting, redeeming and converting stablecoins at par. Creating one holds the source amount; settlement or
+ * cancellation, whichever comes first, closes it.
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
@@ -44,7 +44,7 @@ export type { Conversion, ConversionFilter, ConversionId } from "./store.ts";
 export { CONVERSION_STATUSES } from "./store.ts";
 
 export interface Conversions {
-  /** Answers the conversion as CREATED. `exists`: the ref_id was used before, for the conversion with this id. */
+  /** @returns the CREATED conversion; `exists` with the id of the conversion that already has the ref_id */
   create(request: ConversionRequest, caller: Caller): Promise<Outcome<Conversion, ConversionRejection>>;
   cancel(
     customerId: CustomerId,
@@ -60,7 +60,7 @@ interface Parts {
   readonly lane: Lane;
   readonly catalogue: Catalogue;
   readonly ids: IdSource;
-  /** Told of every conversion that was created here, once it is durable. */
+  /** Called for every conversion created by this process, once it is durable. */
   readonly onCreated: (conversion: Conversion) => void;
 }
 

@@ -1,10 +1,10 @@
 import type { Queryable } from "../postgres/database.ts";
 
-/** What settlement has before it, whichever node it is left to. */
+/** The settlement backlog of all nodes. */
 export interface DueConversions {
-  /** Counted to ten thousand. */
+  /** At most 10,000. */
   readonly count: number;
-  /** Since when the oldest has been due; 0 when none is. */
+  /** How long the oldest has been due; 0 if none is. */
   readonly lagMs: number;
 }
 

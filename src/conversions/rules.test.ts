@@ -35,7 +35,7 @@ const BTC = asset("BTC", "crypto", 8);
 const COINS = [PYUSD.code, USDG.code];
 
 const payer = profileOf(acme);
-const receiver = profileOf(acme, { awaited: 4 });
+const receiver = profileOf(acme, { incomingCount: 4 });
 const idle = profileOf(acme, { status: "INACTIVE" });
 const theirs = profileOf("globex" as CustomerId);
 const ROWS = [
@@ -99,7 +99,7 @@ test("a conversion keeps its source aside, and its recipient counts that it is a
     accepted: true,
     value: created,
     changes: {
-      states: [change(conversionTable, created), change(profileTable, { ...receiver, awaited: 5 })],
+      states: [change(conversionTable, created), change(profileTable, { ...receiver, incomingCount: 5 })],
       journals: [
         {
           id: ID,
@@ -235,7 +235,7 @@ test("without a recipient the target goes to the payer", () => {
 
 test("a settlement and a cancel close the conversion, and its recipient is awaited by one less", () => {
   const settled = { ...created, status: "SETTLED", updatedAt: NOW, settledAt: NOW } as const;
-  const noLonger = change(profileTable, { ...receiver, awaited: 3 });
+  const noLonger = change(profileTable, { ...receiver, incomingCount: 3 });
   expect(settle()).toMatchObject({
     accepted: true,
     value: settled,

@@ -1,6 +1,6 @@
 /**
- * Rules of conversions. Minting, redeeming and converting are at par and cost nothing: source and target move by the
- * same number. What the coarser of the two assets cannot express stays in the source.
+ * Rules of conversions. Minting, redeeming and converting are at par and free: source and target move by the same
+ * number, within the smaller precision of the two assets.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
 import {
@@ -29,7 +29,7 @@ import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId } from "../std/id.ts";
 import { type Conversion, type ConversionId, conversionTable } from "./store.ts";
 
-/** No conversion goes from this asset to that one. */
+/** There is no conversion between these assets. */
 export interface UnknownPair extends Rejection {
   readonly code: "unknown_pair";
   readonly sourceAsset: string;
@@ -68,7 +68,7 @@ export interface ConversionRequest {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The two assets of a conversion, when it is one that exists: every stablecoin against USD and against the others. */
+/** The assets of a possible conversion: each stablecoin against USD and against every other. */
 export interface Pair {
   readonly source: Asset;
   readonly target: Asset;
@@ -124,7 +124,7 @@ export function decideConversion(
     seq: 0n,
   };
   return accept(conversion, {
-    states: [change(conversionTable, conversion), ...awaiting(recipient, conversion, 1)],
+    states: [change(conversionTable, conversion), ...countIncoming(recipient, conversion, 1)],
     journals: [
       journal(id, "conversion_created", [
         entry(profileId, pair.source.code, negative(amount), "available"),
@@ -134,7 +134,7 @@ export function decideConversion(
   });
 }
 
-/** The one of two that comes first closes the conversion: `key` is that of its row. */
+/** @param key of the conversion's row */
 export function decideSettlement(
   key: Key,
   id: ConversionId,
@@ -147,7 +147,7 @@ export function decideSettlement(
   const at = Math.max(now, conversion.createdAt) as Instant;
   const settled: Conversion = { ...conversion, status: "SETTLED", updatedAt: at, settledAt: at };
   return accept(settled, {
-    states: [change(conversionTable, settled), ...noLongerAwaiting(conversion, state)],
+    states: [change(conversionTable, settled), ...releaseIncoming(conversion, state)],
     journals: [journal(siblingId(id), "conversion_settled", settlementEntries(conversion))],
   });
 }
@@ -165,7 +165,7 @@ export function decideCancel(
   const { profileId, sourceAsset, amount } = conversion;
   const cancelled: Conversion = { ...conversion, status: "CANCELLED", updatedAt: at, cancelledAt: at };
   return accept(cancelled, {
-    states: [change(conversionTable, cancelled), ...noLongerAwaiting(conversion, state)],
+    states: [change(conversionTable, cancelled), ...releaseIncoming(conversion, state)],
     journals: [
       journal(siblingId(id), "conversion_cancelled", [
         entry(profileId, sourceAsset, negative(amount), "pending"),
@@ -175,7 +175,7 @@ export function decideCancel(
   });
 }
 
-/** A coin that leaves is burnt and its USD leave the reserve; a coin that comes is issued against USD that join it. */
+/** A stablecoin source is burnt and its USD leave the reserve; a stablecoin target is issued against USD that enter it. */
 function settlementEntries({ profileId, recipientProfileId, sourceAsset, targetAsset, amount }: Conversion): Entry[] {
   const entries = [
     entry(profileId, sourceAsset, negative(amount), "pending"),
@@ -188,22 +188,22 @@ function settlementEntries({ profileId, recipientProfileId, sourceAsset, targetA
   return entries;
 }
 
-/** The rows that closing a conversion rests on, the conversion's own aside. */
+/** The rows that closing a conversion depends on, besides its own. */
 export function closingKeys({ profileId, recipientProfileId, sourceAsset, targetAsset }: Conversion): Key[] {
   const house = [sourceAsset, targetAsset].map((asset) => accountKey(asset === USD ? "reserve" : "issuance", asset));
   const recipient = recipientProfileId ?? profileId;
   return [accountKey(profileId, sourceAsset), accountKey(recipient, targetAsset), ...house];
 }
 
-/** A profile that another one's conversion will pay into counts it, so that it cannot be taken out of use before. */
-function awaiting(recipient: Profile, { profileId }: Conversion, step: 1 | -1): StateChange[] {
+/** Counts conversions that will pay into another profile, so that it cannot be deactivated before. */
+function countIncoming(recipient: Profile, { profileId }: Conversion, step: 1 | -1): StateChange[] {
   if (recipient.id === profileId) return [];
-  return [change(profileTable, { ...recipient, awaited: recipient.awaited + step })];
+  return [change(profileTable, { ...recipient, incomingCount: recipient.incomingCount + step })];
 }
 
-function noLongerAwaiting(conversion: Conversion, state: State): StateChange[] {
+function releaseIncoming(conversion: Conversion, state: State): StateChange[] {
   const { recipientProfileId, profileId } = conversion;
   if (recipientProfileId === undefined || recipientProfileId === profileId) return [];
-  const recipient = must(state.get(profileTable, recipientProfileId), "a recipient is there while it is awaited");
-  return awaiting(recipient, conversion, -1);
+  const recipient = must(state.get(profileTable, recipientProfileId), "a recipient exists while conversions name it");
+  return countIncoming(recipient, conversion, -1);
 }

@@ -50,9 +50,9 @@ afterEach(async () => {
 });
 
 test("what was created here is settled when its delay is over, and not a millisecond before", async () => {
-  settlement.created(conversion("one"));
+  settlement.onCreated(conversion("one"));
   await vi.advanceTimersByTimeAsync(2_000);
-  settlement.created(conversion("two"));
+  settlement.onCreated(conversion("two"));
   await vi.advanceTimersByTimeAsync(DELAY_MS - 2_000 - 1);
   expect(settlements).toBe(0);
   await vi.advanceTimersByTimeAsync(1);
@@ -79,12 +79,12 @@ test("the search looks for what has been due for a second, or was made by a cloc
 
 test("once it is stopped, what is not due yet is left to the next start", async () => {
   settlement.start();
-  settlement.created(conversion("one"));
+  settlement.onCreated(conversion("one"));
   await vi.advanceTimersByTimeAsync(DELAY_MS - 1);
   await settlement.stop();
   const searched = searches.length;
   await vi.advanceTimersByTimeAsync(DELAY_MS);
-  settlement.created(conversion("two"));
+  settlement.onCreated(conversion("two"));
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect([settlements, searches.length]).toEqual([0, searched]);
 });

@@ -1,10 +1,10 @@
 /**
- * Settles conversions in the background. What was created here is settled as soon as its delay is over; a search of the
- * database every second finds what other nodes, or this one before it was killed, have left behind. Settling twice is
- * harmless: the second finds the conversion closed.
+ * Settles conversions in the background. A conversion created by this process is settled once its delay is over. A query
+ * every second finds overdue conversions of other nodes and of earlier processes. Settling twice is harmless: the second
+ * command finds the conversion closed.
  *
- * A clock that was set back must not leave conversions behind until it has caught up: what was created here waits by
- * the steady clock, and what the search finds in the future counts as due.
+ * A clock that was set back must not delay settlement: delays use the monotonic clock, and the query treats conversions
+ * created in the future as due.
  */
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -16,7 +16,7 @@ export interface SettlementOptions {
   readonly database: Queryable;
   readonly lane: Pick<Lane, "execute">;
   readonly clock: Clock;
-  /** How long a conversion stays CREATED at least. */
+  /** The minimum time that a conversion stays CREATED. */
   readonly delayMs: number;
   /** The first failure of an outage; the others are counted. */
   readonly onError: (error: unknown) => void;
@@ -24,22 +24,22 @@ export interface SettlementOptions {
   readonly onRecovered: (failures: number) => void;
 }
 
-/** Settlements under way at once, and conversions remembered as coming due: what is beyond, the search finds. */
-const MOST_AT_ONCE = 500;
-const MOST_REMEMBERED = 10_000;
+/** Conversions beyond these bounds are found by the query. */
+const MAX_IN_FLIGHT = 500;
+const MAX_SCHEDULED = 10_000;
 const SEARCH_MS = 1_000;
-/** Clocks of nodes differ by less. */
+/** More than the clocks of nodes may differ. */
 const SKEW_MS = 60_000;
 
 export class Settlement {
   readonly #options: SettlementOptions;
-  /** In the order in which they come due: the delay is the same for all. */
+  /** In the order in which they fall due, because all have the same delay. */
   readonly #due: { readonly conversion: Conversion; readonly dueAt: number }[] = [];
-  readonly #underWay = new Set<ConversionId>();
+  readonly #inFlight = new Set<ConversionId>();
   #timer: NodeJS.Timeout | undefined;
   #search: NodeJS.Timeout | undefined;
   #stopped = false;
-  #whenIdle: (() => void)[] = [];
+  #idleWaiters: (() => void)[] = [];
   /** Apart, because a search succeeds on a database that is read-only. */
   readonly #settling: Outage;
   readonly #searching: Outage;
@@ -51,28 +51,28 @@ export class Settlement {
   }
 
   start(): void {
-    this.#search = setInterval(() => void this.#findLeftBehind(), SEARCH_MS);
-    void this.#findLeftBehind();
+    this.#search = setInterval(() => void this.#settleOverdue(), SEARCH_MS);
+    void this.#settleOverdue();
   }
 
-  /** Told of a conversion that was created on this node. */
-  created(conversion: Conversion): void {
-    if (this.#stopped || this.#due.length >= MOST_REMEMBERED) return;
+  /** Schedules a conversion that this process has created. */
+  onCreated(conversion: Conversion): void {
+    if (this.#stopped || this.#due.length >= MAX_SCHEDULED) return;
     this.#due.push({ conversion, dueAt: steadyClock.now() + this.#options.delayMs });
     this.#settleDue();
   }
 
-  /** Waits for the settlements that are under way. What is not yet due is left to the next start. */
+  /** Waits for settlements in flight. Conversions that are not yet due are left to the next start. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#search);
     clearTimeout(this.#timer);
-    if (this.#underWay.size > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    if (this.#inFlight.size > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
   }
 
   #settleDue(): void {
     clearTimeout(this.#timer);
-    while (!this.#stopped && this.#underWay.size < MOST_AT_ONCE) {
+    while (!this.#stopped && this.#inFlight.size < MAX_IN_FLIGHT) {
       const [next] = this.#due;
       if (next === undefined) return;
       const waitMs = next.dueAt - steadyClock.now();
@@ -86,24 +86,24 @@ export class Settlement {
   }
 
   async #settle(conversion: Conversion): Promise<void> {
-    if (this.#underWay.has(conversion.id)) return;
-    this.#underWay.add(conversion.id);
+    if (this.#inFlight.has(conversion.id)) return;
+    this.#inFlight.add(conversion.id);
     try {
       await this.#options.lane.execute(settlementOf(conversion, { house: "settlement" }));
       this.#settling.succeeded();
     } catch (error) {
-      // It stays CREATED, and the search finds it again.
+      // It stays CREATED, and the query finds it again.
       this.#settling.failed(error);
     } finally {
-      this.#underWay.delete(conversion.id);
-      if (this.#underWay.size === 0) for (const tell of this.#whenIdle.splice(0)) tell();
+      this.#inFlight.delete(conversion.id);
+      if (this.#inFlight.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
       this.#settleDue();
     }
   }
 
-  /** Looks for what has been due for longer than the node that created it should need. */
-  async #findLeftBehind(): Promise<void> {
-    const room = MOST_AT_ONCE - this.#underWay.size;
+  /** Settles what has been due for longer than its own node should need. */
+  async #settleOverdue(): Promise<void> {
+    const room = MAX_IN_FLIGHT - this.#inFlight.size;
     if (room <= 0 || this.#stopped) return;
     const { clock, delayMs, database } = this.#options;
     try {

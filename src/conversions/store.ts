@@ -87,7 +87,7 @@ export async function findConversion(
   return row && conversionTable.read(row);
 }
 
-/** Filters combine with AND; what is undefined does not filter. */
+/** Filters combine with AND. */
 export interface ConversionFilter {
   readonly customerId: CustomerId;
   readonly profileId?: string | undefined;
@@ -96,15 +96,15 @@ export interface ConversionFilter {
   readonly updatedFrom?: Instant | undefined;
   readonly updatedBefore?: Instant | undefined;
   readonly order: "ASC" | "DESC";
-  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
+  /** Bounds on the id, and so on the creation time: `from` inclusive, `before` exclusive. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
-  /** Where the page before ended. */
+  /** The last id of the previous page. */
   readonly after?: Uuid | undefined;
   readonly limit: number;
 }
 
-/** In the order of the ids, which is that of creation. A ref_id is found by its claim, which has an index. */
+/** By id, which is by creation. A ref_id is found through `claim`, which has the index. */
 export async function listConversions(database: Queryable, filter: ConversionFilter): Promise<Conversion[]> {
   const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(
@@ -136,7 +136,10 @@ export async function listConversions(database: Queryable, filter: ConversionFil
   return rows.map(conversionTable.read);
 }
 
-/** The oldest conversions that are still CREATED, of those made before a time or, by a wrong clock, after another. */
+/**
+ * The oldest conversions that are still CREATED.
+ * @param createdAfter also includes those with a later creation time, from a clock that was ahead
+ */
 export async function listDueConversions(
   database: Queryable,
   createdBefore: Instant,

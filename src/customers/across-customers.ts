@@ -1,6 +1,5 @@
 /**
- * Reads that look across customers. Only the operator's commands ask these: whatever is asked for a caller of the API is
- * asked within its own customer.
+ * Queries across customers, for the operator's commands only. API queries are always limited to the caller's customer.
  */
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -8,7 +7,7 @@ import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
 import type { Customer } from "./store.ts";
 
-/** In the order in which they were made, the first `limit` of them. */
+/** In order of creation. */
 export async function listCustomers(database: Queryable, limit: number): Promise<Customer[]> {
   const rows = await database.rows<{ id: CustomerId; name: string; created_at: Instant }>(
     "select id, name, created_at from customer order by created_at, id limit $1",
@@ -17,7 +16,7 @@ export async function listCustomers(database: Queryable, limit: number): Promise
   return rows.map((row) => ({ id: row.id, name: row.name, createdAt: row.created_at }));
 }
 
-/** Whose profile it is, active or not. */
+/** The customer of an active or inactive profile. */
 export async function findOwner(database: Queryable, profileId: ProfileId): Promise<CustomerId | undefined> {
   const [row] = await database.rows<{ customer_id: CustomerId }>("select customer_id from profile where id = $1", [
     profileId,
@@ -25,20 +24,20 @@ export async function findOwner(database: Queryable, profileId: ProfileId): Prom
   return row?.customer_id;
 }
 
-/** A client as the operator sees it: without anything of its secrets but how many there are. */
+/** A client as listed for the operator, with the number of its secrets only. */
 export interface ListedClient {
   readonly clientId: string;
   readonly scopes: readonly string[];
-  /** Where it may call from; undefined: from anywhere. */
+  /** The networks that it may call from; undefined: any. */
   readonly networks: readonly string[] | undefined;
   readonly createdAt: Instant;
   readonly disabledAt: Instant | undefined;
-  /** Secrets that are valid now. During a rotation there are two. */
+  /** The number of valid secrets. Two during a rotation. */
   readonly liveSecrets: number;
   readonly lastUsedAt: Instant | undefined;
 }
 
-/** In the order in which they were made, the first `limit` of them. */
+/** In order of creation. */
 export async function listClients(database: Queryable, customerId: CustomerId, limit: number): Promise<ListedClient[]> {
   const rows = await database.rows<{
     client_id: string;

@@ -13,7 +13,7 @@ export { type Customer, findCustomer, type Owners } from "./store.ts";
 
 export interface Customers {
   /**
-   * Makes a customer with its DEFAULT profile. Doing it again changes nothing: it may have been broken off half-way.
+   * Creates a customer with its DEFAULT profile. Idempotent, and completes an interrupted attempt.
    */
   ensure(id: CustomerId, name: string, caller: Caller): Promise<Customer>;
   find(id: CustomerId): Promise<Customer | undefined>;
@@ -32,7 +32,7 @@ export function createCustomers({ database, lane, ids, clock }: Parts): Customer
   return {
     ensure: async (id, name, caller) => {
       const customer = await insertCustomer(database, { id, name, createdAt: clock.now() });
-      // The nickname is claimed, so there is one DEFAULT profile, however often this is tried.
+      // The claim on the nickname keeps a retry from creating a second DEFAULT profile.
       const profile = { customerId: id, nickname: "default", description: undefined };
       await lane.execute(openProfile(ids.next() as ProfileId, "DEFAULT", clock.now(), profile, caller, "again"));
       return customer;

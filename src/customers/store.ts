@@ -9,7 +9,7 @@ export interface Customer {
   readonly createdAt: Instant;
 }
 
-/** Answers the customer as it is: when the id was there before, with the name that it had. */
+/** Returns the stored customer: an existing one keeps its name. */
 export async function insertCustomer(database: Queryable, { id, name, createdAt }: Customer): Promise<Customer> {
   await database.rows("insert into customer (id, name, created_at) values ($1, $2, $3) on conflict do nothing", [
     id,

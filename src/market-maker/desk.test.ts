@@ -3,10 +3,10 @@ import { BTCUSD } from "../../test/support/btcusd.ts";
 import type { Order, OrderId } from "../exchange/exchange.ts";
 import { amountOf, formatAmount, ZERO } from "../money/amount.ts";
 import { Desk } from "./desk.ts";
-import type { MadeMarket } from "./made-markets.ts";
+import type { QuotedMarket } from "./quoted-markets.ts";
 import type { Quote } from "./quotes.ts";
 
-const TERMS: MadeMarket = {
+const TERMS: QuotedMarket = {
   market: BTCUSD.code,
   start: amountOf("1000"),
   unit: amountOf("10"),
@@ -43,9 +43,9 @@ test("a trade moves the price on by one unit, and most of the ladder stays where
   const [bid, ask] = orders as [Order, Order];
   desk.observe([{ ...bid, filled: amountOf("0.25") }, { ...ask, filled: amountOf("0.25") }, ...orders.slice(2)], 1);
   expect(desk.metadata).toEqual({ step: "1", offset: "-1" });
-  const { withdraw, place } = desk.changes(BTCUSD, 1);
+  const { cancel, place } = desk.changes(BTCUSD, 1);
   // The best bid and the last ask are at no level any more, and too little is left of what was the best ask.
-  expect(withdraw).toEqual([bid.id, ask.id, orders.at(-1)?.id]);
+  expect(cancel).toEqual([bid.id, ask.id, orders.at(-1)?.id]);
   expect(place.map(({ side, price }) => `${side} ${formatAmount(price)}`)).toEqual([
     "SELL 1000",
     "SELL 1010",
@@ -67,9 +67,9 @@ test("what is asked to go is asked once, and counts until it has gone", () => {
   const { desk, orders } = settledDesk();
   const extra = { ...orderFor({ side: "BUY", price: amountOf("1"), amount: amountOf("1") }) };
   desk.add(extra);
-  expect(desk.changes(BTCUSD, 0).withdraw).toEqual([extra.id]);
-  desk.leaves(extra.id);
-  expect(desk.changes(BTCUSD, 0).withdraw).toEqual([]);
+  expect(desk.changes(BTCUSD, 0).cancel).toEqual([extra.id]);
+  desk.onCancelRequested(extra.id);
+  expect(desk.changes(BTCUSD, 0).cancel).toEqual([]);
   expect(desk.isAtRest).toBe(false);
   desk.observe([{ ...extra, status: "CANCELLED", closedAt }], 1);
   expect(desk.isAtRest).toBe(true);
@@ -83,7 +83,7 @@ test("a market that goes on refusing is left alone for longer each time, up to a
   let now = 0;
   const pauses: number[] = [];
   for (let i = 0; i < 8; i += 1) {
-    desk.refused(now);
+    desk.onRejected(now);
     const before = now;
     while (desk.changes(BTCUSD, now).place.length === 0) now += 500;
     pauses.push(now - before);
@@ -93,7 +93,7 @@ test("a market that goes on refusing is left alone for longer each time, up to a
   desk.add(placed);
   desk.observe([{ ...placed, status: "OPEN" }], now);
   desk.observe([{ ...placed, status: "CANCELLED", closedAt }], now);
-  desk.refused(now);
+  desk.onRejected(now);
   expect(desk.changes(BTCUSD, now + 999).place).toEqual([]);
   expect(desk.changes(BTCUSD, now + 1_000).place).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 /**
- * All markets of the maker together: reads what has become of its orders, and has the changes made that each desk wants.
- * A pass that fails may leave orders of which nobody knows whether they were placed: so what is open is searched for by
- * market after a failure, and once a minute, and what nobody wants is withdrawn.
+ * All markets of the maker: reads the state of its orders and makes the changes that each desk returns. A failed pass may
+ * leave orders with an unknown outcome, so open orders are searched by market after a failure and once a minute, and
+ * surplus ones are cancelled.
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { tierFor } from "../catalogue/fee-tiers.ts";
@@ -17,12 +17,12 @@ import type { Outcome } from "../ledger/decision.ts";
 import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
+import { sandboxTransfer, type Transfers } from "../transfers/transfers.ts";
 import { Desk } from "./desk.ts";
-import { DEPOSITS, MADE_MARKETS } from "./made-markets.ts";
+import { DEPOSITS, QUOTED_MARKETS } from "./quoted-markets.ts";
 import type { Changes, Quote } from "./quotes.ts";
 
-/** What an operator may want to know. */
+/** For the log. */
 export type MakerEvent =
   | { readonly kind: "order_refused"; readonly market: string; readonly reason: string }
   | { readonly kind: "deposit_refused"; readonly asset: string; readonly reason: string }
@@ -33,9 +33,9 @@ export interface DesksParts {
   readonly catalogue: Catalogue;
   readonly customers: Customers;
   readonly profiles: Profiles;
-  readonly transfers: Pick<Transfers, "cross">;
+  readonly transfers: Pick<Transfers, "recordExternal">;
   readonly exchange: Pick<Exchange, "place" | "cancel" | "listOrders">;
-  /** Of the walks of all prices. */
+  /** Of the price walks. */
   readonly seed: string;
   readonly log: (event: MakerEvent) => void;
 }
@@ -44,16 +44,16 @@ export const MAKER = "0a5e11e2-0000-8000-8000-000000000001" as CustomerId;
 const NAME = "Sandbox market maker";
 const CALLER: Caller = { house: "maker" };
 const SEARCH_MS = 60_000;
-/** Orders of one state on one market that are taken over at a time. */
-const FOUND_AT_MOST = 1_000;
+/** Orders of one status on one market that a search takes over. */
+const MAX_FOUND = 1_000;
 
-/** The changes that a desk wants, on its market as the catalogue has it. */
+/** The changes of a desk, and its market in the catalogue. */
 interface Plan extends Changes {
   readonly desk: Desk;
   readonly market: Market;
 }
 
-/** The maker's desks. The customer whose they are is made when it is not there yet. */
+/** Opens the desks. Creates the maker's customer if it does not exist. */
 export async function openDesks(parts: DesksParts): Promise<Desks> {
   await parts.customers.ensure(MAKER, NAME, CALLER);
   return new Desks(parts, (await parts.profiles.getDefault(MAKER)).id);
@@ -63,7 +63,7 @@ export class Desks {
   readonly #parts: DesksParts;
   readonly #profileId: ProfileId;
   readonly #desks = new Map<string, Desk>();
-  /** By the clock that never steps, as all pauses here. */
+  /** In ms of the monotonic clock. */
   #searchAt = 0;
 
   constructor(parts: DesksParts, profileId: ProfileId) {
@@ -71,16 +71,16 @@ export class Desks {
     this.#profileId = profileId;
   }
 
-  /** Does what is to be done now. Settled: there was nothing, and nothing is under way. */
+  /** Makes one pass. "settled": there was nothing to do, and nothing is pending. */
   async pass(): Promise<"at_work" | "settled"> {
     try {
       await this.#observe();
       await this.#search();
       const plans = this.#plans();
       await this.#topUp(plans);
-      await allOf(plans.map((plan) => this.#carryOut(plan)));
+      await allOf(plans.map((plan) => this.#execute(plan)));
       const isSettled = plans.every(
-        ({ desk, place, withdraw }) => place.length + withdraw.length === 0 && desk.isAtRest,
+        ({ desk, place, cancel: cancelAll }) => place.length + cancelAll.length === 0 && desk.isAtRest,
       );
       return isSettled ? "settled" : "at_work";
     } catch (error) {
@@ -89,7 +89,7 @@ export class Desks {
     }
   }
 
-  /** Asks for every order to be cancelled. */
+  /** Requests the cancellation of all orders. */
   async withdraw(): Promise<void> {
     await this.#search();
     await allOf(this.#orders().map((order) => this.#cancel(order.id)));
@@ -113,12 +113,12 @@ export class Desks {
     }
   }
 
-  /** Takes over what is open, whoever has placed it: this process, an earlier one, or one that has lost the lease. */
+  /** Takes over all open orders, also those of earlier processes and of one that has lost the lease. */
   async #search(): Promise<void> {
     const { catalogue, seed } = this.#parts;
     const now = performance.now();
     if (now < this.#searchAt) return;
-    for (const terms of MADE_MARKETS) {
+    for (const terms of QUOTED_MARKETS) {
       if (catalogue.findMarket(terms.market) === undefined) continue;
       let desk = this.#desks.get(terms.market);
       if (desk === undefined) {
@@ -126,9 +126,9 @@ export class Desks {
         desk = new Desk(terms, seed, newest);
         this.#desks.set(terms.market, desk);
       }
-      // In the order in which an order goes through them: it cannot slip through between two reads.
+      // In the order of an order's life, so that none is missed when its status changes between two reads.
       for (const status of ["PENDING_SUBMISSION", "SUBMITTED", "OPEN"] as const) {
-        for (const order of await this.#list({ market: terms.market, status, limit: FOUND_AT_MOST })) desk.add(order);
+        for (const order of await this.#list({ market: terms.market, status, limit: MAX_FOUND })) desk.add(order);
       }
     }
     this.#searchAt = now + SEARCH_MS;
@@ -147,7 +147,7 @@ export class Desks {
     });
   }
 
-  /** Pays in what is scarce: what is to be placed may need no more than half of what is there. */
+  /** Deposits assets of which the new orders need more than half of what is available. */
   async #topUp(plans: readonly Plan[]): Promise<void> {
     const needs = needsOf(plans);
     if (needs.size === 0) return;
@@ -162,21 +162,21 @@ export class Desks {
     const amount = DEPOSITS.get(asset);
     if (amount === undefined) return;
     const profileId = this.#profileId;
-    const cameBy = sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount });
+    const cameBy = sandboxTransfer({ profileId, asset: catalogue.findAsset(asset), amount });
     const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...cameBy };
-    const outcome = await transfers.cross(deposit, CALLER);
+    const outcome = await transfers.recordExternal(deposit, CALLER);
     if (outcome.kind === "rejected") log({ kind: "deposit_refused", asset, reason: outcome.rejection.code });
   }
 
-  async #carryOut({ desk, market, withdraw, place }: Plan): Promise<void> {
+  async #execute({ desk, market, cancel: withdraw, place }: Plan): Promise<void> {
     const placing = allOf(place.map((quote) => this.#place(desk, market, quote)));
-    const withdrawing = allOf(withdraw.map((id) => this.#cancel(id).then(() => desk.leaves(id))));
+    const withdrawing = allOf(withdraw.map((id) => this.#cancel(id).then(() => desk.onCancelRequested(id))));
     await allOf<unknown>([placing, withdrawing]);
     const placed = await placing;
     for (const outcome of placed) if (outcome.kind === "done") desk.add(outcome.value);
     const refused = placed.find((outcome) => outcome.kind === "rejected");
     if (refused === undefined) return;
-    desk.refused(performance.now());
+    desk.onRejected(performance.now());
     this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.rejection.code });
   }
 
@@ -195,13 +195,13 @@ export class Desks {
     return this.#parts.exchange.place(order, CALLER);
   }
 
-  /** One that has closed meanwhile is refused, and the next pass finds it closed. */
+  /** Ignores a rejection: the order has closed, which the next pass finds. */
   async #cancel(id: OrderId): Promise<void> {
     await this.#parts.exchange.cancel(MAKER, this.#profileId, id, CALLER);
   }
 }
 
-/** What the orders will hold at most, by asset: for much volume commissions are lower than for none. */
+/** The maximum that the orders will hold, by asset: at the commission of the lowest tier. */
 function needsOf(plans: readonly Plan[]): Map<AssetCode, Amount> {
   const needs = new Map<AssetCode, Amount>();
   const add = (asset: AssetCode, amount: Amount) => needs.set(asset, plus(needs.get(asset) ?? ZERO, amount));
@@ -215,7 +215,7 @@ function needsOf(plans: readonly Plan[]): Map<AssetCode, Amount> {
   return needs;
 }
 
-/** Waits for all of it, also when some fails: nothing is under way any more when this answers or throws. */
+/** Waits for all work even if some fails: nothing is in flight when this returns or throws. */
 async function allOf<Value>(work: readonly Promise<Value>[]): Promise<Value[]> {
   await Promise.allSettled(work);
   return Promise.all(work);

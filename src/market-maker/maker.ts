@@ -1,51 +1,51 @@
 /**
- * The market maker of sandbox mode: an ordinary customer that keeps a two-sided book on a few markets, so that whoever
- * tries the API has somebody to trade with. It deposits, places, cancels and reads by the same commands as everybody.
+ * The market maker of sandbox mode: an ordinary customer that quotes both sides of a few markets, so that users of the
+ * API have a counterparty. It deposits, places, cancels and reads with the same commands as any customer.
  *
- * It makes one pass after the other, each of which compares its orders with the ladders that it wants (`desk.ts`), and
- * comes out as one of:
- *   standing_by  another process makes the markets.
- *   at_work      orders were placed or cancelled, or are not on the book yet, or not off it.
- *   settled      every ladder rests, but for markets that refuse orders, which are left alone for a while. Until somebody
- *                trades nothing is written: a pass a second reads a few rows.
- *   failed       the database is away, or something else went wrong. The next pass waits for longer each time.
+ * It repeats passes, each of which compares its orders with the ladders it wants (`desk.ts`). Results of a pass:
+ *   standing_by  another process holds the lease.
+ *   at_work      orders were placed or cancelled, or are on their way onto or off the book.
+ *   settled      every ladder rests, except on markets that reject orders, which it backs off from. Without trades nothing
+ *                is written; a pass a second reads a few rows.
+ *   failed       the database is unavailable, or another error. The next pass backs off.
  *
- * The lease is for peace, not for safety: what a maker places that was paused past its end, its successor withdraws.
+ * The lease avoids conflicts; safety does not depend on it: orders of a process that has lost it are cancelled by its
+ * successor.
  *
- * On stop the orders stay. A process that is killed leaves them too, so a start has to take them over in any case; they
- * go on filling orders on other nodes, and a restart places nothing anew.
+ * On stop the orders stay. A start must take over orders after a crash anyway; they keep trading on other nodes, and a
+ * restart places no new ones.
  */
 import type { Database } from "../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
-import { WakeSignal } from "../std/bell.ts";
+import { WakeSignal } from "../std/wake-signal.ts";
 import { type Desks, type DesksParts, MAKER, openDesks } from "./desks.ts";
 
 export type { MakerEvent } from "./desks.ts";
 
 export interface MakerParts extends DesksParts {
   readonly database: Database;
-  /** Names this process among all that share the database. */
+  /** The unique name of this process, for the lease. */
   readonly holder: string;
 }
 
-type Standing = "standing_by" | "at_work" | "settled" | "failed";
+type PassResult = "standing_by" | "at_work" | "settled" | "failed";
 
-/** How long until the next pass: the first of a row, and at most. It doubles while the passes come out the same. */
-const PAUSES_MS: Readonly<Record<Standing, readonly [first: number, longest: number]>> = {
+/** The pause before the next pass. Doubles while passes have the same result. */
+const PAUSES_MS: Readonly<Record<PassResult, readonly [first: number, longest: number]>> = {
   standing_by: [1_000, 1_000],
   at_work: [100, 1_000],
   settled: [1_000, 1_000],
   failed: [1_000, 30_000],
 };
 const LEASE = "sandbox_maker";
-/** How long a start waits for the ladders. They come later where no engine serves the markets. */
+/** How long a start waits for the ladders, which take longer if no engine serves the markets. */
 const READY_LIMIT_MS = 10_000;
 
 export class Maker {
   readonly #parts: MakerParts;
   readonly #end = new WakeSignal();
   #lease: Lease | undefined;
-  /** By the clock that never steps. */
+  /** In ms of the monotonic clock. */
   #renewAt = 0;
   #desks: Desks | undefined;
   #stopping = false;
@@ -55,30 +55,30 @@ export class Maker {
     this.#parts = parts;
   }
 
-  /** Answers when the ladders rest or another process sees to them, and after ten seconds whatever has come of it. */
+  /** Resolves when the ladders rest or another process holds the lease, and after 10 s in any case. */
   async start(): Promise<void> {
     const ready = new WakeSignal();
-    this.#running ??= this.#run(() => ready.ring());
+    this.#running ??= this.#run(() => ready.notify());
     await ready.wait(READY_LIMIT_MS);
   }
 
-  /** Ends with the pass that is under way. */
+  /** Waits for the pass in progress. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#end.ring();
+    this.#end.notify();
     await this.#running;
     await this.#release();
   }
 
-  /** For a sandbox that is to have no maker any more: takes away what an earlier one has left on the books. */
-  async withdraw(): Promise<void> {
+  /** For a sandbox whose maker was turned off: cancels the orders that it has left. */
+  async cancelAll(): Promise<void> {
     if ((await this.#parts.customers.find(MAKER)) === undefined || !(await this.#holdsLease())) return;
     await (await openDesks(this.#parts)).withdraw();
     await this.#release();
   }
 
   async #run(ready: () => void): Promise<void> {
-    let before: Standing | undefined;
+    let before: PassResult | undefined;
     let pauseMs = 0;
     while (!this.#stopping) {
       const standing = await this.#tryPass();
@@ -90,7 +90,7 @@ export class Maker {
     }
   }
 
-  async #tryPass(): Promise<Standing> {
+  async #tryPass(): Promise<PassResult> {
     try {
       if (!(await this.#holdsLease())) return "standing_by";
       this.#desks ??= await openDesks(this.#parts);
@@ -106,7 +106,7 @@ export class Maker {
     const { database, holder } = this.#parts;
     const isKept = this.#lease !== undefined && (await renewLease(database, this.#lease, LEASE_MS));
     if (!isKept) {
-      // Whoever had it meanwhile has moved the prices on.
+      // Another holder may have moved the prices.
       this.#desks = undefined;
       this.#lease = await takeLease(database, LEASE, holder, LEASE_MS);
     }
@@ -114,7 +114,7 @@ export class Maker {
     return this.#lease !== undefined;
   }
 
-  /** Where it cannot be let go of, it ends by itself. */
+  /** If this fails, the lease expires. */
   async #release(): Promise<void> {
     if (this.#lease !== undefined) await releaseLease(this.#parts.database, this.#lease).catch(() => undefined);
     this.#lease = undefined;

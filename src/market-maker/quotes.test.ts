@@ -4,12 +4,12 @@ import { BTCUSD } from "../../test/support/btcusd.ts";
 import { type Market, marketOf } from "../catalogue/market.ts";
 import type { OrderId } from "../exchange/exchange.ts";
 import { amountOf, fitsPrecision, formatAmount, multiplyExact } from "../money/amount.ts";
-import { MADE_MARKETS, type MadeMarket } from "./made-markets.ts";
+import { QUOTED_MARKETS, type QuotedMarket } from "./quoted-markets.ts";
 import { changesTo, LEVELS, ladder, type Quote, type Resting } from "./quotes.ts";
 
 const TERMS = made({ start: "100000", unit: "50", size: "0.5" });
 
-function made({ start, unit, size }: Record<"start" | "unit" | "size", string>): MadeMarket {
+function made({ start, unit, size }: Record<"start" | "unit" | "size", string>): QuotedMarket {
   return {
     market: BTCUSD.code,
     start: amountOf(start),
@@ -73,7 +73,7 @@ test("whatever the market is, a ladder is valid for it and never crosses itself"
   fc.assert(
     fc.property(
       market,
-      fc.constantFrom(...MADE_MARKETS),
+      fc.constantFrom(...QUOTED_MARKETS),
       fc.integer({ min: -100, max: 100 }),
       (part, terms, offset) => {
         const changed: Market = { ...BTCUSD, ...part };
@@ -95,7 +95,7 @@ test("whatever the market is, a ladder is valid for it and never crosses itself"
 
 test("the made markets have their whole ladder wherever the price walks", async () => {
   const { markets } = (await import("../../catalogue.json", { with: { type: "json" } })).default;
-  for (const terms of MADE_MARKETS) {
+  for (const terms of QUOTED_MARKETS) {
     const row = markets.find(({ code }) => code === terms.market);
     const market = marketOf({ ...row, number: 1 }, []);
     for (const offset of [-terms.band, 0, terms.band]) {

@@ -1,11 +1,11 @@
 /**
- * What the market maker wants to have on a book, and what has to be done to a book to get there. Pure: prices and
- * amounts come out valid for the market whatever its operator has made of it, or they do not come out.
+ * The quotes that the market maker wants on a book, and the changes to get there. Pure. Prices and amounts are valid for
+ * the market under any settings; quotes that cannot be are left out.
  */
 import type { Market } from "../catalogue/market.ts";
 import type { OrderId } from "../exchange/exchange.ts";
 import { type Amount, minus, multiplyExact, plus, unitOf, ZERO } from "../money/amount.ts";
-import type { MadeMarket } from "./made-markets.ts";
+import type { QuotedMarket } from "./quoted-markets.ts";
 
 export interface Quote {
   readonly side: "BUY" | "SELL";
@@ -14,28 +14,28 @@ export interface Quote {
   readonly amount: Amount;
 }
 
-/** A quote that is on the book, or on its way there. `amount` is what is left of it. */
+/** A quote on the book, or on its way there. `amount` is the remainder. */
 export interface Resting extends Quote {
   readonly id: OrderId;
 }
 
 export interface Changes {
-  readonly withdraw: readonly OrderId[];
+  readonly cancel: readonly OrderId[];
   readonly place: readonly Quote[];
 }
 
 export const LEVELS = 5;
 
 /**
- * The ladder around a price that is `offset` units above the start: bids below it and asks above it, further away for
- * more. A level that the market does not take is left out.
+ * The ladder around a price `offset` units above the start: bids below and asks above it, larger with distance. Levels
+ * that the market rejects are left out.
  */
-export function ladder({ start, unit, size }: MadeMarket, market: Market, offset: number): Quote[] {
+export function ladder({ start, unit, size }: QuotedMarket, market: Market, offset: number): Quote[] {
   const middle = plus(start, times(unit, offset));
   const quotes: Quote[] = [];
   for (let level = 1; level <= LEVELS; level += 1) {
     const amount = times(size, level);
-    // Rounded away from the middle, so that no bid can meet an ask, however wide the tick.
+    // Rounded away from the middle, so that bids and asks never cross, at any tick.
     const bid = rounded(minus(middle, times(unit, level)), market.tick, "down");
     const ask = rounded(plus(middle, times(unit, level)), market.tick, "up");
     quotes.push(...fitting("BUY", bid, amount, market), ...fitting("SELL", ask, amount, market));
@@ -43,7 +43,7 @@ export function ladder({ start, unit, size }: MadeMarket, market: Market, offset
   return quotes.filter(({ side, price }, i) => quotes.findIndex((q) => q.side === side && q.price === price) === i);
 }
 
-/** With an amount that the market takes at this price; nothing when there is none. */
+/** The quote with an amount that the market accepts at this price, if any. */
 function fitting(side: Quote["side"], price: Amount, wanted: Amount, market: Market): Quote[] {
   if (price <= ZERO) return [];
   const { minBaseAmount, maxBaseAmount, baseDecimals } = market;
@@ -52,16 +52,15 @@ function fitting(side: Quote["side"], price: Amount, wanted: Amount, market: Mar
   return amount > ZERO && amount >= minBaseAmount ? [{ side, price, amount }] : [];
 }
 
-/** How much may be bought or sold at this price in one order. */
+/** The maximum amount of one order at this price. */
 function affordable({ maxNotionalValue, baseDecimals }: Market, price: Amount): Amount {
   const lots = maxNotionalValue / multiplyExact(unitOf(baseDecimals), price);
   return times(unitOf(baseDecimals), lots);
 }
 
 /**
- * What to withdraw and what to place, so that each level of the ladder has one order with at least half of what is
- * wanted there: a level that was nibbled at, or that was once further away, is left as it is. What would meet an order
- * of our own that is about to go is placed once that has gone.
+ * The orders to cancel and to place, so that each level of the ladder has one order with at least half of the wanted
+ * amount; such orders are kept. A quote that would match one of our own orders is placed once that order is cancelled.
  */
 export function changesTo(wanted: readonly Quote[], resting: readonly Resting[]): Changes {
   const kept = new Set<Quote>();
@@ -72,7 +71,7 @@ export function changesTo(wanted: readonly Quote[], resting: readonly Resting[])
     else kept.add(found);
   }
   return {
-    withdraw: resting.filter((order) => !kept.has(order)).map(({ id }) => id),
+    cancel: resting.filter((order) => !kept.has(order)).map(({ id }) => id),
     place: missing.filter((quote) => !resting.some((order) => meets(quote, order))),
   };
 }

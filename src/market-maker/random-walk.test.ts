@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Position, START, stepOn, type Walk } from "./random-walk.ts";
+import { nextPosition, type Position, START, type Walk } from "./random-walk.ts";
 
 function walked(walk: Walk, steps: number): number[] {
   const offsets: number[] = [];
   let at: Position = START;
   for (let i = 0; i < steps; i += 1) {
-    at = stepOn(walk, at);
+    at = nextPosition(walk, at);
     offsets.push(at.offset);
   }
   return offsets;
@@ -37,7 +37,7 @@ test("every step is one unit, also at the edge, and none leads out of the band",
 });
 
 test("it goes on from wherever it is found, also from outside of a band that has become narrower", () => {
-  const from = (offset: number): number => stepOn({ ...WALK, band: 10 }, { step: 7, offset }).offset;
+  const from = (offset: number): number => nextPosition({ ...WALK, band: 10 }, { step: 7, offset }).offset;
   expect([10, 11, 500, -10, -11, -500].map(from)).toEqual([9, 10, 499, -9, -10, -499]);
 });
 

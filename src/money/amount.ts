@@ -1,6 +1,6 @@
 /**
- * Exact quantities. Everything inside is a `bigint` in units of 10^-18 of its asset; on the wire and in SQL it is
- * decimal text. There is no float on any way from one to the other.
+ * Exact quantities: a `bigint` in units of 10^-18 of the asset in memory, decimal text on the wire and in SQL. Floats are
+ * never used.
  */
 import { assert, must } from "../std/assert.ts";
 import type { Brand } from "../std/brand.ts";
@@ -8,9 +8,9 @@ import type { Brand } from "../std/brand.ts";
 /** An exact quantity of some asset, in units of 10^-18. May be negative: a posting is a signed amount. */
 export type Amount = Brand<bigint, "Amount">;
 
-/** Decimals that the ledger holds. */
+/** The decimals of the ledger. */
 export const SCALE = 18;
-/** By a number of decimals: the smallest step of an asset that has so many. */
+/** By number of decimals: the smallest unit. */
 const UNITS = Array.from({ length: SCALE + 1 }, (_, decimals) => (10n ** BigInt(SCALE - decimals)) as Amount);
 const ONE = unitOf(0);
 
@@ -33,8 +33,8 @@ export const negative = (a: Amount): Amount => -a as Amount;
 export type AmountRejection = "not_a_decimal" | "too_precise" | "zero" | "too_large";
 
 /**
- * Reads an amount from the wire: the pattern, at most 60 characters, at most 18 decimals that count, above zero and
- * below 10^18. What an asset allows of these decimals is judged by `fitsPrecision`.
+ * Reads an amount from the wire: at most 60 characters, at most 18 significant decimals, above zero and below 10^18.
+ * `fitsPrecision` then checks it against the asset.
  */
 export function parseAmount(text: string): Amount | AmountRejection {
   if (text.length > DECIMAL_MAX_LENGTH || !DECIMAL.test(text)) return "not_a_decimal";
@@ -45,19 +45,19 @@ export function parseAmount(text: string): Amount | AmountRejection {
   return amount;
 }
 
-/** Whether an amount has at most so many decimals. Judged by value: "1.00000000" has none. */
+/** Whether an amount has at most so many decimals, by value: "1.00000000" has none. */
 export function fitsPrecision(amount: Amount, decimals: number): boolean {
   return amount % unitOf(decimals) === 0n;
 }
 
-/** The smallest step of an asset with so many decimals. */
+/** The smallest unit of an asset with so many decimals. */
 export function unitOf(decimals: number): Amount {
   return must(UNITS[decimals], "an asset has 0 to 18 decimals");
 }
 
 /**
- * Reads an amount that we or the operator wrote: SQL `numeric` text, a catalogue file, a literal. Signs are taken.
- * Anything that is not an exact amount is a bug here, not bad input.
+ * Reads a trusted amount, with an optional minus sign: SQL `numeric` text, a catalogue file, a literal.
+ * @throws AssertionFailed
  */
 export function amountOf(text: string): Amount {
   const sign = text.startsWith("-");
@@ -71,7 +71,7 @@ export function amountOf(text: string): Amount {
 export function formatAmount(amount: Amount): string {
   if (amount === 0n) return "0";
   if (amount < 0n) return `-${formatAmount(negative(amount))}`;
-  // The digits at once: dividing large numbers costs more than cutting text.
+  // Slicing text is faster than dividing large integers.
   const digits = amount.toString().padStart(SCALE + 1, "0");
   const point = digits.length - SCALE;
   let end = digits.length;
@@ -79,10 +79,10 @@ export function formatAmount(amount: Amount): string {
   return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
-/** Rounding that can be asked for. There is no default: whoever divides says where the remainder goes. */
+/** Without a default: every division states where the remainder goes. */
 export type Rounding = "exact" | "down" | "half_up";
 
-/** a x b / c. "exact" asserts that nothing is left over; "down" is towards zero; "half_up" away from zero at the half. */
+/** a x b / c. "exact" asserts a zero remainder; "down" rounds towards zero; "half_up" rounds halves away from zero. */
 export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding): bigint {
   assert(c > 0n, "the divisor is above zero");
   const product = a * b;
@@ -102,12 +102,12 @@ export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding): big
   }
 }
 
-/** The product of two exact quantities, such as amount x price. Asserts that 18 decimals hold it. */
+/** The product of two quantities, such as amount x price. Asserts that it fits 18 decimals. */
 export function multiplyExact(a: Amount, b: Amount): Amount {
   return mulDiv(a, b, ONE, "exact") as Amount;
 }
 
-/** Decimal text to units of 10^-18; undefined when a digit that counts lies beyond the 18th decimal. */
+/** Decimal text to units of 10^-18; undefined if it has more than 18 significant decimals. */
 function scaled(text: string): Amount | undefined {
   const point = text.indexOf(".");
   if (point === -1) return (BigInt(text) * ONE) as Amount;

@@ -76,8 +76,8 @@ test("a refused token is news to the log, an issued one a detail; only the log h
   for (const answer of answers) expect(await answer.json()).toEqual(body);
   const told = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(told.map(({ level, msg, reason }) => ({ level, msg, reason }))).toEqual([
-    { level: 30, msg: "token refused", reason: "client authentication failed" },
-    { level: 30, msg: "token refused", reason: "the client told may not call from this address" },
+    { level: 30, msg: "token request rejected", reason: "client authentication failed" },
+    { level: 30, msg: "token request rejected", reason: "the client told may not call from this address" },
     { level: 20, msg: "token issued", reason: undefined },
   ]);
 });

@@ -1,6 +1,6 @@
 /**
- * OAuth 2.0 for API clients: issues access tokens on auth_url, and says what a token grants. Every node may do either;
- * what they share is in the database, and each follows it within seconds.
+ * OAuth 2.0 for API clients: issues access tokens on auth_url and verifies them. Every node can do both. They share
+ * signing keys and client restrictions through the database, and pick up changes within seconds.
  */
 import type { SecureContextOptions } from "node:tls";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
@@ -33,31 +33,34 @@ export interface OauthOptions {
   readonly database: Database;
   readonly clock: ComparedClock;
   readonly ids: IdSource;
-  /** The process's only one: it remembers which secrets have matched. */
+  /** One per process, because it caches matched secrets. */
   readonly clients: Clients;
-  /** The public addresses. Asked when they are needed: with port 0 they are known once the servers listen. */
+  /** The public URLs. Functions, because with port 0 they are known only once the servers listen. */
   readonly authUrl: () => string;
   readonly baseUrl: () => string;
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
   readonly onDenied?: ((refusal: AccessDenial) => void) | undefined;
-  /** Both of the server on auth_url: who adds hooks before all its own, and who is told how a request for a token ends. */
-  readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
+  /** Adds hooks to the server on auth_url before its own. */
+  readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
-  /** Left out: nothing is limited. */
+  /** Absent: no rate limits. */
   readonly limiter?: RateLimiter | undefined;
-  /** Left out: the server on auth_url is ready as soon as it listens. */
+  /** Absent: the server on auth_url is ready as soon as it listens. */
   readonly readiness?: ReadinessChecks | undefined;
   readonly trustedProxies?: readonly Network[];
   readonly tls?: SecureContextOptions | undefined;
 }
 
 export interface Oauth {
-  /** Makes the first signing key when there is none, and follows keys and the restrictions of clients from then on. */
+  /** Creates the first signing key if there is none, and starts polling keys and client restrictions. */
   start(): Promise<void>;
-  /** Stops following. The server is its owner's to close, before this. */
+  /** Stops polling. Close `authServer` first. */
   stop(): Promise<void>;
-  /** What a token grants from an address; undefined or misplaced: nothing. Throws `DatabaseAway` when that cannot be known. */
+  /**
+   * @returns what a token grants from an address; nothing if undefined or restricted
+   * @throws DatabaseAway when that cannot be determined
+   */
   verify(token: string, address: string): Promise<Grant | RestrictedToken | undefined>;
   /** For auth_url. Not listening yet. */
   readonly authServer: FastifyInstance;
@@ -68,7 +71,7 @@ export function createSigningKeys(database: Database, clock: ComparedClock, sett
   return new SigningKeys({ database, clock, replacedAfterMs, encryption: new KeyEncryption(encryptionKeys) });
 }
 
-/** Every node has read a change after this and a little: well within 5 s (docs/contract/tokens.md#access-tokens). */
+/** Every node must know a change within 5 s (docs/contract/tokens.md#access-tokens). */
 const FOLLOWS_EVERY_MS = 2_000;
 
 export function createOauth(options: OauthOptions): Oauth {
@@ -86,7 +89,7 @@ export function createOauth(options: OauthOptions): Oauth {
     start: async () => {
       await follow();
       poll = startPoll(FOLLOWS_EVERY_MS, follow, (error) =>
-        log.warn({ err: error }, "signing keys and the restrictions of clients could not be followed"),
+        log.warn({ err: error }, "signing keys and client restrictions could not be read; will retry"),
       );
     },
     stop: async () => poll?.stop(),

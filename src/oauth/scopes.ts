@@ -1,6 +1,5 @@
 /**
- * The scopes that a client may hold (docs/contract/tokens.md#scopes). A scope may be here before any operation asks for
- * it.
+ * The scopes that a client may hold (docs/contract/tokens.md#scopes). Some are not required by any operation yet.
  */
 export const SCOPES = {
   "conversion:read_conversion_stablecoin": "Read stablecoin conversions.",
@@ -26,14 +25,14 @@ export const SCOPES = {
 
 export type Scope = keyof typeof SCOPES;
 
-/** On a client this stands for every scope that there is, also for those to come. It cannot be asked for in a token. */
+/** In a client's list: every scope, including future ones. Cannot be requested for a token. */
 const EVERY_SCOPE = "*";
 
 export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);
 }
 
-/** The scopes that a client's list amounts to. What the list names and nobody knows is not granted. */
+/** The scopes that a client's list grants. Unknown names are ignored. */
 export function heldScopes(listed: readonly string[]): readonly Scope[] {
   if (listed.includes(EVERY_SCOPE)) return Object.keys(SCOPES).filter(isScope);
   return [...new Set(listed)].filter(isScope);

@@ -10,7 +10,7 @@ import type { Caller } from "../ledger/caller.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { parseAmount } from "../money/amount.ts";
 import { pause } from "../std/pause.ts";
-import { sandboxCrossing, type Transfers } from "../transfers/transfers.ts";
+import { sandboxTransfer, type Transfers } from "../transfers/transfers.ts";
 import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 import { checkBootstrap, customerIdOf } from "./check-bootstrap.ts";
 
@@ -75,14 +75,14 @@ async function openBalance(
     new BootstrapError(`the opening balance ${text} ${asset} of profile ${profileId} was rejected: ${why}`);
   if (amount === "not_a_decimal" || amount === "too_large") throw rejected(amount.replaceAll("_", " "));
   const outcome = await retryWhileUnavailable(() =>
-    transfers.cross(
+    transfers.recordExternal(
       {
         customerId,
         profileId,
         amount,
         asset,
         direction: "CREDIT",
-        ...sandboxCrossing({ profileId, asset: catalogue.findAsset(asset), amount }),
+        ...sandboxTransfer({ profileId, asset: catalogue.findAsset(asset), amount }),
         opening: true,
       },
       CALLER,

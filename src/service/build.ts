@@ -84,7 +84,7 @@ export async function build(
     onFailure: (error) => log.warn({ error }, "access log could not be written"),
   });
   const onDenied = (denial: AccessDenial): void => {
-    accessLog.note(denial);
+    accessLog.record(denial);
     metrics?.access.denied(denial);
   };
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
@@ -92,7 +92,7 @@ export async function build(
     ...core,
     ...shared,
     onDenied,
-    watch: serverObserver("auth", observers),
+    observe: serverObserver("auth", observers),
     onTokenRequest: metrics?.access.tokenRequest,
     readiness: readinessOf(core),
     signingKeys: config.signingKeys,
@@ -124,7 +124,7 @@ function createDomain(core: Core, config: Config, { settlement, engines, metrics
     conversions: createConversions({
       ...core,
       // Without the role, another node's worker settles it.
-      onCreated: (conversion) => (settles ? settlement.created(conversion) : undefined),
+      onCreated: (conversion) => (settles ? settlement.onCreated(conversion) : undefined),
     }),
     exchange: createExchange({
       ...core,

@@ -2,7 +2,7 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { processStart } from "../std/process-start.ts";
-import { writeWhole } from "../std/write-whole.ts";
+import { writeAtomically } from "../std/write-atomically.ts";
 
 /** The directory holds secrets. */
 const OWNER_ONLY = 0o700;
@@ -30,7 +30,7 @@ export async function writeReadyFile(
   const path = readyFile(dataDir);
   const { pid } = process;
   const ready = { base_url: baseUrl, auth_url: authUrl, pid, started: await processStart(pid) };
-  await writeWhole(path, `${JSON.stringify(ready)}\n`, 0o644);
+  await writeAtomically(path, `${JSON.stringify(ready)}\n`, 0o644);
   return { withdraw: () => rm(path, { force: true }) };
 }
 

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { IdSource } from "../std/id.ts";
-import { writeWhole } from "../std/write-whole.ts";
+import { writeAtomically } from "../std/write-atomically.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 
 export function demoFile(dataDir: string): string {
@@ -22,7 +22,7 @@ export async function ensureDemoFile(dataDir: string, ids: IdSource): Promise<st
   try {
     await readFile(path);
   } catch {
-    await writeWhole(path, `${JSON.stringify(makeDemo(ids), undefined, 2)}\n`, 0o600);
+    await writeAtomically(path, `${JSON.stringify(makeDemo(ids), undefined, 2)}\n`, 0o600);
   }
   return path;
 }

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import type { Server } from "node:net";
 import { createSecureContext, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
-import { type Config, WrongSettings } from "../config/config.ts";
+import { type Config, InvalidSettings } from "../config/config.ts";
 import { startPoll } from "../std/poll.ts";
 import { StartupError } from "./core.ts";
 
@@ -71,7 +71,7 @@ export function followTls(
   return () => poll.stop();
 }
 
-/** In production both addresses must be HTTPS, unless PARBOOK_WITHOUT_TLS says otherwise. @throws WrongSettings */
+/** In production both addresses must be HTTPS, unless PARBOOK_WITHOUT_TLS says otherwise. @throws InvalidSettings */
 export function requireTls(config: Config): void {
   if (config.mode === "sandbox" || config.withoutTls.has("http")) return;
   const lines = (["baseUrl", "authUrl"] as const)
@@ -80,5 +80,5 @@ export function requireTls(config: Config): void {
       const setting = name === "baseUrl" ? "PARBOOK_BASE_URL" : "PARBOOK_AUTH_URL";
       return `${setting} must begin with https:// in production: set it, or set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY if there is no TLS proxy, or set PARBOOK_WITHOUT_TLS=http to allow plain HTTP`;
     });
-  if (lines.length > 0) throw new WrongSettings(lines);
+  if (lines.length > 0) throw new InvalidSettings(lines);
 }

@@ -1,22 +1,22 @@
-/** A belief that did not hold: a bug of ours, never something a caller or the world did. */
+/** A bug of ours, never caused by input or a fault. */
 export class AssertionFailed extends Error {
-  override readonly name = "BrokenBelief";
+  override readonly name = "AssertionFailed";
 }
 
 /**
- * Stops a bug where it is noticed. It is never caught to carry on with the same work. A belief that is worded with
- * values is given as a function where it is asked for often: it is only worded when it did not hold.
+ * Throws `AssertionFailed` if a belief does not hold. Never catch it to carry on with the same work.
+ * @param belief a sentence, or, on hot paths, a function that builds it
  */
 export function assert(holds: boolean, belief: string | (() => string)): asserts holds {
   if (!holds) throw new AssertionFailed(typeof belief === "string" ? belief : belief());
 }
 
-/** For the branch that the types say cannot be reached. */
+/** For branches that the types exclude. */
 export function unreachable(value: never): never {
   throw new AssertionFailed(`not reachable, but here is ${JSON.stringify(value)}`);
 }
 
-/** The value that must be there: for look-ups whose key was made by the same code. */
+/** Asserts that a value is present. */
 export function must<Value>(value: Value | undefined, belief: string | (() => string)): Value {
   assert(value !== undefined, belief);
   return value;

@@ -1,7 +1,6 @@
 declare const brand: unique symbol;
 
 /**
- * A value that the compiler keeps apart from others of the same shape, so that an order id in the place
- * of a profile id does not compile. It costs nothing at run time.
+ * A nominal type: an order id in place of a profile id does not compile. No cost at run time.
  */
 export type Brand<Value, Name extends string> = Value & { readonly [brand]: { readonly [Mark in Name]: true } };

@@ -3,37 +3,37 @@ import type { Brand } from "./brand.ts";
 /** A moment in milliseconds since 1970, UTC: the precision with which every time is stored and printed. */
 export type Instant = Brand<number, "Instant">;
 
-/** Where the time comes from. Rules are handed an `Instant`; only shells ask a clock. */
+/** A source of time. Rules get an `Instant` as argument; only their callers read a clock. */
 export interface Clock {
   now(): Instant;
 }
 
 /** A clock that is compared with another one. */
 export interface ComparedClock extends Clock {
-  /** Why what it says is not to be believed now, in words. */
+  /** Why its time is currently not reliable, as a text for the response; undefined if it is. */
   readonly fault?: string | undefined;
-  /** How far it may be from the other one without a fault. */
+  /** The difference to the other clock that is not yet a fault. */
   readonly toleranceMs?: number;
 }
 
-/** What was asked for rests on the time, and that is not known now: trying again helps. */
+/** A request depends on the time while the clock has a fault. A retry may succeed. */
 export class ClockFault extends Error {
   override readonly name = "ClockFault";
 }
 
-/** Throws while what the clock says is not to be believed: for what would keep a wrong time for years. */
-export function requireRight({ fault }: ComparedClock): void {
+/** @throws ClockFault while the clock has a fault. For operations that would store a wrong time for long. */
+export function requireCorrectTime({ fault }: ComparedClock): void {
   if (fault !== undefined) throw new ClockFault(fault);
 }
 
 export const systemClock: Clock = { now: () => Date.now() as Instant };
 
-/** For waits: whatever becomes of the time of day, it goes on. Its moments are stored nowhere and told to nobody. */
+/** A monotonic clock, for durations. Never store or send its instants. */
 export const steadyClock: Clock = { now: () => (performance.timeOrigin + performance.now()) as Instant };
 
 /** RFC 3339 UTC with exactly three decimals, e.g. 2026-11-21T09:30:00.000Z. */
 export function formatInstant(instant: Instant): string {
-  // All that a batch writes has one time, and what is written in a row was often made in the same millisecond.
+  // Cached: consecutive calls often have the same instant.
   if (instant !== lastFormatted) {
     lastText = new Date(instant).toISOString();
     lastFormatted = instant;
@@ -45,9 +45,9 @@ let lastFormatted: Instant | undefined;
 let lastText = "";
 
 /**
- * Reads an RFC 3339 date-time with up to nine decimals of a second. Undefined when it is not one.
- * What is finer than a millisecond cannot be held by an `Instant`, so the caller says to which side it goes:
- * as the lower bound of a range 10:00:00.0001 leaves out a record of 10:00:00.000, as the upper bound it keeps it.
+ * Reads an RFC 3339 date-time with up to nine decimals of a second.
+ * @param finer how to round what is finer than a millisecond: up for the lower bound of a range, down for the upper
+ * @returns undefined if it is not one
  */
 export function parseInstant(text: string, finer: "up" | "down"): Instant | undefined {
   const parts = RFC_3339.exec(text);
@@ -59,7 +59,7 @@ export function parseInstant(text: string, finer: "up" | "down"): Instant | unde
   const nanoseconds = Number(fraction.padEnd(9, "0"));
   const milliseconds = nanoseconds / 1_000_000;
   const instant = whole + (finer === "up" ? Math.ceil(milliseconds) : Math.floor(milliseconds));
-  // An offset may lead out of the years that have four digits.
+  // An offset may lead beyond four-digit years.
   return instant < FIRST || instant > LAST ? undefined : (instant as Instant);
 }
 
@@ -69,7 +69,7 @@ const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 const RFC_3339 =
   /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 
-/** `Date.parse` takes 2026-02-30 for 2 March; a caller who wrote that is told instead. */
+/** `Date.parse` reads 2026-02-30 as 2 March. */
 function isCalendarDay(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

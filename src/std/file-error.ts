@@ -1,11 +1,10 @@
-/** Errors of the file system as an operator needs them: with the path, and with the reason in words. */
+/** File system errors for operators: with the path and the reason in words. */
 import { getSystemErrorMap } from "node:util";
 
 /**
- * Gives an error of `work` the path that it is about. Node names the path when a file cannot be opened, and leaves it out
- * when one that is open cannot be written, as on a full disk.
+ * Adds the path to errors of `work`. Node omits it for errors on open files, as on a full disk.
  */
-export async function naming<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+export async function withPath<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
@@ -15,7 +14,7 @@ export async function naming<Value>(path: string, work: () => Promise<Value>): P
   }
 }
 
-/** What went wrong with which file, in one line. Undefined for other errors. */
+/** @returns one line with path and reason; undefined for other errors */
 export function fileErrorText(error: unknown): string | undefined {
   const { code, path, syscall, errno } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === undefined || path === undefined) return undefined;

@@ -7,34 +7,33 @@ export type Uuid = Brand<string, "Uuid">;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Reads a UUID of any version in the canonical layout; letters may be of either case. Undefined when it is not one. */
+/** Reads a UUID of any version, in either case. @returns undefined if it is not one */
 export function parseUuid(text: string): Uuid | undefined {
   return UUID.test(text) ? (text.toLowerCase() as Uuid) : undefined;
 }
 
 /**
- * How far the last id may be ahead of the clock. What the counter runs ahead by is far less (thousands of millions of ids
- * in these seconds), and so is a correction of a clock that is taken for right: a clock that is further behind has been
- * wrong before. Ids that went on from there would date all that is stored until real time has caught up.
+ * How far the last id may be ahead of the clock. Counter overflow and corrections of a healthy clock stay far below. If
+ * the clock is further back, it was wrong before; continuing from there would misdate all ids until it catches up.
  */
-const MOST_AHEAD_MS = 5_000;
+const MAX_AHEAD_MS = 5_000;
 
 const HEX_DIGITS = Buffer.from("0123456789abcdef");
 
 /**
- * Makes UUIDs of version 7 (RFC 9562, section 5.7): 48 bits of milliseconds, then a counter and chance.
- * The ids of one process rise, also within a millisecond and when the clock is set back a little, so that ordering by id
- * is ordering by creation. When it is set back by more, they begin anew at its time. A millisecond that comes a second time
- * has its ids told apart by chance alone, as those of several processes always are: 61 bits. Every id is even: `siblingId` gives the odd one beside it.
+ * Generates UUIDs of version 7 (RFC 9562, section 5.7): 48 bits of milliseconds, a counter, and random bits. The ids of a
+ * process increase, also within a millisecond and when the clock is set back by less than 5 s, so that ordering by id is
+ * ordering by creation. After a larger step back they restart at the clock's time; then, as between processes, 61 random
+ * bits keep them unique. Every id is even; `siblingId` returns the odd one beside it.
  */
 export class IdSource {
   readonly #clock: Clock;
   readonly #random: Random;
-  /** From chance: 64 bits of the id, and where the counter starts. */
+  /** Random: 64 bits of the id, and the start of the counter. */
   readonly #bytes = Buffer.alloc(9);
   readonly #text = Buffer.alloc(36, "-");
   #millis = 0;
-  /** 12 bits in `rand_a`: starts low at random in each new millisecond, then counts (RFC 9562, section 6.2, method 1). */
+  /** 12 bits in `rand_a`: a low random start in each millisecond, then increments (RFC 9562, section 6.2, method 1). */
   #counter = 0;
 
   constructor(clock: Clock = systemClock, random: Random = systemRandom) {
@@ -45,7 +44,7 @@ export class IdSource {
   next(): Uuid {
     this.#random.fill(this.#bytes);
     const now = this.#clock.now();
-    if (now > this.#millis || now < this.#millis - MOST_AHEAD_MS) {
+    if (now > this.#millis || now < this.#millis - MAX_AHEAD_MS) {
       this.#millis = now;
       this.#counter = ((this.#bytes[8] as number) << 2) & 0x3ff;
     } else if (++this.#counter > 0xfff) {
@@ -58,8 +57,7 @@ export class IdSource {
   }
 
   /**
-   * As bytes first: a text that is put together from pieces keeps all of them, ten times its own size, for as long as
-   * anybody remembers the id.
+   * Through bytes: a concatenated string would keep all its pieces in memory, ten times its size.
    */
   #write(): Uuid {
     this.#digits(0, 8, Math.floor(this.#millis / 0x10000));
@@ -81,20 +79,20 @@ export class IdSource {
 }
 
 /**
- * The odd id beside an even one. The two sides of a transfer are such a pair: whoever knows one can name the
- * other, so the link between them needs neither a column nor an index of its own.
+ * The odd id beside an even one, and back. The two sides of a transfer are such a pair, so the link between them needs
+ * no column or index.
  */
 export function siblingId(id: Uuid): Uuid {
   const last = Number.parseInt(id.slice(35), 16);
   return (id.slice(0, 35) + (last ^ 1).toString(16)) as Uuid;
 }
 
-/** When an id of ours was made: the first 48 bits of a version 7 UUID. */
+/** The creation time in a version 7 UUID: its first 48 bits. */
 export function instantOf(id: Uuid): Instant {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) as Instant;
 }
 
-/** The lowest id that can have been made at this time: a bound on ids is a bound on creation times. */
+/** The lowest id of a creation time, to turn bounds on times into bounds on ids. */
 export function lowestId(instant: Instant): Uuid {
   const time = Math.max(0, Math.min(instant, 2 ** 48 - 1))
     .toString(16)

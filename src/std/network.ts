@@ -1,14 +1,14 @@
 /**
- * Networks of IP addresses in the notation of CIDR. An IPv4 address that is written as IPv6 (`::ffff:192.0.2.1`, as a
- * socket for both gives it) is the IPv4 address, and so is a network of such.
+ * IP networks in CIDR notation. IPv4-mapped IPv6 addresses and networks (`::ffff:192.0.2.1`, as dual-stack sockets report
+ * them) are read as IPv4.
  */
 import { isIPv4, isIPv6 } from "node:net";
 
 export interface Network {
-  /** As it is written: `192.0.2.0/24`. */
+  /** In CIDR notation: `192.0.2.0/24`. */
   readonly text: string;
   readonly family: 4 | 6;
-  /** How many of the leading bits are the network's. */
+  /** The prefix length in bits. */
   readonly prefix: number;
   readonly bits: bigint;
 }
@@ -19,7 +19,7 @@ const WIDTH = { 4: 32, 6: 128 } as const;
 /** RFC 4291, section 2.5.5.2: IPv4-mapped addresses. */
 const MAPPED = 0xffffn;
 
-/** A network, or an address as a network of one. With bits beyond its prefix it is a slip, and none. */
+/** Reads a network, or an address as a network of one. @returns undefined if invalid, or with bits set beyond the prefix */
 export function parseNetwork(text: string): Network | undefined {
   const [, host = "", length] = /^([^/]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(text) ?? [];
   const address = readAddress(host);
@@ -33,7 +33,7 @@ export function parseNetwork(text: string): Network | undefined {
   return { text: `${written === address.family ? host : dotted(address.bits)}/${prefix}`, prefix, ...address };
 }
 
-/** What is no address, such as that of somebody on a Unix socket, is in no network. */
+/** @returns false for what is no IP address, such as the peer of a Unix socket */
 export function isWithin(networks: readonly Network[], address: string): boolean {
   const { family, bits } = readAddress(address) ?? {};
   if (family === undefined || bits === undefined) return false;
@@ -50,14 +50,14 @@ function leading(bits: bigint, family: 4 | 6, prefix: number): bigint {
 
 function readAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { family: 4, bits: joined(text.split(".").map(Number), 8n) };
-  // A zone (`fe80::1%eth0`) says on which link the address is, not which one it is.
+  // A zone (`fe80::1%eth0`) names the link and is not part of the address.
   const [address = "", ...zone] = text.split("%");
   if (!isIPv6(address) || zone.length > 1) return undefined;
   const bits = readIPv6(address);
   return bits >> 32n === MAPPED ? { family: 4, bits: bits & 0xffff_ffffn } : { family: 6, bits };
 }
 
-/** The URL standard writes an address in hexadecimal with one gap at most, whatever it was written like. */
+/** `URL` normalises an address to hexadecimal groups with at most one `::`. */
 function readIPv6(text: string): bigint {
   const [before = "", after] = new URL(`http://[${text}]`).hostname.slice(1, -1).split("::");
   const groups = (part: string): number[] =>

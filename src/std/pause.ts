@@ -1,4 +1,4 @@
-/** Waits so long. Only for what is tried again after a while; a condition that can be waited for is waited for. */
+/** Only for retries. Wait for conditions instead where possible. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms));
 }

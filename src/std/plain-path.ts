@@ -1,2 +1,2 @@
-/** A path from the top that needs no quoting where PostgreSQL runs a shell command, in which % has a meaning, too. */
+/** Whether an absolute path needs no quoting in PostgreSQL's shell commands, in which % is special too. */
 export const isPlainPath = (path: string): boolean => /^\/[A-Za-z0-9/._-]+$/.test(path);

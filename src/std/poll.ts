@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 export interface Poll {
-  /** Answers when the work that is under way has ended; none begins after. */
+  /** Resolves when the work in progress has ended. No more starts after the call. */
   stop(): Promise<void>;
 }
 
-/** Does something again and again, with a pause before each time. A failure is told, and the next time comes. */
+/** Repeats `work` with a pause before each run. Failures are reported, and do not stop it. */
 export function startPoll(everyMs: number, work: () => Promise<void>, onFailure: (error: unknown) => void): Poll {
   const stopping = new AbortController();
   const ended = (async () => {

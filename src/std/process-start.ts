@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
 /**
- * When a process began, in the system's own terms; undefined: no such process runs here. With its id this names one
- * process for good, because ids are given again. On Linux it is the boot and the clock ticks since then, which setting the
- * time of day does not move; elsewhere the time of day that `ps` shows.
+ * When a process started, as an opaque text; undefined if it is not running. Process ids are reused; id and start together
+ * are unique. On Linux: boot id and clock ticks since boot, which setting the time does not affect. Elsewhere: the start
+ * time that `ps` shows.
  */
 export async function processStart(pid: number): Promise<string | undefined> {
   try {
@@ -15,7 +15,7 @@ export async function processStart(pid: number): Promise<string | undefined> {
   }
 }
 
-/** The fields of `stat` behind the name, which may contain anything, begin with the third (proc(5)). */
+/** The fields after the name, which may contain anything, start with the third (proc(5)). */
 async function readFromProc(pid: number): Promise<string | undefined> {
   const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");

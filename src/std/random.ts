@@ -1,15 +1,15 @@
 import { randomFillSync } from "node:crypto";
 
-/** Where chance comes from, so that a test can replay it. */
+/** A source of random bytes, replaceable in tests. */
 export interface Random {
   /** Fills the array with random bytes. */
   fill(bytes: Uint8Array): void;
 }
 
-/** Asking the system costs a hundred times what copying a few bytes does, so it is asked for many at once. */
+/** A system call costs a hundred times more than copying a few bytes, so bytes are fetched in bulk. */
 const STORE_BYTES = 4_096;
 
-/** The system's own. Every byte is given out once, and is gone from memory then. */
+/** The system's random source. Every byte is returned once and then erased. */
 export class SystemRandom implements Random {
   readonly #store = new Uint8Array(STORE_BYTES);
   #used = STORE_BYTES;

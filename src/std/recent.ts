@@ -1,19 +1,18 @@
 /**
- * What was set or asked for lately, by name, up to a bound. It is kept in two generations: when the younger one is full it
- * becomes the older one, and what is still in the older one by then is dropped. What is asked for there comes back into
- * the younger one.
+ * A bounded cache with approximate LRU eviction, in two generations. When the younger is full it becomes the older, and
+ * the rest of the older one is dropped. A hit in the older generation moves the entry to the younger.
  *
- * To keep exact order each entry would be taken out and put in again whenever it is set, which makes a `Map` copy itself
- * over and over; and to find the oldest entry one would hold an iterator, which keeps every copy that the map ever made.
+ * Exact LRU by deleting and re-inserting would make `Map` rehash constantly, and an iterator to the oldest entry keeps
+ * every old table of the map alive.
  */
 export class Recent<Value> {
-  readonly #mostOfEach: number;
+  readonly #generationSize: number;
   #younger = new Map<string, Value>();
   #older = new Map<string, Value>();
 
-  /** Keeps `most` entries at most, and the last half of that many whatever happens. */
+  /** Keeps at most `most` entries, and always the last half of that many. */
   constructor(most: number) {
-    this.#mostOfEach = Math.max(1, Math.floor(most / 2));
+    this.#generationSize = Math.max(1, Math.floor(most / 2));
   }
 
   get(name: string): Value | undefined {
@@ -30,7 +29,7 @@ export class Recent<Value> {
 
   set(name: string, value: Value): void {
     this.#younger.set(name, value);
-    if (this.#younger.size <= this.#mostOfEach) return;
+    if (this.#younger.size <= this.#generationSize) return;
     this.#older = this.#younger;
     this.#younger = new Map([[name, value]]);
     this.#older.delete(name);

@@ -5,7 +5,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
-import { deactivation } from "./deactivate-profile.ts";
+import { deactivateCommand } from "./deactivate-profile.ts";
 
 const NOW = 5_000 as Instant;
 const acme = "acme" as CustomerId & string;
@@ -18,7 +18,7 @@ test.each([
   const profile = profileOf(acme, { updatedAt: at as Instant });
   const database = { rows: async () => [{ ...home, customer_id: acme }] };
   const parts = { database: database as never, catalogue: { listAssets: () => [] } as never, ids: new IdSource() };
-  const { decide } = await deactivation(parts, acme, profile.id, TESTER);
+  const { decide } = await deactivateCommand(parts, acme, profile.id, TESTER);
   const inactive = { ...profile, status: "INACTIVE", updatedAt: expected };
   expect(decide(stateOf(profileRow(profile), profileRow(home)), NOW)).toEqual({
     accepted: true,

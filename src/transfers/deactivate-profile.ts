@@ -1,6 +1,6 @@
 /**
- * Taking a profile out of use. It must be empty but for dust, which an internal transfer brings to the DEFAULT profile;
- * nothing may be about to be paid into it. Done again it changes nothing and answers the profile as it is.
+ * Deactivates a profile. It must be empty except for dust, which an internal transfer moves to the DEFAULT profile, and
+ * no open order or conversion may name it as recipient. Idempotent.
  */
 
 import type { Catalogue } from "../catalogue/catalogue.ts";
@@ -26,16 +26,16 @@ import type { Instant } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import { decideTransfer } from "./rules.ts";
 
-/** The profile holds money, is to be paid into, or is the DEFAULT one. */
+/** The profile holds money, is the recipient of an open order or conversion, or is the DEFAULT profile. */
 export interface ProfileNotEmpty extends Rejection {
   readonly code: "profile_not_empty";
   readonly profileId: ProfileId;
-  readonly because: "holds_money" | "is_awaited" | "is_default";
+  readonly because: "holds_money" | "is_recipient" | "is_default";
   readonly asset?: AssetCode;
   readonly amount?: Amount;
 }
 
-export async function deactivation(
+export async function deactivateCommand(
   { database, catalogue, ids }: { database: Database; catalogue: Catalogue; ids: IdSource },
   customerId: CustomerId,
   profileId: ProfileId,
@@ -47,16 +47,16 @@ export async function deactivation(
   return {
     queueKey: customerId,
     caller,
-    // It rests on accounts that are not there: nobody may open one between reading and committing.
+    // The decision depends on missing accounts: no other command may create one before this commits.
     lock: true,
     dependsOn: [profileKey(profileId), profileKey(home), ...accountKeys],
     decide: (state, now) => {
       const profile = state.get(profileTable, profileId);
       if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
-      // Whoever lost the answer asks again, and is told what was done: there is no ref_id to learn it by.
+      // A retry succeeds: there is no ref_id to look up the first outcome by.
       if (profile.status === "INACTIVE") return accept(profile, {});
       const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
-      const refusal = whyNot(profile, held);
+      const refusal = checkEmpty(profile, held);
       if (refusal !== undefined) return reject(refusal);
 
       const updatedAt = Math.max(now, profile.updatedAt) as Instant;
@@ -75,7 +75,7 @@ export async function deactivation(
             asset: asset.code,
           },
           ids.next(),
-          // Dust is what the asset's precision cannot express, so it moves at the ledger's own.
+          // Dust is below the asset's precision, so it moves at the ledger's.
           { ...asset, precision: 18 },
           state,
         );
@@ -88,7 +88,7 @@ export async function deactivation(
   };
 }
 
-function whyNot(
+function checkEmpty(
   profile: Profile,
   held: readonly { readonly asset: Asset; readonly account: Account | undefined }[],
 ): ProfileNotEmpty | undefined {
@@ -101,5 +101,5 @@ function whyNot(
     if (inUse || amount >= unitOf(asset.precision))
       return { ...refusal, because: "holds_money", asset: asset.code, amount };
   }
-  return profile.awaited > 0 ? { ...refusal, because: "is_awaited" } : undefined;
+  return profile.incomingCount > 0 ? { ...refusal, because: "is_recipient" } : undefined;
 }

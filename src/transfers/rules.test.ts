@@ -108,7 +108,7 @@ const DEPOSIT: ExternalTransferRequest = {
   asset: "USD",
   direction: "CREDIT",
   type: "WIRE_DEPOSIT",
-  crossing: { memo: "first" },
+  details: { memo: "first" },
   refId: "deposit",
 };
 

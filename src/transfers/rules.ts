@@ -1,4 +1,4 @@
-/** Rules of transfers. Refusals in the order in which the caller hears them: who, then what, then how much. */
+/** Rules of transfers. The order of the checks is part of the interface: profiles, then asset, then amount. */
 import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
@@ -19,7 +19,7 @@ import { type Amount, negative, ZERO } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
-import { type ExternalTransfer, type Transfer, type TransferType, transferTable } from "./store.ts";
+import { type ExternalTransferDetails, type Transfer, type TransferType, transferTable } from "./store.ts";
 
 export type TransferRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge | InsufficientFunds;
 
@@ -35,7 +35,7 @@ export interface TransferSide {
 
 export interface TransferRequest {
   readonly customerId: CustomerId;
-  /** Internal: both profiles are the customer's. Platform: the receiving one is anybody's. */
+  /** Internal: both profiles are the customer's. Platform: the receiving profile may be another customer's. */
   readonly kind: "internal" | "platform";
   readonly from: TransferSide;
   readonly to: TransferSide;
@@ -44,7 +44,11 @@ export interface TransferRequest {
   readonly refId?: string | undefined;
 }
 
-/** `id` is even, and becomes the debit record's and the group's; `asset` is undefined when there is no such one. */
+/**
+ * Decides whether a transfer is posted.
+ * @param id even; the id of the debit record, the group and the journal
+ * @param asset undefined if the requested asset does not exist
+ */
 export function decideTransfer(
   request: TransferRequest,
   id: Uuid,
@@ -79,7 +83,7 @@ function records(
 ): { debit: Transfer; credit: Transfer } {
   const word = kind === "internal" ? "INTERNAL" : "PLATFORM";
   const createdAt = instantOf(id);
-  // Field by field: to spread one object into another costs as much as all the rest of the rule.
+  // Field by field: a spread costs as much as the rest of the rule.
   return {
     debit: {
       id,
@@ -114,7 +118,7 @@ function records(
   };
 }
 
-/** Money that crosses the border of the platform: a deposit or a withdrawal. */
+/** A deposit or withdrawal. */
 export interface ExternalTransferRequest {
   readonly customerId: CustomerId;
   readonly profileId: ProfileId;
@@ -122,14 +126,14 @@ export interface ExternalTransferRequest {
   readonly asset: string;
   readonly direction: "CREDIT" | "DEBIT";
   readonly type: TransferType;
-  /** What is known of the crossing outside: addresses, hashes, the operator's memo. */
-  readonly crossing: ExternalTransfer;
+  /** Addresses, hashes, the operator's memo. */
+  readonly details: ExternalTransferDetails;
   readonly refId?: string | undefined;
-  /** An opening balance: made once per profile and asset. Without a ref_id of its own. */
+  /** An opening balance: at most one per profile and asset. Has no ref_id. */
   readonly opening?: true;
 }
 
-/** A deposit takes an inactive profile back into use; a withdrawal needs an active one. */
+/** A deposit reactivates an inactive profile; a withdrawal needs an active one. */
 export function decideExternalTransfer(
   request: ExternalTransferRequest,
   id: Uuid,
@@ -160,7 +164,7 @@ export function decideExternalTransfer(
     fee: ZERO,
     refId: request.refId,
     createdAt: instantOf(id),
-    ...request.crossing,
+    ...request.details,
   };
   const [cause, entries] =
     direction === "CREDIT"

@@ -1,4 +1,4 @@
-/** Deposits out of nothing, of sandbox mode and of bootstrap files: they look as if they had come in on a chain. */
+/** Simulated deposits, for sandbox mode and bootstrap files. They look like wire or on-chain deposits. */
 import { createHash, randomBytes } from "node:crypto";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
@@ -6,37 +6,37 @@ import type { Amount } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import { notionalValue } from "./notional-value.ts";
 import type { ExternalTransferRequest } from "./rules.ts";
-import type { CryptoNetwork, ExternalTransfer } from "./store.ts";
+import type { CryptoNetwork, ExternalTransferDetails } from "./store.ts";
 
 export interface SandboxDeposit {
   readonly profileId: ProfileId;
-  /** Undefined when there is no such asset: the deposit is about to be refused. */
+  /** Undefined if there is no such asset: the deposit will be rejected. */
   readonly asset: Asset | undefined;
   readonly amount: RequestedAmount;
-  /** ETHEREUM unless said. */
+  /** Default: ETHEREUM. */
   readonly network?: CryptoNetwork | undefined;
-  /** Made up unless said: always the same for a profile and a network. */
+  /** Default: generated; the same for each profile and network. */
   readonly address?: string | undefined;
-  /** What a unit of the asset was last worth in USD. */
+  /** The last price of the asset in USD. */
   readonly lastPrice?: Amount | undefined;
 }
 
-/** By wire for fiat, on a chain for everything else. */
-export function sandboxTransfer(deposit: SandboxDeposit): Pick<ExternalTransferRequest, "type" | "crossing"> {
+/** By wire for fiat, on-chain for all other assets. */
+export function sandboxTransfer(deposit: SandboxDeposit): Pick<ExternalTransferRequest, "type" | "details"> {
   const { profileId, asset, amount, network = "ETHEREUM", address, lastPrice } = deposit;
-  if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", crossing: {} };
-  const crossing: ExternalTransfer = {
+  if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", details: {} };
+  const details: ExternalTransferDetails = {
     cryptoNetwork: network,
     destinationAddress: address ?? addressOf(profileId, network),
     cryptoTxHash: randomBytes(32).toString("hex"),
     cryptoTxIndex: "0",
-    // An amount that no asset can hold is about to be refused.
+    // "too_precise" will be rejected.
     notionalValue: amount === "too_precise" ? undefined : notionalValue(asset, amount, lastPrice),
   };
-  return { type: "CRYPTO_DEPOSIT", crossing };
+  return { type: "CRYPTO_DEPOSIT", details };
 }
 
-/** Looks like an address of an EVM chain, and is nobody's. */
+/** Has the form of an EVM address, without a known owner. */
 function addressOf(profileId: ProfileId, network: CryptoNetwork): string {
   return `0x${createHash("sha256").update(`${profileId}/${network}`).digest("hex").slice(0, 40)}`;
 }

@@ -46,8 +46,8 @@ export const CRYPTO_NETWORKS = [
 ] as const;
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number];
 
-/** What is known of a deposit or withdrawal outside of the platform. */
-export interface ExternalTransfer {
+/** The details of a deposit or withdrawal outside the platform. */
+export interface ExternalTransferDetails {
   readonly cryptoNetwork?: CryptoNetwork | undefined;
   readonly destinationAddress?: string | undefined;
   readonly cryptoTxHash?: string | undefined;
@@ -58,10 +58,10 @@ export interface ExternalTransfer {
 }
 
 /**
- * One profile's side of a movement. A transfer is two of these whose ids are siblings: the even one is the debit's, and
- * names the group. Transfers are complete when they are made.
+ * One profile's side of a movement. A transfer between profiles is two of these with sibling ids; the even id is that of
+ * the debit and of the group. Transfers have no fee, and are complete when they are recorded.
  */
-export interface Transfer extends ExternalTransfer {
+export interface Transfer extends ExternalTransferDetails {
   readonly id: Uuid;
   readonly profileId: ProfileId;
   readonly customerId: CustomerId;
@@ -119,7 +119,7 @@ export async function findTransfer(
   return row && transferTable.read(row);
 }
 
-/** Filters combine with AND; what is undefined does not filter. */
+/** Filters combine with AND. */
 export interface TransferFilter {
   readonly customerId: CustomerId;
   readonly profileIds?: readonly string[] | undefined;
@@ -129,15 +129,15 @@ export interface TransferFilter {
   readonly identityIds?: readonly string[] | undefined;
   readonly types?: readonly TransferType[] | undefined;
   readonly order: "ASC" | "DESC";
-  /** Bounds on the id, which are bounds on the creation time: from, inclusive, and before. */
+  /** Bounds on the id, and so on the creation time: `from` inclusive, `before` exclusive. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
-  /** Where the page before ended. */
+  /** The last id of the previous page. */
   readonly after?: Uuid | undefined;
   readonly limit: number;
 }
 
-/** In the order of the ids, which is that of creation. A ref_id is found by its claim, which has an index. */
+/** By id, which is by creation. A ref_id is found through `claim`, which has the index. */
 export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<Transfer[]> {
   const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(

@@ -1,6 +1,6 @@
 /**
- * Transfers: money that moves from one profile to another, and money that enters or leaves the platform. Each is one
- * command to the lane; what it answers is durable.
+ * Transfers between profiles, and external transfers (deposits and withdrawals). Each is one command of the lane; its
+ * result is durable.
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
@@ -12,7 +12,7 @@ import { externalTransferKeys } from "../ledger/external-transfers.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
-import { deactivation, type ProfileNotEmpty } from "./deactivate-profile.ts";
+import { deactivateCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import {
   decideExternalTransfer,
   decideTransfer,
@@ -29,16 +29,16 @@ export type {
   TransferRejection,
   TransferRequest,
 } from "./rules.ts";
-export { sandboxTransfer as sandboxCrossing } from "./sandbox-transfer.ts";
+export { sandboxTransfer } from "./sandbox-transfer.ts";
 export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
 export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 
 export interface Transfers {
-  /** Answers the debit record. `exists`: the ref_id was used before, for the transfer whose debit record has this id. */
+  /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */
   move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
-  /** A deposit or a withdrawal. */
-  cross(request: ExternalTransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
-  /** Moves what is left below the assets' precision to the DEFAULT profile, and takes the profile out of use. */
+  /** Records a deposit or withdrawal. */
+  recordExternal(request: ExternalTransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
+  /** Moves remainders below the assets' precision to the DEFAULT profile, and deactivates the profile. */
   deactivate(
     customerId: CustomerId,
     profile: ProfileId,
@@ -59,9 +59,9 @@ export function createTransfers(parts: Parts): Transfers {
   const { database, lane } = parts;
   return {
     move: (request, caller) => move(parts, request, caller),
-    cross: (request, caller) => cross(parts, request, caller),
+    recordExternal: (request, caller) => cross(parts, request, caller),
     deactivate: async (customerId, profileId, caller) =>
-      lane.execute(await deactivation(parts, customerId, profileId, caller)),
+      lane.execute(await deactivateCommand(parts, customerId, profileId, caller)),
     find: (customerId, id) => findTransfer(database, customerId, id),
     list: (filter) => listTransfers(database, filter),
   };

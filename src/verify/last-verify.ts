@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instant } from "../std/clock.ts";
-import { writeWhole } from "../std/write-whole.ts";
+import { writeAtomically } from "../std/write-atomically.ts";
 
 export interface LastVerify {
   readonly finishedAt: Instant;
@@ -16,7 +16,7 @@ const fileIn = (dataDir: string): string => join(dataDir, "last-verify.json");
  */
 export async function recordVerify(dataDir: string, last: LastVerify): Promise<void> {
   const note = { finished_at: last.finishedAt, sound: last.sound };
-  await writeWhole(fileIn(dataDir), `${JSON.stringify(note)}\n`).catch(() => undefined);
+  await writeAtomically(fileIn(dataDir), `${JSON.stringify(note)}\n`).catch(() => undefined);
 }
 
 /** @returns undefined if it never ran with this data directory */

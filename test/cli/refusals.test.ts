@@ -24,7 +24,7 @@ test("wrong settings are told all at once, and nothing is started", async () => 
     exitCode: 2,
     stdout: "",
     stderr: [
-      "These settings are wrong, and nothing was started:",
+      "Invalid settings; nothing was started:",
       '  PARBOOK_MODE "test" is not one of sandbox, production',
       '  PARBOOK_PORT "http" is not a whole number from 0 to 65535',
       "  PARBOOK_DATABSE_URL is not a setting of Parbook",

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type FeeRates, type FeeTier, highestRebate, MOST_TIERS, whyNotTiers } from "../../src/catalogue/fee-tiers.ts";
+import { checkTiers, type FeeRates, type FeeTier, highestRebate, MAX_TIERS } from "../../src/catalogue/fee-tiers.ts";
 import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fees/fee-schedule.ts";
 import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fees/store.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
@@ -87,7 +87,7 @@ test("an agreement takes the place of the one before, and ends", async () => {
   expect(await stored()).toBe(`${BASE} 1=0.002:0`);
 });
 
-const tooMany = Array.from({ length: MOST_TIERS + 1 }, (_, i) => `${i}:0.1:0`).join(" ");
+const tooMany = Array.from({ length: MAX_TIERS + 1 }, (_, i) => `${i}:0.1:0`).join(" ");
 test.each([
   ["a rate with 5 decimals", "0:0.00351:0.0003", { code: "not_a_rate", rate: amountOf("0.00351") }],
   ["a rebate with 5 decimals", "0:0.0035:0.00031", { code: "not_a_rate", rate: amountOf("0.00031") }],
@@ -214,7 +214,7 @@ const tierSets = fc
 test("for any tiers, the rule and the tables are of one mind", async () => {
   await fc.assert(
     fc.asyncProperty(tierSets, async (tiers) => {
-      const refusal = whyNotTiers(tiers);
+      const refusal = checkTiers(tiers);
       const ceiling = formatAmount(highestRebate(tiers));
       const outcome = await failure(
         db.owner.transaction(async (transaction) => {

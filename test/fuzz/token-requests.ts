@@ -46,8 +46,8 @@ const WRONG: Readonly<Record<string, (fields: Fields) => Fields>> = {
     ["client_id", "' or 1=1 --"],
     ["client_secret", "x"],
   ],
-  "a parameter is there twice": (fields) => [...fields, ["client_id", "acme"]],
-  "an unknown parameter is there twice": (fields) => [...fields, ["x", "1"], ["x", "2"]],
+  "a parameter occurs twice": (fields) => [...fields, ["client_id", "acme"]],
+  "an unknown parameter occurs twice": (fields) => [...fields, ["x", "1"], ["x", "2"]],
   "it has a hundred parameters": (fields) => [
     ...fields,
     ...Array.from({ length: 100 }, (_, n) => [`p${n}`, ""] as const),

@@ -177,7 +177,7 @@ test("a command whose own code breaks falls alone, and nothing of it stays in me
     [send, overdraws, send].map((command) => ours.lane.execute({ ...command, queueKey: newId() })),
   );
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-  expect(outcomes[1]).toMatchObject({ reason: { name: "BrokenBelief" } });
+  expect(outcomes[1]).toMatchObject({ reason: { name: "AssertionFailed" } });
   expect(await availableUsd(db.database, [a, b])).toEqual(["8", "2"]);
 });
 

@@ -278,7 +278,7 @@ test("once the database's clock is right again, what is made is dated by it, tho
   const made = await profiles.create({ customerId, nickname: "desk", description: undefined }, TESTER);
   if (made.kind !== "done") throw new Error("a profile is made");
   const transfers = createTransfers({ database, lane, catalogue, ids });
-  const crossed = await transfers.cross(
+  const crossed = await transfers.recordExternal(
     {
       customerId,
       profileId: made.value.id,
@@ -286,7 +286,7 @@ test("once the database's clock is right again, what is made is dated by it, tho
       amount: amountOf("1"),
       direction: "CREDIT",
       type: "WIRE_DEPOSIT",
-      crossing: {},
+      details: {},
     },
     TESTER,
   );

@@ -51,7 +51,7 @@ function opening(description: string | undefined): { profile: Profile; command: 
     nickname: description ?? "none",
     description,
     status: "ACTIVE",
-    awaited: 0,
+    incomingCount: 0,
     createdAt: now,
     updatedAt: now,
     seq: 0n,

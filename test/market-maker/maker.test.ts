@@ -5,8 +5,8 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { tourSteps } from "../../src/cli/demo/tour.ts";
 import type { Exchange } from "../../src/exchange/exchange.ts";
 import { type Desks, MAKER, type MakerEvent, openDesks } from "../../src/market-maker/desks.ts";
-import { MADE_MARKETS } from "../../src/market-maker/made-markets.ts";
 import { Maker } from "../../src/market-maker/maker.ts";
+import { QUOTED_MARKETS } from "../../src/market-maker/quoted-markets.ts";
 import { amountOf, minus } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import { pause } from "../../src/std/pause.ts";
@@ -53,7 +53,7 @@ async function trade(at: TestService, who: TestCustomer, profile: string, body: 
 const isWhole = ({ bids, asks }: Book): boolean => bids.length === 5 && asks.length === 5;
 
 test("when the service serves, every market that is made has five bids and five asks", async () => {
-  for (const { market: code } of MADE_MARKETS) expect(isWhole(await bookOf(service, code)), code).toBe(true);
+  for (const { market: code } of QUOTED_MARKETS) expect(isWhole(await bookOf(service, code)), code).toBe(true);
   const amounts = (levels: Book["bids"]) => levels.map(({ price, amount }) => `${amount} @ ${price}`);
   const { bids, asks } = await bookOf(service);
   expect(amounts(bids)).toEqual(["0.5 @ 99950", "1 @ 99900", "1.5 @ 99850", "2 @ 99800", "2.5 @ 99750"]);
@@ -90,10 +90,10 @@ test("a second node stands by, and makes the markets once the first one has stop
   const first = await startTestService({ sandboxMaker: true });
   const shared = { databaseUrl: urlOf(first.db), migrateUrl: urlOf(first.db, "owner"), sandboxMaker: true };
   const second = await startTestService(shared);
-  expect(await openOrders(first)).toBe(10 * MADE_MARKETS.length);
+  expect(await openOrders(first)).toBe(10 * QUOTED_MARKETS.length);
   await first.stop();
   // Nothing is withdrawn on stop, nor placed anew.
-  expect(await openOrders(first)).toBe(10 * MADE_MARKETS.length);
+  expect(await openOrders(first)).toBe(10 * QUOTED_MARKETS.length);
   const taker = await second.customer();
   const profile = await second.profile(taker, { BTC: "10" });
   const sold = await trade(second, taker, profile, market("SELL", "7.5"));
@@ -111,7 +111,12 @@ test("who stands by looks at nothing and places nothing", async () => {
     throw new Error(name);
   };
   const exchange = { place: unused("place"), cancel: unused("cancel"), listOrders: unused("listOrders") };
-  const parts = { ...service.service.core, transfers: { cross: unused("cross") }, exchange, seed: "test" };
+  const parts = {
+    ...service.service.core,
+    transfers: { recordExternal: unused("recordExternal") },
+    exchange,
+    seed: "test",
+  };
   const standby = new Maker({ ...parts, holder: "another process", log: ({ kind }) => void asked.push(kind) });
   await standby.start();
   await standby.stop();
@@ -237,12 +242,12 @@ test("where two make the markets at once, one ladder is left of it", async () =>
   };
   const [one, rival] = [await oneOfTwo("one"), await oneOfTwo("rival")];
   await Promise.all([one.pass(), rival.pass()]);
-  expect(await openOrders(made)).toBe(20 * MADE_MARKETS.length);
+  expect(await openOrders(made)).toBe(20 * QUOTED_MARKETS.length);
   // Only what it finds when it looks on the books tells it of the other's.
   const successor = await more();
   await settle(successor);
-  expect(await openOrders(made)).toBe(10 * MADE_MARKETS.length);
-  for (const { market: code } of MADE_MARKETS) expect(isWhole(await bookOf(made, code)), code).toBe(true);
+  expect(await openOrders(made)).toBe(10 * QUOTED_MARKETS.length);
+  for (const { market: code } of QUOTED_MARKETS) expect(isWhole(await bookOf(made, code)), code).toBe(true);
   await expectBooksBalance(made.db.owner);
   await made.close();
 });
@@ -261,7 +266,7 @@ test("a database that is away leaves nothing behind that is not found again", as
   await expect(desks.pass()).rejects.toThrow();
   relay?.refuse(false);
   await until("it settles", async () => (await desks.pass().catch(() => "failed")) === "settled");
-  expect(await openOrders(made)).toBe(10 * MADE_MARKETS.length);
+  expect(await openOrders(made)).toBe(10 * QUOTED_MARKETS.length);
   expect(isWhole(await bookOf(made))).toBe(true);
   await expectBooksBalance(made.db.owner);
   await made.close();
@@ -295,7 +300,7 @@ test("a cancel that fails is asked for again", async () => {
   isFailing = false;
   await settle(desks);
   await Promise.all(placements);
-  expect(await openOrders(made)).toBe(10 * MADE_MARKETS.length);
+  expect(await openOrders(made)).toBe(10 * QUOTED_MARKETS.length);
   expect(isWhole(await bookOf(made))).toBe(true);
   await expectBooksBalance(made.db.owner);
   await made.close();
@@ -309,9 +314,12 @@ test("what is scarce is paid in", async () => {
     "select available from account where owner_id = $1 and asset = 'USD'",
     [profile.id],
   );
-  const withdrawal = { customerId: MAKER, profileId: profile.id, asset: "USD" as AssetCode, crossing: {} };
+  const withdrawal = { customerId: MAKER, profileId: profile.id, asset: "USD" as AssetCode, details: {} };
   const amount = minus(amountOf(row?.available ?? "0"), amountOf("1"));
-  await made.service.transfers.cross({ ...withdrawal, direction: "DEBIT", type: "WIRE_WITHDRAWAL", amount }, TESTER);
+  await made.service.transfers.recordExternal(
+    { ...withdrawal, direction: "DEBIT", type: "WIRE_WITHDRAWAL", amount },
+    TESTER,
+  );
   const who = await made.customer();
   const till = await made.profile(who, { BTC: "10" });
   expect(await trade(made, who, till, market("SELL", "7.5"))).toMatchObject({ status: "FILLED" });
@@ -329,7 +337,7 @@ test("a market that refuses orders is left alone for a while, and the others go 
   await exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
   await settle(desks);
   expect(events).toEqual([{ kind: "order_refused", market: "BTCUSD", reason: "market_unavailable" }]);
-  expect(await openOrders(made)).toBe(10 * (MADE_MARKETS.length - 1));
+  expect(await openOrders(made)).toBe(10 * (QUOTED_MARKETS.length - 1));
   expect(await desks.pass()).toBe("settled");
   expect(events).toHaveLength(1);
   await exchange.resumeMarket("BTCUSD" as MarketCode, TESTER);

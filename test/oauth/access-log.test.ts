@@ -1,7 +1,7 @@
 /** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessDenial } from "../../src/oauth/access-log/access-denial.ts";
-import { AccessLog, listRefusals } from "../../src/oauth/access-log/access-log.ts";
+import { AccessLog, listDenials } from "../../src/oauth/access-log/access-log.ts";
 import { OutcomeUnknown } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
@@ -36,14 +36,14 @@ function trail(): AccessLog {
   return new AccessLog({ database: db.database, clock, ids: new IdSource(clock), onFailure: () => {} });
 }
 
-const all = () => listRefusals(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });
+const all = () => listDenials(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });
 
 test("the same refusal again is counted in one row, another one has its own", async () => {
   const refusals = trail();
-  refusals.note(GUESS);
+  refusals.record(GUESS);
   now += 5_000;
-  refusals.note(GUESS);
-  refusals.note({ ...GUESS, clientId: "borealis" });
+  refusals.record(GUESS);
+  refusals.record({ ...GUESS, clientId: "borealis" });
   await refusals.write();
   const [first, last] = [now - 5_000, now];
   const nobody = { tokenId: undefined };
@@ -60,22 +60,22 @@ test("the same refusal again is counted in one row, another one has its own", as
  */
 test("a writing of which nobody knows whether it was done is done again, and counted once", async () => {
   const refusals = trail();
-  refusals.note(GUESS);
+  refusals.record(GUESS);
   const rows = db.database.rows.bind(db.database);
   vi.spyOn(db.database, "rows").mockImplementationOnce(async (text, values) => {
     await rows(text, values);
     throw new OutcomeUnknown(new Error("read ECONNRESET"));
   });
   await expect(refusals.write()).rejects.toThrow(OutcomeUnknown);
-  refusals.note(GUESS);
+  refusals.record(GUESS);
   await refusals.write();
   expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
 });
 
 test("a flood is counted to the last one, in as many rows as the bound has", async () => {
   const refusals = trail();
-  for (let i = 0; i < 5_000; i += 1) refusals.note({ ...GUESS, address: `203.0.113.9/${i}` });
-  refusals.note({ ...GUESS, kind: "no_token", clientId: undefined, address: "one more" });
+  for (let i = 0; i < 5_000; i += 1) refusals.record({ ...GUESS, address: `203.0.113.9/${i}` });
+  refusals.record({ ...GUESS, kind: "no_token", clientId: undefined, address: "one more" });
   await refusals.write();
   const rows = await all();
   expect(rows).toHaveLength(102);
@@ -90,20 +90,20 @@ test("a flood is counted to the last one, in as many rows as the bound has", asy
 test("what strangers choose cannot keep the others out of the table, and is not kept: it may be a secret", async () => {
   const refusals = trail();
   const long = "x".repeat(60_000);
-  refusals.note({ ...GUESS, clientId: long, address: long, operation: long });
-  refusals.note({ ...GUESS, clientId: `{"quoted\\", NULL}` });
-  refusals.note(GUESS);
+  refusals.record({ ...GUESS, clientId: long, address: long, operation: long });
+  refusals.record({ ...GUESS, clientId: `{"quoted\\", NULL}` });
+  refusals.record(GUESS);
   await refusals.write();
   expect((await all()).map(({ clientId }) => clientId)).toEqual(["acme", undefined, undefined]);
 });
 
 test("what could not be written is written before what comes after it, and after thirty days it is removed", async () => {
   const refusals = trail();
-  refusals.note(GUESS);
+  refusals.record(GUESS);
   await db.owner.rows("alter table refusal rename to away");
   await expect(refusals.write()).rejects.toThrow();
   await db.owner.rows("alter table away rename to refusal");
-  refusals.note(GUESS);
+  refusals.record(GUESS);
   await refusals.write();
   expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
   now += 30 * 24 * 60 * 60 * 1_000;

@@ -191,7 +191,7 @@ test("no secret, token or key is printed, kept or shown to other processes", SLO
   for (const [path, text] of await filesBelow(join(data.path, "postgres"))) places.set(path, text);
 
   // The service did tell of all this: it would be no wonder if nothing were in an empty log.
-  expect(printed.match(/"token refused"/g)?.length).toBeGreaterThan(100);
+  expect(printed.match(/"token request rejected"/g)?.length).toBeGreaterThan(100);
   expect(printed.match(/"token issued"/g)?.length).toBeGreaterThan(1);
   expect(places.size).toBeGreaterThan(100);
   expect(leaks(places)).toEqual([]);

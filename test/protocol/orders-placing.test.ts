@@ -192,12 +192,12 @@ test("half of the identity pair gives a stored REJECTED order that holds nothing
 test("a recipient is counted as awaited by orders of other profiles that are open", async () => {
   const recipient = await api.profile(api.acme, {});
   const awaited = async (): Promise<number | undefined> =>
-    (await api.profiles.find(api.acme.customerId, recipient.id))?.awaited;
+    (await api.profiles.find(api.acme.customerId, recipient.id))?.incomingCount;
   await ask(api, "POST", path, { json: { ...LIMIT_BUY, recipient_profile_id: recipient.id } });
   await ask(api, "POST", path, { json: { ...LIMIT_BUY, recipient_profile_id: recipient.id, identity_id: "alone" } });
   await ask(api, "POST", path, { json: { ...LIMIT_BUY, recipient_profile_id: profile.id } });
   expect(await awaited()).toBe(1);
-  expect((await api.profiles.find(api.acme.customerId, profile.id))?.awaited).toBe(0);
+  expect((await api.profiles.find(api.acme.customerId, profile.id))?.incomingCount).toBe(0);
 });
 
 test("`default` in the path is the caller's DEFAULT profile", async () => {

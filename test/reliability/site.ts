@@ -11,7 +11,7 @@ import type { ClientConfig } from "pg";
 import { Database } from "../../src/postgres/database.ts";
 import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/postgres/embedded/processes.ts";
 import { assert, must } from "../../src/std/assert.ts";
-import { writeWhole } from "../../src/std/write-whole.ts";
+import { writeAtomically } from "../../src/std/write-atomically.ts";
 import { type Ended, parbook, type ServiceProcess, type Settings, startInVain, startService } from "../cli/parbook.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { freePort } from "../support/service.ts";
@@ -189,7 +189,7 @@ export class Site {
 
   /** By how much the service's time of day is off. */
   async setClock(shiftMs: number): Promise<void> {
-    await writeWhole(this.#clockFile, String(shiftMs));
+    await writeAtomically(this.#clockFile, String(shiftMs));
   }
 
   /** By how much PostgreSQL's clock is off, for whoever asks it. */

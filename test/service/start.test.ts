@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { type Config, WrongSettings } from "../../src/config/config.ts";
+import { type Config, InvalidSettings } from "../../src/config/config.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap.ts";
 import { readBootstrapFile } from "../../src/service/bootstrap-file.ts";
@@ -76,13 +76,13 @@ test("an opening deposit that another node is just making is tried again", async
   const service = await startTestService();
   const { core, transfers } = service.service;
   let tries = 0;
-  const cross: typeof transfers.cross = async (request, caller) => {
+  const recordExternal: typeof transfers.recordExternal = async (request, caller) => {
     tries += 1;
     if (tries < 3) throw new Unavailable("its ref_id is changing hands");
-    return transfers.cross(request, caller);
+    return transfers.recordExternal(request, caller);
   };
   const file = await readBootstrapFile(await bootstrapFile(ACME));
-  await applyBootstrap({ ...core, transfers: { ...transfers, cross } }, file);
+  await applyBootstrap({ ...core, transfers: { ...transfers, recordExternal } }, file);
   const [row] = await service.db.database.rows<{ available: string }>(
     "select available from account where owner_id = $1 and asset = 'USD'",
     [PROFILE],
@@ -192,7 +192,7 @@ test("production refuses addresses that are not safe to send a secret to", async
   const of = (setting: string) =>
     `${setting} must begin with https:// in production: set it, or set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY if there is no TLS proxy, or set PARBOOK_WITHOUT_TLS=http to allow plain HTTP`;
   await expect(startTestService({ mode: "production" })).rejects.toThrow(
-    new WrongSettings([of("PARBOOK_BASE_URL"), of("PARBOOK_AUTH_URL")]),
+    new InvalidSettings([of("PARBOOK_BASE_URL"), of("PARBOOK_AUTH_URL")]),
   );
   const half = { baseUrl: "https://api.example.com", authUrl: "http://auth.example.com" };
   await expect(startTestService({ mode: "production", ...half })).rejects.toThrow(of("PARBOOK_AUTH_URL"));

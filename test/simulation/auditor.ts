@@ -233,7 +233,7 @@ export class Auditor {
           );
         case "profile_not_empty":
           if (details.because === "is_default") return true;
-          if (details.because === "is_awaited")
+          if (details.because === "is_recipient")
             return ever("profile", details.profileId, (row) => Number(row?.awaited) > 0);
           return had(
             details.profileId,

@@ -97,7 +97,7 @@ export class SimulatedNode implements Process {
     this.conversions = createConversions({
       ...shared,
       lane: this.lane,
-      onCreated: (conversion) => this.#settlement.created(conversion),
+      onCreated: (conversion) => this.#settlement.onCreated(conversion),
     });
     this.#fees = new Fees(shared);
     this.engines = createEngines({

@@ -54,7 +54,7 @@ export function carryOut(node: SimulatedNode, command: WorkloadCommand): Promise
     case "transfer":
       return node.transfers.move(action.request, caller);
     case "deposit":
-      return node.transfers.cross(action.request, caller);
+      return node.transfers.recordExternal(action.request, caller);
     case "convert":
       return node.conversions.create(action.request, caller);
     case "order":
@@ -231,6 +231,6 @@ function deposit(
   name: string,
 ): ExternalTransferRequest {
   const type = asset === "USD" ? "WIRE_DEPOSIT" : "CRYPTO_DEPOSIT";
-  const crossing = { memo: name };
-  return { customerId, profileId, amount: amountOf(amount), asset, direction: "CREDIT", type, crossing, refId };
+  const details = { memo: name };
+  return { customerId, profileId, amount: amountOf(amount), asset, direction: "CREDIT", type, details, refId };
 }

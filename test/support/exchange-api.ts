@@ -150,7 +150,7 @@ async function deposit(
 ): Promise<void> {
   const amount = amountOf(text);
   const type = "WIRE_DEPOSIT";
-  const outcome = await transfers.cross(
+  const outcome = await transfers.recordExternal(
     {
       customerId,
       profileId,
@@ -158,7 +158,7 @@ async function deposit(
       asset,
       direction: "CREDIT",
       type,
-      crossing: {},
+      details: {},
     },
     TESTER,
   );
@@ -190,7 +190,7 @@ async function closeOrder(
       return accept(closed, {
         states: [
           change(orderTable, closed),
-          ...(recipient ? [change(profileTable, { ...recipient, awaited: recipient.awaited - 1 })] : []),
+          ...(recipient ? [change(profileTable, { ...recipient, incomingCount: recipient.incomingCount - 1 })] : []),
         ],
         journals: [
           journal(order.id, "order_released", [

@@ -256,7 +256,9 @@ function placing(order: Order, market: Market): Command<undefined, Rejection> {
       return accept(undefined, {
         states: [
           change(orderTable, order),
-          ...recipients.map((profile) => change(profileTable, { ...profile, awaited: profile.awaited + 1 })),
+          ...recipients.map((profile) =>
+            change(profileTable, { ...profile, incomingCount: profile.incomingCount + 1 }),
+          ),
         ],
         journals: [journal(id, "order_held", entries)],
       });

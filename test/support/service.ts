@@ -132,7 +132,7 @@ export async function startTestService(
     const made = await core.profiles.create({ customerId: id, nickname: ids.next(), description: undefined }, TESTER);
     if (made.kind !== "done") throw new Error(`no profile: ${JSON.stringify(made)}`);
     for (const [asset, amount] of Object.entries(balances)) {
-      const outcome = await service.transfers.cross(
+      const outcome = await service.transfers.recordExternal(
         {
           customerId: id,
           profileId: made.value.id,
@@ -140,7 +140,7 @@ export async function startTestService(
           amount: amountOf(amount),
           direction: "CREDIT",
           type: "WIRE_DEPOSIT",
-          crossing: {},
+          details: {},
         },
         TESTER,
       );

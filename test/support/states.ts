@@ -28,7 +28,7 @@ export function profileOf(customerId: CustomerId, more: Partial<Profile> = {}): 
     nickname: "a profile",
     description: undefined,
     status: "ACTIVE",
-    awaited: 0,
+    incomingCount: 0,
     createdAt: 1_000 as Instant,
     updatedAt: 1_000 as Instant,
     seq: 3n,

@@ -140,8 +140,8 @@ class Making {
   async #cross(name: string, profile: string, asset: string, amount: string, direction: "CREDIT" | "DEBIT" = "CREDIT") {
     const type = direction === "CREDIT" ? "WIRE_DEPOSIT" : "WIRE_WITHDRAWAL";
     const owner = { customerId: this.#customerId, profileId: this.#profileId(profile) };
-    const request = { ...owner, asset, amount: amountOf(amount), direction, type, crossing: {} } as const;
-    this.#named(name, done(await this.#parts.transfers.cross(request, TESTER)).id);
+    const request = { ...owner, asset, amount: amountOf(amount), direction, type, details: {} } as const;
+    this.#named(name, done(await this.#parts.transfers.recordExternal(request, TESTER)).id);
   }
 
   async #place(

@@ -1,4 +1,3 @@
-/** The SQL of tiers and agreements. */
 import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Uuid } from "../../std/id.ts";
@@ -14,7 +13,7 @@ export interface Agreement extends FeeRates {
   readonly customerId: Uuid;
 }
 
-/** The rates that were agreed with a customer, by market. */
+/** The rates agreed with a customer, by market. */
 export async function readAgreements(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, FeeRates>> {
   const rows = await database.rows<RatesRow & { market: MarketCode }>(
     "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1",
@@ -23,7 +22,7 @@ export async function readAgreements(database: Queryable, customerId: Uuid): Pro
   return new Map(rows.map((row) => [row.market, ratesOf(row)]));
 }
 
-/** The agreements on a market, in the order of the customers' ids. */
+/** The agreements on a market, by customer id. */
 export async function listAgreements(database: Queryable, market: MarketCode, most: number): Promise<Agreement[]> {
   const rows = await database.rows<RatesRow & { customer_id: Uuid }>(
     `select customer_id, taker_rate, maker_rebate from fee_agreement where market = $1
@@ -34,8 +33,8 @@ export async function listAgreements(database: Queryable, market: MarketCode, mo
 }
 
 /**
- * Whoever changes rates of a market locks its schedule first, and so sees what the one before has written. False when
- * there is no such market.
+ * Locks the fee schedule of a market. Every change of its rates does so first, and so sees the changes before it.
+ * @returns false if there is no such market
  */
 export async function lockSchedule(transaction: Queryable, market: MarketCode): Promise<boolean> {
   const rows = await transaction.rows("select 1 from fee_schedule where market = $1 for update", [market]);
@@ -50,7 +49,7 @@ export async function readTiers(database: Queryable, market: MarketCode): Promis
   return rows.map(feeTierOf);
 }
 
-/** The lowest commission and the highest rebate that were agreed on with anybody but this customer; none when nothing was. */
+/** The lowest commission and highest rebate agreed with any other customer; empty without agreements. */
 export async function readAgreedBounds(
   database: Queryable,
   market: MarketCode,
@@ -64,7 +63,7 @@ export async function readAgreedBounds(
   return rows.map(ratesOf);
 }
 
-/** Moves the ceiling, and with it that of every tier and agreement that is there. */
+/** Sets the ceiling, which cascades to every tier and agreement. */
 export async function writeCeiling(transaction: Queryable, market: MarketCode, ceiling: Amount): Promise<void> {
   await transaction.rows("update fee_schedule set rebate_ceiling = $2 where market = $1", [
     market,
@@ -95,7 +94,7 @@ export async function insertTiers(
   );
 }
 
-/** False when there was none. */
+/** @returns false if there was none */
 export async function deleteAgreement(database: Queryable, market: MarketCode, customerId: Uuid): Promise<boolean> {
   const rows = await database.rows("delete from fee_agreement where market = $1 and customer_id = $2 returning 1", [
     market,

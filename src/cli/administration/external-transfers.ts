@@ -100,9 +100,9 @@ async function recordTransfer(
   const fiat = asset.kind === "fiat";
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as TransferType);
   checkOptions(asset, type, options);
-  const crossing = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
-  const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, crossing, refId };
-  const outcome = await createTransfers(core).cross(request, operatorOf(command));
+  const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
+  const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, details, refId };
+  const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
   const transfer = await valueOrThrow(outcome, {}, async (id) =>
     alreadyExists(`ref_id ${JSON.stringify(refId)} was already used for transfer ${id}`, { id }),
   );
@@ -127,7 +127,7 @@ async function onChain(
   { database }: Core,
   asset: Asset,
   options: ExternalTransferOptions,
-): Promise<ExternalTransferRequest["crossing"]> {
+): Promise<ExternalTransferRequest["details"]> {
   const { amount, network = "ETHEREUM", address, txHash, txIndex } = options;
   const lastPrice = await findLastPrice(database, `${asset.code}${USD}` as MarketCode);
   return {

@@ -1,7 +1,7 @@
 /** `parbook audit`: the audit trail and the access log. */
 import type { Command } from "commander";
 import type { CountedDenial } from "../../oauth/access-log/access-denial.ts";
-import { listRefusals } from "../../oauth/access-log/access-log.ts";
+import { listDenials } from "../../oauth/access-log/access-log.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import { lowestId } from "../../std/id.ts";
 import { readHours, readText } from "../arguments.ts";
@@ -29,7 +29,7 @@ export function addAuditCommands(program: Command): void {
 function list({ hours, client }: DenialOptions): Promise<CommandResult> {
   return withFoundation(async ({ database, clock }) => {
     const from = lowestId((clock.now() - hours * 60 * 60 * 1_000) as Instant);
-    const found = await listRefusals(database, { from, clientId: client, limit: LIST_LIMIT + 1 });
+    const found = await listDenials(database, { from, clientId: client, limit: LIST_LIMIT + 1 });
     const head = ["last", "count", "kind", "client_id", "address", "operation"];
     return listing(found.map(recordOf), head, (row) => [
       row.last_at,

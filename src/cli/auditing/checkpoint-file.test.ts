@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import { writeWhole } from "../../std/write-whole.ts";
+import { writeAtomically } from "../../std/write-atomically.ts";
 import { signCheckpoint } from "../../verify/checkpoint.ts";
 import { readPrivateKey, readPublicKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await writeNewKey(at("own"));
   await writeNewKey(at("other"));
   const checkpoint = { booksId: "0190d5a4-0000-7000-8000-000000000002" as Uuid, at: 0 as Instant, heads: [] };
-  await writeWhole(at("signed"), signCheckpoint(checkpoint, await readPrivateKey(at("own"))));
+  await writeAtomically(at("signed"), signCheckpoint(checkpoint, await readPrivateKey(at("own"))));
   const signed = await readFile(at("signed"), "utf8");
   await writeFile(at("forged"), signed.replace("1970", "2026"));
   await writeFile(at("unsigned"), signed.slice(0, signed.indexOf("signature")));

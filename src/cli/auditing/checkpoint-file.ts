@@ -1,7 +1,7 @@
 /** Checkpoint and key files. An untrustworthy file is rejected before anything is done. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { naming } from "../../std/file-error.ts";
+import { withPath } from "../../std/file-error.ts";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/checkpoint.ts";
 import { CommandRejected } from "../command.ts";
 
@@ -23,7 +23,7 @@ export async function writeNewKey(path: string): Promise<{ keyId: string; public
 /** Removes a partial file, which would block the next attempt. */
 async function writeNew(path: string, pem: string | Buffer, mode: number): Promise<void> {
   try {
-    await naming(path, () => writeFile(path, pem, { flag: "wx", mode, flush: true }));
+    await withPath(path, () => writeFile(path, pem, { flag: "wx", mode, flush: true }));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") await rm(path, { force: true });
     throw error;

@@ -4,8 +4,8 @@ import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { batchName } from "../../ledger/batch-log.ts";
 import type { Foundation } from "../../service/core.ts";
-import { formatInstant, requireRight } from "../../std/clock.ts";
-import { writeWhole } from "../../std/write-whole.ts";
+import { formatInstant, requireCorrectTime } from "../../std/clock.ts";
+import { writeAtomically } from "../../std/write-atomically.ts";
 import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
@@ -42,10 +42,10 @@ async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promis
   const privateKey = await readPrivateKey(key);
   const before = (await isThere(file)) ? await readSigned(file, createPublicKey(privateKey)) : undefined;
   return withFoundation(async ({ database, clock }) => {
-    requireRight(clock);
+    requireCorrectTime(clock);
     const checkpoint = await takeCheckpoint(database, clock.now());
     if (before !== undefined) await checkContinues(file, before, checkpoint, database);
-    await writeWhole(file, signCheckpoint(checkpoint, privateKey));
+    await writeAtomically(file, signCheckpoint(checkpoint, privateKey));
     return answerOf(file, checkpoint, keyIdOf(privateKey));
   });
 }

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Command, Option } from "commander";
 import { exportJournals, FORMATS, type Format } from "../../accounting/export.ts";
-import { naming } from "../../std/file-error.ts";
+import { withPath } from "../../std/file-error.ts";
 import { findMissingHead, readBooksId } from "../../verify/take-checkpoint.ts";
 import { CommandRejected, WrongUsage, withFoundation } from "../command.ts";
 import { readPublicKey, readSigned } from "./checkpoint-file.ts";
@@ -56,7 +56,7 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
 /** Respects backpressure. A closed pipe, as with `head`, ends the export without an error. */
 async function writeOut(pieces: AsyncIterable<string>): Promise<void> {
   try {
-    await naming("standard output", () => pipeline(Readable.from(pieces), process.stdout, { end: false }));
+    await withPath("standard output", () => pipeline(Readable.from(pieces), process.stdout, { end: false }));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;
   }

@@ -1,11 +1,11 @@
 /**
- * API clients: what calls in a customer's name. A client is known by its client_id, proves itself by a secret, and
- * holds scopes. Secrets are shown once, when they are made; afterwards there is only their digest.
+ * API clients, which call on behalf of a customer. A client has a client_id, authenticates by a secret, and holds scopes.
+ * A secret is shown once, when it is created; only its digest is stored.
  */
 import { type Database, serverError } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import { assert } from "../../std/assert.ts";
-import { type ComparedClock, type Instant, requireRight } from "../../std/clock.ts";
+import { type ComparedClock, type Instant, requireCorrectTime } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { isWithin, type Network } from "../../std/network.ts";
 import type { CustomerId } from "../customer-id.ts";
@@ -24,7 +24,6 @@ import {
   setNetworks,
 } from "./store.ts";
 
-/** Who has proved to be an API client. */
 export interface AuthenticatedClient {
   readonly clientId: string;
   readonly customerId: CustomerId;
@@ -35,15 +34,15 @@ export interface AuthenticatedClient {
 export interface NewClient {
   readonly customerId: CustomerId;
   readonly scopes: readonly string[];
-  /** Where it may call from. Left out: from anywhere. */
+  /** The networks that it may call from. Default: any. */
   readonly networks?: readonly Network[] | undefined;
-  /** Left out: an id is made. */
+  /** Default: generated. */
   readonly clientId?: string | undefined;
-  /** Left out: a secret is made. */
+  /** Default: generated. */
   readonly secret?: string | undefined;
 }
 
-/** A client_id with its secret in clear, for the one moment in which it is shown. */
+/** A client_id with its secret in clear, to be shown once. */
 export interface ShownSecret {
   readonly clientId: string;
   readonly secret: string;
@@ -58,31 +57,30 @@ export type NewClientRejection =
   | "client_already_exists"
   | "customer_not_found";
 
-/** Only our own log may tell the first two apart: to the caller they are the same. */
+/** The caller must not be able to distinguish the first two; the log may. */
 export type AuthenticationRejection =
   | "client_authentication_failed"
   | "address_not_allowed"
   | "too_many_authentications";
 
-/** The longest client_id and secret that there can be; more need not be looked up. */
 export const CLIENT_ID_MAX_LENGTH = 100;
 export const SECRET_MAX_LENGTH = 256;
 
-/** Bounds what every node reads again and again. */
-const NETWORKS_AT_MOST = 100;
+/** Every node polls these. */
+const MAX_NETWORKS = 100;
 
 /** RFC 6749, appendices A.1 and A.2: client_id and client_secret are printable ASCII. */
 const VISIBLE = /^[\x20-\x7e]+$/;
 /** RFC 6749, section 3.3: a scope token. */
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
 
-const USE_RECORDED_EVERY_MS = 60_000;
+const USE_RECORDING_INTERVAL_MS = 60_000;
 
 export interface ClientsOptions {
   readonly database: Database;
   readonly clock: ComparedClock;
   readonly ids: IdSource;
-  /** Told when the last use of a secret could not be recorded. Nothing else comes of it. */
+  /** Called when the last use of a secret could not be recorded, which has no other effect. */
   readonly onUnrecordedUse: (clientId: string, error: unknown) => void;
 }
 
@@ -92,7 +90,7 @@ export class Clients {
   readonly #ids: IdSource;
   readonly #onUnrecordedUse: ClientsOptions["onUnrecordedUse"];
   readonly #matcher = new SecretMatcher();
-  /** Secrets whose use is being recorded: each once at a time, however many requests come with it. */
+  /** Secrets whose use is being recorded: one write at a time for each. */
   readonly #recording = new Set<Uuid>();
 
   constructor({ database, clock, ids, onUnrecordedUse }: ClientsOptions) {
@@ -102,7 +100,7 @@ export class Clients {
     this.#onUnrecordedUse = onUnrecordedUse;
   }
 
-  /** Makes a client with one secret. Whether a scope is one that the service knows is the caller's to judge. */
+  /** Creates a client with one secret. Does not check that its scopes exist. */
   async create(request: NewClient): Promise<ShownSecret | NewClientRejection> {
     const { customerId, scopes, networks, clientId = this.#ids.next(), secret = generateSecret() } = request;
     if (!isVisible(clientId, CLIENT_ID_MAX_LENGTH)) return "malformed_client_id";
@@ -124,16 +122,17 @@ export class Clients {
   }
 
   /**
-   * Gives a client a new secret. Those that it has stay valid for `overlapMs` more, so that whoever uses them can
-   * change over without a gap; zero ends them at once. A client that is disabled gets none: it would be good for nothing.
+   * Gives a client a new secret.
+   * @param overlapMs how long its other secrets stay valid; 0 ends them at once
+   * @throws ClockFault
    */
   async rotateSecret(
     clientId: string,
     overlapMs: number,
   ): Promise<ShownSecret | "client_not_found" | "client_disabled"> {
-    assert(overlapMs >= 0, "an overlap does not end before it begins");
-    // By a clock that is years ahead the former secret would be good for years.
-    requireRight(this.#clock);
+    assert(overlapMs >= 0, "an overlap is not negative");
+    // With a clock years ahead, the old secrets would stay valid for years.
+    requireCorrectTime(this.#clock);
     const secret = generateSecret();
     const digest = { id: this.#ids.next(), ...(await digestSecret(secret)) };
     return this.#database.transaction(async (transaction) => {
@@ -147,8 +146,9 @@ export class Clients {
   }
 
   /**
-   * Says where a client may call from; `undefined`: from anywhere. It gets no new token elsewhere from now on, and its
-   * live ones are soon refused there (`listRestricted`).
+   * Restricts a client to networks. Elsewhere it gets no more tokens, and its valid ones are rejected within seconds
+   * (`listRestricted`).
+   * @param networks undefined: any
    */
   async restrict(
     clientId: string,
@@ -158,19 +158,19 @@ export class Clients {
     return (await setNetworks(this.#database, clientId, networks)) ? "restricted" : "client_not_found";
   }
 
-  /** Ends a client for good: it gets no new tokens from now on, and its live ones are soon refused (`listRestricted`). */
+  /** Disables a client for good. It gets no more tokens, and its valid ones are rejected within seconds (`listRestricted`). */
   async disable(clientId: string): Promise<"disabled" | "client_not_found"> {
     return (await setDisabled(this.#database, clientId, this.#clock.now())) ? "disabled" : "client_not_found";
   }
 
-  /** The clients that may not call from everywhere: those with networks, and with none those disabled since this time. */
+  /** The clients that are limited to networks, and, with an empty list, those disabled since this time. */
   listRestricted(since: Instant): Promise<RestrictedClient[]> {
     return listRestricted(this.#database, since);
   }
 
   /**
-   * Who presents this client_id and this secret from this address. A client that is unknown, one that is disabled, a
-   * wrong secret and an address that is not allowed are the same refusal after the same work: one look-up, one comparison.
+   * Authenticates a client. An unknown client, a disabled client, a wrong secret and a disallowed address take the same
+   * work, one lookup and one comparison, so that timing does not distinguish them.
    */
   async authenticate(
     clientId: string,
@@ -190,9 +190,9 @@ export class Clients {
     return { clientId, customerId: client.customerId, scopes: client.scopes };
   }
 
-  /** Nobody waits for this: an answer is not late because of a note for the operator. */
+  /** Not awaited: it must not delay the response. */
   #recordUse(clientId: string, { id, lastUsedAt }: StoredSecret, now: Instant): void {
-    const unlessAfter = (now - USE_RECORDED_EVERY_MS) as Instant;
+    const unlessAfter = (now - USE_RECORDING_INTERVAL_MS) as Instant;
     if (lastUsedAt !== undefined && lastUsedAt > unlessAfter) return;
     if (this.#recording.has(id)) return;
     this.#recording.add(id);
@@ -206,7 +206,7 @@ function isVisible(text: string, maxLength: number): boolean {
   return text.length <= maxLength && VISIBLE.test(text);
 }
 
-/** An empty list would shut everybody out, which is what disabling is for. */
+/** Rejects an empty list, which would disable the client. */
 function isListOfNetworks(networks: readonly Network[] | undefined): boolean {
-  return networks === undefined || (networks.length >= 1 && networks.length <= NETWORKS_AT_MOST);
+  return networks === undefined || (networks.length >= 1 && networks.length <= MAX_NETWORKS);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { digestSecret, Gate, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
+import { ConcurrencyLimit, digestSecret, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
 
 const NOW = 1_000_000;
 const MINUTE = 60_000;
@@ -74,7 +74,7 @@ test("past its bound the matcher turns chosen secrets away and still compares ge
 });
 
 test("a gate lets in as many as it says, in order, also after one has failed", async () => {
-  const gate = new Gate({ atOnce: 1, waiting: 1, waitsMs: 60_000 });
+  const gate = new ConcurrencyLimit({ atOnce: 1, waiting: 1, maxWaitMs: 60_000 });
   const order: string[] = [];
   const first = gate.run(async () => {
     order.push("first");
@@ -89,7 +89,7 @@ test("a gate lets in as many as it says, in order, also after one has failed", a
 });
 
 test("whoever waits at a gate for too long is turned away, and its place in the queue is free", async () => {
-  const gate = new Gate({ atOnce: 1, waiting: 1, waitsMs: 20 });
+  const gate = new ConcurrencyLimit({ atOnce: 1, waiting: 1, maxWaitMs: 20 });
   let leave: () => void = () => undefined;
   const inside = gate.run(
     () =>

@@ -1,20 +1,19 @@
 /**
- * Client secrets: how they are made, kept and compared. The database never holds one in clear.
+ * Client secrets: generation, storage and comparison. Secrets are never stored in clear.
  *
- * A generated secret has 256 bits of chance, so nobody can guess it from its digest: a keyed hash is enough and costs
- * microseconds. A chosen one can be guessed, so each guess is made expensive: scrypt.
+ * A generated secret has 256 random bits and cannot be guessed from its digest: a keyed hash is enough, and takes
+ * microseconds. A chosen secret can be guessed, so guessing is made expensive with scrypt.
  *
- * Which of the two is computed depends on the look of what is presented, never on what is stored, and where there is
- * nothing to compare with a decoy takes its place: an unknown client costs what a wrong secret costs, and the time of
- * the answer tells neither which clients there are nor how their secrets were made.
+ * The form of the presented secret selects the scheme, never what is stored, and an unknown client is compared with a
+ * decoy: response times reveal neither which clients exist nor how their secrets are stored.
  */
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { Recent } from "../../std/recent.ts";
 
-/** `hmac`: HMAC-SHA-256 under the salt as key; `scrypt`: as below. Other parameters would be another scheme. */
+/** `hmac`: HMAC-SHA-256 with the salt as key; `scrypt`: with `SCRYPT` below. Other parameters need a new scheme. */
 export type SecretScheme = "hmac" | "scrypt";
 
-/** What is kept of a secret. */
+/** A secret as stored. */
 export interface SecretDigest {
   readonly scheme: SecretScheme;
   readonly salt: Buffer;
@@ -26,31 +25,31 @@ const GENERATED = /^[A-Za-z0-9_-]{43}$/;
 const DIGEST_BYTES = 32;
 const SALT_BYTES = 16;
 
-/** One of the settings that OWASP's password storage cheat sheet gives for scrypt: 16 MiB, about 0.2 s. */
+/** From OWASP's password storage cheat sheet: 16 MiB, about 0.2 s. */
 const SCRYPT = { N: 2 ** 14, r: 8, p: 5 } as const;
 
 /**
- * scrypt runs on the few threads that also sign tokens and resolve names: one at a time leaves them free. What waits
- * is bounded, so that wrong secrets cannot pile up work. Generated secrets never wait here.
+ * scrypt runs on libuv's few threads, which also sign tokens and resolve names: one at a time leaves them free. The queue
+ * is bounded, so that wrong secrets cannot pile up work. Generated secrets do not queue.
  */
-const RUNNING_AT_ONCE = 1;
-const WAITING_AT_MOST = 16;
-/** On a slow machine; whoever asks would soon have given up. */
-const WAITS_AT_MOST_MS = 5_000;
+const MAX_RUNNING = 1;
+const MAX_WAITING = 16;
+/** After that, callers have usually given up. */
+const MAX_WAIT_MS = 5_000;
 
-const REMEMBERED_MS = 5 * 60_000;
-const REMEMBERED_AT_MOST = 1_000;
+const CACHE_TTL_MS = 5 * 60_000;
+const CACHE_CAPACITY = 1_000;
 
 export function generateSecret(): string {
   return randomBytes(DIGEST_BYTES).toString("base64url");
 }
 
-/** A secret that looks generated counts as such: 43 characters of chance are out of reach for any guessing. */
+/** Any secret of the generated form counts as generated. */
 export function schemeOf(secret: string): SecretScheme {
   return GENERATED.test(secret) ? "hmac" : "scrypt";
 }
 
-/** Digests a secret that is to be kept, under a new salt. */
+/** Digests a secret for storage, with a new salt. */
 export async function digestSecret(secret: string): Promise<SecretDigest> {
   const scheme = schemeOf(secret);
   const salt = randomBytes(SALT_BYTES);
@@ -58,18 +57,17 @@ export async function digestSecret(secret: string): Promise<SecretDigest> {
 }
 
 export class SecretMatcher {
-  readonly #gate = new Gate({ atOnce: RUNNING_AT_ONCE, waiting: WAITING_AT_MOST, waitsMs: WAITS_AT_MOST_MS });
+  readonly #scryptLimit = new ConcurrencyLimit({ atOnce: MAX_RUNNING, waiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS });
   /**
-   * Chosen secrets that matched a moment ago, and until when that is remembered. A client asks for a token again and
-   * again with the same secret; without this each of its requests costs 0.2 s of a processor. An entry names the very
-   * digest that was matched, which must still be among those read from the database for this request: a secret that
-   * was rotated away or has expired is refused in spite of it. It holds a keyed hash under a key that lives and dies
-   * with this process, which sees the secrets themselves anyway. Wrong secrets are never remembered.
+   * Chosen secrets that matched recently, with the expiry of the entry. Without this cache, each token request of a client
+   * costs 0.2 s of CPU. An entry is bound to the digest that matched, which must still be among those read for the
+   * request: a rotated or expired secret is rejected all the same. Keys are hashes keyed per process. Wrong secrets are
+   * not cached.
    */
-  readonly #remembered = new Recent<number>(REMEMBERED_AT_MOST);
-  readonly #memoryKey = randomBytes(DIGEST_BYTES);
+  readonly #matchedSecrets = new Recent<number>(CACHE_CAPACITY);
+  readonly #hashKey = randomBytes(DIGEST_BYTES);
 
-  /** Which of the stored digests is this secret's. `busy`: too many others are waiting, nothing was compared. */
+  /** @returns the digest that matches; "busy" when the queue was full and nothing was compared */
   async match<Stored extends SecretDigest>(
     presented: string,
     stored: readonly Stored[],
@@ -85,31 +83,31 @@ export class SecretMatcher {
     candidates: readonly Stored[],
     now: number,
   ): Promise<Stored | undefined | "busy"> {
-    const known = candidates.find((each) => (this.#remembered.get(this.#memory(presented, each)) ?? 0) > now);
+    const known = candidates.find((each) => (this.#matchedSecrets.get(this.#cacheKey(presented, each)) ?? 0) > now);
     if (known !== undefined) return known;
     let matched: Stored | undefined;
     for (const each of candidates.length === 0 ? [DECOY] : candidates) {
-      const digest = await this.#gate.run(() => slowHash(presented, each.salt));
+      const digest = await this.#scryptLimit.run(() => slowHash(presented, each.salt));
       if (digest === "full") return "busy";
       if (timingSafeEqual(digest, each.digest)) matched = candidates.find((candidate) => candidate === each);
     }
-    if (matched !== undefined) this.#remembered.set(this.#memory(presented, matched), now + REMEMBERED_MS);
+    if (matched !== undefined) this.#matchedSecrets.set(this.#cacheKey(presented, matched), now + CACHE_TTL_MS);
     return matched;
   }
 
-  #memory(presented: string, { digest }: SecretDigest): string {
-    return createHmac("sha256", this.#memoryKey).update(digest).update(presented).digest("base64");
+  #cacheKey(presented: string, { digest }: SecretDigest): string {
+    return createHmac("sha256", this.#hashKey).update(digest).update(presented).digest("base64");
   }
 }
 
-/** Matches nothing: its digest is chance, and no secret is known that leads to it. */
+/** Matches no secret: its digest is random. */
 const DECOY: SecretDigest = {
   scheme: "hmac",
   salt: randomBytes(SALT_BYTES),
   digest: randomBytes(DIGEST_BYTES),
 };
 
-/** Compares with every candidate, also after a match. */
+/** Compares with every candidate, even after a match, to take constant time. */
 function matchGenerated<Stored extends SecretDigest>(
   presented: string,
   candidates: readonly Stored[],
@@ -132,20 +130,20 @@ function slowHash(secret: string, salt: Buffer): Promise<Buffer> {
   });
 }
 
-/** Lets so many through at once and so many more wait for so long; whoever comes then is turned away. */
-export class Gate {
-  readonly #bounds: GateBounds;
+/** Limits concurrent work, with a bounded queue and wait. */
+export class ConcurrencyLimit {
+  readonly #bounds: ConcurrencyBounds;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  constructor(bounds: GateBounds) {
+  constructor(bounds: ConcurrencyBounds) {
     this.#bounds = bounds;
   }
 
   async run<Value>(work: () => Promise<Value>): Promise<Value | "full"> {
     if (this.#running < this.#bounds.atOnce) this.#running += 1;
-    // Whoever leaves hands its place on, so the number of those running stays as it is.
-    else if (!(await this.#turn())) return "full";
+    // A finished task passes its slot on, so `#running` does not change.
+    else if (!(await this.#waitForSlot())) return "full";
     try {
       return await work();
     } finally {
@@ -155,8 +153,8 @@ export class Gate {
     }
   }
 
-  /** Whether a place was handed on in time. */
-  #turn(): Promise<boolean> {
+  /** Returns false when the queue is full or the wait too long. */
+  #waitForSlot(): Promise<boolean> {
     if (this.#waiting.length >= this.#bounds.waiting) return Promise.resolve(false);
     return new Promise((resolve) => {
       const go = (): void => {
@@ -166,14 +164,14 @@ export class Gate {
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(go), 1);
         resolve(false);
-      }, this.#bounds.waitsMs);
+      }, this.#bounds.maxWaitMs);
       this.#waiting.push(go);
     });
   }
 }
 
-interface GateBounds {
+interface ConcurrencyBounds {
   readonly atOnce: number;
   readonly waiting: number;
-  readonly waitsMs: number;
+  readonly maxWaitMs: number;
 }

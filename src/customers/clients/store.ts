@@ -6,7 +6,7 @@ import { type Network, parseNetwork } from "../../std/network.ts";
 import type { CustomerId } from "../customer-id.ts";
 import type { SecretDigest } from "./secrets.ts";
 
-/** A secret as it is kept. Not valid from `expiresAt` on. */
+/** A secret as stored. Not valid from `expiresAt` on. */
 export interface StoredSecret extends SecretDigest {
   readonly id: Uuid;
   readonly expiresAt: Instant | undefined;
@@ -18,13 +18,13 @@ export interface StoredClient {
   readonly customerId: CustomerId;
   /** As the operator wrote them; `*` stands for all. */
   readonly scopes: readonly string[];
-  /** Where it may call from; undefined: from anywhere. */
+  /** The networks that it may call from; undefined: any. */
   readonly networks: readonly Network[] | undefined;
   readonly disabledAt: Instant | undefined;
   readonly secrets: readonly StoredSecret[];
 }
 
-/** A client and its first secret, in one statement. False: the client_id is taken, nothing happened. */
+/** Inserts a client and its first secret. @returns false if the client_id is taken */
 export async function insertClient(
   database: Queryable,
   client: Pick<StoredClient, "clientId" | "customerId" | "scopes" | "networks">,
@@ -56,7 +56,7 @@ export async function insertClient(
   return made.length === 1;
 }
 
-/** A client with its secrets, the expired ones included, oldest first. */
+/** A client with its secrets, including expired ones, oldest first. */
 export async function findClient(database: Queryable, clientId: string): Promise<StoredClient | undefined> {
   const rows = await database.rows<ClientRow>(
     `select client.client_id, client.customer_id, client.scopes, client.networks::text[], client.disabled_at,
@@ -86,7 +86,7 @@ export async function findClient(database: Queryable, clientId: string): Promise
   };
 }
 
-/** Locks a client, so that rotations of its secrets follow one another, and disabling it comes before or after. */
+/** Locks a client, so that rotations and disabling it are serialised. */
 export async function lockClient(
   transaction: Queryable,
   clientId: string,
@@ -99,7 +99,7 @@ export async function lockClient(
   return found.disabled ? "client_disabled" : "live";
 }
 
-/** Removes the secrets that have expired, and lets those that live end at `until` at the latest. */
+/** Removes expired secrets, and makes valid ones expire at `until` at the latest. */
 export async function endSecrets(
   transaction: Queryable,
   clientId: string,
@@ -130,7 +130,7 @@ export async function insertSecret(
   );
 }
 
-/** A client that is disabled already keeps its time. False: there is no such client. */
+/** An already disabled client keeps its time. @returns false if there is no such client */
 export async function setDisabled(database: Queryable, clientId: string, now: Instant): Promise<boolean> {
   const found = await database.rows(
     "update client set disabled_at = coalesce(disabled_at, $2) where client_id = $1 returning 1",
@@ -139,7 +139,7 @@ export async function setDisabled(database: Queryable, clientId: string, now: In
   return found.length === 1;
 }
 
-/** `undefined`: from anywhere. False: there is no such client. */
+/** @returns false if there is no such client */
 export async function setNetworks(
   database: Queryable,
   clientId: string,
@@ -152,14 +152,14 @@ export async function setNetworks(
   return found.length === 1;
 }
 
-/** A client that may not call from everywhere. */
+/** A client that is limited to networks; to none if it is disabled. */
 export interface RestrictedClient {
   readonly clientId: string;
-  /** Where it may call from. Read when it is asked for: every node has all of these again every two seconds. */
+  /** Parsed on demand, because every node reads the whole list every two seconds. */
   readonly networks: () => readonly Network[];
 }
 
-/** Those that were disabled at this time or later, with no networks, and those that have a list of them. */
+/** Clients disabled at this time or later, and clients limited to networks. */
 export async function listRestricted(database: Queryable, since: Instant): Promise<RestrictedClient[]> {
   const rows = await database.rows<{ client_id: string; networks: string }>(
     `select client_id, case when disabled_at is null then array_to_string(networks, ',') else '' end as networks
@@ -170,7 +170,7 @@ export async function listRestricted(database: Queryable, since: Instant): Promi
   return rows.map((row) => ({ clientId: row.client_id, networks: networksIn(row.networks) }));
 }
 
-/** Nothing happens when a use after `unlessAfter` is recorded: of several nodes that record one, the first does. */
+/** Does nothing if a use after `unlessAfter` is already recorded, for example by another node. */
 export async function setLastUsed(
   database: Queryable,
   { clientId, id }: { clientId: string; id: Uuid },
@@ -201,7 +201,7 @@ interface SecretRow {
   readonly last_used_at: Instant | null;
 }
 
-/** The left join leaves the columns of the secret null where a client has none. */
+/** The left join gives nulls for a client without secrets. */
 function hasSecret(row: ClientRow): row is ClientRow & SecretRow {
   return (row.id ?? null) !== null;
 }
@@ -211,7 +211,7 @@ function sqlNetworks(networks: readonly Network[] | undefined): string[] | null 
 }
 
 function networkOf(text: string): Network {
-  return must(parseNetwork(text), "what PostgreSQL takes for a network is one");
+  return must(parseNetwork(text), "PostgreSQL returns valid networks");
 }
 
 function networksIn(text: string): () => readonly Network[] {

@@ -1,6 +1,6 @@
 /**
- * Profiles: who holds balances. Every customer has one DEFAULT profile and any number of NORMAL ones. An inactive
- * profile is as good as not there, but for a deposit, which reactivates it.
+ * Profiles, the holders of balances. Every customer has one DEFAULT profile and any number of NORMAL ones. An inactive
+ * profile can do nothing; a deposit reactivates it.
  */
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
@@ -24,7 +24,7 @@ import {
 export type { Profile, ProfileFilter } from "./store.ts";
 export { findDefaultProfile, findProfile, listProfiles, profileTable } from "./store.ts";
 
-/** There is no such profile for the caller, or it is not active. */
+/** The caller has no such profile, or it is not active. */
 export interface ProfileNotFound extends Rejection {
   readonly code: "profile_not_found";
   readonly profileId: string;
@@ -34,7 +34,7 @@ export const profileNotFound = (profileId: string): ProfileNotFound => ({ code: 
 
 export const profileKey = (id: ProfileId): Key => keyOf(profileTable, id);
 
-/** The profile that a rule rests on, when it is active and this customer's. */
+/** @returns the profile if it is active and, if given, the customer's */
 export function activeProfile(state: State, id: ProfileId, customerId?: CustomerId): Profile | undefined {
   const profile = state.get(profileTable, id);
   if (profile?.status !== "ACTIVE") return undefined;
@@ -48,11 +48,11 @@ export interface NewProfile {
 }
 
 export interface Profiles {
-  /** `exists`: the nickname was used before by this customer, by the profile with this id. */
+  /** @returns `exists` with the id of the customer's profile that already has or had the nickname */
   create(request: NewProfile, caller: Caller): Promise<Outcome<Profile, never>>;
-  /** The same with an id that the operator chose. Done again it answers `exists`, and the id of the profile. */
+  /** Creates a profile with an id chosen by the operator. @returns `exists` if it was created before */
   ensure(request: NewProfile, id: ProfileId, caller: Caller): Promise<Outcome<Profile, never>>;
-  /** Absent fields stay as they are. */
+  /** Absent fields stay unchanged. */
   update(
     customerId: CustomerId,
     id: ProfileId,
@@ -83,7 +83,7 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
       return lane.execute(openProfile(id as ProfileId, "NORMAL", instantOf(id), request, caller));
     },
     ensure: async (request, id, caller) => {
-      // An id that is there with another nickname was renamed since: it is the profile that is meant.
+      // An existing profile with this id may have been renamed since.
       if ((await findProfile(database, request.customerId, id)) !== undefined) {
         await waitForStandby(database);
         return { kind: "exists", id };
@@ -91,7 +91,7 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
       return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));
     },
     update: async (customerId, id, fields, caller) => {
-      // The name that a profile has already is not claimed again.
+      // An unchanged nickname is not claimed again.
       const before = await findProfile(database, customerId, id);
       const { nickname, ...rest } = fields;
       return lane.execute(updateProfile(customerId, id, before?.nickname === nickname ? rest : fields, caller));
@@ -102,7 +102,7 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
   };
 }
 
-/** A profile's nickname is its customer's for good: one that was used before is refused, also after a change. */
+/** The command that creates a profile. Its nickname is claimed for ever, even if it is changed later. */
 export function openProfile(
   id: ProfileId,
   kind: Profile["kind"],
@@ -124,7 +124,7 @@ export function openProfile(
         nickname,
         description,
         status: "ACTIVE",
-        awaited: 0,
+        incomingCount: 0,
         createdAt,
         updatedAt: createdAt,
         seq: 0n,

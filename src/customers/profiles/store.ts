@@ -13,8 +13,8 @@ export interface Profile extends StateRow {
   readonly nickname: string;
   readonly description: string | undefined;
   readonly status: "ACTIVE" | "INACTIVE";
-  /** Open orders and CREATED conversions of other profiles that will pay into this one. */
-  readonly awaited: number;
+  /** The number of open orders and CREATED conversions of other profiles that will pay into this one. */
+  readonly incomingCount: number;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
 }
@@ -29,7 +29,7 @@ export const profileTable = stateTable<Profile>({
     nickname: changing(textColumn("nickname")),
     description: changing(textColumn("description")),
     status: changing(textColumn("status", "profile_status")),
-    awaited: changing(countColumn("awaited")),
+    incomingCount: changing(countColumn("awaited")),
     updatedAt: changing(timeColumn("updated_at")),
     seq: versionColumn,
   },
@@ -52,7 +52,7 @@ export async function findProfile(
   return row && profileTable.read(row);
 }
 
-/** Every customer has one: it is made with the customer. */
+/** Every customer has one, from its creation. */
 export async function findDefaultProfile(database: Queryable, customerId: CustomerId): Promise<Profile> {
   const [row] = await database.rows<SqlRecord>(
     `select ${COLUMNS} from profile where customer_id = $1 and kind = 'DEFAULT'`,
@@ -65,16 +65,16 @@ export interface ProfileFilter {
   readonly customerId: CustomerId;
   readonly ids?: readonly string[] | undefined;
   readonly nicknamePrefix?: string | undefined;
-  /** Creation time: from, inclusive, and before. */
+  /** Bounds on the creation time: `createdFrom` inclusive, `createdBefore` exclusive. */
   readonly createdFrom?: Instant | undefined;
   readonly createdBefore?: Instant | undefined;
   readonly order: "ASC" | "DESC";
-  /** Where the page before ended. */
+  /** The last profile of the previous page. */
   readonly after?: { readonly createdAt: Instant; readonly id: string } | undefined;
   readonly limit: number;
 }
 
-/** In the order of creation. Ids may have been chosen by the operator, so they alone do not tell it. */
+/** By creation time and id: ids alone do not suffice, because the operator may have chosen them. */
 export async function listProfiles(database: Queryable, filter: ProfileFilter): Promise<Profile[]> {
   const ascending = filter.order === "ASC";
   const rows = await database.rows<SqlRecord>(

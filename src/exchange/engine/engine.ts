@@ -22,8 +22,8 @@ import type { Market } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
-import { WakeSignal } from "../../std/bell.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
+import { WakeSignal } from "../../std/wake-signal.ts";
 import type { BookChange } from "../feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { RoundEffect } from "./matching.ts";
@@ -118,7 +118,7 @@ export class Engine {
   }
 
   wake(): void {
-    this.#work.ring();
+    this.#work.notify();
   }
 
   /** Whether an expiry or the rest of a cascade is due. */
@@ -128,8 +128,8 @@ export class Engine {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#end.ring();
-    this.#work.ring();
+    this.#end.notify();
+    this.#work.notify();
     await this.#running;
     this.#state = "stopped";
   }
@@ -253,8 +253,8 @@ export class Engine {
     if (this.#lease === undefined) return;
     this.#lease = undefined;
     this.#parts.log({ kind: "market_lost", market: this.#market.code });
-    this.#work.ring();
-    this.#end.ring();
+    this.#work.notify();
+    this.#end.notify();
   }
 
   #onFailure(error: unknown): void {

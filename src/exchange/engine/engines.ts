@@ -10,8 +10,8 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
-import { WakeSignal } from "../../std/bell.ts";
 import type { Instant } from "../../std/clock.ts";
+import { WakeSignal } from "../../std/wake-signal.ts";
 import {
   type AroundRound,
   type CommittedRound,
@@ -109,7 +109,7 @@ export function createEngines(options: EnginesOptions): Engines {
     },
     stop: async () => {
       isStopping = true;
-      end.ring();
+      end.notify();
       await looking;
       await Promise.all([...engines.values()].map((engine) => engine.stop()));
     },

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BTCUSD } from "../../../test/support/btcusd.ts";
-import { type FeeRates, type FeeTier, tierFor, whyNotTiers } from "../../catalogue/fee-tiers.ts";
+import { checkTiers, type FeeRates, type FeeTier, tierFor } from "../../catalogue/fee-tiers.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, plus, ZERO } from "../../money/amount.ts";
 import type { Order, OrderSide } from "../order.ts";
@@ -24,7 +24,7 @@ const tiers: fc.Arbitrary<FeeTier[]> = fc
     fc.record({ takerRate: rate, makerRebate: rate }).map((base) => [{ ...base, minimumGross: 0n }, ...higher]),
   )
   .map((all) => (all as FeeTier[]).toSorted((a, b) => (a.minimumGross < b.minimumGross ? -1 : 1)));
-const admissible = tiers.filter((some) => whyNotTiers(some) === undefined);
+const admissible = tiers.filter((some) => checkTiers(some) === undefined);
 
 interface Step {
   /** The operator sets tiers before it. */
@@ -95,7 +95,7 @@ test("rejected tiers could pay more than they take", () => {
       const isRate = some.every(
         ({ takerRate, makerRebate }) => takerRate < amountOf("1") && makerRebate < amountOf("1"),
       );
-      expect(whyNotTiers(some) === undefined).toBe(isRate && !couldLose);
+      expect(checkTiers(some) === undefined).toBe(isRate && !couldLose);
     }),
   );
 });

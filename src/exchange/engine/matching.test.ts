@@ -15,7 +15,7 @@ import { matchRound, type RoundEffect } from "./matching.ts";
 
 const ids = new IdSource();
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
-const [payer, recipient] = [profileOf("acme" as CustomerId), profileOf("acme" as CustomerId, { awaited: 2 })];
+const [payer, recipient] = [profileOf("acme" as CustomerId), profileOf("acme" as CustomerId, { incomingCount: 2 })];
 const HEAD = { lastExecutionId: NO_EXECUTION, lastSequence: 7n, lastPrice: undefined } as unknown as MarketHead;
 
 const BID = {

@@ -207,7 +207,7 @@ class RoundChanges {
     const id = incomingCountIn(order);
     if (id === undefined) return;
     const profile = must(this.#recipients.get(id), `profile ${id}, which an order was to pay into, is there`);
-    this.#recipients.set(id, { ...profile, awaited: profile.awaited - 1 });
+    this.#recipients.set(id, { ...profile, incomingCount: profile.incomingCount - 1 });
   }
 
   /** A mutable copy of an order, with its time of modification set. */

@@ -7,9 +7,9 @@
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
-import { WakeSignal } from "../../std/bell.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
+import { WakeSignal } from "../../std/wake-signal.ts";
 import { type Match, type OrderBook, readBook, readRecentMatches } from "../market-data/store.ts";
 import type { Audience, Listener } from "./audience.ts";
 import { BookFollower, type BookNews } from "./book-follower.ts";
@@ -89,12 +89,12 @@ export class Feed implements MarketFeed {
   }
 
   wake(): void {
-    this.#bell.ring();
+    this.#bell.notify();
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#bell.ring();
+    this.#bell.notify();
   }
 
   #follow<State, News, One extends Follower<State, News>>(
@@ -107,7 +107,7 @@ export class Feed implements MarketFeed {
     followers.set(market, follower);
     follower.audience.join(listener);
     if (!this.#isRunning) void this.#run();
-    this.#bell.ring();
+    this.#bell.notify();
     return {
       get state() {
         return follower.state;
@@ -139,7 +139,7 @@ export class Feed implements MarketFeed {
     const now = this.#options.clock.now();
     for (const [market, changes] of found) {
       this.#books.get(market)?.take(changes, now);
-      if (changes.changes.length === MAX_AT_ONCE) this.#bell.ring();
+      if (changes.changes.length === MAX_AT_ONCE) this.#bell.notify();
     }
   }
 
@@ -148,7 +148,7 @@ export class Feed implements MarketFeed {
     if (after.size === 0) return;
     for (const [market, matches] of await readMatches(this.#options.database, after, MAX_AT_ONCE)) {
       this.#matches.get(market)?.take(matches);
-      if (matches.length === MAX_AT_ONCE) this.#bell.ring();
+      if (matches.length === MAX_AT_ONCE) this.#bell.notify();
     }
   }
 
@@ -172,7 +172,7 @@ export class Feed implements MarketFeed {
     const reading = async (): Promise<void> => {
       if (!(await this.#attempt(read))) await pause(RETRY_MS);
       this.#reads.delete(follower);
-      this.#bell.ring();
+      this.#bell.notify();
     };
     void reading();
   }

@@ -36,7 +36,7 @@ const profile: Profile = {
   nickname: "desk",
   description: undefined,
   status: "ACTIVE",
-  awaited: 0,
+  incomingCount: 0,
   createdAt: NOW,
   updatedAt: NOW,
   seq: 1n,
@@ -162,7 +162,11 @@ const MARKET_BUY: OrderRequest = {
   timeInForce: "IOC",
   quoteAmount: amountOf("1000"),
 };
-const recipient: Profile = { ...profile, id: "0190d5a4-0000-7000-8000-000000000004" as Uuid as ProfileId, awaited: 2 };
+const recipient: Profile = {
+  ...profile,
+  id: "0190d5a4-0000-7000-8000-000000000004" as Uuid as ProfileId,
+  incomingCount: 2,
+};
 
 /** `rich` and a recipient. */
 function rich(...others: readonly Profile[]): State {
@@ -199,7 +203,7 @@ test("placing an order moves its hold from available to trading, and increments 
     accepted: true,
     value: order,
     changes: {
-      states: [change(orderTable, order as never), change(profileTable, { ...recipient, awaited: 3 })],
+      states: [change(orderTable, order as never), change(profileTable, { ...recipient, incomingCount: 3 })],
       journals: [
         {
           id,

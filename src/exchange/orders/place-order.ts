@@ -282,7 +282,9 @@ function holdOf(
 
 /** A profile counts the orders of other profiles that will pay into it, so that it cannot be deactivated before. */
 function countIncoming(recipient: Profile, profileId: ProfileId) {
-  return recipient.id === profileId ? [] : [change(profileTable, { ...recipient, awaited: recipient.awaited + 1 })];
+  return recipient.id === profileId
+    ? []
+    : [change(profileTable, { ...recipient, incomingCount: recipient.incomingCount + 1 })];
 }
 
 /** The order as it is first stored: pending for its engine, or closed if there is a reason to reject it. */

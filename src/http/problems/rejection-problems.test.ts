@@ -92,7 +92,7 @@ test("a profile that cannot be deactivated tells why", () => {
   expect(told({ ...refusal, because: "holds_money", asset: USDG, amount: amountOf("10.50") })).toEqual(
     notEmpty("the profile holds 10.5 USDG", { asset: "USDG", amount: "10.5" }),
   );
-  expect(told({ ...refusal, because: "is_awaited" })).toEqual(
+  expect(told({ ...refusal, because: "is_recipient" })).toEqual(
     notEmpty("the profile is the recipient of an open order or a CREATED conversion"),
   );
   expect(told({ ...refusal, because: "is_default" })).toEqual(notEmpty("the DEFAULT profile cannot be deactivated"));

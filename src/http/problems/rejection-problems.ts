@@ -73,7 +73,7 @@ function profileNotEmpty({ because, asset, amount }: ProfileNotEmpty): Problem {
   const held = amount === undefined ? undefined : formatAmount(amount);
   const detail = {
     holds_money: `the profile holds ${held} ${asset}`,
-    is_awaited: "the profile is the recipient of an open order or a CREATED conversion",
+    is_recipient: "the profile is the recipient of an open order or a CREATED conversion",
     is_default: "the DEFAULT profile cannot be deactivated",
   }[because];
   return new Problem("profile-not-empty", detail, { meta: held === undefined ? {} : { asset, amount: held } });

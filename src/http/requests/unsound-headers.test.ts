@@ -28,7 +28,7 @@ function send(headers: readonly string[]): Promise<{ status: number | undefined;
   });
 }
 
-test("a header that could mean two things when it is there twice is 400", async () => {
+test("a header that could mean two things when it occurs twice is 400", async () => {
   const sound = ["Host", "a", "Authorization", "Bearer good", "X-Request-Id", "r-1"];
   expect((await send(sound)).status).toBe(200);
   for (const [name, value] of [

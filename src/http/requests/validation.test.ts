@@ -44,7 +44,7 @@ test("every failing field is told once, path first, then body, in the order of t
   );
 });
 
-test("a body in which a name is there twice is 400, wherever it is and however it is written", async () => {
+test("a body in which a name occurs twice is 400, wherever it is and however it is written", async () => {
   const rule = "has a field twice";
   const twice = problem(400, "Bad Request", `the body ${rule}`, { meta: { errors: [{ field: "the body", rule }] } });
   const good = JSON.stringify(TOY).slice(1, -1);

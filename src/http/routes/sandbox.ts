@@ -4,7 +4,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
-import { CRYPTO_NETWORKS, sandboxCrossing, type Transfers } from "../../transfers/transfers.ts";
+import { CRYPTO_NETWORKS, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
@@ -29,7 +29,7 @@ const DepositBody = Body(
 
 interface Parts {
   readonly profiles: Pick<Profiles, "find" | "getDefault">;
-  readonly transfers: Pick<Transfers, "cross">;
+  readonly transfers: Pick<Transfers, "recordExternal">;
   readonly catalogue: Pick<Catalogue, "findAsset">;
   /** In USD; undefined if the asset has never traded against it. */
   readonly lastPrice: (asset: Code) => Promise<Quantity | undefined>;
@@ -61,9 +61,9 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
       const amount = requestedAmount(body.amount);
       const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
-      const cameBy = sandboxCrossing({ profileId, asset, amount, network, address, lastPrice: price });
+      const cameBy = sandboxTransfer({ profileId, asset, amount, network, address, lastPrice: price });
       const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
-      const outcome = await transfers.cross({ ...deposit, ...cameBy }, caller);
+      const outcome = await transfers.recordExternal({ ...deposit, ...cameBy }, caller);
       const { id } = await valueOrThrow(outcome, body);
       return { activity_id: id };
     },

@@ -1,14 +1,14 @@
 import type { Instant } from "../../std/clock.ts";
 
-/** A request that was refused for want of authority. */
+/** A request that failed authentication or authorization. */
 export interface AccessDenial {
   readonly kind: "no_token" | "invalid_token" | "insufficient_scope" | "invalid_client";
-  /** Of `invalid_client`: as it was presented, which is kept only when there is such a client. */
+  /** For `invalid_client`: as presented; stored only if such a client exists. */
   readonly clientId?: string | undefined;
   readonly tokenId?: string | undefined;
-  /** Undefined: of many. */
+  /** Undefined: several addresses. */
   readonly address?: string | undefined;
-  /** The method and the path's pattern. */
+  /** Method and path pattern. */
   readonly operation?: string | undefined;
 }
 

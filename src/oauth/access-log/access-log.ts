@@ -1,9 +1,8 @@
 /**
- * The trail of refusals of authority. Nobody waits for it: a refusal is noted in memory, the same ones are counted
- * together, and once a minute what was noted is written as a group. When there are more kinds of them than the bound,
- * such as in a flood from many addresses, those that came too late are counted in one row for all.
+ * The log of access denials. Denials are recorded in memory, equal ones counted together, and written once a minute.
+ * Past a bound on distinct denials, as in a flood from many addresses, the rest are counted in one row per kind.
  *
- * What is noted and not yet written is lost with the process: of a crash the log is the witness.
+ * Denials that are not yet written are lost in a crash; the process log still has them.
  */
 import type { Database } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
@@ -13,7 +12,7 @@ import { type Poll, startPoll } from "../../std/poll.ts";
 import type { AccessDenial, CountedDenial } from "./access-denial.ts";
 import { insertDenials, removeDenials } from "./store.ts";
 
-export { listDenials as listRefusals } from "./store.ts";
+export { listDenials } from "./store.ts";
 
 export interface AccessLogOptions {
   readonly database: Database;
@@ -22,18 +21,18 @@ export interface AccessLogOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-const WRITTEN_EVERY_MS = 60_000;
+const WRITE_INTERVAL_MS = 60_000;
 const LAST_WRITE_LIMIT_MS = 5_000;
 const LAST_WRITE_PAUSE_MS = 100;
-/** Rows that are written at once at most, beside one for what is past the bound of each kind. */
-const MOST_GROUPS = 100;
-const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
-const REMOVED_AT_ONCE = 10_000;
+/** Distinct denials per write, besides one overflow row per kind. */
+const MAX_GROUPS = 100;
+const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000;
+const REMOVAL_BATCH = 10_000;
 
 export class AccessLog {
   readonly #options: AccessLogOptions;
   #groups = new Map<string, CountedDenial>();
-  /** What is being written. It may be there already though the writing failed, so it is tried again under the same ids. */
+  /** The write in progress. A failed write may have committed, so it is retried with the same ids. */
   #writing: (CountedDenial & { readonly id: Uuid })[] = [];
   #poll: Poll | undefined;
 
@@ -42,12 +41,12 @@ export class AccessLog {
   }
 
   start(): void {
-    this.#poll = startPoll(WRITTEN_EVERY_MS, () => this.write(), this.#options.onFailure);
+    this.#poll = startPoll(WRITE_INTERVAL_MS, () => this.write(), this.#options.onFailure);
   }
 
   /**
-   * Writes what is left. A database that is away is waited for: a supervisor that signals every process of a unit has ended
-   * the embedded one too, and it is being started again.
+   * Writes what is left. Waits a few seconds for an unavailable database: a supervisor that signals all processes of a
+   * unit has also stopped the embedded PostgreSQL, which is being restarted.
    */
   async stop(): Promise<void> {
     await this.#poll?.stop();
@@ -62,17 +61,17 @@ export class AccessLog {
     }
   }
 
-  note(refusal: AccessDenial): void {
+  record(refusal: AccessDenial): void {
     const now = this.#options.clock.now();
     const { kind, tokenId } = refusal;
-    // Strangers choose these: what the table would not take must not keep the others out of it.
+    // Truncated because callers choose these: one value too long for the table must not block the other rows.
     const clientId = refusal.clientId?.slice(0, 100);
     const address = refusal.address?.slice(0, 100);
     const operation = refusal.operation?.slice(0, 200);
     this.#count({ kind, clientId, tokenId, address, operation, firstAt: now, lastAt: now, count: 1 });
   }
 
-  /** What cannot be written stays noted, and is written before what comes after it. */
+  /** Writes all recorded denials, oldest first. What fails stays recorded. */
   async write(): Promise<void> {
     const { database, clock, ids } = this.#options;
     while (this.#writing.length + this.#groups.size > 0) {
@@ -83,23 +82,23 @@ export class AccessLog {
       await insertDenials(database, this.#writing);
       this.#writing = [];
     }
-    await removeDenials(database, lowestId((clock.now() - KEPT_MS) as Instant), REMOVED_AT_ONCE);
+    await removeDenials(database, lowestId((clock.now() - RETENTION_MS) as Instant), REMOVAL_BATCH);
   }
 
   #count(more: CountedDenial): void {
     const key = keyOf(more);
     const known = this.#groups.get(key);
-    if (known === undefined && this.#groups.size >= MOST_GROUPS && more.address !== undefined) {
+    if (known === undefined && this.#groups.size >= MAX_GROUPS && more.address !== undefined) {
       const { kind, firstAt, lastAt, count } = more;
       this.#count({ kind, firstAt, lastAt, count });
       return;
     }
-    this.#groups.set(key, known === undefined ? more : together(known, more));
+    this.#groups.set(key, known === undefined ? more : merge(known, more));
   }
 }
 
-/** The clock may have stepped back between the two. */
-function together(known: CountedDenial, more: CountedDenial): CountedDenial {
+/** Takes minimum and maximum, because the clock may have stepped back. */
+function merge(known: CountedDenial, more: CountedDenial): CountedDenial {
   return {
     ...known,
     firstAt: Math.min(known.firstAt, more.firstAt) as Instant,

@@ -4,8 +4,8 @@ import type { Uuid } from "../../std/id.ts";
 import type { AccessDenial, CountedDenial } from "./access-denial.ts";
 
 /**
- * Who was refused as a client has proved nothing, and who mixes up two fields presents his secret as his name: so a
- * name is kept only when there is such a client. Rows that are there are left: they were written by an attempt before.
+ * Stores a client_id only if such a client exists: a caller that confuses two fields may have sent its secret. Existing
+ * rows are kept; an earlier attempt wrote them.
  */
 export async function insertDenials(
   database: Queryable,
@@ -33,7 +33,7 @@ export async function insertDenials(
   );
 }
 
-/** At most so many at a time: whoever comes next removes more. */
+/** Removes at most `limit` rows; the next call removes more. */
 export async function removeDenials(database: Queryable, below: Uuid, limit: number): Promise<void> {
   await database.rows("delete from refusal where id in (select id from refusal where id < $1 order by id limit $2)", [
     below,
@@ -41,7 +41,11 @@ export async function removeDenials(database: Queryable, below: Uuid, limit: num
   ]);
 }
 
-/** Those that were written from this id on, the latest first; of one client when it is said. */
+/**
+ * Lists denials, latest first.
+ * @param from the lowest id
+ * @param clientId absent: of all clients
+ */
 export async function listDenials(
   database: Queryable,
   { from, clientId, limit }: { readonly from: Uuid; readonly clientId: string | undefined; readonly limit: number },

@@ -1,14 +1,13 @@
 /**
- * Private signing keys as they lie in the database: in clear, or, where the operator has set an encryption key, as an
- * encrypted JWK (RFC 7517, section 7: a JWE of the JWK). Whoever reads the database, a backup or a replica can then not
- * issue tokens.
+ * Private signing keys as stored: in clear, or, if the operator has set an encryption key, as an encrypted JWK (RFC 7517,
+ * section 7: a JWE of the JWK). Then read access to the database, a backup or a replica is not enough to issue tokens.
  */
 import { errors, FlattenedEncrypt, type FlattenedJWE, flattenedDecrypt, type JWK } from "jose";
 
-/** A private key as it is stored. What was retired has only its public half left. */
+/** A private key as stored. Of a retired key, only the public half is left. */
 export type StoredPrivateKey = JWK | FlattenedJWE;
 
-/** The operator's encryption key is not the one that a signing key was encrypted with. */
+/** No configured encryption key decrypts a signing key. */
 export class KeyUnreadable extends Error {
   override readonly name = "KeyUnreadable";
 }
@@ -21,12 +20,12 @@ const HEADER = { alg: "dir", enc: "A256GCM", cty: "jwk+json" } as const;
 export class KeyEncryption {
   readonly #keys: readonly Uint8Array[];
 
-  /** 256 bits each. The first one encrypts; the others are former ones, which only decrypt. None: keys lie in clear. */
+  /** @param keys 256 bits each. The first encrypts; the others only decrypt. Empty: keys are stored in clear. */
   constructor(keys: readonly Uint8Array[]) {
     this.#keys = keys;
   }
 
-  /** The name of the signing key is bound to it: what was encrypted for one cannot pass for another. */
+  /** Binds the kid to the ciphertext, so that one key cannot be substituted for another. */
   async encrypt(kid: string, jwk: JWK): Promise<StoredPrivateKey> {
     const [key] = this.#keys;
     if (key === undefined) return jwk;
@@ -34,7 +33,10 @@ export class KeyEncryption {
     return new FlattenedEncrypt(plain).setProtectedHeader({ ...HEADER, kid }).encrypt(key);
   }
 
-  /** `undefined`: only its public half is left. Throws `KeyUnreadable`. */
+  /**
+   * @returns undefined if only the public half is left
+   * @throws KeyUnreadable
+   */
   async decrypt(kid: string, stored: StoredPrivateKey): Promise<PrivateJwk | undefined> {
     if (!isEncrypted(stored)) return isPrivate(stored) ? stored : undefined;
     for (const key of this.#keys) {

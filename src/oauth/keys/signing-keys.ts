@@ -1,19 +1,19 @@
 /**
- * The keys that sign access tokens. They live in the database, since every node must be able to sign and to verify.
+ * The keys that sign access tokens. They are in the database, because every node must be able to sign and verify.
  *
- * A key is *new* for its first seconds: published, but not signing yet, so that whoever verifies has it before the
- * first token comes. Then it *signs*, until the next one does: that of an operator's command, or the one that takes its
- * place when it has come of age. A *retired* key still verifies until its last token has expired, then it is *gone*;
- * its private half is erased as soon as nobody signs with it. A key that is *revoked* is gone at once: within seconds no
- * node accepts its tokens.
+ * States of a key:
+ *   new      for its first seconds: published but not signing, so that every verifier has it before its first token.
+ *   signing  until the next key signs, after a rotation by the operator or by age.
+ *   retired  still verifies until its last token has expired. Its private half is erased after a minute.
+ *   gone     removed. A revoked key is gone at once: within seconds no node accepts its tokens.
  *
- * ES256, because every library for tokens knows it, and it signs in a fraction of the time that RS256 takes. (EdDSA
- * would be as fast, but is missing in some.)
+ * ES256, because every JWT library supports it and it signs much faster than RS256. (EdDSA is as fast, but less widely
+ * supported.)
  */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { Database } from "../../postgres/database.ts";
 import { assert, must } from "../../std/assert.ts";
-import { type ComparedClock, type Instant, requireRight } from "../../std/clock.ts";
+import { type ComparedClock, type Instant, requireCorrectTime } from "../../std/clock.ts";
 import { isEncrypted, type KeyEncryption } from "./key-encryption.ts";
 import {
   deleteKey,
@@ -32,22 +32,22 @@ export const TOKEN_LIFE_SECONDS = 3_599;
 
 export const ALGORITHM = "ES256";
 
-/** Nodes read the keys every two seconds; this is ample for each of them to have read a new one. */
+/** Nodes read the keys every two seconds, so every node has read a new key by then. */
 export const PUBLISHED_BEFORE_USE_MS = 10_000;
 
-/** How long a retired key verifies: as long as its last token lives, and ten minutes for clocks that disagree. */
-const KEPT_AFTER_RETIRING_MS = TOKEN_LIFE_SECONDS * 1_000 + 10 * 60_000;
+/** How long a retired key verifies: the life of its last token, and ten minutes of clock skew. */
+const VERIFIES_AFTER_RETIRING_MS = TOKEN_LIFE_SECONDS * 1_000 + 10 * 60_000;
 
-/** Long after every node has begun to sign with the next one. */
+/** By then every node signs with the next key. */
 const SIGNS_AFTER_RETIRING_MS = 60_000;
 
-/** A token that names an unknown key makes us look for it, but strangers can write such tokens: once a second at most. */
-const LOOKED_FOR_EVERY_MS = 1_000;
+/** A token with an unknown kid triggers a lookup. Anybody can forge such tokens: at most one lookup a second. */
+const LOOKUP_INTERVAL_MS = 1_000;
 
 export interface SigningKey {
   readonly kid: string;
   readonly publicJwk: JWK;
-  /** Undefined: it was retired, and its private half is erased. */
+  /** Undefined: the private half is erased. */
   readonly signs: CryptoKey | undefined;
   readonly verifies: CryptoKey;
   readonly createdAt: Instant;
@@ -59,7 +59,7 @@ export interface SigningKeysOptions {
   readonly database: Database;
   readonly clock: ComparedClock;
   readonly encryption: KeyEncryption;
-  /** A key that is older is replaced. */
+  /** The age at which a key is replaced. */
   readonly replacedAfterMs: number;
 }
 
@@ -68,21 +68,21 @@ export class SigningKeys {
   /** By kid, oldest first. */
   #keys: ReadonlyMap<string, SigningKey> = new Map();
   #reading: Promise<void> | undefined;
-  #lookedForAt = Number.NEGATIVE_INFINITY;
+  #lastLookupAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: SigningKeysOptions) {
     this.#options = options;
   }
 
-  /** Reads the keys as they are now: not before this was asked for, also when a reading is under way. */
+  /** Reads the current keys. If a read is already in progress, starts another after it. */
   async read(): Promise<void> {
     await this.#reading?.catch(() => undefined);
     await this.#read();
   }
 
   /**
-   * Does what time asks for: makes a key when none is current (at the first start, or after a revocation), replaces the
-   * current one when it is of age, and erases private halves that have had their day. Nothing while the time is not known.
+   * Creates a key if none is current (first start, or after a revocation), replaces the current one at its age, and erases
+   * private halves that no node signs with any more. Does nothing while the clock has a fault.
    */
   async renew(): Promise<void> {
     const { database, clock, replacedAfterMs } = this.#options;
@@ -98,22 +98,23 @@ export class SigningKeys {
   }
 
   /**
-   * Replaces the current key. Answers the new one's kid; rotations that meet make one key together. Not while the time is
-   * not known: the former key would be retired, and others dropped, by a time that may be wrong by years.
+   * Replaces the current key. Concurrent rotations create one key together.
+   * @returns the new key's kid
+   * @throws ClockFault: a wrong time would retire and delete keys too early or too late
    */
   async rotate(): Promise<string> {
-    requireRight(this.#options.clock);
+    requireCorrectTime(this.#options.clock);
     await this.read();
     return this.#replace([...this.#keys.values()].find((key) => key.retiredAt === undefined)?.kid);
   }
 
-  /** Makes a new key current in the place of this one; nothing when another already is. Answers the current one's kid. */
+  /** Replaces `former` with a new key, unless another has. Returns the current kid. */
   async #replace(former: string | undefined): Promise<string> {
     const { database, clock } = this.#options;
     const key = await this.#makeKey();
     const kid = await database.transaction(async (transaction) => {
       const now = clock.now();
-      await deleteKeysRetiredBefore(transaction, (now - KEPT_AFTER_RETIRING_MS) as Instant);
+      await deleteKeysRetiredBefore(transaction, (now - VERIFIES_AFTER_RETIRING_MS) as Instant);
       if (former !== undefined) await retireCurrentKey(transaction, former, now);
       await insertKey(transaction, ALGORITHM, key, now);
       return getCurrentKid(transaction);
@@ -123,8 +124,8 @@ export class SigningKeys {
   }
 
   /**
-   * Ends a key and all its tokens, for when it has come into the wrong hands: whatever the time is. The current one is
-   * replaced at once, or as soon as the time is known.
+   * Revokes a compromised key and all its tokens, even while the clock has a fault. A current key is replaced at once, or
+   * as soon as the fault is over.
    */
   async revoke(kid: string): Promise<"revoked" | "key_not_found"> {
     if (!(await deleteKey(this.#options.database, kid))) return "key_not_found";
@@ -133,18 +134,18 @@ export class SigningKeys {
     return "revoked";
   }
 
-  /** All that verify, oldest first. */
+  /** All keys that verify, oldest first. */
   list(): SigningKey[] {
     return [...this.#keys.values()];
   }
 
-  /** What to sign with: the newest key that has been published for long enough, or else the oldest that can sign. */
+  /** The key to sign with: the newest that has been published long enough, or else the oldest that can sign. */
   signing(): { readonly kid: string; readonly signs: CryptoKey } {
     const publishedBy = this.#options.clock.now() - PUBLISHED_BEFORE_USE_MS;
     const keys = [...this.#keys.values()].filter((key) => key.signs !== undefined);
     const { kid, signs } = must(
       keys.findLast((key) => key.createdAt <= publishedBy) ?? keys[0],
-      "there are keys before the first token is asked for",
+      "there is a key before the first token is requested",
     );
     return { kid, signs: must(signs, "a key that was chosen to sign can sign") };
   }
@@ -153,17 +154,17 @@ export class SigningKeys {
     return this.#keys.has(kid);
   }
 
-  /** The key with this kid. One that is not known yet is looked for in the database. */
+  /** Looks up an unknown kid in the database. */
   async find(kid: string): Promise<SigningKey | undefined> {
-    const elapsed = performance.now() - this.#lookedForAt;
-    if (!this.#keys.has(kid) && elapsed >= LOOKED_FOR_EVERY_MS) {
-      this.#lookedForAt = performance.now();
+    const elapsed = performance.now() - this.#lastLookupAt;
+    if (!this.#keys.has(kid) && elapsed >= LOOKUP_INTERVAL_MS) {
+      this.#lastLookupAt = performance.now();
       await this.#read();
     }
     return this.#keys.get(kid);
   }
 
-  /** What others may know: the public halves of all keys that verify. */
+  /** The public halves of all keys that verify. */
   published(): JWK[] {
     return [...this.#keys.values()].map((key) => key.publicJwk);
   }
@@ -177,8 +178,8 @@ export class SigningKeys {
 
   async #readOnce(): Promise<void> {
     const { database, clock } = this.#options;
-    // While the time is not known, no key goes: its tokens may be good.
-    const goneBy = clock.fault === undefined ? clock.now() - KEPT_AFTER_RETIRING_MS : Number.NEGATIVE_INFINITY;
+    // With a clock fault no key is dropped: its tokens may still be valid.
+    const goneBy = clock.fault === undefined ? clock.now() - VERIFIES_AFTER_RETIRING_MS : Number.NEGATIVE_INFINITY;
     const keys = new Map<string, SigningKey>();
     for (const stored of await listKeys(database, ALGORITHM)) {
       if (stored.retiredAt !== undefined && stored.retiredAt < goneBy) continue;
@@ -194,7 +195,7 @@ export class SigningKeys {
     return { kid, privateJwk: await this.#options.encryption.encrypt(kid, await exportJWK(privateKey)), publicJwk };
   }
 
-  /** Of a key that is known already only what can change is taken. */
+  /** Of a known key, only `retiredAt` can change. */
   async #keyOf({ kid, privateJwk, publicJwk, createdAt, retiredAt }: StoredKey): Promise<SigningKey> {
     const known = this.#keys.get(kid);
     const encrypted = isEncrypted(privateJwk);

@@ -5,7 +5,7 @@ import { must } from "../../std/assert.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { StoredPrivateKey } from "./key-encryption.ts";
 
-/** A signing key as it is kept. Retired keys only verify. */
+/** A signing key as stored. Retired keys only verify. */
 export interface StoredKey {
   readonly kid: string;
   readonly privateJwk: StoredPrivateKey;
@@ -16,7 +16,7 @@ export interface StoredKey {
 
 export type NewKey = Omit<StoredKey, "createdAt" | "retiredAt">;
 
-/** All keys of an algorithm, oldest first; of two that were made in the same millisecond, the retired one is older. */
+/** All keys of an algorithm, oldest first. Of two keys of the same millisecond, the retired one is older. */
 export async function listKeys(database: Queryable, algorithm: string): Promise<StoredKey[]> {
   const rows = await database.rows<KeyRow>(
     `select kid, private_jwk, public_jwk, created_at, retired_at
@@ -32,7 +32,7 @@ export async function listKeys(database: Queryable, algorithm: string): Promise<
   }));
 }
 
-/** Makes a key the current one, unless there is a current one already: of several nodes that try, one succeeds. */
+/** Makes a key current unless there is a current one: of several nodes, one succeeds. */
 export async function insertKey(database: Queryable, algorithm: string, key: NewKey, now: Instant): Promise<void> {
   await database.rows(
     `insert into signing_key (kid, algorithm, private_jwk, public_jwk, created_at)
@@ -42,7 +42,7 @@ export async function insertKey(database: Queryable, algorithm: string, key: New
   );
 }
 
-/** Nothing happens when it is not the current one any more. */
+/** Does nothing if the key is no longer current. */
 export async function retireCurrentKey(transaction: Queryable, kid: string, now: Instant): Promise<void> {
   await transaction.rows("update signing_key set retired_at = $2 where kid = $1 and retired_at is null", [
     kid,
@@ -50,7 +50,7 @@ export async function retireCurrentKey(transaction: Queryable, kid: string, now:
   ]);
 }
 
-/** Leaves of the keys that were retired by then what others may know of them anyway. */
+/** Replaces the private half of keys retired by then with the public half. */
 export async function erasePrivateHalves(database: Queryable, bound: Instant): Promise<void> {
   await database.rows(
     "update signing_key set private_jwk = public_jwk where retired_at <= $1 and private_jwk <> public_jwk",
@@ -58,7 +58,7 @@ export async function erasePrivateHalves(database: Queryable, bound: Instant): P
   );
 }
 
-/** False: there is no such key, durably: who revokes one again, because the outcome was unknown, hears this too. */
+/** @returns false if there is durably no such key, as in a retry after an unknown outcome */
 export async function deleteKey(database: Queryable, kid: string): Promise<boolean> {
   const deleted = await database.rows("delete from signing_key where kid = $1 returning 1", [kid]);
   if (deleted.length === 0) await waitForStandby(database);
@@ -70,7 +70,7 @@ export async function deleteKeysRetiredBefore(transaction: Queryable, bound: Ins
 }
 
 export async function getCurrentKid(transaction: Queryable): Promise<string> {
-  // Another may have made it, in a commit that the standby lacks.
+  // Another node may have created it, in a commit that the standby lacks.
   const [row] = await transaction.rows<{ kid: string }>(
     `select kid, ${COMMIT_MARKER} as committed_behind from signing_key where retired_at is null`,
   );

@@ -69,7 +69,7 @@ test.each(["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])("%s is not a method of t
   expect(await send("/oauth2/token?a=b", { method })).toEqual({
     status: 405,
     headers: { ...NOT_STORED, allow: "POST" },
-    body: { error: "invalid_request", error_description: "the methods of this path are POST" },
+    body: { error: "invalid_request", error_description: "this path allows POST" },
   });
 });
 
@@ -77,7 +77,7 @@ test("the documents can only be read", async () => {
   expect(await send("/.well-known/jwks.json", { method: "POST", body: FORM })).toEqual({
     status: 405,
     headers: { ...NOT_STORED, allow: "GET, HEAD" },
-    body: { error: "invalid_request", error_description: "the methods of this path are GET, HEAD" },
+    body: { error: "invalid_request", error_description: "this path allows GET, HEAD" },
   });
   expect((await send("/.well-known/jwks.json", { method: "HEAD" })).status).toBe(200);
 });
@@ -152,7 +152,7 @@ test("a form that is said to be coded is refused, and one that is said to be as 
   expect(parsed(await sendBytes(...TOKEN_REQUEST, "Content-Encoding: gzip", "", BODY))).toEqual({
     status: 400,
     headers: ofRequest,
-    body: { error: "invalid_request", error_description: "the body has a Content-Encoding, but a form has none" },
+    body: { error: "invalid_request", error_description: "the body has a Content-Encoding: send a form without one" },
   });
   expect(authenticate).not.toHaveBeenCalled();
   expect(parsed(await sendBytes(...TOKEN_REQUEST, "Content-Encoding: identity", "", BODY)).status).toBe(401);
@@ -257,7 +257,7 @@ test("a bug is a server error that tells nothing but where to look", async () =>
   expect(answer).toEqual({
     status: 500,
     headers: NOT_STORED,
-    body: { error: "server_error", error_description: "the request failed; the log has why, under its X-Request-Id" },
+    body: { error: "server_error", error_description: "internal error: quote the X-Request-Id when you report it" },
   });
   const lines = logged.filter((line) => line.includes(answer.headers["x-request-id"] ?? "no id"));
   expect(lines.join()).toContain("x of undefined");

@@ -1,6 +1,6 @@
 /**
- * The HTTP server on auth_url: the token endpoint, and the documents that describe it. Errors are those of RFC 6749,
- * not problems. Nothing that is secret is ever logged: no body, no header, no query.
+ * The HTTP server on auth_url: the token endpoint and its discovery documents. Errors follow RFC 6749, not RFC 9457.
+ * Secrets are never logged: no body, no header, no query.
  */
 import type { SecureContextOptions } from "node:tls";
 import {
@@ -29,39 +29,39 @@ import { ignoreExpectations } from "../../web/unsound-headers.ts";
 import type { AccessDenial } from "../access-log/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
-import { answerTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
+import { TokenAdmission } from "./token-admission.ts";
+import { handleTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
 import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRequestError } from "./token-error.ts";
-import { TokenAdmission } from "./token-turns.ts";
-import { isRefusedUnread, refuseConnection, refuseUnsoundHeaders } from "./unsound-requests.ts";
+import { rejectUnreadable, rejectUnsoundHeaders, respondToClientError } from "./unsound-requests.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
   readonly keys: Pick<SigningKeys, "published">;
   readonly ids: IdSource;
   readonly log: FastifyBaseLogger;
-  /** Told of every client that could not prove who it is. Nobody waits for it. */
+  /** Called when client authentication fails. Not awaited. */
   readonly onDenied?: ((refusal: AccessDenial) => void) | undefined;
-  /** Adds its hooks before all others: who counts or traces sees what is refused as well. */
-  readonly watch?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
-  /** Told how every request for a token ends. */
+  /** Adds its hooks before all others, so that metrics and traces include rejected requests. */
+  readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
+  /** Called once with the outcome of every token request. */
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
-  /** Left out: nothing is limited. */
+  /** Absent: no rate limits. */
   readonly limiter?: RateLimiter | undefined;
-  /** What `/readyz` asks for. Left out: nothing. */
+  /** The checks of `/readyz`. */
   readonly readiness?: ReadinessChecks | undefined;
-  /** Whose `X-Forwarded-For` is believed: addresses and networks. */
+  /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly Network[];
-  /** Left out: plain HTTP. */
+  /** Absent: plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
 }
 
-/** Ample for all parameters at their longest, in multipart. */
+/** More than all parameters at their maximum length, in multipart. */
 const BODY_LIMIT_BYTES = 16_384;
 
-/** A key is published for this long before it signs: a copy of the set that is no older never lacks one that signs. */
+/** Keys are published for this long before they sign, so a cached key set is never missing a signing key. */
 const KEYS_MAX_AGE_SECONDS = PUBLISHED_BEFORE_USE_MS / 1_000;
 
-/** For whoever runs the process, as on base_url; not in the documents. */
+/** For operators, as on base_url; undocumented in the API. */
 const ALIVE_PATH = "/healthz";
 const READY_PATH = "/readyz";
 
@@ -98,82 +98,82 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     keepAliveTimeout: 65_000,
     forceCloseConnections: "idle",
     return503OnClosing: false,
-    // An address that cannot be decoded comes here before any hook.
+    // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request, reply);
       void handleError(error, request, begin(request, reply));
     },
-    clientErrorHandler: refuseConnection,
+    clientErrorHandler: respondToClientError,
   });
   sliceTlsWrites(server.server);
   ignoreExpectations(server.server);
   server.setErrorHandler(handleError);
-  server.setNotFoundHandler(refuseUnknown);
-  // Every body comes as it is: what it must be is a rule of the token endpoint, with an error of its own.
+  server.setNotFoundHandler(rejectUnknownPath);
+  // Bodies arrive as bytes: the token endpoint checks them, with its own errors.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   ignoreWhatFollows(server);
   reduceForwardedFor(server, trustedProxies);
-  options.watch?.(server);
+  options.observe?.(server);
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
-    if (isRefusedUnread(request, reply)) return;
+    if (rejectUnreadable(request, reply)) return;
     done();
   });
   paceRetries(server, sharedBy(trustedProxies));
   if (limiter !== undefined) limitAddresses(server, limiter);
-  issueInTurn(server, options);
-  describe(server, options);
-  tellHealth(server, options);
+  tokenRoute(server, options);
+  documentRoutes(server, options);
+  healthRoutes(server, options);
   return server;
 }
 
 /**
- * By address alone: who the client is has yet to be found out, and that is what is to be limited.
+ * Limits by address only, because the client is not authenticated yet, and authentication is the expensive part.
  */
 function limitAddresses(server: FastifyInstance, limiter: RateLimiter): void {
   server.addHook("onRequest", (request, reply, done) => {
-    const { path } = addressOf(request);
+    const { path } = urlOf(request);
     if (path === ALIVE_PATH || path === READY_PATH) {
       const verdict = limiter.ofHealth(request.ip);
-      return verdict?.admitted === false ? refuseTooMany(reply.headers(verdict.headers), verdict) : done();
+      return verdict?.admitted === false ? rejectTooMany(reply.headers(verdict.headers), verdict) : done();
     }
     const verdict = limiter.ofAddress(path === TOKEN_PATH ? "token" : "rest", request.ip);
     reply.headers(verdict.headers);
     if (verdict.admitted) done();
-    else refuseTooMany(reply, verdict);
+    else rejectTooMany(reply, verdict);
   });
 }
 
 /**
- * RFC 6749 knows no such refusal. The status is that of RFC 6585, section 4; the error is the one that section 4.1.2.1
- * has for a server that cannot answer for now, so that a client finds the body that it expects.
+ * RFC 6749 has no error for this. The status is from RFC 6585, section 4; the error is `temporarily_unavailable` of RFC
+ * 6749, section 4.1.2.1, so that the body has the expected form.
  */
-function refuseTooMany(reply: FastifyReply, { retryAfter }: Verdict): void {
+function rejectTooMany(reply: FastifyReply, { retryAfter }: Verdict): void {
   const description = `too many requests from this address: try again in ${retryAfter} s`;
   const body = { error: "temporarily_unavailable", error_description: description };
   void reply.code(429).headers(NOT_STORED).send(body);
 }
 
-/** What there is no room for is refused before its body is read, and without a line in the log. */
-function issueInTurn(server: FastifyInstance, options: AuthServerOptions): void {
-  const turns = new TokenAdmission();
-  const crowded = (reply: FastifyReply, refusal: TokenRequestError): FastifyReply => {
-    options.onTokenRequest?.(refusal.error);
-    return refuse(reply, refusal);
+/** Over capacity, requests are rejected before their body is read, and not logged. */
+function tokenRoute(server: FastifyInstance, options: AuthServerOptions): void {
+  const admission = new TokenAdmission();
+  const reject = (reply: FastifyReply, error: TokenRequestError): FastifyReply => {
+    options.onTokenRequest?.(error.error);
+    return sendError(reply, error);
   };
-  const refuseCrowd: onRequestHookHandler = (request, reply, done) => {
-    const refusal = turns.refusal(request.ip);
-    if (refusal === undefined) done();
-    else void crowded(reply, refusal);
+  const rejectAtCapacity: onRequestHookHandler = (request, reply, done) => {
+    const rejection = admission.rejection(request.ip);
+    if (rejection === undefined) done();
+    else void reject(reply, rejection);
   };
-  server.post(TOKEN_PATH, { onRequest: refuseCrowd }, async (request, reply) => {
-    const answered = await turns.take(request.ip, () => answer(request, reply, options));
-    return answered instanceof TokenRequestError ? crowded(reply, answered) : answered;
+  server.post(TOKEN_PATH, { onRequest: rejectAtCapacity }, async (request, reply) => {
+    const answered = await admission.run(request.ip, () => answer(request, reply, options));
+    return answered instanceof TokenRequestError ? reject(reply, answered) : answered;
   });
 }
 
-function describe(server: FastifyInstance, { authUrl, keys }: AuthServerOptions): void {
+function documentRoutes(server: FastifyInstance, { authUrl, keys }: AuthServerOptions): void {
   server.get(KEYS_PATH, (_request, reply) => {
     return reply.header("cache-control", `public, max-age=${KEYS_MAX_AGE_SECONDS}`).send({ keys: keys.published() });
   });
@@ -181,36 +181,36 @@ function describe(server: FastifyInstance, { authUrl, keys }: AuthServerOptions)
   server.get(OPENID_PATH, () => openidConfiguration(authUrl()));
 }
 
-function tellHealth(server: FastifyInstance, { readiness = {} }: AuthServerOptions): void {
+function healthRoutes(server: FastifyInstance, { readiness = {} }: AuthServerOptions): void {
   const failingChecks = watchReadiness(readiness);
   server.get(ALIVE_PATH, (_request, reply) => reply.headers(NOT_STORED).send({ status: "alive" }));
   server.get(READY_PATH, async (_request, reply) => {
     const missing = await failingChecks();
     if (missing.length === 0) return reply.headers(NOT_STORED).send({ status: "ready" });
-    return refuse(reply, new TokenRequestError("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
+    return sendError(reply, new TokenRequestError("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
   });
 }
 
 async function answer(request: FastifyRequest, reply: FastifyReply, options: AuthServerOptions): Promise<FastifyReply> {
   const { "content-type": contentType, authorization } = request.headers;
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  const { query } = addressOf(request);
+  const { query } = urlOf(request);
   const asked = { query, contentType, authorization, body, address: request.ip };
-  const answered = refuseUnsoundHeaders(request) ?? (await answerTokenRequest(asked, options));
+  const answered = rejectUnsoundHeaders(request) ?? (await handleTokenRequest(asked, options));
   const about = { request_id: request.id, address: request.ip };
   options.onTokenRequest?.(answered instanceof TokenRequestError ? answered.error : "issued");
   if (answered instanceof TokenRequestError) {
-    options.log.info({ ...about, refusal: answered.error, reason: answered.reason }, "token refused");
-    noteRefusal(answered, request, options);
-    return refuse(reply, answered);
+    options.log.info({ ...about, refusal: answered.error, reason: answered.reason }, "token request rejected");
+    reportDenial(answered, request, options);
+    return sendError(reply, answered);
   }
   const { clientId, tokenId } = answered;
-  // What goes well is a detail: at a higher level it would bury what does not.
+  // Debug level: successes would bury rejections.
   options.log.debug({ ...about, client_id: clientId, token_id: tokenId, scope: answered.body.scope }, "token issued");
   return reply.headers(NOT_STORED).send(answered.body);
 }
 
-function noteRefusal(
+function reportDenial(
   { error, clientId }: TokenRequestError,
   { ip }: FastifyRequest,
   { onDenied }: AuthServerOptions,
@@ -219,17 +219,16 @@ function noteRefusal(
   onDenied?.({ kind: "invalid_client", clientId, address: ip, operation: `POST ${TOKEN_PATH}` });
 }
 
-/** RFC 6749, section 5.2, and `Retry-After` where trying again helps. */
-function refuse(reply: FastifyReply, { error, description, challenge }: TokenRequestError): FastifyReply {
+/** RFC 6749, section 5.2, with `Retry-After` where a retry helps. */
+function sendError(reply: FastifyReply, { error, description, challenge }: TokenRequestError): FastifyReply {
   if (challenge) reply.header("www-authenticate", 'Basic realm="parbook", charset="UTF-8"');
   if (error === "temporarily_unavailable") reply.header("retry-after", "1");
   return reply.code(TOKEN_ERRORS[error]).headers(NOT_STORED).send({ error, error_description: description });
 }
 
-function refuseUnknown(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const methods = METHODS[addressOf(request).path];
-  const [status, description] =
-    methods === undefined ? [404, "no such path"] : [405, `the methods of this path are ${methods}`];
+function rejectUnknownPath(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const methods = METHODS[urlOf(request).path];
+  const [status, description] = methods === undefined ? [404, "no such path"] : [405, `this path allows ${methods}`];
   if (methods !== undefined) reply.header("allow", methods);
   const body = { error: "invalid_request", error_description: description };
   return reply.code(status).headers(NOT_STORED).send(body);
@@ -237,28 +236,28 @@ function refuseUnknown(request: FastifyRequest, reply: FastifyReply): FastifyRep
 
 function createErrorHandler({ log, onTokenRequest }: AuthServerOptions) {
   return (error: Thrown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const refusal = refusalFor(error, request, log);
-    if (addressOf(request).path === TOKEN_PATH) onTokenRequest?.(refusal.error);
-    return refuse(reply, refusal);
+    const refusal = tokenErrorOf(error, request, log);
+    if (urlOf(request).path === TOKEN_PATH) onTokenRequest?.(refusal.error);
+    return sendError(reply, refusal);
   };
 }
 
 type Thrown = Error & { readonly statusCode?: number };
 
-function refusalFor(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRequestError {
+function tokenErrorOf(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRequestError {
   const { statusCode = 500 } = error;
-  // What the framework refuses by itself: a body that is too long or shorter than announced, an unreadable header.
+  // The framework's own rejections: a body too long or shorter than announced, an unreadable header.
   if (statusCode === 413)
     return new TokenRequestError("invalid_request", `the body has more than ${BODY_LIMIT_BYTES} bytes`);
   if (statusCode < 500) return new TokenRequestError("invalid_request", "the request cannot be read");
   const busy = busyDatabase(error);
   const about = { request_id: id, err: error };
-  if (busy === undefined) log.error(about, "a token request met a bug");
-  else log.warn(about, "a token request met a fault");
-  return busy ?? new TokenRequestError("server_error", "the request failed; the log has why, under its X-Request-Id");
+  if (busy === undefined) log.error(about, "token request failed: bug");
+  else log.warn(about, "token request failed: fault");
+  return busy ?? new TokenRequestError("server_error", "internal error: quote the X-Request-Id when you report it");
 }
 
-/** What trying again helps against. */
+/** Faults for which a retry helps. */
 function busyDatabase(error: Error): TokenRequestError | undefined {
   if (error instanceof DatabaseAway)
     return new TokenRequestError("temporarily_unavailable", "the database cannot be reached");
@@ -266,7 +265,7 @@ function busyDatabase(error: Error): TokenRequestError | undefined {
   return isTimeout(error) ? new TokenRequestError("temporarily_unavailable", "the database took too long") : undefined;
 }
 
-function addressOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
+function urlOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
   const [path = "", ...rest] = request.url.split("?");
   return { path, query: new URLSearchParams(rest.join("?")) };
 }

@@ -1,10 +1,10 @@
-/** How a client says who it is: RFC 6749, section 2.3.1, in the body or by HTTP Basic. */
+/** Client authentication (RFC 6749, section 2.3.1): in the body or by HTTP Basic. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
 import type { Form } from "./form.ts";
 import { TokenRequestError } from "./token-error.ts";
 
 export interface ClientCredentials {
-  /** What the client may have meant, the likelier first: one, but for Basic with escapes in it. */
+  /** The possible readings, the likelier first. More than one only for Basic with escapes. */
   readonly readings: readonly Reading[];
   readonly sentBy: "body" | "basic";
 }
@@ -14,18 +14,18 @@ export interface Reading {
   readonly secret: string;
 }
 
-/** RFC 6749, section 2.3: one way of authentication in each request. */
+/** RFC 6749, section 2.3: one authentication method per request. */
 export function readCredentials(authorization: string | undefined, form: Form): ClientCredentials | TokenRequestError {
   if (authorization === undefined) return readBody(form);
   if (form.has("client_secret")) {
-    return new TokenRequestError("invalid_request", "the client authenticates in the header and in the body");
+    return new TokenRequestError("invalid_request", "the client authenticates both in the header and in the body");
   }
   const credentials = readBasic(authorization);
   if (credentials instanceof TokenRequestError || !form.has("client_id")) return credentials;
-  // RFC 6749, section 3.2.1: a client may name itself in the body as well, but then as the same one.
+  // RFC 6749, section 3.2.1: a client_id in the body must match that of the header.
   const readings = credentials.readings.filter(({ clientId }) => clientId === form.get("client_id"));
   if (readings.length > 0) return { ...credentials, readings };
-  return new TokenRequestError("invalid_request", "the client_id in the body is not that of the header");
+  return new TokenRequestError("invalid_request", "the client_id in the body differs from that in the header");
 }
 
 function readBody(form: Form): ClientCredentials | TokenRequestError {
@@ -36,11 +36,11 @@ function readBody(form: Form): ClientCredentials | TokenRequestError {
   return { readings: [{ clientId, secret }], sentBy: "body" };
 }
 
-/** RFC 7617, section 2: the name of the scheme in any case, then base64 of what stands before and after the colon. */
+/** RFC 7617, section 2: the scheme, case-insensitive, then base64 of `id:secret`. */
 function readBasic(authorization: string): ClientCredentials | TokenRequestError {
   const [, scheme = "", encoded = ""] = /^([^ ]*) *(.*)$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() !== "basic") {
-    return new TokenRequestError("invalid_client", "the client authenticates by neither Basic nor the body");
+    return new TokenRequestError("invalid_client", "the client must authenticate by HTTP Basic or in the body");
   }
   const pair = decodeBase64(encoded.trimEnd()) ?? "";
   const colon = pair.indexOf(":");
@@ -50,13 +50,13 @@ function readBasic(authorization: string): ClientCredentials | TokenRequestError
   if (likely === undefined) {
     return new TokenRequestError("invalid_client", "the Authorization header cannot be read", { challenge: true });
   }
-  return refuseTooLong(likely) ?? { readings, sentBy: "basic" };
+  return rejectTooLong(likely) ?? { readings, sentBy: "basic" };
 }
 
 /**
  * RFC 6749, section 2.3.1 and appendix B: the id and the secret are form-url-encoded before they are put into the
- * header. Half of the clients that there are do so; the others (RFC 7617 knows nothing of it) put them in as they are.
- * The two differ in secrets that somebody chose with a percent or a plus sign, and both are what the client may mean.
+ * header. About half of all clients do so; the others follow RFC 7617 and send them unencoded. The readings differ for
+ * secrets with a percent or plus sign; then both are tried.
  */
 function distinct(readings: readonly (Reading | undefined)[]): Reading[] {
   const [decoded, asSent] = readings;
@@ -70,8 +70,8 @@ function reading(clientId: string | undefined, secret: string | undefined): Read
   return isVisible(clientId) && isVisible(secret) ? { clientId, secret } : undefined;
 }
 
-/** The bounds of the form. */
-function refuseTooLong({ clientId, secret }: Reading): TokenRequestError | undefined {
+/** The same bounds as in the form. */
+function rejectTooLong({ clientId, secret }: Reading): TokenRequestError | undefined {
   const [name, most] =
     clientId.length > CLIENT_ID_MAX_LENGTH
       ? ["client_id", CLIENT_ID_MAX_LENGTH]

@@ -6,14 +6,14 @@ export const KEYS_PATH = "/.well-known/jwks.json";
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 export const OPENID_PATH = "/.well-known/openid-configuration";
 
-/** RFC 8414, section 2: what this server offers, for clients that find it by its address alone. */
+/** RFC 8414, section 2: authorization server metadata. */
 export function serverMetadata(authUrl: string) {
   return {
     issuer: authUrl,
     token_endpoint: `${authUrl}${TOKEN_PATH}`,
     jwks_uri: `${authUrl}${KEYS_PATH}`,
     scopes_supported: Object.keys(SCOPES),
-    // There is no authorization endpoint, so there are no types of answers from it; the member is required all the same.
+    // Required, though there is no authorization endpoint.
     response_types_supported: [],
     grant_types_supported: ["client_credentials"],
     token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
@@ -21,8 +21,8 @@ export function serverMetadata(authUrl: string) {
 }
 
 /**
- * OpenID Connect Discovery 1.0, section 3. There are no users here to identify; the document is for clients that look
- * nowhere else, with the members that they insist on.
+ * OpenID Connect Discovery 1.0, section 3. There are no end users to identify; this serves clients that support no other
+ * discovery, with the members that they require.
  */
 export function openidConfiguration(authUrl: string) {
   return {

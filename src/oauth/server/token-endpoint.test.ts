@@ -116,12 +116,12 @@ const invalid = (description: string): Answer => refusal(400, "invalid_request",
 const unreadable = invalid("the request cannot be read");
 const failed = refusal(401, "invalid_client", "client authentication failed");
 const failedBasic = refusal(401, "invalid_client", "client authentication failed", CHALLENGE);
-const inBoth = invalid("the client authenticates in the header and in the body");
+const inBoth = invalid("the client authenticates both in the header and in the body");
 const unreadableBasic = refusal(401, "invalid_client", "the Authorization header cannot be read", CHALLENGE);
 const notAForm = invalid("the body must be multipart/form-data or application/x-www-form-urlencoded");
 const noForm = invalid("the form cannot be read");
-const tooMuch = invalid("the form has too many fields, or too long ones");
-const inAddress = invalid("the client authenticates in the address, not in the header or the body");
+const tooMuch = invalid("the form has too many or too long fields");
+const inAddress = invalid("client credentials must be in the header or the body, not in the URL");
 
 const asMultipart = (part: string): RequestInit =>
   raw(
@@ -230,7 +230,7 @@ test.each<[string, RequestInit, Answer]>([
   [
     "another scheme than Basic",
     withHeaders(urlencoded(GRANT), { authorization: "Bearer abc" }),
-    refusal(401, "invalid_client", "the client authenticates by neither Basic nor the body"),
+    refusal(401, "invalid_client", "the client must authenticate by HTTP Basic or in the body"),
   ],
   ["Basic that is not base64", withHeaders(urlencoded(GRANT), { authorization: "Basic ***" }), unreadableBasic],
   ["Basic without anything", withHeaders(urlencoded(GRANT), { authorization: "Basic" }), unreadableBasic],
@@ -244,7 +244,7 @@ test.each<[string, RequestInit, Answer]>([
   [
     "a client_id in the body that is another one",
     withHeaders(urlencoded({ ...GRANT, client_id: "star" }), basic(ACME.clientId, ACME.secret)),
-    invalid("the client_id in the body is not that of the header"),
+    invalid("the client_id in the body differs from that in the header"),
   ],
   [
     "a client_id that is too long by Basic",
@@ -267,27 +267,27 @@ test.each<[string, RequestInit, Answer]>([
   [
     "a repeated scope",
     urlencoded([...Object.entries(IN_BODY), ["scope", "a"], ["scope", "a"]]),
-    invalid("scope is there twice"),
+    invalid("scope occurs twice"),
   ],
   [
     "a repeated grant_type",
     urlencoded([...Object.entries(IN_BODY), ["grant_type", "client_credentials"]]),
-    invalid("grant_type is there twice"),
+    invalid("grant_type occurs twice"),
   ],
   [
     "a repeated client_id, the second one of another client",
     urlencoded([...Object.entries(IN_BODY), ["client_id", STAR.clientId]]),
-    invalid("client_id is there twice"),
+    invalid("client_id occurs twice"),
   ],
   [
     "a repeated client_secret in multipart",
     multipart([...Object.entries(IN_BODY), ["client_secret", ""]]),
-    invalid("client_secret is there twice"),
+    invalid("client_secret occurs twice"),
   ],
   [
     "a repeated unknown parameter",
     urlencoded([...Object.entries(IN_BODY), ["x", "1"], ["x", "2"]]),
-    invalid("a parameter is there twice"),
+    invalid("a parameter occurs twice"),
   ],
   [
     "a client_id that is too long",
@@ -307,22 +307,22 @@ test.each<[string, RequestInit, Answer]>([
   [
     "NUL in the client_id",
     urlencoded({ ...IN_BODY, client_id: "ac\0me" }),
-    invalid("client_id has characters other than printable ASCII"),
+    invalid("client_id contains characters other than printable ASCII"),
   ],
   [
     "NUL in multipart",
     multipart({ ...IN_BODY, scope: "\0" }),
-    invalid("scope has characters other than printable ASCII"),
+    invalid("scope contains characters other than printable ASCII"),
   ],
   [
     "NUL in the client_secret",
     multipart({ ...IN_BODY, client_secret: `${ACME.secret}\0` }),
-    invalid("client_secret has characters other than printable ASCII"),
+    invalid("client_secret contains characters other than printable ASCII"),
   ],
   [
     "NUL in the grant_type",
     urlencoded({ ...IN_BODY, grant_type: "client_credentials\0" }),
-    invalid("grant_type has characters other than printable ASCII"),
+    invalid("grant_type contains characters other than printable ASCII"),
   ],
   [
     "a grant_type that is too long",
@@ -332,13 +332,13 @@ test.each<[string, RequestInit, Answer]>([
   [
     "a secret beyond ASCII",
     urlencoded({ ...IN_BODY, client_secret: "naïve" }),
-    invalid("client_secret has characters other than printable ASCII"),
+    invalid("client_secret contains characters other than printable ASCII"),
   ],
-  ["a file", multipart([...Object.entries(IN_BODY), ["scope", new Blob(["x"])]]), invalid("the form has a file")],
+  ["a file", multipart([...Object.entries(IN_BODY), ["scope", new Blob(["x"])]]), invalid("the form contains a file")],
   [
     "a file before the fields",
     multipart([["a", new Blob(["x"])], ...Object.entries(IN_BODY)]),
-    invalid("the form has a file"),
+    invalid("the form contains a file"),
   ],
   ["too many fields in an address", urlencoded(Array.from({ length: 21 }, (_, i) => [`f${i}`, ""])), tooMuch],
   ["too many fields", multipart(Array.from({ length: 21 }, (_, i) => [`f${i}`, ""] as const)), tooMuch],
@@ -386,7 +386,7 @@ test("neither secrets nor tokens nor keys are ever logged", async () => {
   const [key] = await testing.database.rows<{ d: string }>("select private_jwk->>'d' as d from signing_key");
   const everything = logged.join("");
   expect(everything).toContain("token issued");
-  expect(everything).toContain("token refused");
+  expect(everything).toContain("token request rejected");
   for (const secret of [ACME.secret, encodeURIComponent(ACME.secret), STAR.secret, DISABLED.secret, "guess", key?.d]) {
     expect(everything).not.toContain(secret);
   }

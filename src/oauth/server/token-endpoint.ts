@@ -1,6 +1,6 @@
 /**
- * The token endpoint for the client credentials grant (RFC 6749, section 4.4): from a request to an answer. Each
- * rule of the wire is a function of its own; this is the order in which they apply.
+ * The token endpoint for the client credentials grant (RFC 6749, section 4.4). Each wire rule is one function;
+ * `handleTokenRequest` defines their order.
  */
 import type { AuthenticatedClient, Clients } from "../../customers/clients/clients.ts";
 import type { ComparedClock } from "../../std/clock.ts";
@@ -16,7 +16,7 @@ export interface TokenRequest {
   readonly contentType: string | undefined;
   readonly authorization: string | undefined;
   readonly body: Buffer;
-  /** Where it comes from. */
+  /** The caller's IP address. */
   readonly address: string;
 }
 
@@ -35,23 +35,23 @@ export interface TokenGranted {
 }
 
 export interface TokenEndpointOptions {
-  /** Left out: one that is always right. */
+  /** Absent: a clock without faults. */
   readonly clock?: Pick<ComparedClock, "fault">;
   readonly clients: Pick<Clients, "authenticate">;
   readonly tokens: Pick<Tokens, "issue">;
 }
 
-export async function answerTokenRequest(
+export async function handleTokenRequest(
   { query, contentType, authorization, body, address }: TokenRequest,
   { clients, tokens, clock }: TokenEndpointOptions,
 ): Promise<TokenGranted | TokenRequestError> {
-  const form = refuseCredentialsInAddress(query) ?? (await readForm(contentType, body));
+  const form = rejectCredentialsInUrl(query) ?? (await readForm(contentType, body));
   if (form instanceof TokenRequestError) return form;
-  const refused = refuseOtherGrants(form);
+  const refused = rejectOtherGrants(form);
   if (refused !== undefined) return refused;
   const credentials = readCredentials(authorization, form);
   if (credentials instanceof TokenRequestError) return credentials;
-  // Which secrets live is a matter of the time, too.
+  // Secrets expire, so the time matters here too.
   if (clock?.fault !== undefined) return new TokenRequestError("temporarily_unavailable", clock.fault);
   const client = await authenticate(credentials, address, clients);
   if (client instanceof TokenRequestError) return client;
@@ -62,24 +62,24 @@ export async function answerTokenRequest(
   return granted(client, scopes, await tokens.issue(client, scopes));
 }
 
-/** RFC 6749, section 2.3.1: credentials must not be in the address, which ends up in the logs of everybody on the way. */
-function refuseCredentialsInAddress(query: URLSearchParams): TokenRequestError | undefined {
+/** RFC 6749, section 2.3.1: no credentials in the URL, which ends up in logs. */
+function rejectCredentialsInUrl(query: URLSearchParams): TokenRequestError | undefined {
   if (!query.has("client_secret") && !query.has("client_id")) return undefined;
   return new TokenRequestError(
     "invalid_request",
-    "the client authenticates in the address, not in the header or the body",
+    "client credentials must be in the header or the body, not in the URL",
   );
 }
 
 /** RFC 6749, section 4.4.2. */
-function refuseOtherGrants(form: Form): TokenRequestError | undefined {
+function rejectOtherGrants(form: Form): TokenRequestError | undefined {
   const grantType = form.get("grant_type");
   if (grantType === undefined) return new TokenRequestError("invalid_request", "grant_type is missing");
   if (grantType === "client_credentials") return undefined;
   return new TokenRequestError("unsupported_grant_type", "grant_type must be client_credentials");
 }
 
-/** RFC 6749, section 5.2: `invalid_client`, and in answer to Basic also a challenge. It never says what was wrong. */
+/** RFC 6749, section 5.2: `invalid_client`, with a challenge for Basic. Never reveals what was wrong. */
 async function authenticate(
   { readings, sentBy }: ClientCredentials,
   address: string,
@@ -92,7 +92,7 @@ async function authenticate(
       return new TokenRequestError("temporarily_unavailable", "too many clients are being authenticated");
     }
     if (typeof client !== "string") return client;
-    // Whoever has found a secret somewhere must not hear that it is a good one. The operator may want to know.
+    // The caller must not learn that the secret is valid: it may be stolen. The operator should.
     if (client === "address_not_allowed") reason = `the client ${clientId} may not call from this address`;
   }
   const [first] = readings;
@@ -104,8 +104,8 @@ async function authenticate(
 }
 
 /**
- * RFC 6749, section 3.3. Without a scope the client is granted all that it holds; with one that it does not hold, it
- * is granted nothing.
+ * RFC 6749, section 3.3. Without a scope parameter the client is granted all its scopes; with one that it does not hold,
+ * none.
  */
 function grantScopes(asked: string | undefined, listed: readonly string[]): readonly Scope[] | TokenRequestError {
   const held = heldScopes(listed);
@@ -113,7 +113,7 @@ function grantScopes(asked: string | undefined, listed: readonly string[]): read
   const scopes: Scope[] = [];
   for (const name of names) {
     const scope = held.find((each) => each === name);
-    if (scope === undefined) return refuseScope(name);
+    if (scope === undefined) return invalidScope(name);
     scopes.push(scope);
   }
   if (names.size > 0) return scopes;
@@ -121,14 +121,14 @@ function grantScopes(asked: string | undefined, listed: readonly string[]): read
 }
 
 /**
- * RFC 6749, section 5.2: a description has neither quotes nor backslashes, which no scope token has either. Our log names
- * known scopes only: in the place of any other there may be a secret.
+ * RFC 6749, section 5.2: descriptions contain no quotes or backslashes; neither do scope tokens. The log names known
+ * scopes only: anything else may be a misplaced secret.
  */
-function refuseScope(name: string): TokenRequestError {
+function invalidScope(name: string): TokenRequestError {
   const isToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(name);
   const description = isToken ? `the client does not hold the scope ${name}` : "a scope is malformed";
   return new TokenRequestError("invalid_scope", description, {
-    reason: isScope(name) ? description : "the client asks for a scope that nobody knows",
+    reason: isScope(name) ? description : "the client requested an unknown scope",
   });
 }
 

@@ -1,4 +1,4 @@
-/** RFC 6749, section 5.2, and `temporarily_unavailable` and `server_error` from section 4.1.2.1 for what it leaves out. */
+/** RFC 6749, section 5.2, plus `temporarily_unavailable` and `server_error` from section 4.1.2.1. */
 export const TOKEN_ERRORS = {
   invalid_request: 400,
   invalid_client: 401,
@@ -15,12 +15,12 @@ export class TokenRequestError {
   readonly error: TokenError;
   /** Printable ASCII without quotes and backslashes (RFC 6749, section 5.2). */
   readonly description: string;
-  /** What our own log says of it. */
+  /** For our log. */
   readonly reason: string;
-  /** Whether the client used HTTP Basic, and is answered in kind. */
+  /** Whether the client used HTTP Basic, and gets a challenge. */
   readonly challenge: boolean;
 
-  /** Whom it presented itself as; only of `invalid_client`. */
+  /** The client_id presented; only for `invalid_client`. */
   readonly clientId: string | undefined;
 
   constructor(

@@ -1,4 +1,4 @@
-/** The token endpoint as the OpenAPI document of the API describes it, whose server has no route here to make it of. */
+/** The token endpoint in the API's OpenAPI document. Written by hand, because its route is on the other server. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
 import { TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
 import { TOKEN_PATH } from "./metadata.ts";
@@ -7,25 +7,25 @@ import { TOKEN_ERRORS, type TokenError } from "./token-error.ts";
 const TOKEN_REQUEST = {
   type: "object",
   title: "TokenRequest",
-  description: "RFC 6749, section 4.4.2. No parameter may be there twice; those that are not known are ignored.",
+  description: "RFC 6749, section 4.4.2. No parameter may occur twice; unknown parameters are ignored.",
   required: ["grant_type"],
   properties: {
     grant_type: { enum: ["client_credentials"] },
     client_id: {
       type: "string",
-      description: "Left out by a client that uses HTTP Basic.",
+      description: "Omitted with HTTP Basic.",
       maxLength: CLIENT_ID_MAX_LENGTH,
     },
     client_secret: {
       type: "string",
       format: "password",
       writeOnly: true,
-      description: "Left out by a client that uses HTTP Basic.",
+      description: "Omitted with HTTP Basic.",
       maxLength: SECRET_MAX_LENGTH,
     },
     scope: {
       type: "string",
-      description: "Scopes with blanks between them. Left out: all that the client holds.",
+      description: "Scopes, separated by spaces. Default: all that the client holds.",
     },
   },
 };
@@ -43,9 +43,9 @@ const TOKEN = {
   description: "RFC 6749, section 5.1.",
   required: ["access_token", "expires_in", "scope", "token_type"],
   properties: {
-    access_token: { type: "string", description: "To be sent as `Authorization: Bearer <access_token>`." },
-    expires_in: { type: "integer", description: "Seconds that the token lives." },
-    scope: { type: "string", description: "The scopes that are granted, with blanks between them." },
+    access_token: { type: "string", description: "Send it as `Authorization: Bearer <access_token>`." },
+    expires_in: { type: "integer", description: "The lifetime of the token in seconds." },
+    scope: { type: "string", description: "The granted scopes, separated by spaces." },
     token_type: { enum: ["bearer"] },
   },
 };
@@ -57,32 +57,31 @@ const TOKEN_EXAMPLE = {
   token_type: "bearer",
 };
 
-const TOKEN_REFUSED = {
+const TOKEN_ERROR = {
   type: "object",
   title: "TokenError",
   description: "RFC 6749, section 5.2.",
   required: ["error", "error_description"],
   properties: {
     error: { enum: Object.keys(TOKEN_ERRORS) },
-    error_description: { type: "string", description: "What went wrong, for people." },
+    error_description: { type: "string", description: "A human-readable explanation." },
   },
 };
 
 const RETRY_AFTER = {
-  "Retry-After": { description: "Seconds after which to try again.", schema: { type: "integer" } },
+  "Retry-After": { description: "Seconds to wait before a retry.", schema: { type: "integer" } },
 };
 
-/** A path of the document, with the one operation that it has. */
 export function tokenPath(authUrl: string) {
   return {
     [TOKEN_PATH]: {
       post: {
-        servers: [{ url: authUrl, description: "The token endpoint has an address of its own." }],
+        servers: [{ url: authUrl, description: "The authorization server." }],
         operationId: "issueToken",
         tags: ["Tokens"],
         summary: "Issue a token",
         description:
-          "The client credentials grant (RFC 6749, section 4.4). The client authenticates in the form or by HTTP Basic, not both, and never in the address.",
+          "The client credentials grant (RFC 6749, section 4.4). The client authenticates in the form or by HTTP Basic, not both, and never in the URL.",
         security: [],
         requestBody: {
           required: true,
@@ -95,26 +94,26 @@ export function tokenPath(authUrl: string) {
         },
         responses: {
           200: {
-            description: "The token. It is not to be cached on its way.",
+            description: "The token. Not cacheable.",
             content: { "application/json": { schema: TOKEN, example: TOKEN_EXAMPLE } },
           },
-          ...refused("invalid_scope", "The request cannot be granted.", {
+          ...errorResponse("invalid_scope", "The request cannot be granted.", {
             example: "the client does not hold the scope transfer:read_transfer",
           }),
-          ...refused("invalid_client", "The client is not known, disabled, or its secret is wrong.", {
+          ...errorResponse("invalid_client", "The client is unknown or disabled, or its secret is wrong.", {
             example: "client authentication failed",
             headers: {
-              "WWW-Authenticate": { description: "To a client that used HTTP Basic.", schema: { type: "string" } },
+              "WWW-Authenticate": { description: "Only for clients that use HTTP Basic.", schema: { type: "string" } },
             },
           }),
-          429: refusal("temporarily_unavailable", "Too many requests from this address.", {
+          429: response("temporarily_unavailable", "Too many requests from this address.", {
             example: "too many requests from this address: try again in 1 s",
             headers: RETRY_AFTER,
           }),
-          ...refused("server_error", "Something went wrong on our side.", {
-            example: "the request failed; the log has why, under its X-Request-Id",
+          ...errorResponse("server_error", "An internal error.", {
+            example: "internal error: quote the X-Request-Id when you report it",
           }),
-          ...refused("temporarily_unavailable", "Nothing was issued for now.", {
+          ...errorResponse("temporarily_unavailable", "The service cannot issue tokens at the moment.", {
             example: "the database cannot be reached",
             headers: RETRY_AFTER,
           }),
@@ -124,20 +123,20 @@ export function tokenPath(authUrl: string) {
   };
 }
 
-interface Told {
+interface ErrorExample {
   readonly example: string;
   readonly headers?: object;
 }
 
-/** The response of a refusal, under the status that it has at the token endpoint. */
-function refused(error: TokenError, description: string, told: Told) {
-  return { [TOKEN_ERRORS[error]]: refusal(error, description, told) };
+/** An error response, under its status. */
+function errorResponse(error: TokenError, description: string, example: ErrorExample) {
+  return { [TOKEN_ERRORS[error]]: response(error, description, example) };
 }
 
-function refusal(error: TokenError, description: string, { example, headers = {} }: Told) {
+function response(error: TokenError, description: string, { example, headers = {} }: ErrorExample) {
   return {
     description,
     headers,
-    content: { "application/json": { schema: TOKEN_REFUSED, example: { error, error_description: example } } },
+    content: { "application/json": { schema: TOKEN_ERROR, example: { error, error_description: example } } },
   };
 }

@@ -75,7 +75,7 @@ test.each(["latin1", "utf-16le", "utf-8; charset=latin1", '"iso-8859-1"'])(
     expect(statusesIn(told)).toEqual([400]);
     expect(JSON.parse(told.split("\r\n\r\n")[1] ?? "")).toEqual({
       error: "invalid_request",
-      error_description: "the content type names another charset than UTF-8",
+      error_description: "the content type names a charset other than UTF-8",
     });
     expect(authenticate).not.toHaveBeenCalled();
   },

@@ -1,4 +1,4 @@
-/** Token requests that could mean two things, and bytes that are none at all: refused in the form of RFC 6749, section 5.2. */
+/** Rejects ambiguous token requests and bytes that are not HTTP, in the form of RFC 6749, section 5.2. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -14,8 +14,8 @@ import {
 } from "../../web/unsound-headers.ts";
 import { NOT_STORED, TokenRequestError } from "./token-error.ts";
 
-/** RFC 6749 knows neither too many headers nor transfer codings. The statuses are HTTP's. */
-export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): boolean {
+/** With HTTP's own statuses: RFC 6749 has none for too many headers or unknown transfer codings. */
+export function rejectUnreadable(request: FastifyRequest, reply: FastifyReply): boolean {
   const why = unreadable(request.raw);
   if (why === undefined) return false;
   endConnection(request, reply);
@@ -24,19 +24,19 @@ export function isRefusedUnread(request: FastifyRequest, reply: FastifyReply): b
   return true;
 }
 
-export function refuseUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
+export function rejectUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
   if (isTooMany(raw.rawTrailers)) return new TokenRequestError("invalid_request", TOO_MANY_HEADERS.reason);
   const twice = doubledHeader(raw);
   if (twice !== undefined) return new TokenRequestError("invalid_request", `the header ${twice} occurs more than once`);
   if (isCoded(headers))
-    return new TokenRequestError("invalid_request", "the body has a Content-Encoding, but a form has none");
+    return new TokenRequestError("invalid_request", "the body has a Content-Encoding: send a form without one");
   if (hasForeignCharset(headers))
-    return new TokenRequestError("invalid_request", "the content type names another charset than UTF-8");
+    return new TokenRequestError("invalid_request", "the content type names a charset other than UTF-8");
   return undefined;
 }
 
-/** What Node itself refuses before there is a request. */
-export function refuseConnection(error: Error & { readonly code?: string }, socket: Socket): void {
+/** Responds to what Node rejects before there is a request. */
+export function respondToClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   rejectConnection(error, socket, ({ status, reason }) => ({
     status,
     headers: {

@@ -1,8 +1,7 @@
 /**
- * What every node follows of the database so that it can judge tokens by itself: it is read every two seconds, and is
- * *fresh* for four seconds after the reading of it began. When it is not (the database was slow or away) a request does
- * not rely on it: it waits for a reading of its own, and where that fails the request fails with it. So a change is
- * known everywhere within four seconds, or nobody is served; and nothing could be done without the database anyway.
+ * Bounds the age of the data that nodes verify tokens with. It is read every two seconds, and is *fresh* for four seconds
+ * from the start of a read. A request that finds it stale (the database was slow or unavailable) waits for a new read,
+ * and fails if that fails. So every node applies a change within four seconds, or serves no request.
  */
 import { DatabaseAway } from "../../postgres/database.ts";
 
@@ -10,7 +9,7 @@ const FRESH_MS = 4_000;
 
 export interface FreshnessOptions {
   readonly read: () => Promise<unknown>;
-  /** Milliseconds that only ever pass, so that a clock that is set back does not make an old reading fresh. */
+  /** A monotonic clock in ms, so that setting back the time does not make a stale read fresh. */
   readonly elapsed?: () => number;
 }
 
@@ -29,15 +28,15 @@ export class Freshness {
     return this.#elapsed() - this.#readAt < FRESH_MS;
   }
 
-  /** Answers once what was read is fresh. Throws `DatabaseAway` when it cannot be had. */
+  /** @throws DatabaseAway when no fresh read is possible */
   async freshen(): Promise<void> {
     if (!this.isFresh()) await this.follow();
-    // The reading that was waited for may have begun long ago. A second one began just now.
+    // The read that we joined may have begun long ago. A second one has just begun.
     if (!this.isFresh()) await this.follow();
-    if (!this.isFresh()) throw new DatabaseAway("reading what tokens rest on takes too long");
+    if (!this.isFresh()) throw new DatabaseAway("reading signing keys and client restrictions takes too long");
   }
 
-  /** Reads anew; whoever asks while it is being read waits for the same reading. */
+  /** Reads, or joins the read in progress. */
   follow(): Promise<void> {
     this.#reading ??= this.#readOnce().finally(() => {
       this.#reading = undefined;

@@ -1,15 +1,15 @@
 import type { CustomerId } from "../../customers/customer-id.ts";
 
-/** What a valid access token says: who calls, and what that caller may do. */
+/** The claims of a valid access token: the caller and its permissions. */
 export interface Grant {
   readonly customerId: CustomerId;
   readonly clientId: string;
   readonly scopes: ReadonlySet<string>;
-  /** The token's `jti`: names the token in logs and records without giving it away. */
+  /** The token's `jti`: identifies the token in logs and records without revealing it. */
   readonly tokenId: string;
 }
 
-/** A token that is good, in a place where it is not, or of a client that was disabled. Its sender is not told which. */
+/** A valid token of a disabled client, or from an address that its client may not use. The response does not say which. */
 export interface RestrictedToken {
   readonly restricted: Grant;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inOneForm, isInOneForm } from "./signature-form.ts";
+import { hasCanonicalSignature, withCanonicalSignature } from "./signature-form.ts";
 
 /** The order of P-256 (SP 800-186, section 3.2.1.3). */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
@@ -14,7 +14,7 @@ function tokenWith(s: bigint): string {
 test.each([1n, 0xfn, 1n << 247n, 1n << 251n, HALF])(
   "a signature with the s %d or its negative is issued with that s",
   (s) => {
-    for (const either of [s, ORDER - s]) expect(inOneForm(tokenWith(either))).toBe(tokenWith(s));
-    expect([s, ORDER - s].map((either) => isInOneForm(tokenWith(either)))).toEqual([true, false]);
+    for (const either of [s, ORDER - s]) expect(withCanonicalSignature(tokenWith(either))).toBe(tokenWith(s));
+    expect([s, ORDER - s].map((either) => hasCanonicalSignature(tokenWith(either)))).toEqual([true, false]);
   },
 );

@@ -3,7 +3,7 @@ import type { Instant } from "../../std/clock.ts";
 import { Recent } from "../../std/recent.ts";
 import type { Grant } from "./grant.ts";
 
-/** What is known of a token whose signature was found good. */
+/** A token whose signature was verified. */
 export interface VerifiedToken {
   readonly grant: Grant;
   readonly kid: string;
@@ -11,15 +11,14 @@ export interface VerifiedToken {
   readonly expiresAt: Instant;
 }
 
-/** A fingerprint instead of the token, so that no live tokens lie about in memory and a key is short. */
+/** The cache key: a hash, so that no valid tokens are kept in memory. */
 export function fingerprint(token: string): string {
   return hash("sha256", token, "base64");
 }
 
 /**
- * Tokens that were verified before, up to a bound; past it one that was not seen lately goes, and is verified again when it
- * is next seen. Only good tokens come in, so strangers cannot fill it. Whether what is found still holds (expiry, key,
- * disabled client) is judged by whoever asks, each time.
+ * A bounded cache of verified tokens. Only valid tokens are added, so forgeries cannot fill it. Callers check each time
+ * whether a cached token still holds (expiry, key, client).
  */
 export class TokenCache {
   readonly #tokens: Recent<VerifiedToken>;

@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs after RFC 9068. They are issued at the token endpoint and verified with every call of the API,
- * on any node, without asking the database for a token that was seen before.
+ * Access tokens: JWTs by RFC 9068. The token endpoint issues them; any node verifies them on every API request, without
+ * the database for a token that it has seen before.
  */
 import { type CryptoKey, errors, type JWTPayload, type JWTVerifyResult, jwtVerify, SignJWT } from "jose";
 import type { AuthenticatedClient } from "../../customers/clients/clients.ts";
@@ -12,17 +12,17 @@ import type { Scope } from "../scopes.ts";
 import type { ClientRestrictions } from "./client-restrictions.ts";
 import type { Freshness } from "./freshness.ts";
 import type { Grant, RestrictedToken } from "./grant.ts";
-import { inOneForm, isInOneForm } from "./signature-form.ts";
+import { hasCanonicalSignature, withCanonicalSignature } from "./signature-form.ts";
 import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
 
-/** RFC 9068, section 2.1: keeps access tokens apart from every other kind of JWT. */
+/** RFC 9068, section 2.1: distinguishes access tokens from other JWTs. */
 const TYPE = "at+jwt";
 
-/** Longer than any token that we issue, so longer ones need not be looked at. */
-const LONGEST_TOKEN = 4_096;
+/** No token that we issue is longer. */
+const MAX_TOKEN_LENGTH = 4_096;
 const CACHED_TOKENS = 10_000;
 
-/** Of a clock that does not say what it may be off by. */
+/** For clocks without `toleranceMs`. */
 const TOLERANCE_MS = 2_000;
 
 export interface TokensOptions {
@@ -32,9 +32,9 @@ export interface TokensOptions {
   readonly freshness: Freshness;
   readonly clock: ComparedClock;
   readonly ids: IdSource;
-  /** Who issues: the public address of the token endpoint's host. */
+  /** The issuer. */
   readonly authUrl: () => string;
-  /** Whom tokens are for: the public address of the API. */
+  /** The audience. */
   readonly baseUrl: () => string;
 }
 
@@ -51,7 +51,7 @@ export class Tokens {
     this.#options = options;
   }
 
-  /** Throws `ClockFault` while the time is not known: its times would be believed when the clock is right again. */
+  /** @throws ClockFault: a token with wrong times would be accepted once the clock is right again */
   async issue({ clientId, customerId }: AuthenticatedClient, scopes: readonly Scope[]): Promise<IssuedToken> {
     const { keys, clock, ids, authUrl, baseUrl } = this.#options;
     if (clock.fault !== undefined) throw new ClockFault(clock.fault);
@@ -68,16 +68,17 @@ export class Tokens {
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
       .sign(signs);
-    return { accessToken: inOneForm(signed), tokenId };
+    return { accessToken: withCanonicalSignature(signed), tokenId };
   }
 
   /**
-   * What a token grants to whoever sends it from this address; undefined when it is not ours or expired, misplaced when
-   * its client is disabled or may not call from there. Throws `DatabaseAway` when that cannot be known,
-   * and `ClockFault` when it hangs on a time that is not known. A token that was seen before costs one hash and a look-up, without waiting for anything.
+   * Verifies a token that was sent from an address. A token seen before costs one hash and one lookup, without waiting.
+   * @returns undefined when it is invalid or expired; restricted when its client is disabled or may not call from there
+   * @throws DatabaseAway when the keys and restrictions cannot be read
+   * @throws ClockFault when the result depends on the time, and the clock has a fault
    */
   verify(token: string, address: string): Promise<Grant | RestrictedToken | undefined> {
-    if (token.length > LONGEST_TOKEN) return Promise.resolve(undefined);
+    if (token.length > MAX_TOKEN_LENGTH) return Promise.resolve(undefined);
     const key = fingerprint(token);
     const known = this.#cache.get(key);
     if (known === undefined || !this.#options.freshness.isFresh())
@@ -102,27 +103,27 @@ export class Tokens {
     return this.#grantOf(verified, address);
   }
 
-  /** What can change while a token lives: the time, the key, the client and where it calls from. */
+  /** Checks what can change during a token's life: the time, the key, the client and the address. */
   #grantOf({ grant, kid, issuedAt, expiresAt }: VerifiedToken, address: string): Grant | RestrictedToken | undefined {
     const { clock, keys, restrictions } = this.#options;
     if (!keys.has(kid)) return undefined;
     const now = clock.now();
-    // The node that has issued it may be as far ahead as this one is behind.
+    // The issuing node may be ahead by the tolerance, and this one behind by it.
     const isOfTheFuture = issuedAt > now + 2 * (clock.toleranceMs ?? TOLERANCE_MS);
     if (now >= expiresAt || isOfTheFuture) return this.#outOfTime();
     return restrictions.admits(grant.clientId, address) ? grant : { restricted: grant };
   }
 
-  /** A token that is good but for the time grants nothing, when that is the time. */
+  /** For a token that is valid except for the time: grants nothing, unless the clock has a fault. */
   #outOfTime(): undefined {
     const { fault } = this.#options.clock;
     if (fault !== undefined) throw new ClockFault(fault);
   }
 
-  /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and each claim as we would have written it. */
+  /** RFC 9068, section 4, and RFC 8725: one algorithm, our own keys, and every claim as we issue it. */
   async #checkSignature(token: string): Promise<VerifiedToken | undefined> {
     const { clock, authUrl, baseUrl } = this.#options;
-    if (!isInOneForm(token)) return undefined;
+    if (!hasCanonicalSignature(token)) return undefined;
     try {
       const result = await jwtVerify(token, ({ kid }) => this.#verifyingKey(kid), {
         algorithms: [ALGORITHM],
@@ -135,7 +136,7 @@ export class Tokens {
       });
       return readToken(result);
     } catch (error) {
-      // Found last, when all else was found good.
+      // The library checks expiry last, when everything else is valid.
       if (error instanceof errors.JWTExpired) return this.#outOfTime();
       if (error instanceof errors.JOSEError) return undefined;
       throw error;

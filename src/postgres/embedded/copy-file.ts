@@ -1,7 +1,7 @@
 /** Durable file copies: synced to disk and hashed. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
-import { naming } from "../../std/file-error.ts";
+import { withPath } from "../../std/file-error.ts";
 
 export interface Copied {
   readonly size: number;
@@ -37,7 +37,7 @@ export async function copyFileDurably(
 export async function writeFileDurably(path: string, content: string | Buffer): Promise<Copied> {
   const file = await open(path, "wx", 0o600);
   try {
-    await naming(path, async () => {
+    await withPath(path, async () => {
       await file.writeFile(content);
       await file.sync();
     });
@@ -73,7 +73,7 @@ export async function forEachConcurrently<Item>(
 /** Makes new names in a directory durable. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, "r");
-  await naming(directory, () => handle.sync()).finally(() => handle.close());
+  await withPath(directory, () => handle.sync()).finally(() => handle.close());
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {
@@ -94,9 +94,9 @@ async function copyContent(source: FileHandle, copy: FileHandle, to: string): Pr
     if (bytesRead === 0) break;
     const read = piece.subarray(0, bytesRead);
     hash.update(read);
-    await naming(to, () => copy.writeFile(read));
+    await withPath(to, () => copy.writeFile(read));
     size += bytesRead;
   }
-  await naming(to, () => copy.sync());
+  await withPath(to, () => copy.sync());
   return { size, sha256: hash.digest("hex") };
 }

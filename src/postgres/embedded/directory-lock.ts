@@ -1,5 +1,5 @@
 /** Exclusive use of a data directory. */
-import { naming } from "../../std/file-error.ts";
+import { withPath } from "../../std/file-error.ts";
 import { takeDataLock } from "./data-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { shortPath } from "./short-path.ts";
@@ -13,7 +13,7 @@ export interface DirectoryLock {
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const short = shortPath(directory);
   try {
-    const lock = await naming(directory, () => takeDataLock(short.path));
+    const lock = await withPath(directory, () => takeDataLock(short.path));
     if ("release" in lock) {
       const release = () => {
         lock.release();

@@ -5,7 +5,7 @@
 import { closeSync, constants, createWriteStream, openSync } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
-import { naming } from "../../std/file-error.ts";
+import { withPath } from "../../std/file-error.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { lastLines } from "./program.ts";
 
@@ -50,7 +50,7 @@ export async function rotate(path: string, sizeLimit = SIZE_LIMIT): Promise<void
   try {
     // Never write through a planted link.
     await rm(`${path}.1`, { force: true });
-    await naming(`${path}.1`, () =>
+    await withPath(`${path}.1`, () =>
       pipeline(
         log.createReadStream({ autoClose: false }),
         createWriteStream(`${path}.1`, { flags: "wx", mode: 0o600 }),

@@ -31,8 +31,7 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
       response.shouldKeepAlive &&= why === undefined && headers.upgrade === undefined;
       if (why !== undefined) return answer(response, why.status, `${why.reason}\n`);
       if (url !== PATH) return answer(response, 404, "no such path: the metrics are at /metrics\n");
-      if (method !== "GET" && method !== "HEAD")
-        return answer(response, 405, "the methods of this path are GET, HEAD\n");
+      if (method !== "GET" && method !== "HEAD") return answer(response, 405, "this path allows GET, HEAD\n");
       text()
         .then(
           (body) => answer(response, 200, body, TEXT),

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { writeWhole } from "./write-whole.ts";
+import { writeAtomically } from "./write-atomically.ts";
 
 let directory: string;
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "write-whole-"));
+  directory = await mkdtemp(join(tmpdir(), "write-atomically-"));
 });
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -14,9 +14,9 @@ test("the text takes the place of what was there, with the mode that is asked fo
   const path = join(directory, "note");
   const umask = process.umask(0o077);
   try {
-    await writeWhole(path, "first, and longer", 0o644);
+    await writeAtomically(path, "first, and longer", 0o644);
     expect((await stat(path)).mode & 0o777).toBe(0o644);
-    await writeWhole(path, "second", 0o600);
+    await writeAtomically(path, "second", 0o600);
   } finally {
     process.umask(umask);
   }
@@ -27,7 +27,7 @@ test("the text takes the place of what was there, with the mode that is asked fo
 
 test("what cannot be put in its place is an error, and leaves no draft", async () => {
   await mkdir(join(directory, "taken", "by-something"), { recursive: true });
-  await expect(writeWhole(join(directory, "taken"), "text")).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  await expect(writeAtomically(join(directory, "taken"), "text")).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   expect((await readdir(directory)).sort()).toEqual(["note", "taken"]);
 });
 
@@ -35,6 +35,6 @@ test("a link in the place of the draft leads to no other file", async () => {
   const [path, other] = [join(directory, "linked"), join(directory, "other")];
   await writeFile(other, "kept");
   await symlink(other, `${path}.${process.pid}`);
-  await writeWhole(path, "text");
+  await writeAtomically(path, "text");
   expect([await readFile(path, "utf8"), await readFile(other, "utf8")]).toEqual(["text", "kept"]);
 });

@@ -1,19 +1,19 @@
 import { open, rename, rm } from "node:fs/promises";
-import { naming } from "./file-error.ts";
+import { withPath } from "./file-error.ts";
 
 /**
- * Writes a file whole or not at all: who reads it, after a power cut too, finds what was there before or all of `text`.
- * `mode` holds whatever the umask is; a file that is to be read by its owner alone never was readable by others.
+ * Writes a file atomically: readers, also after a power failure, find the old content or all of `text`.
+ * @param mode independent of the umask, and in effect from the creation of the file
  */
-export function writeWhole(path: string, text: string, mode?: number): Promise<void> {
-  return naming(path, () => write(path, text, mode));
+export function writeAtomically(path: string, text: string, mode?: number): Promise<void> {
+  return withPath(path, () => write(path, text, mode));
 }
 
 async function write(path: string, text: string, mode: number | undefined): Promise<void> {
   const draft = `${path}.${process.pid}`;
   try {
     await rm(draft, { force: true });
-    // A new file: a link of this name would lead to another one.
+    // "wx", so that a link of this name is not followed.
     const file = await open(draft, "wx", mode);
     try {
       if (mode !== undefined) await file.chmod(mode);

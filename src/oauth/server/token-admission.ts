@@ -1,0 +1,32 @@
+/** Admission control of token requests, by address, because the client is not authenticated yet. */
+import { rateLimitKey } from "../../web/limits/address.ts";
+import { FairAdmission } from "../../web/limits/admission.ts";
+import { TokenRequestError } from "./token-error.ts";
+
+/**
+ * Little more than the pool has connections, so that internal reads wait behind few of them. One address may have more
+ * requests in progress than the limit on slow secret comparisons, or these would block all its other clients.
+ */
+const LIMITS = { most: 500, atOnce: 32, alone: 32, share: 24, shortLine: 64, expectedMs: 250, patienceMs: 2_000 };
+
+export class TokenAdmission {
+  readonly #admission = new FairAdmission(LIMITS);
+
+  /** Checked before the body is read. */
+  rejection(address: string): TokenRequestError | undefined {
+    return this.#admission.hasRoomFor(rateLimitKey(address)) ? undefined : atCapacity();
+  }
+
+  async run<Value>(address: string, work: () => Promise<Value>): Promise<Value | TokenRequestError> {
+    const caller = rateLimitKey(address);
+    if (!(await this.#admission.enter(caller))) return atCapacity();
+    try {
+      return await work();
+    } finally {
+      this.#admission.leave(caller);
+    }
+  }
+}
+
+const atCapacity = (): TokenRequestError =>
+  new TokenRequestError("temporarily_unavailable", "the service is at capacity: too many requests are waiting");
