@@ -86,7 +86,7 @@ export interface ApiOptions {
   /** Called with the number of connections closed because their responses were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
   /** Called on every access denial. Not awaited. */
-  readonly onDenied?: (refusal: AccessDenial) => void;
+  readonly onDenied?: (denial: AccessDenial) => void;
   /** Adds its hooks before all others, so that metrics and traces include rejected requests. */
   readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Called on every problem response. */

@@ -31,7 +31,7 @@ function settledDesk(newest?: Order): { desk: Desk; orders: Order[] } {
   const desk = new Desk(TERMS, "seed", newest);
   const orders = desk.changes(BTCUSD, 0).place.map((quote) => orderFor(quote, desk.metadata));
   for (const order of orders) desk.add(order);
-  expect(desk.changes(BTCUSD, 0)).toEqual({ withdraw: [], place: [] });
+  expect(desk.changes(BTCUSD, 0)).toEqual({ cancel: [], place: [] });
   expect(desk.isAtRest).toBe(true);
   return { desk, orders };
 }

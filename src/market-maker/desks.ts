@@ -79,9 +79,7 @@ export class Desks {
       const plans = this.#plans();
       await this.#topUp(plans);
       await allOf(plans.map((plan) => this.#execute(plan)));
-      const isSettled = plans.every(
-        ({ desk, place, cancel: cancelAll }) => place.length + cancelAll.length === 0 && desk.isAtRest,
-      );
+      const isSettled = plans.every(({ desk, place, cancel }) => place.length + cancel.length === 0 && desk.isAtRest);
       return isSettled ? "settled" : "at_work";
     } catch (error) {
       this.#searchAt = 0;
@@ -90,7 +88,7 @@ export class Desks {
   }
 
   /** Requests the cancellation of all orders. */
-  async withdraw(): Promise<void> {
+  async cancelAll(): Promise<void> {
     await this.#search();
     await allOf(this.#orders().map((order) => this.#cancel(order.id)));
   }
@@ -162,16 +160,16 @@ export class Desks {
     const amount = DEPOSITS.get(asset);
     if (amount === undefined) return;
     const profileId = this.#profileId;
-    const cameBy = sandboxTransfer({ profileId, asset: catalogue.findAsset(asset), amount });
-    const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...cameBy };
+    const details = sandboxTransfer({ profileId, asset: catalogue.findAsset(asset), amount });
+    const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...details };
     const outcome = await transfers.recordExternal(deposit, CALLER);
     if (outcome.kind === "rejected") log({ kind: "deposit_refused", asset, reason: outcome.rejection.code });
   }
 
-  async #execute({ desk, market, cancel: withdraw, place }: Plan): Promise<void> {
+  async #execute({ desk, market, cancel, place }: Plan): Promise<void> {
     const placing = allOf(place.map((quote) => this.#place(desk, market, quote)));
-    const withdrawing = allOf(withdraw.map((id) => this.#cancel(id).then(() => desk.onCancelRequested(id))));
-    await allOf<unknown>([placing, withdrawing]);
+    const cancelling = allOf(cancel.map((id) => this.#cancel(id).then(() => desk.onCancelRequested(id))));
+    await allOf<unknown>([placing, cancelling]);
     const placed = await placing;
     for (const outcome of placed) if (outcome.kind === "done") desk.add(outcome.value);
     const refused = placed.find((outcome) => outcome.kind === "rejected");

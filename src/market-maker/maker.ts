@@ -73,7 +73,7 @@ export class Maker {
   /** For a sandbox whose maker was turned off: cancels the orders that it has left. */
   async cancelAll(): Promise<void> {
     if ((await this.#parts.customers.find(MAKER)) === undefined || !(await this.#holdsLease())) return;
-    await (await openDesks(this.#parts)).withdraw();
+    await (await openDesks(this.#parts)).cancelAll();
     await this.#release();
   }
 

@@ -119,26 +119,26 @@ const ask = (price: string, amount: string): Quote => ({ ...bid(price, amount), 
 
 test("an empty book gets the ladder, and a book that has it nothing", () => {
   const wanted = [bid("99", "2"), ask("101", "2")];
-  expect(changesTo(wanted, [])).toEqual({ withdraw: [], place: wanted });
+  expect(changesTo(wanted, [])).toEqual({ cancel: [], place: wanted });
   const whole = [resting("a", "BUY", "99", "2"), resting("b", "SELL", "101", "2")];
-  expect(changesTo(wanted, whole)).toEqual({ withdraw: [], place: [] });
+  expect(changesTo(wanted, whole)).toEqual({ cancel: [], place: [] });
 });
 
 test("half of what is wanted is enough, less is placed anew, more is left alone", () => {
   const wanted = [bid("99", "2")];
-  expect(changesTo(wanted, [resting("a", "BUY", "99", "1")])).toEqual({ withdraw: [], place: [] });
-  expect(changesTo(wanted, [resting("a", "BUY", "99", "0.99999999")])).toEqual({ withdraw: ["a"], place: wanted });
-  expect(changesTo(wanted, [resting("a", "BUY", "99", "5")])).toEqual({ withdraw: [], place: [] });
+  expect(changesTo(wanted, [resting("a", "BUY", "99", "1")])).toEqual({ cancel: [], place: [] });
+  expect(changesTo(wanted, [resting("a", "BUY", "99", "0.99999999")])).toEqual({ cancel: ["a"], place: wanted });
+  expect(changesTo(wanted, [resting("a", "BUY", "99", "5")])).toEqual({ cancel: [], place: [] });
 });
 
 test("a level has one order: the second one goes, as does what is at no level", () => {
   const book = [resting("a", "BUY", "99", "2"), resting("b", "BUY", "99", "2"), resting("c", "SELL", "99.5", "2")];
-  expect(changesTo([bid("99", "2")], book)).toEqual({ withdraw: ["b", "c"], place: [] });
+  expect(changesTo([bid("99", "2")], book)).toEqual({ cancel: ["b", "c"], place: [] });
 });
 
 test("what would meet an own order that is about to go waits until it has gone", () => {
   const book = [resting("a", "SELL", "101", "2")];
   const wanted = [bid("101", "1"), bid("100", "2"), ask("102", "1")];
-  expect(changesTo(wanted, book)).toEqual({ withdraw: ["a"], place: [bid("100", "2"), ask("102", "1")] });
-  expect(changesTo([ask("99", "1")], [resting("a", "BUY", "99", "2")])).toEqual({ withdraw: ["a"], place: [] });
+  expect(changesTo(wanted, book)).toEqual({ cancel: ["a"], place: [bid("100", "2"), ask("102", "1")] });
+  expect(changesTo([ask("99", "1")], [resting("a", "BUY", "99", "2")])).toEqual({ cancel: ["a"], place: [] });
 });

@@ -40,7 +40,7 @@ export interface OauthOptions {
   readonly baseUrl: () => string;
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
-  readonly onDenied?: ((refusal: AccessDenial) => void) | undefined;
+  readonly onDenied?: ((denial: AccessDenial) => void) | undefined;
   /** Adds hooks to the server on auth_url before its own. */
   readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;

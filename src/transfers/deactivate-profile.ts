@@ -56,8 +56,8 @@ export async function deactivateCommand(
       // A retry succeeds: there is no ref_id to look up the first outcome by.
       if (profile.status === "INACTIVE") return accept(profile, {});
       const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
-      const refusal = checkEmpty(profile, held);
-      if (refusal !== undefined) return reject(refusal);
+      const rejection = checkEmpty(profile, held);
+      if (rejection !== undefined) return reject(rejection);
 
       const updatedAt = Math.max(now, profile.updatedAt) as Instant;
       const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt };
@@ -92,14 +92,14 @@ function checkEmpty(
   profile: Profile,
   held: readonly { readonly asset: Asset; readonly account: Account | undefined }[],
 ): ProfileNotEmpty | undefined {
-  const refusal = { code: "profile_not_empty", profileId: profile.id } as const;
-  if (profile.kind === "DEFAULT") return { ...refusal, because: "is_default" };
+  const rejection = { code: "profile_not_empty", profileId: profile.id } as const;
+  if (profile.kind === "DEFAULT") return { ...rejection, because: "is_default" };
   for (const { asset, account } of held) {
     if (account === undefined) continue;
     const amount = totalOf(account);
     const inUse = account.trading > 0n || account.pending > 0n;
     if (inUse || amount >= unitOf(asset.precision))
-      return { ...refusal, because: "holds_money", asset: asset.code, amount };
+      return { ...rejection, because: "holds_money", asset: asset.code, amount };
   }
-  return profile.incomingCount > 0 ? { ...refusal, because: "is_recipient" } : undefined;
+  return profile.incomingCount > 0 ? { ...rejection, because: "is_recipient" } : undefined;
 }

@@ -149,8 +149,8 @@ export function decideExternalTransfer(
   const amount = checkPrecision(request.amount, asset);
   if (typeof amount === "object") return reject(amount);
   const check = direction === "CREDIT" ? checkRoom : checkFunds;
-  const refusal = check(state, profileId, asset.code, amount);
-  if (refusal !== undefined) return reject(refusal);
+  const rejection = check(state, profileId, asset.code, amount);
+  if (rejection !== undefined) return reject(rejection);
 
   // From here the deposit or withdrawal must succeed.
   const transfer: Transfer = {

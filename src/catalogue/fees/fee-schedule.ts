@@ -33,8 +33,8 @@ type Change = Promise<FeeRejection | MarketNotScheduled | undefined>;
 
 /** Replaces all tiers of a market. */
 export async function setFeeTiers(database: Database, market: MarketCode, tiers: readonly FeeTier[]): Change {
-  const refusal = checkTiers(tiers);
-  if (refusal !== undefined) return refusal;
+  const rejection = checkTiers(tiers);
+  if (rejection !== undefined) return rejection;
   return changeRates(database, market, {
     ratesAfter: async (transaction) => [...tiers, ...(await readAgreedBounds(transaction, market, undefined))],
     remove: (transaction) => deleteTiers(transaction, market),
@@ -75,8 +75,8 @@ function changeRates(database: Database, market: MarketCode, { ratesAfter, remov
   return database.transaction(async (transaction) => {
     if (!(await lockSchedule(transaction, market))) return { code: "market_not_found" };
     const rates = await ratesAfter(transaction);
-    const refusal = checkRates(rates);
-    if (refusal !== undefined) return refusal;
+    const rejection = checkRates(rates);
+    if (rejection !== undefined) return rejection;
     // In this order, because removed rates may violate the new ceiling, and inserted ones the old.
     await remove(transaction);
     await writeCeiling(transaction, market, highestRebate(rates));

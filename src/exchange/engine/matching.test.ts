@@ -61,7 +61,7 @@ test("closing an order releases its hold to its profile, and decrements its reci
     entry(payer.id, BTCUSD.quote, negative(BID.held), "trading"),
     entry(payer.id, BTCUSD.quote, BID.held),
   ]);
-  expect(recipients).toEqual([{ ...recipient, awaited: 1 }]);
+  expect(recipients).toEqual([{ ...recipient, incomingCount: 1 }]);
 });
 
 test("a rejected order keeps the reason, and one without a hold has no journal", () => {

@@ -56,7 +56,7 @@ export interface GuardOptions {
   readonly verify: Verify;
   readonly admit: Admit;
   /** Called on every access denial. Not awaited. */
-  readonly onDenied: (refusal: AccessDenial) => void;
+  readonly onDenied: (denial: AccessDenial) => void;
 }
 
 /**

@@ -29,7 +29,7 @@ function isSlug(text: string): text is ProblemSlug {
 
 function pageOf(slug: ProblemSlug, baseUrl: string): string {
   const { status, title } = PROBLEM_KINDS[slug];
-  const { meaning: happened, advice, meta } = PROBLEM_PAGES[slug];
+  const { meaning, advice, meta } = PROBLEM_PAGES[slug];
   const { detail, meta: exampleMeta } = PROBLEM_EXAMPLES[slug];
   const example = problemBody(new Problem(slug, detail, { meta: exampleMeta }), {
     baseUrl,
@@ -54,7 +54,7 @@ dt { margin-top: .5rem }
 <h1>${escaped(title)}</h1>
 <p>Status ${status}, <code>${escaped(slug)}</code></p>
 <h2>What happened</h2>
-<p>${escaped(happened)}</p>
+<p>${escaped(meaning)}</p>
 <h2>What to do</h2>
 <p>${escaped(advice)}</p>
 <h2>What <code>meta</code> says</h2>

@@ -29,7 +29,7 @@ export type DomainRejection =
 export type Sent = Readonly<Record<string, unknown>>;
 
 type ProblemTable<Why extends Rejection> = {
-  readonly [Code in Why["code"]]: (refusal: Extract<Why, { readonly code: Code }>, sent: Sent) => Problem;
+  readonly [Code in Why["code"]]: (rejection: Extract<Why, { readonly code: Code }>, sent: Sent) => Problem;
 };
 
 const PROBLEMS: ProblemTable<DomainRejection> = {
@@ -58,10 +58,10 @@ const PROBLEMS: ProblemTable<DomainRejection> = {
 };
 
 /** The problem of a rejection, to be thrown by routes. */
-export function problemOf(refusal: DomainRejection, sent: Sent = {}): Problem {
+export function problemOf(rejection: DomainRejection, sent: Sent = {}): Problem {
   // The compiler cannot infer that the code selects the function for exactly this rejection.
-  const describe = PROBLEMS[refusal.code] as (why: DomainRejection, sent: Sent) => Problem;
-  return describe(refusal, sent);
+  const describe = PROBLEMS[rejection.code] as (why: DomainRejection, sent: Sent) => Problem;
+  return describe(rejection, sent);
 }
 
 /** The amount as it was sent, e.g. `amount "1.001"`. */

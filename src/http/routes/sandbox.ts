@@ -61,9 +61,9 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
       const amount = requestedAmount(body.amount);
       const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
-      const cameBy = sandboxTransfer({ profileId, asset, amount, network, address, lastPrice: price });
+      const details = sandboxTransfer({ profileId, asset, amount, network, address, lastPrice: price });
       const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
-      const outcome = await transfers.recordExternal({ ...deposit, ...cameBy }, caller);
+      const outcome = await transfers.recordExternal({ ...deposit, ...details }, caller);
       const { id } = await valueOrThrow(outcome, body);
       return { activity_id: id };
     },

@@ -61,13 +61,13 @@ export class AccessLog {
     }
   }
 
-  record(refusal: AccessDenial): void {
+  record(denial: AccessDenial): void {
     const now = this.#options.clock.now();
-    const { kind, tokenId } = refusal;
+    const { kind, tokenId } = denial;
     // Truncated because callers choose these: one value too long for the table must not block the other rows.
-    const clientId = refusal.clientId?.slice(0, 100);
-    const address = refusal.address?.slice(0, 100);
-    const operation = refusal.operation?.slice(0, 200);
+    const clientId = denial.clientId?.slice(0, 100);
+    const address = denial.address?.slice(0, 100);
+    const operation = denial.operation?.slice(0, 200);
     this.#count({ kind, clientId, tokenId, address, operation, firstAt: now, lastAt: now, count: 1 });
   }
 

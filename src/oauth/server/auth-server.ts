@@ -40,7 +40,7 @@ export interface AuthServerOptions extends TokenEndpointOptions {
   readonly ids: IdSource;
   readonly log: FastifyBaseLogger;
   /** Called when client authentication fails. Not awaited. */
-  readonly onDenied?: ((refusal: AccessDenial) => void) | undefined;
+  readonly onDenied?: ((denial: AccessDenial) => void) | undefined;
   /** Adds its hooks before all others, so that metrics and traces include rejected requests. */
   readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
   /** Called once with the outcome of every token request. */

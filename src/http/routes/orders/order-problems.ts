@@ -14,49 +14,49 @@ const WIRE_FIELDS = {
   quoteAmount: "quote_amount",
 } as const satisfies Record<string, keyof NewOrderBody>;
 
-export function orderProblem(refusal: OrderRejection, body: NewOrderBody, markets: readonly MarketCode[]): Problem {
-  switch (refusal.code) {
+export function orderProblem(rejection: OrderRejection, body: NewOrderBody, markets: readonly MarketCode[]): Problem {
+  switch (rejection.code) {
     case "profile_not_found":
     case "insufficient_funds":
-      return problemOf(refusal);
+      return problemOf(rejection);
     case "unknown_market":
-      return unknownMarket(refusal.market, markets);
+      return unknownMarket(rejection.market, markets);
     case "off_tick": {
-      const { market, tick, below, above } = refusal;
+      const { market, tick, below, above } = rejection;
       const nearest =
         below === undefined ? `is ${formatAmount(above)}` : `are ${formatAmount(below)} and ${formatAmount(above)}`;
       return rejectedField(
-        refusal.field,
+        rejection.field,
         body,
         `is not a multiple of ${market}'s tick ${formatAmount(tick)}: the nearest ${nearest}`,
       );
     }
     case "price_too_large":
       return rejectedField(
-        refusal.field,
+        rejection.field,
         body,
-        `is above ${formatAmount(refusal.maximum)}, the highest price on ${refusal.market}`,
+        `is above ${formatAmount(rejection.maximum)}, the highest price on ${rejection.market}`,
       );
     case "amount_too_small":
     case "amount_too_large": {
-      const { market, asset, bound } = refusal;
-      const side = refusal.code === "amount_too_small" ? "below the minimum" : "above the maximum";
-      return rejectedField(refusal.field, body, `is ${side} of ${market}: ${formatAmount(bound)} ${asset}`);
+      const { market, asset, bound } = rejection;
+      const side = rejection.code === "amount_too_small" ? "below the minimum" : "above the maximum";
+      return rejectedField(rejection.field, body, `is ${side} of ${market}: ${formatAmount(bound)} ${asset}`);
     }
     case "exceed_precision": {
-      const { asset, precision } = refusal;
+      const { asset, precision } = rejection;
       // An order has exactly one of the two amounts.
       const field = body.quote_amount === undefined ? "base_amount" : "quote_amount";
       const detail = `${field} ${JSON.stringify(body[field])} has more decimals than ${body.market} allows for ${asset}: ${precision}`;
       return new Problem("exceed-precision", detail, { meta: { asset, precision } });
     }
     case "market_unavailable":
-      return new Problem("unavailable-market", `market ${refusal.market} is halted and accepts no new orders`, {
-        meta: { market: refusal.market },
+      return new Problem("unavailable-market", `market ${rejection.market} is halted and accepts no new orders`, {
+        meta: { market: rejection.market },
       });
     case "notional_value_too_large": {
-      const { market, asset, orderType } = refusal;
-      const [value, maximum] = [formatAmount(refusal.notionalValue), formatAmount(refusal.maximum)];
+      const { market, asset, orderType } = rejection;
+      const [value, maximum] = [formatAmount(rejection.notionalValue), formatAmount(rejection.maximum)];
       const meta = { market, order_type: orderType, order_notional_value: value, max_notional_value: maximum };
       const detail = `the order is worth ${value} ${asset}, but an order on ${market} may be worth ${maximum} at most`;
       return new Problem("notional-value-too-large", detail, { meta });
