@@ -91,11 +91,11 @@ test("once it is stopped, what is not due yet is left to the next start", async 
 
 test("an outage is reported once, and when it is over with the number of failures", async () => {
   fault = new Error("the database is read-only");
-  for (const id of ["one", "two", "three"]) settlement.created(conversion(id));
+  for (const id of ["one", "two", "three"]) settlement.onCreated(conversion(id));
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect([settlements, reports]).toEqual([3, [fault]]);
   fault = undefined;
-  settlement.created(conversion("four"));
+  settlement.onCreated(conversion("four"));
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect(reports.splice(0)).toEqual([new Error("the database is read-only"), 3]);
 });

@@ -131,7 +131,7 @@ test("a schema with a title is said once", () => {
 test("the token endpoint is there under its own address, open to all, with a form of two encodings", () => {
   const { servers, security, operationId, tags, requestBody, responses } = document.paths["/oauth2/token"].post;
   expect({ servers, security, operationId, tags }).toEqual({
-    servers: [{ url: "http://auth.toy.test", description: "The token endpoint has an address of its own." }],
+    servers: [{ url: "http://auth.toy.test", description: "The authorization server." }],
     security: [],
     operationId: "issueToken",
     tags: ["Tokens"],
