@@ -4,17 +4,10 @@
  */
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
+import { amountColumn, changing, key, textColumn, uuidColumn, versionColumn } from "../ledger/columns.ts";
 import type { State } from "../ledger/decision.ts";
-import {
-  amountColumn,
-  type Key,
-  keyOf,
-  type StateRow,
-  type StateTable,
-  textColumn,
-  uuidColumn,
-} from "../ledger/rows.ts";
-import { type Amount, amountOf, multiplyExact, plus, ZERO } from "../money/amount.ts";
+import { type Key, keyOf, type StateRow, stateTable } from "../ledger/rows.ts";
+import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Execution } from "./execution.ts";
@@ -30,26 +23,19 @@ export interface CustomerDailyVolume extends StateRow {
   readonly gross: Amount;
 }
 
-export const customerVolumeTable: StateTable<CustomerDailyVolume> = {
+export const customerVolumeTable = stateTable<CustomerDailyVolume>({
   name: "traded_day",
-  keys: [
-    uuidColumn("customer_id", (row) => row.customerId),
-    textColumn("day", "date", (row) => row.day),
-    textColumn("market", "text", (row) => row.market),
-  ],
-  fixed: [],
-  changing: [amountColumn("gross", (row) => row.gross)],
+  columns: {
+    customerId: key(uuidColumn("customer_id")),
+    day: key(textColumn("day", "date")),
+    market: key(textColumn("market")),
+    gross: changing(amountColumn("gross")),
+    seq: versionColumn,
+  },
   digested: true,
   keyOf: keyText,
-  keyValues: (key) => key.split("/"),
-  read: (record) => ({
-    customerId: record.customer_id as CustomerId,
-    day: record.day as Day,
-    market: record.market as MarketCode,
-    gross: amountOf(record.gross as string),
-    seq: BigInt(record.seq as string),
-  }),
-};
+  keyValues: (text) => text.split("/"),
+});
 
 export const dayOf = (instant: Instant): Day => formatInstant(instant).slice(0, 10) as Day;
 

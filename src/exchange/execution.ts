@@ -1,16 +1,9 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import {
-  amountColumn,
-  bigintColumn,
-  type RecordTable,
-  type SqlRecord,
-  textColumn,
-  timeColumn,
-  uuidColumn,
-} from "../ledger/rows.ts";
-import { type Amount, amountOf } from "../money/amount.ts";
+import { amountColumn, bigintColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
+import { recordTable } from "../ledger/rows.ts";
+import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
 import type { OrderId, OrderSide } from "./order.ts";
@@ -39,43 +32,23 @@ export interface Execution {
   readonly executedAt: Instant;
 }
 
-export const executionTable: RecordTable<Execution> = {
+export const executionTable = recordTable<Execution>({
   name: "execution",
-  columns: [
-    uuidColumn("profile_id", (row) => row.profileId),
-    bigintColumn("id", (row) => row.id),
-    uuidColumn("customer_id", (row) => row.customerId),
-    uuidColumn("order_id", (row) => row.orderId),
-    textColumn("market", "text", (row) => row.market),
-    textColumn("side", "order_side", (row) => row.side),
-    amountColumn("amount", (row) => row.amount),
-    amountColumn("price", (row) => row.price),
-    amountColumn("commission", (row) => row.commission),
-    amountColumn("rebate", (row) => row.rebate),
-    textColumn("account_id", "text", (row) => row.accountId),
-    timeColumn("executed_at", (row) => row.executedAt),
-  ],
+  columns: {
+    profileId: uuidColumn("profile_id"),
+    id: bigintColumn("id"),
+    customerId: uuidColumn("customer_id"),
+    orderId: uuidColumn("order_id"),
+    market: textColumn("market"),
+    side: textColumn("side", "order_side"),
+    amount: amountColumn("amount"),
+    price: amountColumn("price"),
+    commission: amountColumn("commission"),
+    rebate: amountColumn("rebate"),
+    accountId: textColumn("account_id"),
+    executedAt: timeColumn("executed_at"),
+  },
   // Only the engine makes executions.
   hasCaller: false,
   orderBy: (row) => `${row.profileId}/${row.id.toString().padStart(20, "0")}`,
-  read: readExecution,
-};
-
-export const EXECUTION_COLUMNS = executionTable.columns.map((column) => column.name).join(", ");
-
-export function readExecution(record: SqlRecord): Execution {
-  return {
-    id: BigInt(record.id as string) as ExecutionId,
-    profileId: record.profile_id as ProfileId,
-    customerId: record.customer_id as CustomerId,
-    orderId: record.order_id as OrderId,
-    market: record.market as MarketCode,
-    side: record.side as OrderSide,
-    amount: amountOf(record.amount as string),
-    price: amountOf(record.price as string),
-    commission: amountOf(record.commission as string),
-    rebate: amountOf(record.rebate as string),
-    accountId: (record.account_id as string | null) ?? undefined,
-    executedAt: record.executed_at as Instant,
-  };
-}
+});

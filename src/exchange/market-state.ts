@@ -1,14 +1,7 @@
 import type { MarketCode } from "../catalogue/market.ts";
-import {
-  amountColumn,
-  bigintColumn,
-  type Key,
-  keyOf,
-  type StateRow,
-  type StateTable,
-  textColumn,
-} from "../ledger/rows.ts";
-import { type Amount, amountOf } from "../money/amount.ts";
+import { amountColumn, bigintColumn, changing, key, textColumn, versionColumn } from "../ledger/columns.ts";
+import { type Key, keyOf, type StateRow, stateTable } from "../ledger/rows.ts";
+import type { Amount } from "../money/amount.ts";
 import type { ExecutionId } from "./execution.ts";
 
 /** Whether a market takes orders. Every placement and every match checks it. */
@@ -17,21 +10,18 @@ export interface MarketState extends StateRow {
   readonly status: "OPEN" | "HALTED";
 }
 
-export const marketTable: StateTable<MarketState> = {
+export const marketTable = stateTable<MarketState>({
   name: "market",
-  keys: [textColumn("code", "text", (row) => row.code)],
   // The catalogue owns the rest of the row, and inserts it.
-  fixed: [],
-  changing: [textColumn("status", "market_status", (row) => row.status)],
+  columns: {
+    code: key(textColumn("code")),
+    status: changing(textColumn("status", "market_status")),
+    seq: versionColumn,
+  },
   digested: true,
   keyOf: (row) => row.code,
-  keyValues: (key) => [key],
-  read: (record) => ({
-    code: record.code as MarketCode,
-    status: record.status as MarketState["status"],
-    seq: BigInt(record.seq as string),
-  }),
-};
+  keyValues: (code) => [code],
+});
 
 export const marketKey = (code: MarketCode): Key => keyOf(marketTable, code);
 
@@ -45,27 +35,19 @@ export interface MarketHead extends StateRow {
   readonly lastSequence: bigint;
 }
 
-export const marketHeadTable: StateTable<MarketHead> = {
+export const marketHeadTable = stateTable<MarketHead>({
   name: "market_head",
-  keys: [textColumn("market", "text", (row) => row.market)],
-  fixed: [],
-  changing: [
-    bigintColumn("fence", (row) => row.fence),
-    amountColumn("last_price", (row) => row.lastPrice),
-    bigintColumn("last_execution_id", (row) => row.lastExecutionId),
-    bigintColumn("last_sequence", (row) => row.lastSequence),
-  ],
+  columns: {
+    market: key(textColumn("market")),
+    fence: changing(bigintColumn("fence")),
+    lastPrice: changing(amountColumn("last_price")),
+    lastExecutionId: changing(bigintColumn("last_execution_id")),
+    lastSequence: changing(bigintColumn("last_sequence")),
+    seq: versionColumn,
+  },
   digested: true,
   keyOf: (row) => row.market,
-  keyValues: (key) => [key],
-  read: (record) => ({
-    market: record.market as MarketCode,
-    fence: BigInt(record.fence as string),
-    lastPrice: record.last_price === null ? undefined : amountOf(record.last_price as string),
-    lastExecutionId: BigInt(record.last_execution_id as string) as ExecutionId,
-    lastSequence: BigInt(record.last_sequence as string),
-    seq: BigInt(record.seq as string),
-  }),
-};
+  keyValues: (market) => [market],
+});
 
 export const marketHeadKey = (market: MarketCode): Key => keyOf(marketHeadTable, market);

@@ -5,18 +5,16 @@ import {
   amountColumn,
   bigintColumn,
   booleanColumn,
+  changing,
   jsonColumn,
-  type Key,
-  keyOf,
-  optionalsOf,
-  type SqlRecord,
-  type StateRow,
-  type StateTable,
+  key,
   textColumn,
   timeColumn,
   uuidColumn,
-} from "../ledger/rows.ts";
-import { type Amount, amountOf } from "../money/amount.ts";
+  versionColumn,
+} from "../ledger/columns.ts";
+import { type Key, keyOf, type StateRow, stateTable } from "../ledger/rows.ts";
+import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
@@ -95,85 +93,42 @@ export function orderKey(profileId: ProfileId, id: OrderId): Key {
   return keyOf(orderTable, `${profileId}/${id}`);
 }
 
-export const orderTable: StateTable<Order> = {
+export const orderTable = stateTable<Order>({
   name: "orders",
-  keys: [uuidColumn("profile_id", (row) => row.profileId), uuidColumn("id", (row) => row.id)],
-  fixed: [
-    uuidColumn("customer_id", (row) => row.customerId),
-    textColumn("market", "text", (row) => row.market),
-    textColumn("side", "order_side", (row) => row.side),
-    textColumn("type", "order_type", (row) => row.type),
-    textColumn("time_in_force", "time_in_force", (row) => row.timeInForce),
-    amountColumn("base_amount", (row) => row.baseAmount),
-    amountColumn("quote_amount", (row) => row.quoteAmount),
-    amountColumn("price", (row) => row.price),
-    amountColumn("stop_price", (row) => row.stopPrice),
-    timeColumn("expiration_date", (row) => row.expirationDate),
-    amountColumn("taker_rate", (row) => row.takerRate),
-    amountColumn("maker_rebate", (row) => row.makerRebate),
-    uuidColumn("recipient_profile_id", (row) => row.recipientProfileId),
-    textColumn("ref_id", "text", (row) => row.refId),
-    textColumn("identity_id", "text", (row) => row.identityId),
-    textColumn("identity_account_id", "text", (row) => row.identityAccountId),
-    jsonColumn("metadata", (row) => row.metadata),
-    timeColumn("created_at", (row) => row.createdAt),
-  ],
-  changing: [
-    textColumn("status", "order_status", (row) => row.status),
-    bigintColumn("sequence", (row) => row.sequence),
-    bigintColumn("priority", (row) => row.priority),
-    amountColumn("filled", (row) => row.filled),
-    amountColumn("filled_gross", (row) => row.filledGross),
-    amountColumn("held", (row) => row.held),
-    booleanColumn("is_triggered", (row) => row.isTriggered),
-    textColumn("reject_reason", "reject_reason", (row) => row.rejectReason),
-    timeColumn("modified_at", (row) => row.modifiedAt),
-    timeColumn("closed_at", (row) => row.closedAt),
-  ],
+  columns: {
+    profileId: key(uuidColumn("profile_id")),
+    id: key(uuidColumn("id")),
+    customerId: uuidColumn("customer_id"),
+    market: textColumn("market"),
+    side: textColumn("side", "order_side"),
+    type: textColumn("type", "order_type"),
+    timeInForce: textColumn("time_in_force", "time_in_force"),
+    baseAmount: amountColumn("base_amount"),
+    quoteAmount: amountColumn("quote_amount"),
+    price: amountColumn("price"),
+    stopPrice: amountColumn("stop_price"),
+    expirationDate: timeColumn("expiration_date"),
+    takerRate: amountColumn("taker_rate"),
+    makerRebate: amountColumn("maker_rebate"),
+    recipientProfileId: uuidColumn("recipient_profile_id"),
+    refId: textColumn("ref_id"),
+    identityId: textColumn("identity_id"),
+    identityAccountId: textColumn("identity_account_id"),
+    metadata: jsonColumn("metadata"),
+    createdAt: timeColumn("created_at"),
+    status: changing(textColumn("status", "order_status")),
+    sequence: changing(bigintColumn("sequence")),
+    priority: changing(bigintColumn("priority")),
+    filled: changing(amountColumn("filled")),
+    filledGross: changing(amountColumn("filled_gross")),
+    held: changing(amountColumn("held")),
+    isTriggered: changing(booleanColumn("is_triggered")),
+    rejectReason: changing(textColumn("reject_reason", "reject_reason")),
+    modifiedAt: changing(timeColumn("modified_at")),
+    closedAt: changing(timeColumn("closed_at")),
+    seq: versionColumn,
+  },
   digested: true,
   keyOf: (row) => `${row.profileId}/${row.id}`,
-  keyValues: (key) => key.split("/"),
-  read: readOrder,
-};
-
-export const ORDER_COLUMNS = [...orderTable.keys, ...orderTable.fixed, ...orderTable.changing]
-  .map((column) => column.name)
-  .concat("seq")
-  .join(", ");
-
-export function readOrder(record: SqlRecord): Order {
-  const maybe = optionalsOf(record);
-  return {
-    id: record.id as OrderId,
-    profileId: record.profile_id as ProfileId,
-    customerId: record.customer_id as CustomerId,
-    market: record.market as MarketCode,
-    side: record.side as OrderSide,
-    type: record.type as OrderType,
-    timeInForce: record.time_in_force as OrderTimeInForce,
-    baseAmount: maybe("base_amount", amountOf),
-    quoteAmount: maybe("quote_amount", amountOf),
-    price: maybe("price", amountOf),
-    stopPrice: maybe("stop_price", amountOf),
-    expirationDate: maybe("expiration_date"),
-    takerRate: amountOf(record.taker_rate as string),
-    makerRebate: amountOf(record.maker_rebate as string),
-    recipientProfileId: maybe("recipient_profile_id"),
-    refId: maybe("ref_id"),
-    identityId: maybe("identity_id"),
-    identityAccountId: maybe("identity_account_id"),
-    metadata: maybe("metadata"),
-    createdAt: record.created_at as Instant,
-    status: record.status as OrderStatus,
-    sequence: maybe("sequence", BigInt),
-    priority: maybe("priority", BigInt),
-    filled: amountOf(record.filled as string),
-    filledGross: amountOf(record.filled_gross as string),
-    held: amountOf(record.held as string),
-    isTriggered: record.is_triggered as boolean,
-    rejectReason: maybe("reject_reason"),
-    modifiedAt: record.modified_at as Instant,
-    closedAt: maybe("closed_at"),
-    seq: BigInt(record.seq as string),
-  };
-}
+  keyValues: (text) => text.split("/"),
+});

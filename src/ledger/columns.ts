@@ -99,18 +99,19 @@ function tableColumn<Row, Field extends keyof Row>(
 }
 
 /** The list of a SELECT. */
-export function namesOf(columns: readonly { readonly name: string }[], prefix: string): string {
+export function namesOf(columns: readonly { readonly name: string }[], prefix = ""): string {
   return columns.map(({ name }) => prefix + name).join(", ");
 }
 
-/** Reads rows from records that have all these columns. The rows' fields are in one order, so they share a shape. */
+/**
+ * Compiles the reader of these columns to one object literal, as a hand-written one would be. Rows so share a hidden
+ * class, and are read as fast; filled field by field, one of an order's size would be a dictionary.
+ */
 export function readerOf<Row>(columns: readonly TableColumn<Row>[]): (record: SqlRecord) => Row {
-  return (record) => {
-    const row: Partial<Record<keyof Row, unknown>> = {};
-    for (const { field, name, parse } of columns) {
-      const stored = record[name];
-      row[field] = stored === null ? undefined : parse(stored);
-    }
-    return row as Row;
-  };
+  const fields = columns.map(({ field, name }, i) => {
+    const stored = `record[${JSON.stringify(name)}]`;
+    return `${JSON.stringify(field)}: ${stored} === null ? undefined : parsers[${i}](${stored})`;
+  });
+  const compile = new Function("parsers", `return (record) => ({ ${fields.join(", ")} })`);
+  return compile(columns.map(({ parse }) => parse));
 }

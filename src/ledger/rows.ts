@@ -3,18 +3,17 @@
  * conversions or orders.
  */
 import { createHash } from "node:crypto";
-import { type Amount, formatAmount } from "../money/amount.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { formatInstant, type Instant } from "../std/clock.ts";
+import { must } from "../std/assert.ts";
 import type { Caller } from "./caller.ts";
 import {
   type Column,
   type ColumnsOf,
-  canonicalJson,
   namesOf,
   type Role,
   readerOf,
   type SqlRecord,
+  type TableColumn,
   tableColumns,
 } from "./columns.ts";
 
@@ -31,11 +30,14 @@ export interface StateRow {
 /** A table whose rows change. Decisions depend on them, so every batch checks the version that was decided on. */
 export interface StateTable<Row extends StateRow> {
   readonly name: string;
+  /** Keys, then what is written once, then what changes, then the version. */
+  readonly columns: readonly TableColumn<Row>[];
   /** The first column is the one by which the table would be sharded. */
-  readonly keys: readonly Column<Row>[];
-  /** Written once, when the row is inserted. */
-  readonly fixed: readonly Column<Row>[];
-  readonly changing: readonly Column<Row>[];
+  readonly keys: readonly TableColumn<Row>[];
+  readonly changing: readonly TableColumn<Row>[];
+  readonly version: TableColumn<Row>;
+  /** All but the version, which ends the hashed text. */
+  readonly hashed: readonly TableColumn<Row>[];
   /**
    * Whether the row refers to the batch that wrote it last, and its digest is part of that batch. False for accounts:
    * their postings are in the batch.
@@ -51,7 +53,7 @@ export interface StateTable<Row extends StateRow> {
 /** An append-only table. The lane adds the columns `slot` and `batch`. */
 export interface RecordTable<Row> {
   readonly name: string;
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly TableColumn<Row>[];
   /** Whether a column `caller` holds the number of the batch's caller who requested the row. */
   readonly hasCaller: boolean;
   /** Sort key within a batch, so that its hash can be recomputed from the table. */
@@ -98,22 +100,21 @@ export const keyOf = <Row extends StateRow>(table: StateTable<Row>, key: string)
 
 // Descriptions -------------------------------------------------------------------------------------------------------
 
-type StateDescription<Row extends StateRow> = Omit<StateTable<Row>, "keys" | "fixed" | "changing" | "read"> & {
-  readonly columns: ColumnsOf<Row>;
-};
+type StateDescription<Row extends StateRow> = Omit<
+  StateTable<Row>,
+  "columns" | "keys" | "changing" | "version" | "hashed" | "read"
+> & { readonly columns: ColumnsOf<Row> };
 
 type RecordDescription<Row> = Omit<RecordTable<Row>, "columns" | "read"> & { readonly columns: ColumnsOf<Row> };
 
 export function stateTable<Row extends StateRow>({ columns, ...more }: StateDescription<Row>): StateTable<Row> {
-  const all = tableColumns(columns);
-  const having = (wanted: Role) => all.filter(({ role }) => role === wanted);
-  return {
-    ...more,
-    keys: having("key"),
-    fixed: having("fixed"),
-    changing: having("changing"),
-    read: readerOf(all),
-  };
+  const described = tableColumns(columns);
+  const having = (wanted: Role) => described.filter(({ role }) => role === wanted);
+  const [keys, changing] = [having("key"), having("changing")];
+  const version = must(having("version")[0], () => `${more.name} has a version`);
+  const hashed = [...keys, ...having("fixed"), ...changing];
+  const all = [...hashed, version];
+  return { ...more, columns: all, keys, changing, version, hashed, read: readerOf(all) };
 }
 
 export function recordTable<Row>({ columns, ...more }: RecordDescription<Row>): RecordTable<Row> {
@@ -126,51 +127,21 @@ export function recordTable<Row>({ columns, ...more }: RecordDescription<Row>): 
  * @param prefix "t." where the table has an alias
  */
 export function columnsOf(table: AnyStateTable | AnyRecordTable, prefix = ""): string {
-  if ("columns" in table) return namesOf(table.columns, prefix);
-  return namesOf([...table.keys, ...table.fixed, ...table.changing, { name: "seq" }], prefix);
+  return namesOf(table.columns, prefix);
 }
 
-// Columns ------------------------------------------------------------------------------------------------------------
-
-type Reader<Row, Value> = (row: Row) => Value | undefined;
-
-const optional =
-  <Value>(format: (value: Value) => string) =>
-  <Row>(name: string, type: string, of: Reader<Row, Value>): Column<Row> => ({
-    name,
-    type,
-    text: (row) => {
-      const value = of(row);
-      return value === undefined ? null : format(value);
-    },
-  });
-
-/** For text, ids, codes and enums. */
-export const textColumn = optional<string>((value) => value);
-const numbers = optional<Amount>(formatAmount);
-const times = optional<Instant>(formatInstant);
-const counts = optional<bigint | number>(String);
-const flags = optional<boolean>(String);
-const objects = optional<Readonly<Record<string, string>>>(canonicalJson);
-
-export const uuidColumn = <Row>(name: string, of: Reader<Row, string>) => textColumn(name, "uuid", of);
-export const amountColumn = <Row>(name: string, of: Reader<Row, Amount>) => numbers(name, "numeric", of);
-export const timeColumn = <Row>(name: string, of: Reader<Row, Instant>) => times(name, "timestamptz", of);
-export const bigintColumn = <Row>(name: string, of: Reader<Row, bigint | number>) => counts(name, "bigint", of);
-export const booleanColumn = <Row>(name: string, of: Reader<Row, boolean>) => flags(name, "boolean", of);
-export const jsonColumn = <Row>(name: string, of: Reader<Row, Readonly<Record<string, string>>>) =>
-  objects(name, "jsonb", of);
-
-/**
- * Reads a record's optional columns, the inverse of the columns above.
- * @returns a reader of one column: the stored value, parsed by `read` if given; undefined for null
- */
-export function optionalsOf(record: SqlRecord) {
-  return <Value>(name: string, read?: (stored: string) => Value): Value | undefined => {
-    const stored = record[name];
-    if (stored === null) return undefined;
-    return read === undefined ? (stored as Value) : read(stored as string);
-  };
+/** Some fields of a table: what a SELECT lists, and their reader. */
+export function partOf<Row extends StateRow, Field extends keyof Row>(
+  table: StateTable<Row>,
+  fields: readonly Field[],
+): { readonly columns: string; readonly read: (record: SqlRecord) => Pick<Row, Field> } {
+  const columns = fields.map((wanted) =>
+    must(
+      table.columns.find(({ field }) => field === wanted),
+      "a field has a column",
+    ),
+  );
+  return { columns: namesOf(columns), read: readerOf(columns) };
 }
 
 // What is hashed -----------------------------------------------------------------------------------------------------
@@ -194,7 +165,7 @@ export function line(texts: TextRow): string {
 
 /** The digest of a state row: 128 bits in hex. */
 export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row): string {
-  const text = line(textRow([...table.keys, ...table.fixed, ...table.changing], row)) + row.seq;
+  const text = line(textRow(table.hashed, row)) + row.seq;
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 

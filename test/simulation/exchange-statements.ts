@@ -1,11 +1,13 @@
 /** The exchange's part of `known-statements.ts`: the statements of orders and engines. */
-import { ORDER_COLUMNS } from "../../src/exchange/order.ts";
+import { orderTable } from "../../src/exchange/order.ts";
+import { columnsOf } from "../../src/ledger/rows.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { pick, type Row } from "./tables.ts";
 
+const ORDER = columnsOf(orderTable);
 const PENDING_COLUMNS =
   "id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price, stop_price, expiration_date, recipient_profile_id, created_at, seq";
 /** The result of an outer join without a pending order. */
@@ -47,12 +49,14 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1": () => [],
 
   // exchange/orders/store.ts
-  [`select ${ORDER_COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`]:
-    async (run, [customer, id]) => {
-      const found = run.tables.rows("orders").filter((row) => row.customer_id === customer && row.id === id);
-      if (found.length > 0) await run.writeMessage();
-      return found.map((row) => ({ ...pick(row, ORDER_COLUMNS), committed_behind: true }));
-    },
+  [`select ${ORDER}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`]: async (
+    run,
+    [customer, id],
+  ) => {
+    const found = run.tables.rows("orders").filter((row) => row.customer_id === customer && row.id === id);
+    if (found.length > 0) await run.writeMessage();
+    return found.map((row) => ({ ...pick(row, ORDER), committed_behind: true }));
+  },
   [`with found as (
       select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),
     asked as (
@@ -146,8 +150,8 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     return [];
   },
   [`declare pages no scroll cursor for
-      select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`]: (run, [market]) => {
-    run.declare(ordersOf(run, market, "SUBMITTED").map((row) => pick(row, ORDER_COLUMNS)));
+      select ${ORDER} from orders where market = $1 and status = 'SUBMITTED'`]: (run, [market]) => {
+    run.declare(ordersOf(run, market, "SUBMITTED").map((row) => pick(row, ORDER)));
     return [];
   },
   "fetch 5000 from pages": (run) => run.fetch(),

@@ -4,16 +4,16 @@ import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts"
 import type { Market, MarketCode } from "../../src/catalogue/market.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { openProfile, profileKey, profileTable } from "../../src/customers/profiles/profiles.ts";
-import { EXECUTION_COLUMNS, type Execution, readExecution } from "../../src/exchange/execution.ts";
+import { type Execution, executionTable } from "../../src/exchange/execution.ts";
 import type { MarketState } from "../../src/exchange/market-state.ts";
 import { marketKey, marketTable } from "../../src/exchange/market-state.ts";
-import { ORDER_COLUMNS, type Order, type OrderId, orderTable, readOrder } from "../../src/exchange/order.ts";
+import { type Order, type OrderId, orderTable } from "../../src/exchange/order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command, type Rejection, reject } from "../../src/ledger/decision.ts";
 import { depositEntries, externalTransferKeys } from "../../src/ledger/external-transfers.ts";
 import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { accountOf } from "../../src/ledger/rejections.ts";
-import { change, type SqlRecord } from "../../src/ledger/rows.ts";
+import { change, columnsOf, type SqlRecord } from "../../src/ledger/rows.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
@@ -147,8 +147,10 @@ export class TestExchange {
   }
 
   async order(id: OrderId): Promise<Order> {
-    const rows = await this.db.database.rows<SqlRecord>(`select ${ORDER_COLUMNS} from orders where id = $1`, [id]);
-    return readOrder(must(rows[0], `there is an order ${id}`));
+    const rows = await this.db.database.rows<SqlRecord>(`select ${columnsOf(orderTable)} from orders where id = $1`, [
+      id,
+    ]);
+    return orderTable.read(must(rows[0], `there is an order ${id}`));
   }
 
   /** "FILLED 2 for 200.5, holds 0", and why it was rejected. */
@@ -160,10 +162,10 @@ export class TestExchange {
 
   async executions(id: OrderId): Promise<Execution[]> {
     const rows = await this.db.database.rows<SqlRecord>(
-      `select ${EXECUTION_COLUMNS} from execution where order_id = $1 order by id`,
+      `select ${columnsOf(executionTable)} from execution where order_id = $1 order by id`,
       [id],
     );
-    return rows.map(readExecution);
+    return rows.map(executionTable.read);
   }
 
   /** The execution of an order that matched once. */

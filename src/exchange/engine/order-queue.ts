@@ -5,32 +5,31 @@
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { optionalsOf, type SqlRecord } from "../../ledger/rows.ts";
-import { amountOf } from "../../money/amount.ts";
+import { columnsOf, partOf, type SqlRecord } from "../../ledger/rows.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Lots, Price } from "../book/order.ts";
 import type { MarketState } from "../market-state.ts";
-import { ORDER_COLUMNS, type Order, type OrderId, type OrderSide, type OrderStatus, readOrder } from "../order.ts";
+import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 
-export type PendingOrder = Pick<
-  Order,
-  | "id"
-  | "profileId"
-  | "customerId"
-  | "side"
-  | "type"
-  | "timeInForce"
-  | "baseAmount"
-  | "quoteAmount"
-  | "price"
-  | "stopPrice"
-  | "expirationDate"
-  | "recipientProfileId"
-  | "createdAt"
-  | "seq"
->;
+const pendingOrder = partOf(orderTable, [
+  "id",
+  "profileId",
+  "customerId",
+  "side",
+  "type",
+  "timeInForce",
+  "baseAmount",
+  "quoteAmount",
+  "price",
+  "stopPrice",
+  "expirationDate",
+  "recipientProfileId",
+  "createdAt",
+  "seq",
+]);
+export type PendingOrder = ReturnType<typeof pendingOrder.read>;
 
 export interface EngineBacklog {
   readonly status: MarketState["status"];
@@ -64,8 +63,7 @@ export async function readBacklog(database: Queryable, market: MarketCode, limit
   const rows = await database.rows<SqlRecord>(
     `select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
        from market m
-       left join (select id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price,
-                         stop_price, expiration_date, recipient_profile_id, created_at, seq
+       left join (select ${pendingOrder.columns}
                     from orders where market = $1 and status = 'PENDING_SUBMISSION'
                    order by created_at, id limit $2) o on true
       where m.code = $1
@@ -75,7 +73,7 @@ export async function readBacklog(database: Queryable, market: MarketCode, limit
   const first = must(rows[0], "a market with an engine has its row");
   return {
     status: first.status as MarketState["status"],
-    orders: first.id === null ? [] : rows.map(readPendingOrder),
+    orders: first.id === null ? [] : rows.map(pendingOrder.read),
     hasCancels: first.has_cancels as boolean,
   };
 }
@@ -143,8 +141,8 @@ export function eachOpenOrder(
 }
 
 export function eachWaitingStop(database: Database, market: MarketCode, onOrder: (stop: Order) => void): Promise<void> {
-  const query = `select ${ORDER_COLUMNS} from orders where market = $1 and status = 'SUBMITTED'`;
-  return eachRow(database, query, [market], (row) => onOrder(readOrder(row)));
+  const query = `select ${columnsOf(orderTable)} from orders where market = $1 and status = 'SUBMITTED'`;
+  return eachRow(database, query, [market], (row) => onOrder(orderTable.read(row)));
 }
 
 /** In one snapshot, page by page, to bound memory. */
@@ -166,32 +164,12 @@ async function eachRow(
   });
 }
 
-function readPendingOrder(row: SqlRecord): PendingOrder {
-  const maybe = optionalsOf(row);
-  return {
-    id: row.id as OrderId,
-    profileId: row.profile_id as ProfileId,
-    customerId: row.customer_id as Order["customerId"],
-    side: row.side as OrderSide,
-    type: row.type as Order["type"],
-    timeInForce: row.time_in_force as Order["timeInForce"],
-    baseAmount: maybe("base_amount", amountOf),
-    quoteAmount: maybe("quote_amount", amountOf),
-    price: maybe("price", amountOf),
-    stopPrice: maybe("stop_price", amountOf),
-    expirationDate: maybe("expiration_date"),
-    recipientProfileId: maybe("recipient_profile_id"),
-    createdAt: row.created_at as Instant,
-    seq: BigInt(row.seq as string),
-  };
-}
-
 function readOpenOrder(row: SqlRecord): OpenOrder {
   return {
     id: row.id as OrderId,
     profileId: row.profile_id as ProfileId,
     customerId: row.customer_id as Order["customerId"],
-    side: row.side as OrderSide,
+    side: row.side as Order["side"],
     price: Number(row.price) as Price,
     lots: Number(row.lots) as Lots,
     priority: Number(row.priority),

@@ -1,7 +1,9 @@
 import type { CustomerId } from "../../customers/customer-id.ts";
-import type { SqlRecord } from "../../ledger/rows.ts";
+import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
 import type { Queryable } from "../../postgres/database.ts";
-import { EXECUTION_COLUMNS, type Execution, readExecution } from "../execution.ts";
+import { type Execution, executionTable } from "../execution.ts";
+
+const COLUMNS = columnsOf(executionTable);
 
 /** Filters combine with AND; what is undefined does not filter. */
 export interface ExecutionFilter {
@@ -18,7 +20,7 @@ export interface ExecutionFilter {
 /** Newest first. Every filter has an index that ends with the id, so deep pages are as fast as the first. */
 export async function listExecutions(database: Queryable, filter: ExecutionFilter): Promise<Execution[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${EXECUTION_COLUMNS} from execution
+    `select ${COLUMNS} from execution
       where customer_id = $1
         and ($2::uuid is null or profile_id = $2)
         and ($3::text is null or account_id = $3)
@@ -35,5 +37,5 @@ export async function listExecutions(database: Queryable, filter: ExecutionFilte
       filter.limit,
     ],
   );
-  return rows.map(readExecution);
+  return rows.map(executionTable.read);
 }

@@ -2,12 +2,14 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import type { SqlRecord } from "../../ledger/rows.ts";
+import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import { ORDER_COLUMNS, type Order, type OrderId, type OrderStatus, readOrder } from "../order.ts";
+import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
+
+const COLUMNS = columnsOf(orderTable);
 
 export async function findOrder(
   database: Queryable,
@@ -16,10 +18,10 @@ export async function findOrder(
   id: OrderId,
 ): Promise<Order | undefined> {
   const [row] = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS} from orders where profile_id = $1 and id = $2 and customer_id = $3`,
+    `select ${COLUMNS} from orders where profile_id = $1 and id = $2 and customer_id = $3`,
     [profileId, id, customerId],
   );
-  return row && readOrder(row);
+  return row && orderTable.read(row);
 }
 
 /** Finds an order without its profile, such as by ref_id. The result is durable. */
@@ -29,10 +31,10 @@ export async function findOrderOfCustomer(
   id: OrderId,
 ): Promise<Order | undefined> {
   const [row] = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`,
+    `select ${COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`,
     [customerId, id],
   );
-  return row && readOrder(row);
+  return row && orderTable.read(row);
 }
 
 /** The closed ones of these orders, durably. */
@@ -41,11 +43,11 @@ export async function listClosed(
   orders: readonly Pick<Order, "profileId" | "id">[],
 ): Promise<Order[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders
+    `select ${COLUMNS}, ${COMMIT_MARKER} as committed_behind from orders
       where (profile_id, id) in (select * from unnest($1::uuid[], $2::uuid[])) and closed_at is not null`,
     [orders.map((order) => order.profileId), orders.map((order) => order.id)],
   );
-  return rows.map(readOrder);
+  return rows.map(orderTable.read);
 }
 
 /** Filters combine with AND; what is undefined does not filter. */
@@ -68,7 +70,7 @@ export interface OrderFilter {
 /** Newest first, in id order. */
 export async function listOrders(database: Queryable, filter: OrderFilter): Promise<Order[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${ORDER_COLUMNS} from orders
+    `select ${COLUMNS} from orders
       where customer_id = $1
         and ($2::uuid is null or profile_id = $2)
         and ($3::uuid[] is null or id = any($3))
@@ -94,7 +96,7 @@ export async function listOrders(database: Queryable, filter: OrderFilter): Prom
       filter.limit,
     ],
   );
-  return rows.map(readOrder);
+  return rows.map(orderTable.read);
 }
 
 interface CancelInput {

@@ -99,7 +99,6 @@ class StatementBuilder {
 type Stamp = readonly [slot: string, batch: string];
 
 const WAS = { name: "was", type: "bigint" };
-const SEQ: Column<StateRow> = { name: "seq", type: "bigint", text: (row) => row.seq.toString() };
 
 function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
   const names: string[] = [];
@@ -115,12 +114,12 @@ function changeRows(
   [slot, batch]: Stamp,
 ): string {
   const name = `${table.name}_changed`;
-  const columns: Column<StateRow>[] = [...table.keys, ...table.changing, SEQ];
+  const columns: Column<StateRow>[] = [...table.keys, ...table.changing, table.version];
   const was = changedWas.map((number) => number.toString());
   const source = writing.unnestTexts([...columns, WAS], (column) =>
     column === WAS ? was : changed.map((row) => (column as Column<StateRow>).text(row)),
   );
-  const set = [...table.changing, SEQ].map((column) => `${column.name} = k.${column.name}`);
+  const set = [...table.changing, table.version].map((column) => `${column.name} = k.${column.name}`);
   if (table.digested) set.push(`slot = ${slot}`, `batch = ${batch}`);
   writing.cte(
     `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and t.seq = k.was returning 1)`,
@@ -130,8 +129,7 @@ function changeRows(
 
 function openRows(writing: StatementBuilder, { table, opened }: TableRows, [slot, batch]: Stamp): string {
   const name = `${table.name}_opened`;
-  const columns: Column<StateRow>[] = [...table.keys, ...table.fixed, ...table.changing, SEQ];
-  const names = columns.map((column) => column.name);
+  const names = table.columns.map((column) => column.name);
   const [into, from] = table.digested
     ? [
         [...names, "slot", "batch"],
@@ -139,7 +137,7 @@ function openRows(writing: StatementBuilder, { table, opened }: TableRows, [slot
       ]
     : [names, names];
   writing.cte(
-    `${name} as (insert into ${table.name} (${into.join(", ")}) select ${from.join(", ")} from ${writing.unnest(columns, opened)} on conflict do nothing returning 1)`,
+    `${name} as (insert into ${table.name} (${into.join(", ")}) select ${from.join(", ")} from ${writing.unnest<StateRow>(table.columns, opened)} on conflict do nothing returning 1)`,
   );
   return name;
 }
@@ -147,7 +145,7 @@ function openRows(writing: StatementBuilder, { table, opened }: TableRows, [slot
 /** `for share`: checked rows stay unchanged until the commit. */
 function checkRows(writing: StatementBuilder, { table, checked }: TableRows): string {
   const name = `${table.name}_checked`;
-  const source = writing.unnest<StateRow>([...table.keys, SEQ], checked);
+  const source = writing.unnest<StateRow>([...table.keys, table.version], checked);
   writing.cte(
     `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.seq = k.seq for share of t)`,
   );
