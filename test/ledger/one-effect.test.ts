@@ -200,7 +200,7 @@ test("what a client that repeated something sends is looked up together, not one
     first.lane.execute(movement({ from, to, amount: "1", claim: { customerId, refId } }));
   await send("0");
   const again = await send("0");
-  const asked = vi.spyOn(db.database, "rows");
+  const asked = vi.spyOn(db.database.commits, "rows");
   const outcomes = await Promise.all(Array.from({ length: 50 }, (_, i) => send(String(i + 1))));
   const lookUps = asked.mock.calls.filter(([text]) => text.includes("from claim"));
   asked.mockRestore();

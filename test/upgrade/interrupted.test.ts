@@ -34,7 +34,7 @@ test("a migration that comes upon a busy table gives up in words, or is broken o
   const refusal = await migrate(left.database, inject("serviceRole"), "100ms").catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(SchemaError);
   expect((refusal as Error).message).toBe(
-    "migration 0002-fee-tiers.sql gave up after 100ms, because somebody uses a table that it changes. Nothing of it was done: try again when less is going on, or stop the nodes first (docs/upgrade.md).",
+    "migration 0002-fee-tiers.sql gave up after 100ms, because a table that it changes is in use. It had no effect: try again at a quieter time, or stop the nodes first (docs/upgrade.md).",
   );
   expect((await pendingMigrations(left.database))[0]).toBe("0002-fee-tiers.sql");
 
