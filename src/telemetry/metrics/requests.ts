@@ -29,7 +29,7 @@ const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
   "too many connections from one address": "too_many_of_address",
   "idle while others need connections": "idle",
   "too many requests at once on a connection": "flooded",
-  "too many small pieces of bodies": "flooded",
+  "too many small pieces of requests": "flooded",
 };
 
 export class RequestMetrics {

@@ -30,10 +30,10 @@ function bounded(most: number, isProxy = (_address: string) => false): { server:
 }
 
 /** A connection as a server sees it that comes from elsewhere than this machine. */
-function arrive(server: Server, remoteAddress: string): Duplex {
+function arrive(server: Server, remoteAddress: string, event = "connection"): Duplex {
   port += 1;
   const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress, remotePort: port });
-  server.emit("connection", socket);
+  server.emit(event, socket);
   return socket;
 }
 
@@ -149,6 +149,10 @@ function silentServer(tls?: ServerOptions): { server: Server; dropped: Dropped[]
   return { server, dropped, asked: () => asked };
 }
 
+const readCertificate = (): (Buffer | undefined)[] =>
+  ["first.crt", "first.key"].map((name) =>
+    readFileSync(new URL(`../../../test/service/certificates/${name}`, import.meta.url)),
+  );
 const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const FLOODED = "too many requests at once on a connection";
 
@@ -242,8 +246,8 @@ test("a body that comes in too many small pieces is 400, whether it would be rea
   boundConnections(toy.api.server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
   const read = await sendRaw(toy.url, chunked("/v2/toys/default", "Authorization: Bearer good\r\n") + PIECES);
   expect(statusesIn(read)).toEqual([400]);
-  expect(read).toContain('"detail":"the body comes in too many small pieces"');
-  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: "too many small pieces of bodies" }]);
+  expect(read).toContain('"detail":"the request comes in too many small pieces"');
+  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: "too many small pieces of requests" }]);
   const unread = await sendRaw(toy.url, chunked("/v2/nothing") + PIECES);
   expect(statusesIn(unread)).toEqual([404]);
 });
@@ -276,10 +280,24 @@ test("a body that comes byte by byte is read, chunked or not", async () => {
   }
 });
 
-test("with TLS too a flooded connection is closed after as many requests, while Node is still reading it", async () => {
-  const [cert, key] = ["first.crt", "first.key"].map((name) =>
-    readFileSync(new URL(`../../../test/service/certificates/${name}`, import.meta.url)),
+test("a head that comes in too many small records of TLS ends the connection, and a request in few of them does not", async () => {
+  const [cert, key] = readCertificate();
+  const { server, dropped, asked } = silentServer({ cert, key });
+  const [crumbling, usual] = ["203.0.113.9", "203.0.113.10"].map((address) =>
+    arrive(server, address, "secureConnection"),
   );
+  for (let at = 0; at < 12; at += 1)
+    for (const line of ["GET / HTTP/1.1\r\n", "Host: x\r\n", "\r\n"]) usual?.push(line);
+  await until("all requests have come", () => asked() === 12);
+  crumbling?.push("GET / HTTP/1.1\r\nX: ");
+  for (let sent = 0; sent < 4_000; sent += 1) crumbling?.push("a");
+  await until("the connection has ended", () => crumbling?.destroyed === true);
+  expect(dropped).toEqual([{ count: 1, address: "203.0.113.9", reason: "too many small pieces of requests" }]);
+  expect(usual?.destroyed).toBe(false);
+});
+
+test("with TLS too a flooded connection is closed after as many requests, while Node is still reading it", async () => {
+  const [cert, key] = readCertificate();
   const { server, dropped, asked } = silentServer({ cert, key });
   const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
   server.prependListener("connection", from).prependListener("secureConnection", from);

@@ -32,7 +32,7 @@ export interface Dropped {
     | "too many connections from one address"
     | "idle while others need connections"
     | "too many requests at once on a connection"
-    | "too many small pieces of bodies";
+    | "too many small pieces of requests";
 }
 
 const TELL_EVERY_MS = 10_000;
@@ -73,7 +73,7 @@ export function boundConnections(server: Server, { most, isProxy, onDropped }: C
 }
 
 const FLOODED = "too many requests at once on a connection";
-const CUT_SMALL = "too many small pieces of bodies";
+const CUT_SMALL = "too many small pieces of requests";
 
 type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
 
@@ -95,6 +95,10 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
     setImmediate(end);
     onFlood(socket, reason);
   };
+  const cutOff = (socket: Socket): void => flood(socket, CUT_SMALL, () => refuse(server, socket));
+  const keyOf = ({ remoteAddress = "", remotePort }: Socket): string =>
+    isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : networksOf(remoteAddress)[0];
+  server.on("secureConnection", (socket: Socket) => pieces.followRecords(socket, keyOf(socket), () => cutOff(socket)));
   server.removeAllListeners("request");
   server.on("request", ((request, response) => {
     const { socket } = request;
@@ -102,11 +106,8 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
     const unanswered = countUnanswered(response);
     if (unanswered > MOST_UNANSWERED || (unanswered > 1 && !behind.add(response, isShared)))
       return flood(socket, FLOODED, () => socket.destroy());
-    if (hasBody(request)) {
-      const { remoteAddress = "", remotePort } = socket;
-      const key = isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : networksOf(remoteAddress)[0];
-      pieces.follow(request, key, () => flood(socket, CUT_SMALL, () => refuse(server, socket)));
-    }
+    pieces.begin(socket);
+    if (hasBody(request)) pieces.follow(request, keyOf(socket), () => cutOff(socket));
     for (const handle of handlers) handle.call(server, request, response);
   }) satisfies RequestListener);
 }

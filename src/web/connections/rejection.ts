@@ -43,7 +43,7 @@ function unreadable(code: string | undefined): Unreadable {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return { status: 408, reason: "the request did not arrive in time" };
     case TOO_MANY_PIECES:
-      return { status: 400, reason: "the body comes in too many small pieces" };
+      return { status: 400, reason: "the request comes in too many small pieces" };
     case "HPE_HEADER_OVERFLOW":
       return { status: 431, reason: "the headers are too many, or too long together with the request line" };
     default:

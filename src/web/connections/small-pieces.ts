@@ -1,12 +1,13 @@
 /**
- * Bounds in how many pieces the bodies of requests come. Node hands over each chunk of a chunked body, and each record of
- * TLS, by a call and in a copy of its own: a read of 64 KiB holds eleven thousand chunks of one byte, and nobody else has
- * a turn before the last of them.
+ * Bounds in how many pieces requests come. Node hands over each chunk of a chunked body, and each record of TLS, by a call
+ * and in a copy of its own: a read of 64 KiB holds eleven thousand chunks of one byte, and nobody else has a turn before
+ * the last of them.
  *
- * A few of each request are free, so bodies as clients send them are never counted. What is past that is counted for
+ * A few of each request are free, so requests as clients send them are never counted. What is past that is counted for
  * everybody at an address, by the second.
  */
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 
 /** Below this its bytes are not what a piece costs. */
 export const SMALL_PIECE_BYTES = 512;
@@ -25,6 +26,8 @@ export class SmallPieces {
   readonly #now: () => number;
   #counts = new Map<string, number>();
   #countedFrom = Number.NEGATIVE_INFINITY;
+  /** Small records of each TLS connection since its last request. */
+  readonly #records = new WeakMap<Socket, number>();
 
   /** `now` answers milliseconds that only ever pass. */
   constructor(now: () => number = () => performance.now()) {
@@ -46,6 +49,22 @@ export class SmallPieces {
       onTooMany();
       return true;
     };
+  }
+
+  /** Counts the records of a TLS connection for `key`. `onTooMany` may be called more than once. */
+  followRecords(socket: Socket, key: string, onTooMany: () => void): void {
+    // Who listens costs a few microseconds a record: Node's parser no longer reads past us.
+    socket.on("data", ({ length }: Buffer) => {
+      if (length >= SMALL_PIECE_BYTES) return;
+      const records = (this.#records.get(socket) ?? 0) + 1;
+      this.#records.set(socket, records);
+      if (records > FREE && this.#count(key) > MOST_A_SECOND) onTooMany();
+    });
+  }
+
+  /** To be called for each request of a connection. */
+  begin(socket: Socket): void {
+    this.#records.delete(socket);
   }
 
   #count(key: string): number {
