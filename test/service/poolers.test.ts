@@ -38,7 +38,7 @@ const SHARED = [
   { pool_mode: "statement", server_round_robin: "1", idle: 5 },
   { pool_mode: "session", server_reset_query: "", idle: 0 },
 ];
-const SHARED_TEXT = /^a connection to the database does not have its backend to itself: .* pool_mode = session/;
+const SHARED_TEXT = /^database connections do not have dedicated backends: .* pool_mode = session/;
 
 test.for(SHARED)("behind PgBouncer with %o a start is refused", async ({ idle, ...settings }, context) => {
   required(context, missingPgbouncer());
@@ -46,7 +46,7 @@ test.for(SHARED)("behind PgBouncer with %o a start is refused", async ({ idle, .
     (service) => service.close(),
     (error: unknown) => failureOf(error),
   );
-  expect(failure).toEqual({ text: expect.stringMatching(SHARED_TEXT), exitCode: 1 });
+  expect(failure).toEqual({ lines: [expect.stringMatching(SHARED_TEXT)], exitCode: 1 });
 });
 
 test("behind a pooler that shares backends nothing is migrated", async (context) => {
@@ -63,7 +63,7 @@ test("behind a pooler that shares backends nothing is migrated", async (context)
   onTestFinished(() => owner.close());
   await db.owner.rows("drop table migration");
   const failure = await migrateAs(owner, "nobody", pino({ level: "silent" })).catch(failureOf);
-  expect(failure).toEqual({ text: expect.stringMatching(SHARED_TEXT), exitCode: 1 });
+  expect(failure).toEqual({ lines: [expect.stringMatching(SHARED_TEXT)], exitCode: 1 });
   expect(await db.owner.rows("select to_regclass('migration') as found")).toEqual([{ found: null }]);
 });
 
