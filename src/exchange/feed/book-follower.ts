@@ -7,8 +7,8 @@
  *   behind     the head's version is ahead of the stored changes. They are awaited for a while: a change is stored shortly
  *              after its round has committed, or never if its engine died.
  *   lost       the wait timed out; or the head is behind this copy, because the database was restored to an earlier state;
- *              or the database was away, and may have been restored and overtaken this copy. The book is read again, and
- *              its differences from the copy are reported as one change.
+ *              or the database was away, and may have been restored and since advanced past this copy. The book is read
+ *              again, and its differences from the copy are reported as one change.
  *
  *   unread -> following -> behind -> following, following and behind -> lost -> following
  */

@@ -3,7 +3,7 @@
  *
  * Where Node passes over an offer of another protocol it drops the bytes behind that request's body and goes on with the
  * next packet, in the middle of whatever that is: somebody else's body could be taken for a request. And where a request
- * is framed in a way that we do not read, whoever is between may see its end elsewhere. So the answer closes the
+ * is framed in a way that we do not read, an intermediary may see its end elsewhere. So the response closes the
  * connection, and what Node makes of later bytes is neither carried out nor answered.
  *
  * The same holds for a request that is answered before all of it is there: Node would read the rest to its end, however

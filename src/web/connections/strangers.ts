@@ -9,7 +9,7 @@ import { awaitsCaller } from "./last-response.ts";
 
 interface Open {
   readonly address: string;
-  /** As the server was told of it, and what its requests come over, which with TLS is another. */
+  /** The accepted connection, and the one that its requests arrive on: with TLS these differ. */
   readonly socket: Socket;
   carrier: Socket;
   /** Frees its place. */
@@ -32,7 +32,7 @@ export class Strangers {
     this.#shares = new Shares(most);
   }
 
-  /** Answers whether there is room for a connection; `ended` is told of the address of one that had to end for it. */
+  /** @returns Whether there is room. `ended` is called with the address of a connection that was closed to make it. */
   add(address: string, socket: Socket, ended: (address: string) => void): boolean {
     if (!this.#shares.hasRoomFor(address)) {
       const idle = this.#shares.findSurplus(address, ({ carrier }) => awaitsCaller(carrier) && !known.has(carrier));

@@ -50,6 +50,7 @@ export class RetryPace {
       setTimeout(() => socket.resume(), wait).unref();
     });
   }
+
   /** Sends an answer, a refusal when it is due. */
   send(status: number, send: () => void): void {
     const wait = COME_BACK.has(status) && this.#delayed < MOST_DELAYED ? this.next() : 0;
