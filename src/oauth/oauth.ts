@@ -2,21 +2,15 @@
  * OAuth 2.0 for API clients: issues access tokens on auth_url and verifies them. Every node can do both. They share
  * signing keys and client restrictions through the database, and pick up changes within seconds.
  */
-import type { SecureContextOptions } from "node:tls";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { Clients } from "../customers/clients/clients.ts";
 import type { Database } from "../postgres/database.ts";
 import type { ComparedClock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
-import type { Network } from "../std/network.ts";
 import { type Poll, startPoll } from "../std/poll.ts";
-import type { RateLimiter } from "../web/limits/rate-limiter.ts";
-import type { ReadinessChecks } from "../web/readiness.ts";
-import type { AccessDenial } from "./access-log/access-denial.ts";
 import { KeyEncryption } from "./keys/key-encryption.ts";
 import { SigningKeys } from "./keys/signing-keys.ts";
-import { createAuthServer } from "./server/auth-server.ts";
-import type { TokenError } from "./server/token-error.ts";
+import { type AuthServerOptions, createAuthServer } from "./server/auth-server.ts";
 import { ClientRestrictions } from "./tokens/client-restrictions.ts";
 import { Freshness } from "./tokens/freshness.ts";
 import type { Grant, RestrictedToken } from "./tokens/grant.ts";
@@ -29,7 +23,12 @@ export interface SigningKeySettings {
   readonly replacedAfterMs: number;
 }
 
-export interface OauthOptions {
+type ServerOptions = Pick<
+  AuthServerOptions,
+  "onDenied" | "observe" | "onTokenRequest" | "limiter" | "readiness" | "trustedProxies" | "tls"
+>;
+
+export interface OauthOptions extends ServerOptions {
   readonly database: Database;
   readonly clock: ComparedClock;
   readonly ids: IdSource;
@@ -40,16 +39,6 @@ export interface OauthOptions {
   readonly baseUrl: () => string;
   readonly log: FastifyBaseLogger;
   readonly signingKeys: SigningKeySettings;
-  readonly onDenied?: ((denial: AccessDenial) => void) | undefined;
-  /** Adds hooks to the server on auth_url before its own. */
-  readonly observe?: ((server: Pick<FastifyInstance, "addHook">) => void) | undefined;
-  readonly onTokenRequest?: ((outcome: "issued" | TokenError) => void) | undefined;
-  /** Absent: no rate limits. */
-  readonly limiter?: RateLimiter | undefined;
-  /** Absent: the server on auth_url is ready as soon as it listens. */
-  readonly readiness?: ReadinessChecks | undefined;
-  readonly trustedProxies?: readonly Network[];
-  readonly tls?: SecureContextOptions | undefined;
 }
 
 export interface Oauth {

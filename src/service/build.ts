@@ -12,7 +12,7 @@ import { AccessLog } from "../oauth/access-log/access-log.ts";
 import { createOauth, type Oauth } from "../oauth/oauth.ts";
 import type { Database } from "../postgres/database.ts";
 import { pendingMigrations } from "../postgres/migrations.ts";
-import { isWithin, type Network } from "../std/network.ts";
+import type { Network } from "../std/network.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createTransfers } from "../transfers/transfers.ts";
 import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
@@ -165,7 +165,7 @@ async function connectionBounds(
     );
   return {
     most,
-    isProxy: (address) => isWithin(trustedProxies, address),
+    isShared: sharedBy(trustedProxies),
     onDropped: (dropped) => {
       log.warn({ ...dropped }, "connections dropped");
       metrics?.requests.dropped(dropped);

@@ -46,7 +46,7 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
         });
     },
   );
-  boundConnections(server, { most: MOST_CONNECTIONS, isProxy: () => true, onDropped: () => undefined });
+  boundConnections(server, { most: MOST_CONNECTIONS, isShared: () => true, onDropped: () => undefined });
   return server;
 }
 

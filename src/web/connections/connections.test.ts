@@ -9,9 +9,11 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
+import { isLoopback } from "../limits/address.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { TrackedResponse } from "./last-response.ts";
 import { noteKnown } from "./strangers.ts";
+import { sharedBy } from "./transport.ts";
 
 const servers: Server[] = [];
 let port = 0;
@@ -24,7 +26,11 @@ afterEach(async () => {
 function bounded(most: number, isProxy = (_address: string) => false): { server: Server; dropped: Dropped[] } {
   const dropped: Dropped[] = [];
   const server = createServer();
-  boundConnections(server, { most, isProxy, onDropped: (some) => dropped.push(some) });
+  boundConnections(server, {
+    most,
+    isShared: (address) => isLoopback(address) || isProxy(address),
+    onDropped: (some) => dropped.push(some),
+  });
   servers.push(server);
   return { server, dropped };
 }
@@ -144,7 +150,7 @@ function silentServer(tls?: ServerOptions): { server: Server; dropped: Dropped[]
   const tracking = { ServerResponse: TrackedResponse };
   const server =
     tls === undefined ? createHttpServer(tracking, keepSilent) : createHttpsServer({ ...tracking, ...tls }, keepSilent);
-  boundConnections(server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
+  boundConnections(server, { most: 40, isShared: sharedBy([]), onDropped: (some) => dropped.push(some) });
   servers.push(server);
   return { server, dropped, asked: () => asked };
 }
@@ -210,7 +216,7 @@ test("requests that are answered at once count as well until the turn of the eve
     asked += 1;
     response.end();
   });
-  boundConnections(server, { most: 40, isProxy: () => false, onDropped: () => undefined });
+  boundConnections(server, { most: 40, isShared: sharedBy([]), onDropped: () => undefined });
   servers.push(server);
   const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
   server.prependListener("connection", from);
@@ -243,7 +249,7 @@ test("a body that comes in too many small pieces is 400, whether it would be rea
   const dropped: Dropped[] = [];
   const toy = await startToyApi();
   onTestFinished(() => toy.close());
-  boundConnections(toy.api.server, { most: 40, isProxy: () => false, onDropped: (some) => dropped.push(some) });
+  boundConnections(toy.api.server, { most: 40, isShared: sharedBy([]), onDropped: (some) => dropped.push(some) });
   const read = await sendRaw(toy.url, chunked("/v2/toys/default", "Authorization: Bearer good\r\n") + PIECES);
   expect(statusesIn(read)).toEqual([400]);
   expect(read).toContain('"detail":"the request comes in too many small pieces"');
@@ -255,7 +261,7 @@ test("a body that comes in too many small pieces is 400, whether it would be rea
 test("a body that comes byte by byte is read, chunked or not", async () => {
   const toy = await startToyApi();
   onTestFinished(() => toy.close());
-  boundConnections(toy.api.server, { most: 40, isProxy: () => false, onDropped: () => expect.fail() });
+  boundConnections(toy.api.server, { most: 40, isShared: sharedBy([]), onDropped: () => expect.fail() });
   const json = JSON.stringify({
     to_profile_id: GRANT.tokenId,
     amount: "1",

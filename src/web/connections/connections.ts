@@ -7,7 +7,7 @@
  */
 import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
-import { isLoopback, networksOf } from "../limits/address.ts";
+import { networksOf } from "../limits/address.ts";
 import { Floods } from "./floods.ts";
 import { countUnanswered } from "./last-response.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
@@ -17,8 +17,8 @@ import { Strangers } from "./strangers.ts";
 
 export interface ConnectionBounds {
   readonly most: number;
-  /** Whose connections are those of many: only the bound on all of them holds. */
-  readonly isProxy: (address: string) => boolean;
+  /** Whether an address's connections carry the requests of many (`sharedBy`): only the bound on all of them applies. */
+  readonly isShared: (address: string) => boolean;
   /** So many were dropped since it was last told. */
   readonly onDropped: (dropped: Dropped) => void;
 }
@@ -45,9 +45,8 @@ const MOST_UNANSWERED = 16;
 const MOST_BEHIND = 128;
 
 /** The server makes its responses of `TrackedResponse`. */
-export function boundConnections(server: Server, { most, isProxy, onDropped }: ConnectionBounds): void {
+export function boundConnections(server: Server, { most, isShared, onDropped }: ConnectionBounds): void {
   const tell = inGroups(onDropped);
-  const isShared = (address: string): boolean => isLoopback(address) || isProxy(address);
   const strangers = new Strangers(most);
   const floods = new Floods();
   server.maxConnections = most;
