@@ -57,8 +57,15 @@ export interface Claim {
    * ref_id is assumed to be free, and a taken one costs a failed batch.
    */
   readonly likelyTaken?: true;
-  /** Whether the record that holds the ref_id has released it (orders: 24 h after closing). */
-  readonly released?: (holder: Uuid) => Promise<boolean>;
+  /** Which records have released the ref_id. If undefined, none. */
+  readonly released?: Released;
+}
+
+/** Records of a table that were closed before this time. */
+export interface Released {
+  /** Has the columns customer_id, id and closed_at. */
+  readonly table: string;
+  readonly closedBefore: Instant;
 }
 
 export interface Command<Value, Why extends Rejection> {

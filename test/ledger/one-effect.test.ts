@@ -1,6 +1,7 @@
 /** A ref_id has one effect, whoever sends it, however often and at once. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import type { Outcome } from "../../src/ledger/decision.ts";
+import type { Outcome, Released } from "../../src/ledger/decision.ts";
+import type { Instant } from "../../src/std/clock.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -15,7 +16,6 @@ import {
   type TestLane,
 } from "../support/movements.ts";
 import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
-import { until } from "../support/until.ts";
 
 let db: TestDatabase;
 let first: TestLane;
@@ -99,12 +99,26 @@ test("a refusal does not use the ref_id up", async () => {
   expect((await send()).kind).toBe("done");
 });
 
+/** Stores an order that was closed two minutes ago. */
+async function insertClosedOrder(customerId: Uuid, id: Uuid): Promise<void> {
+  await db.owner.rows(
+    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at,
+                         closed_at, seq, slot, batch)
+     select $1, $2, $3, 'BTCUSD', 'BUY', 'LIMIT', 'GTC', 1, 1, 0, 0, at, 'CANCELLED', 0, 0, 0, false, at, at, 1, 1, 1
+       from (select now() - interval '2 minutes' as at) as times`,
+    [newId(), id, customerId],
+  );
+}
+
+const released: Released = { table: "orders", closedBefore: (Date.now() - 60_000) as Instant };
+
 test("a ref_id that its holder let go of is taken over exactly once by fifty at once", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "order 7" };
   const before = await first.lane.execute(movement({ from, to, amount: "1", claim }));
-  const released = async (holder: Uuid): Promise<boolean> => before.kind === "done" && holder === before.value;
+  await insertClosedOrder(claim.customerId, idsOf([before], "done")[0] as Uuid);
   const outcomes = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
       (i % 2 === 0 ? first : second).lane.execute(movement({ from, to, amount: "1", claim: { ...claim, released } })),
@@ -122,16 +136,16 @@ test("of two lanes that take over a ref_id on rows of their own, having both fou
   await first.fund([from, otherFrom], "100");
   const claim = { customerId: newId(), refId: "order 8" };
   const before = await first.lane.execute(movement({ from, to, amount: "1", claim }));
-  let asked = 0;
-  const released = async (holder: Uuid): Promise<boolean> => {
-    asked += 1;
-    await until("both have found whose it was", () => asked >= 2);
-    return before.kind === "done" && holder === before.value;
-  };
-  const outcomes = await Promise.all([
+  await insertClosedOrder(claim.customerId, idsOf([before], "done")[0] as Uuid);
+  const session = await openTransaction(db.another());
+  await session.query("lock table orders");
+  const both = [
     first.lane.execute(movement({ from, to, amount: "1", claim: { ...claim, released } })),
     second.lane.execute(movement({ from: otherFrom, to: otherTo, amount: "1", claim: { ...claim, released } })),
-  ]);
+  ];
+  await untilBlocked(db, 2);
+  await session.end();
+  const outcomes = await Promise.all(both);
   const [id, ...more] = idsOf(outcomes, "done");
   expect([more, idsOf(outcomes, "exists")]).toEqual([[], [id]]);
   expect((await availableUsd(db.database, [to, otherTo])).map(Number).reduce((sum, one) => sum + one)).toBe(2);

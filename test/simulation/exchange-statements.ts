@@ -49,14 +49,6 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1": () => [],
 
   // exchange/orders/store.ts
-  [`select ${ORDER}, ${COMMIT_MARKER} as committed_behind from orders where customer_id = $1 and id = $2`]: async (
-    run,
-    [customer, id],
-  ) => {
-    const found = run.tables.rows("orders").filter((row) => row.customer_id === customer && row.id === id);
-    if (found.length > 0) await run.writeMessage();
-    return found.map((row) => ({ ...pick(row, ORDER), committed_behind: true }));
-  },
   [`with found as (
       select market, status, closed_at from orders where profile_id = $1 and id = $2 and customer_id = $3),
     asked as (

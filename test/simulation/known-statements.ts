@@ -89,19 +89,14 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return behind(run, row === undefined ? [] : [pick(row, "hash")]);
   },
 
-  // ledger/lane/claims.ts
-  [`select c.customer_id, c.kind, c.ref_id, c.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
-      from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
-        on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`]: async (
-    run,
-    [customers, kinds, refs],
-  ) => {
-    const found = (customers as string[]).flatMap((customer, i) => {
-      const row = run.tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
-      return row === undefined ? [] : [pick(row, "customer_id, kind, ref_id, id")];
-    });
-    return behind(run, found);
-  },
+  // ledger/lane/claims.ts: among claims of orders, and among others
+  [holdersOf("coalesce(null)")]: (run, claims) => findHolders(run, claims, () => null),
+  [holdersOf("coalesce((select r.closed_at from orders r where r.customer_id = c.customer_id and r.id = c.id), null)")]:
+    (run, claims) =>
+      findHolders(run, claims, ({ customer_id, id }) => {
+        const order = run.tables.rows("orders").find((row) => row.customer_id === customer_id && row.id === id);
+        return order?.closed_at ?? null;
+      }),
 
   // customers/profiles/store.ts
   [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>
@@ -129,6 +124,24 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .slice(0, Number(limit))
       .map((row) => pick(row, CONVERSION)),
 };
+
+function holdersOf(closedAt: string): string {
+  return `select c.customer_id, c.kind, c.ref_id, c.id, ${closedAt} as closed_at, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+      from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
+        on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`;
+}
+
+function findHolders(
+  run: Run,
+  [customers, kinds, refs]: readonly unknown[],
+  closedAt: (claim: Row) => unknown,
+): Promise<Row[]> {
+  const found = (customers as string[]).flatMap((customer, i) => {
+    const row = run.tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
+    return row === undefined ? [] : [{ ...pick(row, "customer_id, kind, ref_id, id"), closed_at: closedAt(row) }];
+  });
+  return behind(run, found);
+}
 
 /** The result of a lookup, with `SERIALIZED_COMMIT_MARKER`. */
 async function behind(run: Run, found: readonly Row[]): Promise<Row[]> {

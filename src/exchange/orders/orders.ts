@@ -10,14 +10,14 @@ import type { Lane } from "../../ledger/lane/lane.ts";
 import { type Amount, mulDiv, unitOf, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import type { Fees } from "../fees/fees.ts";
 import { marketKey } from "../market-state.ts";
 import { findLastPrice } from "../markets/markets.ts";
-import type { Order, OrderId, OrderStatus } from "../order.ts";
+import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 import { decideOrder, type OrderRejection, type OrderRequest, type Venue } from "./place-order.ts";
-import { findOrderOfCustomer, requestCancel } from "./store.ts";
+import { requestCancel } from "./store.ts";
 
 export interface OrderNotFound extends Rejection {
   readonly code: "order_not_found";
@@ -60,7 +60,7 @@ export async function place(
     queueKey: customerId,
     caller,
     dependsOn,
-    claim: claimOf(parts, request, id),
+    claim: claimOf(request, id, parts.clock.now()),
     decide: (state, now) => decideOrder(request, id, venue, state, now),
   });
 }
@@ -80,12 +80,9 @@ async function venueOf({ database, catalogue, fees }: Parts, request: OrderReque
   return { market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice };
 }
 
-function claimOf({ database, clock }: Parts, { customerId, refId }: OrderRequest, id: OrderId): Claim | undefined {
+function claimOf({ customerId, refId }: OrderRequest, id: OrderId, now: Instant): Claim | undefined {
   if (refId === undefined) return undefined;
-  const released = async (holder: string): Promise<boolean> => {
-    const order = await findOrderOfCustomer(database.commits, customerId, holder as OrderId);
-    return order?.closedAt !== undefined && clock.now() > order.closedAt + REF_ID_KEPT_MS;
-  };
+  const released = { table: orderTable.name, closedBefore: (now - REF_ID_KEPT_MS) as Instant };
   return { customerId, kind: "order", refId, id, released };
 }
 

@@ -1,12 +1,19 @@
 /** Looks up in the database which records hold ref_ids, for commands that may be retries. */
 import type { Queryable } from "../../postgres/database.ts";
 import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
-import type { Clock } from "../../std/clock.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Claim, type ClaimKind, claimKey } from "../decision.ts";
 import type { Deciding } from "./deciding.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import type { PendingCommand } from "./pending-command.ts";
+
+/** The record that holds a ref_id. */
+interface Holder {
+  readonly id: Uuid;
+  /** Undefined while it is open, and if no claim asked for it. */
+  readonly closedAt: Instant | undefined;
+}
 
 /** Lookups of a command's ref_id before it fails as unavailable. */
 const MAX_ROUNDS = 5;
@@ -36,52 +43,71 @@ export class RefIdLookup {
   /** Completes commands whose ref_id another record holds. @returns the others, which may claim theirs */
   async lookUp(some: readonly PendingCommand[]): Promise<Set<PendingCommand>> {
     const claims = some.flatMap(({ command }) => command.claim ?? []);
-    const holders = await findClaims(this.#database, claims);
+    const holders = await findHolders(this.#database, claims);
     const free = new Set<PendingCommand>();
     for (const pending of some) {
       const { claim } = pending.command;
       const holder = claim && holders.get(claimKey(claim));
       pending.holder = undefined;
       if (claim === undefined || holder === undefined) free.add(pending);
-      else if (await this.#mayTake(pending, claim, holder)) free.add(pending);
+      else if (this.#mayTake(pending, claim, holder)) free.add(pending);
     }
     return free;
   }
 
   /** Whether a taken ref_id is the command's own or was released. If not, the command completes with `exists`. */
-  async #mayTake(pending: PendingCommand, claim: Claim, holder: Uuid): Promise<boolean> {
+  #mayTake(pending: PendingCommand, claim: Claim, { id, closedAt }: Holder): boolean {
     pending.attempts += 1;
     if (pending.attempts > MAX_ROUNDS) {
       pending.unavailable("its ref_id is changing hands");
       return false;
     }
-    this.#deciding.rememberClaim(claimKey(claim), holder);
-    const released = holder !== claim.id && (await claim.released?.(holder)) === true;
-    pending.holder = { id: holder, released };
-    if (released || holder === claim.id) return true;
+    this.#deciding.rememberClaim(claimKey(claim), id);
+    const isOwn = id === claim.id;
+    const { closedBefore } = claim.released ?? {};
+    const released = !isOwn && closedAt !== undefined && closedBefore !== undefined && closedAt < closedBefore;
+    pending.holder = { id, released };
+    if (released || isOwn) return true;
     // Commands that run at every start are marked, and say nothing about what the customer sends.
     if (claim.likelyTaken !== true) this.#repeating.add(claim.customerId);
-    pending.complete({ kind: "exists", id: holder });
+    pending.complete({ kind: "exists", id });
     return false;
   }
+}
+
+interface StoredClaim {
+  readonly customer_id: Uuid;
+  readonly kind: ClaimKind;
+  readonly ref_id: string;
+  readonly id: Uuid;
+  readonly closed_at: Instant | null;
 }
 
 /**
  * The records that durably hold these ref_ids, by claim key; free ones are left out. Waits for one commit, however many
  * are found.
  */
-async function findClaims(
-  database: Queryable,
-  claims: readonly Pick<Claim, "customerId" | "kind" | "refId">[],
-): Promise<Map<string, Uuid>> {
+async function findHolders(database: Queryable, claims: readonly Claim[]): Promise<Map<string, Holder>> {
   if (claims.length === 0) return new Map();
-  const rows = await database.rows<{ customer_id: Uuid; kind: ClaimKind; ref_id: string; id: Uuid }>(
-    `select c.customer_id, c.kind, c.ref_id, c.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+  const rows = await database.rows<StoredClaim>(
+    `select c.customer_id, c.kind, c.ref_id, c.id, ${closingTime(claims)} as closed_at, ${SERIALIZED_COMMIT_MARKER} as committed_behind
        from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
          on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`,
     [claims.map((claim) => claim.customerId), claims.map((claim) => claim.kind), claims.map((claim) => claim.refId)],
   );
   return new Map(
-    rows.map((row) => [claimKey({ customerId: row.customer_id, kind: row.kind, refId: row.ref_id }), row.id]),
+    rows.map((row) => [
+      claimKey({ customerId: row.customer_id, kind: row.kind, refId: row.ref_id }),
+      { id: row.id, closedAt: row.closed_at ?? undefined },
+    ]),
   );
+}
+
+/** SQL for the time at which the record of claim `c` was closed, if these claims ask for it. */
+function closingTime(claims: readonly Claim[]): string {
+  const tables = [...new Set(claims.flatMap(({ released }) => released?.table ?? []))].sort();
+  const times = tables.map(
+    (table) => `(select r.closed_at from ${table} r where r.customer_id = c.customer_id and r.id = c.id)`,
+  );
+  return `coalesce(${[...times, "null"].join(", ")})`;
 }
