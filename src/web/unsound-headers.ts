@@ -34,8 +34,16 @@ export function unreadable(request: IncomingMessage): Unreadable | undefined {
   if (headers.host === undefined && httpVersion === "1.1") return { status: 400, reason: "the header host is missing" };
   if (headers.host === "") return { status: 400, reason: "the header host is empty" };
   if (isTwiceIn(rawHeaders, "host")) return { status: 400, reason: "the header host occurs more than once" };
+  if (headers.host !== undefined && !HOST.test(headers.host))
+    return { status: 400, reason: "the header host is not a host name or address with an optional port" };
   return undefined;
 }
+
+/**
+ * RFC 3986, section 3.2.2, without the comma: it may be in a name, but where several values were joined each server on
+ * the way may take another one.
+ */
+const HOST = /^(?:\[[0-9A-Fa-f]*:[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
 
 export const TOO_MANY_HEADERS = { status: 431, reason: `there are more than ${MOST_HEADERS} headers` } as const;
 

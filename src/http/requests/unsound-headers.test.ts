@@ -156,6 +156,27 @@ test("an empty host is 400, and so is a second one, wherever it is asked for", a
   expect((await refusal(old)).body).toEqual(empty);
 });
 
+test("a host that is not a host and a port is 400, and nothing behind it is read", async () => {
+  const invalid = problem(
+    400,
+    "Bad Request",
+    "the header host is not a host name or address with an optional port",
+  ).body;
+  const hidden = bytes(GET, ...SOUND);
+  const values =
+    'a b|a, b|a,b|a/b|a?b|a#b|user@a|user:pw@a|http://a|a:b|a:1:2|:80|a:123456|[::1|::1|[::1]x|[a]|a%2|"a"|ä';
+  for (const host of values.split("|")) {
+    const asked = bytes(GET, `Host: ${host}`, ...SOUND.slice(1));
+    expect((await refusal(asked + hidden)).body, host).toEqual(invalid);
+  }
+  const old = bytes("GET /v2/toys HTTP/1.0", "Host: a b", ...SOUND.slice(1));
+  expect((await refusal(old + hidden)).body).toEqual(invalid);
+  for (const host of "a|a.b-c_d:8080|a:|127.0.0.1:1|[::1]:80|[fe80::1]|xn--bcher-kva.example.|a%2Db".split("|")) {
+    const asked = bytes(GET, `Host: ${host}`, ...SOUND.slice(1), "Connection: close");
+    expect(statusesIn(await sendRaw(toy.url, asked)), host).toEqual([200]);
+  }
+});
+
 test("bytes that are not HTTP are not answered while an answer is due, nor behind the answer of the request that they are in", async () => {
   const garbage = "\0\0\r\n\r\n";
   const post = bytes(POST, ...SOUND, "Content-Type: application/json", "Transfer-Encoding: chunked");

@@ -43,6 +43,7 @@ test.each([
   ],
   [400, "the header host is missing", token(...SOUND.slice(1))],
   [400, "the header host is empty", token("Host:", ...SOUND.slice(1))],
+  [400, "the header host is not a host name or address with an optional port", token("Host: a b", ...SOUND.slice(1))],
   [400, "the header host occurs more than once", token("Host: auth.example", ...SOUND)],
   [
     400,
