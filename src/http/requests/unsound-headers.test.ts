@@ -191,6 +191,23 @@ test("bytes that are not HTTP are not answered while an answer is due, nor behin
   expect(told.map(statusesIn)).toEqual([[], [200, 400], [400], [404]]);
 });
 
+test("what comes behind a request that closes its connection is not read, and the request is answered once", async () => {
+  const hidden = bytes(GET, ...SOUND);
+  const json = JSON.stringify(TOY);
+  const typed = ["Content-Type: application/json", `Content-Length: ${json.length}`];
+  const closing = [...SOUND, "Connection: close"];
+  for (const behind of [hidden, "\0\0\r\n\r\n", "\r\n\r\nx", hidden.repeat(100)]) {
+    const told = await Promise.all([
+      sendRaw(toy.url, bytes(GET, ...closing) + behind),
+      sendRaw(toy.url, bytes(GET, ...closing), behind, behind),
+      sendRaw(toy.url, bytes(POST, ...closing, ...typed) + json + behind),
+      sendRaw(toy.url, bytes("GET /v2/toys HTTP/1.0", ...SOUND) + behind),
+      sendRaw(toy.url, bytes(GET, ...SOUND) + bytes(GET, ...closing) + behind),
+    ]);
+    expect(told.map(statusesIn), JSON.stringify(behind)).toEqual([[200], [200], [200], [200], [200, 200]]);
+  }
+});
+
 test("an expectation that nobody knows is ignored, and answered as the request is", async () => {
   const told = await new Promise<string>((resolve) => {
     const socket = connect(Number(new URL(toy.url).port), "127.0.0.1", () =>

@@ -107,3 +107,8 @@ test("what comes behind an offer of another protocol is not carried out, however
   expect(told.map(statusesIn)).toEqual([[200], [200]]);
   expect(authenticate).not.toHaveBeenCalled();
 });
+
+test("what comes behind a request that closes its connection is not read, and the request is answered once", async () => {
+  expect(statusesIn(await sendRaw(authUrl, SOUND_REQUEST + SOUND_REQUEST, SOUND_REQUEST))).toEqual([401]);
+  expect(authenticate).toHaveBeenCalledOnce();
+});

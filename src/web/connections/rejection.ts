@@ -1,8 +1,8 @@
 /** The last answer on a connection from which no request can be read any more. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { isNextAnswerOurs } from "./last-response.ts";
-import { linger, stopReadingAtOnce } from "./lingering-close.ts";
+import { isIdle, isNextAnswerOurs } from "./last-response.ts";
+import { linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
 
 export interface LastAnswer {
   readonly status: number;
@@ -26,6 +26,7 @@ export function rejectConnection(
   socket: Socket,
   tell: (unreadable: Unreadable) => LastAnswer,
 ): void {
+  if (error.code === "HPE_CLOSED_CONNECTION") return void ignoreBehindLast(socket);
   if (error.code === "ECONNRESET" || !socket.writable || !isNextAnswerOurs(socket)) {
     socket.destroy();
     return;
@@ -36,6 +37,13 @@ export function rejectConnection(
   const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
   linger(socket, [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n"));
+}
+
+/** RFC 9112, section 9.6: what comes behind a request with `Connection: close` is not read. That request is answered. */
+function ignoreBehindLast(socket: Socket): void {
+  stopReadingAtOnce(socket);
+  if (isIdle(socket)) linger(socket);
+  else lingerAfterAnswer(socket);
 }
 
 function unreadable(code: string | undefined): Unreadable {
