@@ -2,7 +2,7 @@
  * Headers that whoever stands between a caller and us may read otherwise than we do. Each server refuses them in the
  * words of its own protocol.
  */
-import type { IncomingHttpHeaders, IncomingMessage, Server } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 
 /**
  * More than any client and its proxies send. Behind the first thousand Node drops headers without a word: what is refused
@@ -82,13 +82,3 @@ export function hasForeignCharset({ "content-type": type = "" }: IncomingHttpHea
 }
 
 const UTF_8 = /^(?:utf-?8|us-ascii|"(?:utf-?8|us-ascii)")$/i;
-
-/** RFC 9110, section 10.1.1: an expectation that is not known may be ignored. Node would answer it without our headers. */
-export function ignoreExpectations(server: Pick<Server, "on" | "emit">): void {
-  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  server.on("checkContinue", (request, response) => {
-    // Of a response that has not its turn yet Node would write this between the head and the body.
-    if (response.socket !== null) response.writeContinue();
-    server.emit("request", request, response);
-  });
-}

@@ -235,6 +235,28 @@ test("a request that waits to be told to go on is told so, unless others are sti
   expect(told.match(/HTTP\/1\.1 \d+|\{"query"/g)).toEqual(new Array(2).fill(["HTTP/1.1 200", '{"query"']).flat());
 });
 
+test("a request whose head is rejected is not told to go on, and its connection is closed", async () => {
+  const json = JSON.stringify(TOY);
+  const asking = (path: string, ...headers: string[]) =>
+    bytes(`POST ${path} HTTP/1.1`, "Host: toy", "X-Request-Id: r-1", "Expect: 100-continue", ...headers);
+  const typed = ["Content-Type: application/json", `Content-Length: ${json.length}`];
+  const allowed = "Authorization: Bearer good";
+  const hidden = bytes(GET, ...SOUND);
+  const rejected = [
+    [401, asking("/v2/toys/default", ...typed)],
+    [401, asking("/v2/toys/default", typed[0] as string, "Transfer-Encoding: chunked")],
+    [404, asking("/nowhere", allowed, ...typed)],
+    [413, asking("/v2/toys/default", allowed, typed[0] as string, "Content-Length: 65537")],
+    [415, asking("/v2/toys/default", allowed, "Content-Type: text/plain", "Content-Length: 2")],
+    [400, asking("/v2/toys/default", allowed, allowed, ...typed)],
+  ] as const;
+  for (const [status, head] of rejected) {
+    // A caller may send its body all the same: it is not read as a request.
+    const told = await sendRaw(toy.url, head, 1, hidden);
+    expect(statusesIn(told), head).toEqual([status]);
+  }
+});
+
 test("a body that is said to be in another charset than UTF-8 is 415, but after its token", async () => {
   const detail = "the content type names a charset other than UTF-8: send JSON in UTF-8";
   const typed = (rest: string) => ({

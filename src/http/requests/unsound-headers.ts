@@ -1,10 +1,10 @@
 /** Rejects ambiguous requests, which a proxy might read differently than we do. */
 import type { FastifyRequest } from "fastify";
+import { answerExpectations } from "../../web/connections/expectations.ts";
 import { endConnection } from "../../web/connections/last-request.ts";
 import {
   doubledHeader,
   hasForeignCharset,
-  ignoreExpectations,
   isCoded,
   isTooMany,
   TOO_MANY_HEADERS,
@@ -24,7 +24,7 @@ export function rejectUnsoundHeaders(api: Api): void {
     if (twice === undefined) done();
     else done(badRequest(`the header ${twice} occurs more than once`));
   });
-  ignoreExpectations(api.server);
+  answerExpectations(api.server);
 }
 
 /** Called when the body and its trailers have arrived. */

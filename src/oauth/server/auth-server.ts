@@ -15,6 +15,7 @@ import { DatabaseAway, isTimeout } from "../../postgres/database.ts";
 import { ClockFault } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import type { Network } from "../../std/network.ts";
+import { answerExpectations } from "../../web/connections/expectations.ts";
 import { endConnection, ignoreWhatFollows } from "../../web/connections/last-request.ts";
 import { TrackedResponse } from "../../web/connections/last-response.ts";
 import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
@@ -25,7 +26,6 @@ import { paceRetries } from "../../web/limits/retry-pace.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
 import { sentRequestId } from "../../web/request-id.ts";
 import { safeHeaders } from "../../web/safe-headers.ts";
-import { ignoreExpectations } from "../../web/unsound-headers.ts";
 import type { AccessDenial } from "../access-log/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
@@ -106,9 +106,8 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     clientErrorHandler: respondToClientError,
   });
   sliceTlsWrites(server.server);
-  ignoreExpectations(server.server);
+  answerExpectations(server.server);
   server.setErrorHandler(handleError);
-  server.setNotFoundHandler(rejectUnknownPath);
   // Bodies arrive as bytes: the token endpoint checks them, with its own errors.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
@@ -122,6 +121,10 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   });
   paceRetries(server, sharedBy(trustedProxies));
   if (limiter !== undefined) limitAddresses(server, limiter);
+  server.addHook("onRequest", (request, reply, done) => {
+    if (request.is404) void rejectUnknownPath(request, reply);
+    else done();
+  });
   tokenRoute(server, options);
   documentRoutes(server, options);
   healthRoutes(server, options);

@@ -82,6 +82,19 @@ test.each(["latin1", "utf-16le", "utf-8; charset=latin1", '"iso-8859-1"'])(
   },
 );
 
+test("a form is asked for only where it will be read", async () => {
+  const expecting = (path: string, length: number) =>
+    bytes(`POST ${path} HTTP/1.1`, ...SOUND, `Content-Length: ${length}`, "Expect: 100-continue");
+  const told = await Promise.all([
+    sendRaw(authUrl, expecting("/oauth2/token", 16_385), 1, SOUND_REQUEST),
+    sendRaw(authUrl, expecting("/nowhere", FORM.length), 1, SOUND_REQUEST),
+  ]);
+  expect(told.map(statusesIn)).toEqual([[400], [404]]);
+  expect(authenticate).not.toHaveBeenCalled();
+  const read = await sendRaw(authUrl, expecting("/oauth2/token", FORM.length), 1, FORM + SOUND_REQUEST);
+  expect(statusesIn(read)).toEqual([100, 401, 401]);
+});
+
 test("1,100 headers are 431 in our words or in Node's, and nothing behind them is carried out", async () => {
   const told = await sendRaw(authUrl, token(...SOUND, ...many(1_100)) + SOUND_REQUEST, SOUND_REQUEST);
   expect(statusesIn(told)).toEqual([431]);

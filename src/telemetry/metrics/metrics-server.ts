@@ -3,14 +3,22 @@
  * restrict access to the address.
  */
 import { createServer, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { boundConnections } from "../../web/connections/connections.ts";
+import { answerExpectations } from "../../web/connections/expectations.ts";
 import { goesOn, stopBehind } from "../../web/connections/last-request.ts";
 import { TrackedResponse } from "../../web/connections/last-response.ts";
+import { rejectConnection } from "../../web/connections/rejection.ts";
 import { unreadable } from "../../web/unsound-headers.ts";
 
 const PATH = "/metrics";
 /** The text format of Prometheus, version 0.0.4. */
 const TEXT = "text/plain; version=0.0.4; charset=utf-8";
+const HEADERS = {
+  "content-type": "text/plain; charset=utf-8",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+};
 const MOST_CONNECTIONS = 16;
 
 /** @param onFailure Called when collecting the metrics fails. @returns A server that does not listen yet. */
@@ -46,19 +54,19 @@ export function createMetricsServer(text: () => Promise<string>, onFailure: (err
         });
     },
   );
+  answerExpectations(server);
+  server.on("clientError", (error, socket: Socket) =>
+    rejectConnection(error, socket, ({ status, reason }) => ({ status, headers: HEADERS, body: `${reason}\n` })),
+  );
   boundConnections(server, { most: MOST_CONNECTIONS, isShared: () => true, onDropped: () => undefined });
   return server;
 }
 
-function answer(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
+function answer(response: ServerResponse, status: number, body: string, type?: string): void {
   if (goesOn(response.req)) {
     response.shouldKeepAlive = false;
     stopBehind(response.req);
   }
-  response.writeHead(status, {
-    "content-type": type,
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-  });
+  response.writeHead(status, type === undefined ? HEADERS : { ...HEADERS, "content-type": type });
   response.end(body);
 }

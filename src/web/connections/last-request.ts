@@ -12,6 +12,7 @@
 import type { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { isWaiting, neverContinue } from "./expectations.ts";
 import { lingerAfterAnswer, stopReading } from "./lingering-close.ts";
 
 /** The longest body of any server. The rest of one that is no longer costs less than a new connection. */
@@ -40,15 +41,18 @@ export function ignoreWhatFollows(server: Pick<FastifyInstance, "addHook">): voi
 }
 
 /** Whether much may be still to come of a request. What a chunked body will be is not known before its end. */
-export function goesOn({ complete, headers, socket }: IncomingMessage): boolean {
+export function goesOn(request: IncomingMessage): boolean {
+  const { complete, headers, socket } = request;
   // A request that was not sent over a connection has none.
   if (complete || !(socket instanceof Socket)) return false;
+  if (isWaiting(request)) return true;
   const { "transfer-encoding": coding, "content-length": length = "0" } = headers;
   return coding !== undefined || Number(length) > SHORT_BODY_BYTES;
 }
 
 /** To be called when the answer to the last request of a connection is known. */
 export function stopBehind(request: IncomingMessage): void {
+  neverContinue(request);
   // Or Node would pass over what there is of its body in silence, and nobody could count its pieces.
   request.resume();
   stopReading(request.socket);
