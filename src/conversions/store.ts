@@ -1,4 +1,5 @@
 import type { CustomerId } from "../customers/customer-id.ts";
+import { byId, type Filter, idBounds, listOf, sql } from "../customers/lists.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import {
   amountColumn,
@@ -87,54 +88,20 @@ export async function findConversion(
   return row && conversionTable.read(row);
 }
 
-/** Filters combine with AND. */
-export interface ConversionFilter {
-  readonly customerId: CustomerId;
-  readonly profileId?: string | undefined;
-  readonly refId?: string | undefined;
-  readonly status?: ConversionStatus | undefined;
-  readonly updatedFrom?: Instant | undefined;
-  readonly updatedBefore?: Instant | undefined;
-  readonly order: "ASC" | "DESC";
-  /** Bounds on the id, and so on the creation time: `from` inclusive, `before` exclusive. */
-  readonly from?: Uuid | undefined;
-  readonly before?: Uuid | undefined;
-  /** The last id of the previous page. */
-  readonly after?: Uuid | undefined;
-  readonly limit: number;
-}
+const CONDITIONS = {
+  profileId: (id: string) => sql`profile_id = ${id}`,
+  // `claim` has the index.
+  refId: (refId: string, customerId: CustomerId) =>
+    sql`id = (select c.id from claim c where c.customer_id = ${customerId} and c.kind = 'conversion' and c.ref_id = ${refId})`,
+  status: (status: ConversionStatus) => sql`status = ${status}`,
+  updatedFrom: (time: Instant) => sql`updated_at >= ${sqlTime(time)}`,
+  updatedBefore: (time: Instant) => sql`updated_at < ${sqlTime(time)}`,
+  ...idBounds,
+};
 
-/** By id, which is by creation. A ref_id is found through `claim`, which has the index. */
-export async function listConversions(database: Queryable, filter: ConversionFilter): Promise<Conversion[]> {
-  const ascending = filter.order === "ASC";
-  const rows = await database.rows<SqlRecord>(
-    `select ${COLUMNS} from conversion
-      where customer_id = $1
-        and ($2::uuid is null or profile_id = $2)
-        and ($3::text is null or id = (
-              select c.id from claim c where c.customer_id = $1 and c.kind = 'conversion' and c.ref_id = $3))
-        and ($4::conversion_status is null or status = $4)
-        and ($5::timestamptz is null or updated_at >= $5)
-        and ($6::timestamptz is null or updated_at < $6)
-        and ($7::uuid is null or id >= $7)
-        and ($8::uuid is null or id < $8)
-        and ($9::uuid is null or id ${ascending ? ">" : "<"} $9)
-      order by id ${ascending ? "asc" : "desc"} limit $10`,
-    [
-      filter.customerId,
-      filter.profileId ?? null,
-      filter.refId ?? null,
-      filter.status ?? null,
-      sqlTime(filter.updatedFrom),
-      sqlTime(filter.updatedBefore),
-      filter.from ?? null,
-      filter.before ?? null,
-      filter.after ?? null,
-      filter.limit,
-    ],
-  );
-  return rows.map(conversionTable.read);
-}
+export type ConversionFilter = Filter<typeof CONDITIONS>;
+
+export const listConversions = listOf({ table: conversionTable, sortKey: byId, conditions: CONDITIONS });
 
 /**
  * The oldest conversions that are still CREATED.

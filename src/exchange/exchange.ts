@@ -16,7 +16,7 @@ import { must } from "../std/assert.ts";
 import { type Clock, steadyClock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import type { Execution } from "./execution.ts";
-import { type ExecutionQuery, readExecutions } from "./executions/executions.ts";
+import { type ExecutionFilter, listExecutions } from "./executions/store.ts";
 import type { BookChange } from "./feed/book-change.ts";
 import { BookRecorder } from "./feed/book-recorder.ts";
 import { Feed, type MarketFeed } from "./feed/market-feed.ts";
@@ -32,7 +32,7 @@ import type { OrderRejection, OrderRequest } from "./orders/place-order.ts";
 import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./orders/store.ts";
 
 export type { Execution, ExecutionId } from "./execution.ts";
-export type { ExecutionQuery } from "./executions/executions.ts";
+export type { ExecutionFilter } from "./executions/store.ts";
 export type { Listener } from "./feed/audience.ts";
 export type { BookNews } from "./feed/book-follower.ts";
 export type { Followed, MarketFeed } from "./feed/market-feed.ts";
@@ -72,12 +72,10 @@ export interface Exchange {
   ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>>;
   findOrder(customerId: CustomerId, profileId: ProfileId, id: OrderId): Promise<Order | undefined>;
   findOrderOfCustomer(customerId: CustomerId, id: OrderId): Promise<Order | undefined>;
-  /** Newest first. */
   listOrders(filter: OrderFilter): Promise<Order[]>;
   /** The average fill price; zero before the first fill. */
   averagePrice(order: Order): Amount;
-  /** Newest first. */
-  listExecutions(query: ExecutionQuery): Promise<Execution[]>;
+  listExecutions(filter: ExecutionFilter): Promise<Execution[]>;
   listMarkets(): Promise<MarketListing[]>;
   /** The customer's current fee rates on each market. */
   feesOf(customerId: CustomerId): Promise<CustomerFees>;
@@ -136,7 +134,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database.commits, customerId, id),
     listOrders: (filter) => listOrders(database, filter),
     averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
-    listExecutions: (query) => readExecutions(database, query),
+    listExecutions: (filter) => listExecutions(database, filter),
     listMarkets: () => listMarkets(database, catalogue),
     feesOf: (customerId) => fees.feesOf(customerId),
     marketData: createMarketData(parts),

@@ -21,6 +21,9 @@ const LATEST_MILLIS = MAX_MILLIS - 2 ** 35;
 
 /** The last execution id of a market without matches. */
 export const NO_EXECUTION = 0n as ExecutionId;
+/** The maximum of the column. */
+export const HIGHEST_EXECUTION = (2n ** 63n - 1n) as ExecutionId;
+const FIRST_MARKET = 1;
 
 /**
  * The maker's id of the next match. If the clock stands still or stepped back, ids continue from `last`; when a
@@ -68,9 +71,15 @@ export function makerIdOf(journalId: Uuid): ExecutionId {
 }
 
 /** The lowest id of a market at this time. */
-export function firstIdAt(instant: Instant, market: number): ExecutionId {
+function firstIdAt(instant: Instant, market: number): ExecutionId {
   const millis = instant - EPOCH;
   assert(millis > 0 && millis < MAX_MILLIS, "an id tells a time between 2020 and 2089");
   assert(Number.isInteger(market) && market > 0 && market < 256, "a market's number has 8 bits");
   return ((BigInt(millis) << TIME_SHIFT) | (BigInt(market) << MARKET_SHIFT)) as ExecutionId;
+}
+
+/** The lowest possible id, of any market, at this time or later. */
+export function lowestId(instant: Instant): ExecutionId {
+  if (instant <= executedAtOf(NO_EXECUTION)) return NO_EXECUTION;
+  return instant > executedAtOf(HIGHEST_EXECUTION) ? HIGHEST_EXECUTION : firstIdAt(instant, FIRST_MARKET);
 }

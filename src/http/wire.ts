@@ -64,6 +64,11 @@ export function nameTaken(field: "ref_id" | "nickname", sent: Sent, existing: ob
   );
 }
 
+/** Every key, also of what may be undefined: a mapping that forgets one does not compile. */
+export type Every<Fields> = {
+  [Name in keyof Fields]-?: Record<never, never> extends Pick<Fields, Name> ? Fields[Name] | undefined : Fields[Name];
+};
+
 type Present<Fields> = {
   [Name in keyof Fields as undefined extends Fields[Name] ? never : Name]: Fields[Name];
 } & {

@@ -9,7 +9,7 @@ import type { Market } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Customers } from "../customers/customers.ts";
 import type { Profiles } from "../customers/profiles/profiles.ts";
-import type { Exchange, Order, OrderId, OrderRejection } from "../exchange/exchange.ts";
+import type { Exchange, Order, OrderFilter, OrderId, OrderRejection } from "../exchange/exchange.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { readBalances } from "../ledger/balances.ts";
 import type { Caller } from "../ledger/caller.ts";
@@ -100,8 +100,7 @@ export class Desks {
   async #observe(): Promise<void> {
     const known = this.#orders().map(({ id }) => id);
     if (known.length === 0) return;
-    const filter = { customerId: MAKER, profileId: this.#profileId, ids: known, limit: known.length };
-    const orders = await this.#parts.exchange.listOrders(filter);
+    const orders = await this.#list({ profileId: this.#profileId, ids: known, limit: known.length });
     const now = performance.now();
     for (const [market, desk] of this.#desks) {
       desk.observe(
@@ -132,8 +131,8 @@ export class Desks {
     this.#searchAt = now + SEARCH_MS;
   }
 
-  #list(filter: { market: string; status?: Order["status"]; limit: number }): Promise<Order[]> {
-    return this.#parts.exchange.listOrders({ customerId: MAKER, ...filter });
+  #list(filter: Omit<OrderFilter, "customerId" | "order">): Promise<Order[]> {
+    return this.#parts.exchange.listOrders({ customerId: MAKER, order: "DESC", ...filter });
   }
 
   #plans(): Plan[] {

@@ -1,4 +1,5 @@
 import type { CustomerId } from "../customers/customer-id.ts";
+import { byId, type Filter, idBounds, listOf, sql } from "../customers/lists.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
 import { columnsOf, recordTable, type SqlRecord } from "../ledger/rows.ts";
@@ -119,54 +120,19 @@ export async function findTransfer(
   return row && transferTable.read(row);
 }
 
-/** Filters combine with AND. */
-export interface TransferFilter {
-  readonly customerId: CustomerId;
-  readonly profileIds?: readonly string[] | undefined;
-  readonly ids?: readonly string[] | undefined;
-  readonly refIds?: readonly string[] | undefined;
-  readonly accountIds?: readonly string[] | undefined;
-  readonly identityIds?: readonly string[] | undefined;
-  readonly types?: readonly TransferType[] | undefined;
-  readonly order: "ASC" | "DESC";
-  /** Bounds on the id, and so on the creation time: `from` inclusive, `before` exclusive. */
-  readonly from?: Uuid | undefined;
-  readonly before?: Uuid | undefined;
-  /** The last id of the previous page. */
-  readonly after?: Uuid | undefined;
-  readonly limit: number;
-}
+const CONDITIONS = {
+  profileIds: (ids: readonly string[]) => sql`profile_id = any(${ids})`,
+  ids: (ids: readonly string[]) => sql`id = any(${ids})`,
+  // `claim` has the index.
+  refIds: (refIds: readonly string[], customerId: CustomerId) =>
+    sql`id = any(array(
+      select c.id from claim c where c.customer_id = ${customerId} and c.kind = 'transfer' and c.ref_id = any(${refIds})))`,
+  accountIds: (ids: readonly string[]) => sql`account_id = any(${ids})`,
+  identityIds: (ids: readonly string[]) => sql`identity_id = any(${ids})`,
+  types: (types: readonly TransferType[]) => sql`type = any(${types})`,
+  ...idBounds,
+};
 
-/** By id, which is by creation. A ref_id is found through `claim`, which has the index. */
-export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<Transfer[]> {
-  const ascending = filter.order === "ASC";
-  const rows = await database.rows<SqlRecord>(
-    `select ${COLUMNS} from transfer
-      where customer_id = $1
-        and ($2::uuid[] is null or profile_id = any($2))
-        and ($3::uuid[] is null or id = any($3))
-        and ($4::text[] is null or id = any(array(
-              select c.id from claim c where c.customer_id = $1 and c.kind = 'transfer' and c.ref_id = any($4))))
-        and ($5::text[] is null or account_id = any($5))
-        and ($6::text[] is null or identity_id = any($6))
-        and ($7::transfer_type[] is null or type = any($7))
-        and ($8::uuid is null or id >= $8)
-        and ($9::uuid is null or id < $9)
-        and ($10::uuid is null or id ${ascending ? ">" : "<"} $10)
-      order by id ${ascending ? "asc" : "desc"} limit $11`,
-    [
-      filter.customerId,
-      filter.profileIds ?? null,
-      filter.ids ?? null,
-      filter.refIds ?? null,
-      filter.accountIds ?? null,
-      filter.identityIds ?? null,
-      filter.types ?? null,
-      filter.from ?? null,
-      filter.before ?? null,
-      filter.after ?? null,
-      filter.limit,
-    ],
-  );
-  return rows.map(transferTable.read);
-}
+export type TransferFilter = Filter<typeof CONDITIONS>;
+
+export const listTransfers = listOf({ table: transferTable, sortKey: byId, conditions: CONDITIONS });

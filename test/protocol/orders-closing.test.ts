@@ -87,7 +87,7 @@ async function awaited(millis: number, signal?: AbortSignal) {
     millis: Date.now() - started,
   }));
   let found: Order | undefined;
-  const filter = { customerId: api.acme.customerId, profileId: profile.id, limit: 1 };
+  const filter = { customerId: api.acme.customerId, profileId: profile.id, order: "DESC", limit: 1 } as const;
   await until("the order is stored", async () => {
     [found] = await api.exchange.listOrders(filter);
     return found !== undefined && api.woken.length > 0;

@@ -38,7 +38,7 @@ afterAll(() => db.close());
 type Filter = Partial<Omit<OrderFilter, "customerId">>;
 
 const costOfPage = (filter: Filter) =>
-  costOf(db.owner, (explaining) => listOrders(explaining, { customerId: BIG, limit: 101, ...filter }));
+  costOf(db.owner, (explaining) => listOrders(explaining, { customerId: BIG, order: "DESC", limit: 101, ...filter }));
 
 const PROFILE = uuid("22222222", 3) as string;
 const FILTERS: readonly [string, Filter, number][] = [

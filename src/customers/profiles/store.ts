@@ -4,7 +4,9 @@ import { columnsOf, type SqlRecord, type StateRow, stateTable } from "../../ledg
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
+import { type Filter, listOf, sql } from "../lists.ts";
 
 export interface Profile extends StateRow {
   readonly id: ProfileId;
@@ -61,41 +63,19 @@ export async function findDefaultProfile(database: Queryable, customerId: Custom
   return profileTable.read(must(row, `customer ${customerId} has a default profile`));
 }
 
-export interface ProfileFilter {
-  readonly customerId: CustomerId;
-  readonly ids?: readonly string[] | undefined;
-  readonly nicknamePrefix?: string | undefined;
-  /** Bounds on the creation time: `createdFrom` inclusive, `createdBefore` exclusive. */
-  readonly createdFrom?: Instant | undefined;
-  readonly createdBefore?: Instant | undefined;
-  readonly order: "ASC" | "DESC";
-  /** The last profile of the previous page. */
-  readonly after?: { readonly createdAt: Instant; readonly id: string } | undefined;
-  readonly limit: number;
-}
+/** Ids alone do not suffice: the operator may have chosen them. */
+const BY_CREATION = {
+  columns: ["created_at", "id"],
+  valuesAt: ({ createdAt, id }: { readonly createdAt: Instant; readonly id: Uuid }) => [sqlTime(createdAt), id],
+};
 
-/** By creation time and id: ids alone do not suffice, because the operator may have chosen them. */
-export async function listProfiles(database: Queryable, filter: ProfileFilter): Promise<Profile[]> {
-  const ascending = filter.order === "ASC";
-  const rows = await database.rows<SqlRecord>(
-    `select ${COLUMNS} from profile
-      where customer_id = $1
-        and ($2::uuid[] is null or id = any($2))
-        and ($3::text is null or starts_with(nickname, $3))
-        and ($4::timestamptz is null or created_at >= $4)
-        and ($5::timestamptz is null or created_at < $5)
-        and ($7::uuid is null or (created_at, id) ${ascending ? ">" : "<"} ($6, $7))
-      order by created_at ${ascending ? "asc, id asc" : "desc, id desc"} limit $8`,
-    [
-      filter.customerId,
-      filter.ids ?? null,
-      filter.nicknamePrefix ?? null,
-      sqlTime(filter.createdFrom),
-      sqlTime(filter.createdBefore),
-      sqlTime(filter.after?.createdAt),
-      filter.after?.id ?? null,
-      filter.limit,
-    ],
-  );
-  return rows.map(profileTable.read);
-}
+const CONDITIONS = {
+  ids: (ids: readonly string[]) => sql`id = any(${ids})`,
+  nicknamePrefix: (prefix: string) => sql`starts_with(nickname, ${prefix})`,
+  createdFrom: (time: Instant) => sql`created_at >= ${sqlTime(time)}`,
+  createdBefore: (time: Instant) => sql`created_at < ${sqlTime(time)}`,
+};
+
+export type ProfileFilter = Filter<typeof CONDITIONS, Parameters<typeof BY_CREATION.valuesAt>[0]>;
+
+export const listProfiles = listOf({ table: profileTable, sortKey: BY_CREATION, conditions: CONDITIONS });

@@ -1,41 +1,25 @@
-import type { CustomerId } from "../../customers/customer-id.ts";
-import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
-import type { Queryable } from "../../postgres/database.ts";
-import { type Execution, executionTable } from "../execution.ts";
+/** Lists executions for their parties. Ids encode times, so bounds on time are bounds on ids. */
+import { type Filter, listOf, sql } from "../../customers/lists.ts";
+import type { Instant } from "../../std/clock.ts";
+import { executionTable } from "../execution.ts";
+import { HIGHEST_EXECUTION, lowestId } from "../execution-id.ts";
 
-const COLUMNS = columnsOf(executionTable);
+/** Within the column's range: callers send any number. */
+const storable = (id: bigint): bigint => (id < HIGHEST_EXECUTION ? id : HIGHEST_EXECUTION);
 
-/** Filters combine with AND; what is undefined does not filter. */
-export interface ExecutionFilter {
-  readonly customerId: CustomerId;
-  readonly profileId?: string | undefined;
-  readonly accountId?: string | undefined;
-  readonly orderId?: string | undefined;
-  /** Bounds on the id, both inclusive. They express time bounds and the page's start. */
-  readonly from: bigint;
-  readonly to: bigint;
-  readonly limit: number;
-}
+const BY_ID = { columns: ["id"], valuesAt: (id: bigint) => [storable(id)] };
 
-/** Newest first. Every filter has an index that ends with the id, so deep pages are as fast as the first. */
-export async function listExecutions(database: Queryable, filter: ExecutionFilter): Promise<Execution[]> {
-  const rows = await database.rows<SqlRecord>(
-    `select ${COLUMNS} from execution
-      where customer_id = $1
-        and ($2::uuid is null or profile_id = $2)
-        and ($3::text is null or account_id = $3)
-        and ($4::uuid is null or order_id = $4)
-        and id >= $5 and id <= $6
-      order by id desc limit $7`,
-    [
-      filter.customerId,
-      filter.profileId ?? null,
-      filter.accountId ?? null,
-      filter.orderId ?? null,
-      filter.from,
-      filter.to,
-      filter.limit,
-    ],
-  );
-  return rows.map(executionTable.read);
-}
+/** Each but the bounds has an index that ends with the id, so deep pages are as fast as the first. */
+const CONDITIONS = {
+  profileId: (id: string) => sql`profile_id = ${id}`,
+  accountId: (id: string) => sql`account_id = ${id}`,
+  orderId: (id: string) => sql`order_id = ${id}`,
+  /** Executions after this id are left out. It need not be the id of an execution. */
+  since: (id: bigint) => sql`id <= ${storable(id)}`,
+  from: (time: Instant) => sql`id >= ${lowestId(time)}`,
+  before: (time: Instant) => sql`id < ${lowestId(time)}`,
+};
+
+export type ExecutionFilter = Filter<typeof CONDITIONS, bigint>;
+
+export const listExecutions = listOf({ table: executionTable, sortKey: BY_ID, conditions: CONDITIONS });

@@ -7,8 +7,7 @@ import { type Amount, amountOf } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { ExecutionId } from "../execution.ts";
-import { executedAtOf, idSpan, NO_EXECUTION } from "../execution-id.ts";
-import { lowestId } from "../executions/executions.ts";
+import { executedAtOf, idSpan, lowestId, NO_EXECUTION } from "../execution-id.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

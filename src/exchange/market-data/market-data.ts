@@ -8,7 +8,7 @@ import { type Amount, ZERO } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
-import { lowestId } from "../executions/executions.ts";
+import { lowestId } from "../execution-id.ts";
 import { averagePrice } from "../orders/orders.ts";
 import { type Candle, type CandleQuery, listCandles } from "./candles.ts";
 import { type RollingDay, RollingDays } from "./rolling-day.ts";

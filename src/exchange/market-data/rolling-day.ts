@@ -7,8 +7,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { ExecutionId } from "../execution.ts";
-import { idSpan, NO_EXECUTION } from "../execution-id.ts";
-import { lowestId } from "../executions/executions.ts";
+import { idSpan, lowestId, NO_EXECUTION } from "../execution-id.ts";
 import { readMinutes, readSums } from "./store.ts";
 import { type Minute, MinuteSums, type Sums, sumOf } from "./traded-sums.ts";
 

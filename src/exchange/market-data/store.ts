@@ -5,8 +5,7 @@ import type { Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { ExecutionId } from "../execution.ts";
-import { executedAtOf } from "../execution-id.ts";
-import { lowestId } from "../executions/executions.ts";
+import { executedAtOf, lowestId } from "../execution-id.ts";
 import type { OrderSide } from "../order.ts";
 import type { Minute, Sums } from "./traded-sums.ts";
 

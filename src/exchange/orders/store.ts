@@ -1,12 +1,12 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import { byId, type Filter, idBounds, listOf, sql } from "../../customers/lists.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Instant } from "../../std/clock.ts";
-import type { Uuid } from "../../std/id.ts";
 import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 
 const COLUMNS = columnsOf(orderTable);
@@ -50,54 +50,19 @@ export async function listClosed(
   return rows.map(orderTable.read);
 }
 
-/** Filters combine with AND; what is undefined does not filter. */
-export interface OrderFilter {
-  readonly customerId: CustomerId;
-  readonly profileId?: string | undefined;
-  readonly ids?: readonly string[] | undefined;
-  readonly accountId?: string | undefined;
-  readonly market?: string | undefined;
-  readonly status?: OrderStatus | undefined;
-  readonly refIds?: readonly string[] | undefined;
-  /** Bounds on the id, and so on the creation time: `from` is inclusive, `before` exclusive. */
-  readonly from?: Uuid | undefined;
-  readonly before?: Uuid | undefined;
-  /** The last one of the previous page. */
-  readonly after?: Uuid | undefined;
-  readonly limit: number;
-}
+const CONDITIONS = {
+  profileId: (id: string) => sql`profile_id = ${id}`,
+  ids: (ids: readonly string[]) => sql`id = any(${ids})`,
+  accountId: (id: string) => sql`identity_account_id = ${id}`,
+  market: (market: string) => sql`market = ${market}`,
+  status: (status: OrderStatus) => sql`status = ${status}`,
+  refIds: (refIds: readonly string[]) => sql`ref_id = any(${refIds})`,
+  ...idBounds,
+};
 
-/** Newest first, in id order. */
-export async function listOrders(database: Queryable, filter: OrderFilter): Promise<Order[]> {
-  const rows = await database.rows<SqlRecord>(
-    `select ${COLUMNS} from orders
-      where customer_id = $1
-        and ($2::uuid is null or profile_id = $2)
-        and ($3::uuid[] is null or id = any($3))
-        and ($4::text is null or identity_account_id = $4)
-        and ($5::text is null or market = $5)
-        and ($6::order_status is null or status = $6)
-        and ($7::text[] is null or ref_id = any($7))
-        and ($8::uuid is null or id >= $8)
-        and ($9::uuid is null or id < $9)
-        and ($10::uuid is null or id < $10)
-      order by id desc limit $11`,
-    [
-      filter.customerId,
-      filter.profileId ?? null,
-      filter.ids ?? null,
-      filter.accountId ?? null,
-      filter.market ?? null,
-      filter.status ?? null,
-      filter.refIds ?? null,
-      filter.from ?? null,
-      filter.before ?? null,
-      filter.after ?? null,
-      filter.limit,
-    ],
-  );
-  return rows.map(orderTable.read);
-}
+export type OrderFilter = Filter<typeof CONDITIONS>;
+
+export const listOrders = listOf({ table: orderTable, sortKey: byId, conditions: CONDITIONS });
 
 interface CancelInput {
   readonly customerId: CustomerId;

@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import {
   CONVERSION_STATUSES,
   type Conversion,
+  type ConversionFilter,
   type ConversionId,
   type Conversions,
 } from "../../conversions/conversions.ts";
@@ -30,7 +31,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../requests/time-range.ts";
-import { idPosition, nameTaken, present, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
+import { type Every, idPosition, nameTaken, present, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
 import { filteredProfile } from "./path-profile.ts";
 
 const Status = Type.Enum([...CONVERSION_STATUSES], {
@@ -196,7 +197,7 @@ function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, 
       const profileId = await filteredProfile(profiles, grant.customerId, query.profile_id);
       if (profileId === "matches_nothing") return page([], asked, () => [], conversionBody);
       const updated = readInterval(query, "updated_at");
-      const rows = await conversions.list({
+      const filter: Every<ConversionFilter> = {
         customerId: grant.customerId,
         profileId,
         refId: query.ref_id,
@@ -207,8 +208,8 @@ function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, 
         order: query.order,
         after: asked.after,
         limit: asked.limit + 1,
-      });
-      return page(rows, asked, ({ id }) => [id], conversionBody);
+      };
+      return page(await conversions.list(filter), asked, ({ id }) => [id], conversionBody);
     },
   );
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
-import type { Exchange, Execution, ExecutionQuery } from "../../exchange/exchange.ts";
+import type { Exchange, Execution, ExecutionFilter } from "../../exchange/exchange.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -10,6 +10,7 @@ import { errors } from "../problems/problem-responses.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
+import type { Every } from "../wire.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` increases with \`executed_at\`.
@@ -127,16 +128,17 @@ async function executionPage(
 ) {
   const wanted = pageRequest(request, query, executionIdIn);
   const { since_execution_id: since } = query;
-  const asked: Omit<ExecutionQuery, "profileId"> = {
+  const filter: Omit<Every<ExecutionFilter>, "profileId"> = {
     customerId: request.grant.customerId,
     accountId: query.account_id,
     orderId: query.order_id,
     since: since === undefined ? undefined : BigInt(since),
     ...readInterval(query, "range"),
+    order: "DESC",
     after: wanted.after,
     limit: wanted.limit + 1,
   };
-  const executions = profileId === "matches_nothing" ? [] : await exchange.listExecutions({ ...asked, profileId });
+  const executions = profileId === "matches_nothing" ? [] : await exchange.listExecutions({ ...filter, profileId });
   return page(
     executions,
     wanted,

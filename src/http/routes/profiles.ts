@@ -1,6 +1,6 @@
 /** Profiles, the holders of balances. */
 import { type Static, Type } from "typebox";
-import { type Profile, type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
+import { type Profile, type ProfileFilter, type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import { formatInstant, type Instant, parseInstant } from "../../std/clock.ts";
 import { parseUuid, type Uuid } from "../../std/id.ts";
 import type { Transfers } from "../../transfers/transfers.ts";
@@ -20,7 +20,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
-import { nameTaken, present, profileInPath, valueOrThrow } from "../wire.ts";
+import { type Every, nameTaken, present, profileInPath, valueOrThrow } from "../wire.ts";
 
 const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };
 const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };
@@ -140,7 +140,7 @@ function listRoute(api: Api, profiles: Profiles): void {
       const { query, grant } = request;
       const asked = pageRequest(request, query, positionIn);
       const { from, before } = readComparisons(query, "created_at");
-      const rows = await profiles.list({
+      const filter: Every<ProfileFilter> = {
         customerId: grant.customerId,
         ids: query.ids?.map(uuidOf),
         nicknamePrefix: query.nickname,
@@ -149,8 +149,13 @@ function listRoute(api: Api, profiles: Profiles): void {
         order: query.order,
         after: asked.after,
         limit: asked.limit + 1,
-      });
-      return page(rows, asked, ({ createdAt, id }) => [formatInstant(createdAt), id], profileBody);
+      };
+      return page(
+        await profiles.list(filter),
+        asked,
+        ({ createdAt, id }) => [formatInstant(createdAt), id],
+        profileBody,
+      );
     },
   );
 }

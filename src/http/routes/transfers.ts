@@ -31,7 +31,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
-import { idPosition, nameTaken, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
+import { type Every, idPosition, nameTaken, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
 import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(
@@ -233,7 +233,7 @@ async function ownProfiles(
   return own.map(({ id }) => id);
 }
 
-type Filter = Omit<TransferFilter, "profileIds" | "order" | "after" | "limit">;
+type Filter = Omit<Every<TransferFilter>, "profileIds" | "order" | "after" | "limit">;
 
 function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuery>): Filter | "matches_nothing" {
   if (query.statuses?.includes("COMPLETED") === false) return "matches_nothing";

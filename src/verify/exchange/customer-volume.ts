@@ -4,7 +4,7 @@
  * every execution is counted.
  */
 
-import { lowestId } from "../../exchange/executions/executions.ts";
+import { lowestId } from "../../exchange/execution-id.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Examination } from "../check.ts";

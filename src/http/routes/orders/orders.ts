@@ -19,7 +19,7 @@ import {
   uuidOf,
 } from "../../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../../requests/time-range.ts";
-import { idPosition, nameTaken, profileInPath } from "../../wire.ts";
+import { type Every, idPosition, nameTaken, profileInPath } from "../../wire.ts";
 import { filteredProfile, ownProfile } from "../path-profile.ts";
 import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
 import { orderProblem, unknownMarket } from "./order-problems.ts";
@@ -202,13 +202,14 @@ async function orderPage(
   const { market } = query;
   const codes: readonly string[] = exchange.marketCodes();
   if (market !== undefined && !codes.includes(market)) throw unknownMarket(market, exchange.marketCodes());
-  const filter: Omit<OrderFilter, "profileId"> = {
+  const filter: Omit<Every<OrderFilter>, "profileId" | "ids"> = {
     customerId: request.grant.customerId,
     market,
     accountId: query.account_id,
     status: query.status,
     refIds: query.ref_ids,
     ...idsWithin(readInterval(query, "order_time")),
+    order: "DESC",
     after: wanted.after,
     limit: wanted.limit + 1,
   };

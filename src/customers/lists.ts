@@ -1,0 +1,82 @@
+/**
+ * Lists of a customer's records, page by page. Each filter is described once, by its condition in SQL: from the conditions
+ * come the type of the list's filter and its statement, whose parameters are numbered here.
+ */
+import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } from "../ledger/rows.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Uuid } from "../std/id.ts";
+import type { CustomerId } from "./customer-id.ts";
+
+/** SQL between whose texts stand the values of parameters. */
+interface Sql {
+  readonly texts: readonly string[];
+  readonly values: readonly unknown[];
+}
+
+export function sql(texts: TemplateStringsArray, ...values: readonly unknown[]): Sql {
+  return { texts, values };
+}
+
+/** The condition of each filter, for its value and the customer whose list it is. */
+type Conditions = Readonly<Record<string, (value: never, customerId: CustomerId) => Sql>>;
+
+/** Filters combine with AND; what is undefined does not filter. */
+export type Filter<Of extends Conditions, Position = Uuid> = {
+  readonly [Name in keyof Of]?: Parameters<Of[Name]>[0] | undefined;
+} & {
+  readonly customerId: CustomerId;
+  /** Oldest or newest first. */
+  readonly order: "ASC" | "DESC";
+  /** The last record of the previous page. */
+  readonly after?: Position | undefined;
+  readonly limit: number;
+};
+
+/** A unique sort key: its columns, and their values at a position. */
+interface SortKey<Position> {
+  readonly columns: readonly string[];
+  readonly valuesAt: (position: Position) => readonly unknown[];
+}
+
+/** For ids that are in the order of creation. */
+export const byId: SortKey<Uuid> = { columns: ["id"], valuesAt: (id) => [id] };
+
+/** Bounds on the id, and so on the creation time: `from` is inclusive, `before` exclusive. */
+export const idBounds = {
+  from: (id: Uuid) => sql`id >= ${id}`,
+  before: (id: Uuid) => sql`id < ${id}`,
+};
+
+interface List<Row, Of extends Conditions, Position> {
+  readonly table: (AnyStateTable | AnyRecordTable) & { readonly read: (record: SqlRecord) => Row };
+  readonly sortKey: SortKey<Position>;
+  readonly conditions: Of;
+}
+
+/** @returns the list's reader: one page of records in the order of the sort key */
+export function listOf<Row, Of extends Conditions, Position>({ table, sortKey, conditions }: List<Row, Of, Position>) {
+  const columns = columnsOf(table);
+  const { columns: keys, valuesAt } = sortKey;
+  return async (database: Queryable, filter: Filter<Of, Position>): Promise<Row[]> => {
+    const { customerId, order, after, limit } = filter;
+    const parameters: unknown[] = [];
+    const numbered = (value: unknown): string => `$${parameters.push(value)}`;
+    const written = ({ texts, values }: Sql): string =>
+      texts.map((text, i) => (i < values.length ? text + numbered(values[i]) : text)).join("");
+    const where = [sql`customer_id = ${customerId}`];
+    for (const name of Object.keys(conditions) as (keyof Of)[]) {
+      if (filter[name] !== undefined) where.push((conditions[name] as Of[keyof Of])(filter[name] as never, customerId));
+    }
+    const texts = where.map(written);
+    if (after !== undefined) {
+      const position = valuesAt(after).map(numbered);
+      texts.push(`(${keys.join(", ")}) ${order === "ASC" ? ">" : "<"} (${position.join(", ")})`);
+    }
+    const rows = await database.rows<SqlRecord>(
+      `select ${columns} from ${table.name} where ${texts.join(" and ")}
+        order by ${keys.map((key) => `${key} ${order}`).join(", ")} limit ${numbered(limit)}`,
+      parameters,
+    );
+    return rows.map(table.read);
+  };
+}
