@@ -6,7 +6,8 @@
  *
  * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
  * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
- * MB. Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
+ * MB. "blocked" is the longest that the service's event loop was blocked: what is slower than that waited for a CPU of
+ * this machine. Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -77,6 +78,7 @@ try {
       "p99",
       "ratio",
       "503",
+      "blocked ms",
       "memory MB",
       "CPU %",
       "",
@@ -131,9 +133,11 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   await ask("memory");
   const idle = (await ask("used")).resident;
   const { serviceCpu } = await ask("used");
+  await ask("blocked");
   const attackers = attackFor({ kind, host: network.ours, port, connections, seconds, token, tls: values.tls });
   const memory = watchMemory(ask);
   const [during, told] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);
+  const blocked = await ask("blocked");
   const cpu = ((await ask("used")).serviceCpu - serviceCpu) / 1e4 / seconds;
   const grown = (memory.most() - idle) / 1e6;
   const [healthBefore, healthMs] = [before, during].map(({ health }) =>
@@ -153,6 +157,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     p99Before,
     p99,
     refused: during.lists.refused.length,
+    blocked,
     grown,
     cpu,
     missed,
@@ -163,9 +168,23 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   return result;
 }
 
-function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, refused, grown, cpu, missed }) {
+function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, refused, blocked, grown, cpu, missed }) {
   const verdict = missed.length === 0 ? "" : `MISSED: ${missed.join(", ")}`;
-  return [kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, p99 / p99Before, refused, grown, cpu, verdict];
+  return [
+    kind,
+    opened,
+    atEnd,
+    healthBefore,
+    healthMs,
+    p99Before,
+    p99,
+    p99 / p99Before,
+    refused,
+    blocked,
+    grown,
+    cpu,
+    verdict,
+  ];
 }
 
 async function others(url, customers, forSeconds) {

@@ -2,6 +2,7 @@
  * The real service, with comparison routes added. Started by `service.mjs`, which requests over an IPC channel what is
  * not available over HTTP.
  */
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { readConfig } from "../dist/config/config.js";
 import { startService } from "../dist/main.js";
 import { createLogger } from "../dist/service/logger.js";
@@ -10,6 +11,7 @@ import { fill } from "./fill.mjs";
 import { UsualWay } from "./usual-way.mjs";
 
 const config = readConfig(process.env);
+const STEP_MS = 5;
 const usualWay = new UsualWay();
 const service = await startService({
   config,
@@ -20,6 +22,9 @@ const service = await startService({
     usualWay.addRoute(api);
   },
 });
+
+const delay = monitorEventLoopDelay({ resolution: STEP_MS });
+delay.enable();
 
 const answers = {
   rows: ({ text, values }) => service.core.database.rows(text, values),
@@ -37,6 +42,12 @@ const answers = {
       "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::text as wal",
     );
     return { serviceCpu: user + system, resident: process.memoryUsage().rss, wal: Number(wal) };
+  },
+  /** The longest that the event loop was blocked since the last call, in milliseconds. */
+  blocked: () => {
+    const longest = delay.max / 1e6 - STEP_MS;
+    delay.reset();
+    return longest;
   },
   verify: async () => (await verifyAll(service.core.database)).sound,
   usualWay: ({ poolSize }) => usualWay.open(config.dataDir, service.core, poolSize),
