@@ -7,7 +7,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
-import { isLoopback, rateLimitKey } from "../../web/limits/address.ts";
+import { BLOCK_MS, Floods } from "../../web/connections/floods.ts";
+import { isLoopback } from "../../web/limits/address.ts";
 import type { RateClass } from "../../web/limits/rates.ts";
 import { Shares } from "../../web/limits/shares.ts";
 import type { Api } from "../api.ts";
@@ -41,8 +42,7 @@ const BOUNDS: FeedBounds = {
   closeMs: 5_000,
 };
 const UNSENT_CHECK_MS = 1_000;
-const BLOCK_SECONDS = 30;
-const RETRY_AFTER_BLOCK = { "retry-after": String(BLOCK_SECONDS) };
+const RETRY_AFTER_BLOCK = { "retry-after": String(BLOCK_MS / 1_000) };
 /** How long a shutdown waits for readers to answer the close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -108,8 +108,8 @@ class Readers {
   readonly #onBug: (error: unknown) => void;
   readonly #all = new Set<Reader>();
   readonly #shares: Shares<Reader>;
-  /** Addresses of readers disconnected for sending too much: reconnecting costs us more than what they sent. */
-  readonly #blockedAddresses = new Set<string>();
+  /** By the address that a trusted proxy forwards: connections are counted by the proxy's own. */
+  readonly #floods = new Floods();
   readonly #timers: readonly NodeJS.Timeout[];
   #isClosing = false;
 
@@ -130,9 +130,8 @@ class Readers {
   /** @throws Problem when the process or the address has its maximum of readers */
   admit(upgrades: Upgrades, request: FastifyRequest, reply: FastifyReply, join: (reader: Reader) => void): void {
     const { ip } = request;
-    const key = rateLimitKey(ip);
-    if (this.#blockedAddresses.has(key))
-      throw new Problem(429, "a feed reader at this address sent too much: try again later", {
+    if (this.#floods.isBlocked(ip))
+      throw new Problem(429, "feed readers at this address sent too much: try again later", {
         headers: RETRY_AFTER_BLOCK,
       });
     this.#makeRoom(ip);
@@ -146,7 +145,7 @@ class Readers {
       void reader.closed.then(() => {
         this.#all.delete(reader);
         free();
-        if (reader.disconnectReason === "talks" && !isLoopback(ip)) this.#blockForAWhile(key);
+        if (reader.disconnectReason === "talks" && !isLoopback(ip)) this.#floods.add(ip);
         this.#log({ kind: "reader_gone", sentAway: reader.disconnectReason });
       });
       join(reader);
@@ -175,11 +174,6 @@ class Readers {
     }, CLOSE_TIMEOUT_MS);
     await Promise.all(leaving.map(({ closed }) => closed));
     clearTimeout(timer);
-  }
-
-  #blockForAWhile(key: string): void {
-    this.#blockedAddresses.add(key);
-    setTimeout(() => this.#blockedAddresses.delete(key), BLOCK_SECONDS * 1_000).unref();
   }
 
   /** `Reader` bounds the unsent bytes of one reader; thousands of stalled readers together still need a bound. */

@@ -1,8 +1,9 @@
 import { EventEmitter } from "node:events";
-import { Socket } from "node:net";
+import { createServer as createPlainServer, Socket } from "node:net";
 import { createServer } from "node:tls";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
+import { boundConnections } from "../../web/connections/connections.ts";
 import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
 import { Reader } from "./reader.ts";
 
@@ -46,8 +47,35 @@ test("over TLS a reader that has taken something between two beats stays, whatev
   socket.destroy();
 });
 
+const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
+
+test("the third reader within a second that sends too much blocks its address", () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = createPlainServer();
+  const reasons: string[] = [];
+  boundConnections(server, { most: 20, isShared: () => false, onDropped: ({ reason }) => reasons.push(reason) });
+  const arrive = (remotePort: number): Socket => {
+    const socket = new Socket();
+    Object.defineProperties(socket, { remoteAddress: { value: "203.0.113.9" }, remotePort: { value: remotePort } });
+    server.emit("connection", socket);
+    return socket;
+  };
+  const quiet = arrive(1);
+  for (let port = 2; port <= 4; port += 1) {
+    expect(quiet.destroyed).toBe(false);
+    const socket = arrive(port);
+    const webSocket = Object.assign(new EventEmitter(), { readyState: WebSocket.CLOSED, terminate: () => undefined });
+    new Reader(webSocket as unknown as WebSocket, socket, { ...BOUNDS, mostReceivedBytes: 20 }, (error) => {
+      throw error;
+    });
+    for (let i = 0; i < 5; i += 1) socket.emit("data", PONG);
+  }
+  expect([quiet.destroyed, arrive(5).destroyed]).toEqual([true, true]);
+  expect(reasons).toEqual(["too many messages to a feed"]);
+});
+
 test("what a reader sends is counted per beat, so a reader that answers pings is never disconnected", () => {
-  const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
   let terminated = false;
   const webSocket = Object.assign(new EventEmitter(), {
     readyState: WebSocket.OPEN,

@@ -7,6 +7,7 @@
  */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
+import { reportFlood } from "../../web/connections/connections.ts";
 import { progressOf } from "../../web/connections/tls-writes.ts";
 
 /** Messages that are sent together. */
@@ -138,6 +139,7 @@ export class Reader {
   }
 
   #closeTalkative(): void {
+    if (this.#disconnectReason !== "talks") reportFlood(this.#socket);
     this.#disconnectReason = "talks";
     this.close(POLICY_VIOLATION, "feeds take no messages");
   }

@@ -30,6 +30,7 @@ const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
   "idle while others need connections": "idle",
   "too many requests at once on a connection": "flooded",
   "too many small pieces of requests": "flooded",
+  "too many messages to a feed": "flooded",
 };
 
 export class RequestMetrics {
@@ -69,7 +70,7 @@ export class RequestMetrics {
     });
     this.#cutOff = new Counter({
       name: "parbook_http_connections_cut_off_total",
-      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. flooded: more than 16 requests at once, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
+      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. flooded: more than 16 requests at once, too many small pieces, or too many messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
       labelNames: ["why"],
       registers,
     });

@@ -32,7 +32,8 @@ export interface Dropped {
     | "too many connections from one address"
     | "idle while others need connections"
     | "too many requests at once on a connection"
-    | "too many small pieces of requests";
+    | "too many small pieces of requests"
+    | "too many messages to a feed";
 }
 
 const TELL_EVERY_MS = 10_000;
@@ -51,24 +52,35 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
   const floods = new Floods();
   server.maxConnections = most;
   server.on("drop", (data) => tell(data?.remoteAddress ?? "unknown", "too many connections"));
+  const noteFlood = (socket: Socket, reason: Dropped["reason"]): void => {
+    const address = socket.remoteAddress ?? "unknown";
+    tell(address, reason);
+    if (isShared(address) || !floods.add(address)) return;
+    for (const other of strangers.unknownBeside(socket, address)) other.destroy();
+  };
   server.on("connection", (socket: Socket) => {
+    floodReports.set(socket, noteFlood);
     // Undefined when it is gone already.
     const address = socket.remoteAddress;
     if (address === undefined || isShared(address)) return;
-    const isShutOut = floods.isShutOut(address);
-    if (!isShutOut && strangers.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
+    const isBlocked = floods.isBlocked(address);
+    if (!isBlocked && strangers.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
       return;
     socket.destroy();
-    tell(address, isShutOut ? FLOODED : "too many connections from one address");
+    tell(address, isBlocked ? FLOODED : "too many connections from one address");
   });
-  server.on("secureConnection", (socket: Socket) => strangers.secured(socket));
-  boundRequests(server, isShared, (socket, reason) => {
-    const address = socket.remoteAddress ?? "unknown";
-    tell(address, reason);
-    const isShutOut = !isShared(address) && floods.note(address);
-    if (!isShutOut) return;
-    for (const other of strangers.unknownBeside(socket, address)) other.destroy();
+  server.on("secureConnection", (socket: Socket) => {
+    floodReports.set(socket, noteFlood);
+    strangers.secured(socket);
   });
+  boundRequests(server, isShared, noteFlood);
+}
+
+const floodReports = new WeakMap<Socket, OnFlood>();
+
+/** Counts a flood on a connection that is no longer HTTP. The caller ends the connection. */
+export function reportFlood(socket: Socket): void {
+  floodReports.get(socket)?.(socket, "too many messages to a feed");
 }
 
 const FLOODED = "too many requests at once on a connection";

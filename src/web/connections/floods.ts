@@ -1,39 +1,35 @@
 /**
- * Addresses whose connections are flooded again and again. What a flood costs before it is noticed is what a read of a
- * socket holds, some 20 ms. Its own connection ends for one; when several come within a second, its address gets no new
- * connections for a while. Not for the first: others may share the address.
+ * Addresses that flood the server: with requests, with small pieces of requests, or with frames on a feed. One flood
+ * costs what one read of a socket holds, about 20 ms, and ends its own connection only, because other clients may share
+ * the address. Several within a second block new connections from the address for a while: a rejected connection costs
+ * far less than a response that says so.
  */
 import { networksOf } from "../limits/address.ts";
+import { CountsPerSecond } from "../limits/per-second.ts";
 
 /** Within a second, from one address and from all. */
-const MOST_OF_ONE = 2;
-const MOST_OF_ALL = 10;
-const SECOND_MS = 1_000;
-const SHUT_OUT_MS = 10_000;
+const MAX_PER_ADDRESS = 2;
+const MAX_TOTAL = 10;
+export const BLOCK_MS = 10_000;
+/** No address has this key. */
+const ALL = "";
 
 export class Floods {
-  /** No more of them than floods were noticed lately. */
-  readonly #shutOut = new Set<string>();
-  #lately: string[] = [];
-  #countedFrom = Number.NEGATIVE_INFINITY;
+  /** At most one entry per recent flood. */
+  readonly #blocked = new Set<string>();
+  readonly #counts = new CountsPerSecond();
 
-  isShutOut(address: string): boolean {
-    return this.#shutOut.has(networksOf(address)[0]);
+  isBlocked(address: string): boolean {
+    return this.#blocked.has(networksOf(address)[0]);
   }
 
-  /** Counts one. Answers whether its address is shut out for it. */
-  note(address: string): boolean {
+  /** Counts one flood. @returns whether its address is blocked from now on */
+  add(address: string): boolean {
     const [network] = networksOf(address);
-    const now = performance.now();
-    if (now - this.#countedFrom >= SECOND_MS) {
-      this.#lately = [];
-      this.#countedFrom = now;
-    }
-    this.#lately.push(network);
-    const own = this.#lately.filter((one) => one === network).length;
-    if (own <= MOST_OF_ONE && this.#lately.length <= MOST_OF_ALL) return false;
-    this.#shutOut.add(network);
-    setTimeout(() => this.#shutOut.delete(network), SHUT_OUT_MS).unref();
+    const total = this.#counts.add(ALL);
+    if (this.#counts.add(network) <= MAX_PER_ADDRESS && total <= MAX_TOTAL) return false;
+    this.#blocked.add(network);
+    setTimeout(() => this.#blocked.delete(network), BLOCK_MS).unref();
     return true;
   }
 }

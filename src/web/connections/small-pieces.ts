@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { CountsPerSecond } from "../limits/per-second.ts";
 
 /** Below this its bytes are not what a piece costs. */
 export const SMALL_PIECE_BYTES = 512;
@@ -15,7 +16,6 @@ export const SMALL_PIECE_BYTES = 512;
 const FREE = 16;
 /** Some ten milliseconds of work. */
 const MOST_A_SECOND = 2_000;
-const SECOND_MS = 1_000;
 
 /** Whether a request announces a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -23,16 +23,9 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 export class SmallPieces {
-  readonly #now: () => number;
-  #counts = new Map<string, number>();
-  #countedFrom = Number.NEGATIVE_INFINITY;
+  readonly #counts = new CountsPerSecond();
   /** Small records of each TLS connection since its last request. */
   readonly #records = new WeakMap<Socket, number>();
-
-  /** `now` answers milliseconds that only ever pass. */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
-  }
 
   /** Counts those of a request for `key`. `onTooMany` is called once, and nothing more of the body is kept then. */
   follow(request: IncomingMessage, key: string, onTooMany: () => void): void {
@@ -44,7 +37,7 @@ export class SmallPieces {
       if (isTooMany) return true;
       if (piece === null || piece.length >= SMALL_PIECE_BYTES) return push(piece, encoding);
       pieces += 1;
-      if (pieces <= FREE || this.#count(key) <= MOST_A_SECOND) return push(piece, encoding);
+      if (pieces <= FREE || this.#counts.add(key) <= MOST_A_SECOND) return push(piece, encoding);
       isTooMany = true;
       onTooMany();
       return true;
@@ -58,23 +51,12 @@ export class SmallPieces {
       if (length >= SMALL_PIECE_BYTES) return;
       const records = (this.#records.get(socket) ?? 0) + 1;
       this.#records.set(socket, records);
-      if (records > FREE && this.#count(key) > MOST_A_SECOND) onTooMany();
+      if (records > FREE && this.#counts.add(key) > MOST_A_SECOND) onTooMany();
     });
   }
 
   /** To be called for each request of a connection. */
   begin(socket: Socket): void {
     this.#records.delete(socket);
-  }
-
-  #count(key: string): number {
-    const now = this.#now();
-    if (now - this.#countedFrom >= SECOND_MS) {
-      this.#counts = new Map();
-      this.#countedFrom = now;
-    }
-    const count = (this.#counts.get(key) ?? 0) + 1;
-    this.#counts.set(key, count);
-    return count;
   }
 }
