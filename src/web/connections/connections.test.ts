@@ -141,7 +141,7 @@ test("proxies and the machine itself stand for many, and have no share of their 
 });
 
 /** An HTTP server that never answers, with its bounds. */
-function silentServer(tls?: ServerOptions): { server: Server; dropped: Dropped[]; asked: () => number } {
+function silentServer(tls?: ServerOptions, most = 40): { server: Server; dropped: Dropped[]; asked: () => number } {
   const dropped: Dropped[] = [];
   let asked = 0;
   const keepSilent: RequestListener = () => {
@@ -150,7 +150,7 @@ function silentServer(tls?: ServerOptions): { server: Server; dropped: Dropped[]
   const tracking = { ServerResponse: TrackedResponse };
   const server =
     tls === undefined ? createHttpServer(tracking, keepSilent) : createHttpsServer({ ...tracking, ...tls }, keepSilent);
-  boundConnections(server, { most: 40, isShared: sharedBy([]), onDropped: (some) => dropped.push(some) });
+  boundConnections(server, { most, isShared: sharedBy([]), onDropped: (some) => dropped.push(some) });
   servers.push(server);
   return { server, dropped, asked: () => asked };
 }
@@ -322,4 +322,27 @@ test("with TLS too a flooded connection is closed after as many requests, while 
   for (const one of flooding) one.write(REQUEST.repeat(400));
   await until("the address has lost its connections", () => [quiet, ...flooding].every((one) => one.destroyed));
   expect([asked(), dropped]).toEqual([64, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
+});
+
+test("with TLS connections of an address past its pace wait for their handshake, and all are served", async () => {
+  const [cert, key] = readCertificate();
+  const { server, dropped, asked } = silentServer({ cert, key }, 80);
+  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
+  server.prependListener("connection", from).prependListener("secureConnection", from);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const [made, began] = [30, performance.now()];
+  const open = Array.from({ length: made }, () =>
+    connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => {}),
+  );
+  sockets.push(...open);
+  // One that is reset while it waits.
+  const gone = connect(port, "127.0.0.1");
+  await once(gone, "connect");
+  gone.resetAndDestroy();
+  for (const socket of open) socket.write(REQUEST);
+  await until("all requests have come", () => asked() === made);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(90);
+  expect(dropped).toEqual([]);
 });

@@ -5,10 +5,13 @@
  * A connection ends that is flooded, with requests or with pieces of a body. An address that does it again and again
  * loses those of its connections on which no good token was shown, and gets no new ones for a while.
  */
+import type { EventEmitter } from "node:events";
 import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import { networksOf } from "../limits/address.ts";
 import { Floods } from "./floods.ts";
+import { HandshakePace } from "./handshake-pace.ts";
 import { countUnanswered } from "./last-response.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { tooManyPieces } from "./rejection.ts";
@@ -30,6 +33,7 @@ export interface Dropped {
   readonly reason:
     | "too many connections"
     | "too many connections from one address"
+    | "too many TLS handshakes from one address"
     | "idle while others need connections"
     | "too many requests at once on a connection"
     | "too many small pieces of requests"
@@ -58,16 +62,34 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     if (isShared(address) || !floods.add(address)) return;
     for (const other of strangers.unknownBeside(socket, address)) other.destroy();
   };
+  const pace = server instanceof TlsServer ? new HandshakePace() : undefined;
+  const start = startOf(server);
+  /** Starts a connection, now or later. @returns why it is dropped instead, if it is */
+  const admit = (socket: Socket, address: string): Dropped["reason"] | undefined => {
+    if (floods.isBlocked(address)) return FLOODED;
+    if (!strangers.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
+      return "too many connections from one address";
+    const waitMs = pace === undefined ? 0 : pace.next(networksOf(address)[0]);
+    if (waitMs === undefined) return "too many TLS handshakes from one address";
+    if (waitMs === 0) start(socket);
+    // Nobody else listens for errors of a socket that waits.
+    else
+      setTimeout(
+        start,
+        waitMs,
+        socket.on("error", () => undefined),
+      ).unref();
+    return undefined;
+  };
   server.on("connection", (socket: Socket) => {
     floodReports.set(socket, noteFlood);
     // Undefined when it is gone already.
     const address = socket.remoteAddress;
-    if (address === undefined || isShared(address)) return;
-    const isBlocked = floods.isBlocked(address);
-    if (!isBlocked && strangers.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
-      return;
+    if (address === undefined || isShared(address)) return start(socket);
+    const why = admit(socket, address);
+    if (why === undefined) return;
     socket.destroy();
-    tell(address, isBlocked ? FLOODED : "too many connections from one address");
+    tell(address, why);
   });
   server.on("secureConnection", (socket: Socket) => {
     floodReports.set(socket, noteFlood);
@@ -81,6 +103,22 @@ const floodReports = new WeakMap<Socket, OnFlood>();
 /** Counts a flood on a connection that is no longer HTTP. The caller ends the connection. */
 export function reportFlood(socket: Socket): void {
   floodReports.get(socket)?.(socket, "too many messages to a feed");
+}
+
+/**
+ * Takes over when a connection starts: Node's listeners start the TLS handshake or attach a parser, so a connection that is
+ * dropped before costs neither.
+ */
+function startOf(server: Server): (socket: Socket) => void {
+  const listeners = server.listeners("connection") as ((socket: Socket) => void)[];
+  server.removeAllListeners("connection");
+  // Started through an event of the server: a bug in it is contained like a bug in any other event.
+  const events: EventEmitter = server;
+  const started = Symbol("started");
+  for (const listener of listeners) events.on(started, listener);
+  return (socket) => {
+    if (!socket.destroyed) events.emit(started, socket);
+  };
 }
 
 const FLOODED = "too many requests at once on a connection";

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { HandshakePace } from "./handshake-pace.ts";
+
+test("twenty handshakes of an address start at once, then one every ten milliseconds, and others are not delayed", () => {
+  let now = 0;
+  const pace = new HandshakePace(() => now);
+  const waits = Array.from({ length: 23 }, () => pace.next("203.0.113.9"));
+  expect(waits).toEqual([...new Array<number>(20).fill(0), 10, 20, 30]);
+  expect(pace.next("203.0.113.10")).toBe(0);
+  now = 40;
+  expect([pace.next("203.0.113.9"), pace.next("203.0.113.9")]).toEqual([0, 10]);
+  now = 10_000;
+  expect(Array.from({ length: 21 }, () => pace.next("203.0.113.9")).at(-1)).toBe(10);
+});
+
+test("a handshake that would wait more than five seconds is refused, and leaves the wait of later ones as it is", () => {
+  let now = 0;
+  const pace = new HandshakePace(() => now);
+  const waits = Array.from({ length: 1_000 }, () => pace.next("203.0.113.9"));
+  expect(waits.slice(518, 522)).toEqual([4_990, 5_000, undefined, undefined]);
+  now = 10;
+  expect([pace.next("203.0.113.9"), pace.next("203.0.113.9")]).toEqual([5_000, undefined]);
+});
