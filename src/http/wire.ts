@@ -69,13 +69,7 @@ export type Every<Fields> = {
   [Name in keyof Fields]-?: Record<never, never> extends Pick<Fields, Name> ? Fields[Name] | undefined : Fields[Name];
 };
 
-type Present<Fields> = {
-  [Name in keyof Fields as undefined extends Fields[Name] ? never : Name]: Fields[Name];
-} & {
-  [Name in keyof Fields as undefined extends Fields[Name] ? Name : never]?: Exclude<Fields[Name], undefined>;
-};
-
-/** Types undefined fields as optional: JSON leaves them out. */
-export function present<Fields extends object>(fields: Fields): Present<Fields> {
-  return fields as Present<Fields>;
+/** A body from all of its fields, of which JSON leaves out those that are undefined. */
+export function present<Body extends object>(fields: Every<Body>): Body {
+  return fields as Body;
 }

@@ -163,6 +163,9 @@ export function decideExternalTransfer(
     amount,
     fee: ZERO,
     refId: request.refId,
+    identityId: undefined,
+    accountId: undefined,
+    metadata: undefined,
     createdAt: instantOf(id),
     ...request.details,
   };

@@ -72,10 +72,10 @@ export interface Transfer extends ExternalTransferDetails {
   readonly amount: Amount;
   /** Always zero: transfers take no fee. */
   readonly fee: Amount;
-  readonly refId?: string | undefined;
-  readonly identityId?: string | undefined;
-  readonly accountId?: string | undefined;
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly refId: string | undefined;
+  readonly identityId: string | undefined;
+  readonly accountId: string | undefined;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly createdAt: Instant;
 }
 

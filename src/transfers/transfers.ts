@@ -28,6 +28,7 @@ export type {
   ExternalTransferRequest,
   TransferRejection,
   TransferRequest,
+  TransferSide,
 } from "./rules.ts";
 export { sandboxTransfer } from "./sandbox-transfer.ts";
 export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";

@@ -5,6 +5,7 @@ import {
   type Conversion,
   type ConversionFilter,
   type ConversionId,
+  type ConversionRequest,
   type Conversions,
 } from "../../conversions/conversions.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
@@ -155,7 +156,7 @@ function createRoute(api: Api, conversions: Conversions): void {
     },
     async ({ grant: { customerId }, caller, body }) => {
       const { recipient_profile_id: recipient } = body;
-      const request = {
+      const request: Every<ConversionRequest> = {
         customerId,
         profileId: profileIdOf(body.profile_id),
         amount: requestedAmount(body.amount),
@@ -262,7 +263,7 @@ function cancelRoute(api: Api, conversions: Conversions): void {
 function conversionBody(conversion: Conversion): Static<typeof ConversionBody> {
   const timeOf = (instant: Instant | undefined): string | undefined =>
     instant === undefined ? undefined : formatInstant(instant);
-  return present({
+  return present<Static<typeof ConversionBody>>({
     id: conversion.id,
     profile_id: conversion.profileId,
     amount: formatAmount(conversion.amount),

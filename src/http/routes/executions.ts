@@ -10,7 +10,7 @@ import { errors } from "../problems/problem-responses.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
-import type { Every } from "../wire.ts";
+import { type Every, present } from "../wire.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` increases with \`executed_at\`.
@@ -153,9 +153,9 @@ function executionIdIn([id]: readonly string[]): bigint | undefined {
 }
 
 function executionBody(execution: Execution, exchange: Exchange): Static<typeof ExecutionBody> {
-  const { amount, price, accountId } = execution;
+  const { amount, price } = execution;
   const quote = exchange.quoteAssetOf(execution.market);
-  return {
+  return present<Static<typeof ExecutionBody>>({
     execution_id: execution.id.toString(),
     order_id: execution.orderId,
     executed_at: formatInstant(execution.executedAt),
@@ -168,6 +168,6 @@ function executionBody(execution: Execution, exchange: Exchange): Static<typeof 
     rebate: formatAmount(execution.rebate),
     rebate_asset: quote,
     gross_trade_amount: formatAmount(multiplyExact(amount, price)),
-    ...(accountId === undefined ? {} : { account_id: accountId }),
-  };
+    account_id: execution.accountId,
+  });
 }

@@ -235,7 +235,7 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
 }
 
 function profileBody(profile: Profile): Static<typeof ProfileBody> {
-  return present({
+  return present<Static<typeof ProfileBody>>({
     id: profile.id,
     nickname: profile.nickname,
     description: profile.description,

@@ -88,7 +88,7 @@ export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
   // There are no transfer fees, so the total equals the amount.
   const amount = formatAmount(transfer.amount);
   const createdAt = formatInstant(transfer.createdAt);
-  return present({
+  return present<Static<typeof TransferBody>>({
     id: transfer.id,
     customer_id: transfer.customerId,
     profile_id: transfer.profileId,
@@ -98,13 +98,15 @@ export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
     asset: transfer.asset,
     direction: transfer.direction,
     type: transfer.type,
-    status: "COMPLETED" as const,
+    status: "COMPLETED",
     created_at: createdAt,
     updated_at: createdAt,
     identity_id: transfer.identityId,
     account_id: transfer.accountId,
     ref_id: transfer.refId,
     balance_asset: transfer.asset,
+    secondary_status: undefined,
+    status_details: undefined,
     metadata: transfer.metadata,
     destination_address: transfer.destinationAddress,
     crypto_network: transfer.cryptoNetwork,
@@ -112,6 +114,7 @@ export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
     crypto_tx_index: transfer.cryptoTxIndex,
     auto_conversion: {},
     group_id: groupOf(transfer),
+    fiat_account_id: undefined,
     notional_value: transfer.notionalValue === undefined ? undefined : formatAmount(transfer.notionalValue),
     memo: transfer.memo,
   });

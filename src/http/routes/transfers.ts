@@ -8,6 +8,7 @@ import {
   TRANSFER_TYPES,
   type TransferFilter,
   type TransferRequest,
+  type TransferSide,
   type Transfers,
 } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
@@ -140,7 +141,9 @@ function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"
   );
 }
 
-function moveOf(kind: "internal" | "platform", customerId: CustomerId, body: Static<typeof MoveBody>): TransferRequest {
+type Move = Every<Omit<TransferRequest, "from" | "to">> & Record<"from" | "to", Every<TransferSide>>;
+
+function moveOf(kind: "internal" | "platform", customerId: CustomerId, body: Static<typeof MoveBody>): Move {
   const [from, to] = [profileIdOf(body.from_profile_id), profileIdOf(body.to_profile_id)];
   if (from === to) {
     throw invalid([

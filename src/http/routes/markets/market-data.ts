@@ -275,30 +275,26 @@ function levelBody({ price, amount }: Level): Static<typeof LevelBody> {
 
 function tickerBody(market: string, ticker: Ticker): Static<typeof TickerBody> {
   const { bestBid, bestAsk, lastMatch } = ticker;
-  return {
+  return present<Static<typeof TickerBody>>({
     market,
-    ...present({
-      best_bid: bestBid && levelBody(bestBid),
-      best_ask: bestAsk && levelBody(bestAsk),
-      last_execution: lastMatch && levelBody(lastMatch),
-    }),
+    best_bid: bestBid && levelBody(bestBid),
+    best_ask: bestAsk && levelBody(bestAsk),
+    last_execution: lastMatch && levelBody(lastMatch),
     last_day: statisticsBody(ticker.lastDay),
     today: statisticsBody(ticker.today),
     snapshot_at: formatInstant(ticker.at),
-  };
+  });
 }
 
 function statisticsBody({ begin, end, volume, prices }: Statistics): Static<typeof StatisticsBody> {
-  return {
-    ...(prices && {
-      high: formatAmount(prices.high),
-      low: formatAmount(prices.low),
-      open: formatAmount(prices.open),
-      volume_weighted_average_price: formatAmount(prices.average),
-    }),
+  return present<Static<typeof StatisticsBody>>({
+    high: optionalAmount(prices?.high),
+    low: optionalAmount(prices?.low),
+    open: optionalAmount(prices?.open),
+    volume_weighted_average_price: optionalAmount(prices?.average),
     volume: formatAmount(volume),
     range: { begin: formatInstant(begin), end: formatInstant(end) },
-  };
+  });
 }
 
 export function recentExecutionBody(match: Match): Static<typeof RecentExecutionBody> {
@@ -312,14 +308,12 @@ export function recentExecutionBody(match: Match): Static<typeof RecentExecution
 }
 
 function priceBody({ market, at, current, yesterday }: MarketPrice): Static<typeof PriceBody> {
-  return {
+  return present<Static<typeof PriceBody>>({
     market,
-    ...present({
-      current_price: optionalAmount(current),
-      yesterday_price: optionalAmount(yesterday),
-    }),
+    current_price: optionalAmount(current),
+    yesterday_price: optionalAmount(yesterday),
     snapshot_at: formatInstant(at),
-  };
+  });
 }
 
 const optionalAmount = (amount: Amount | undefined): string | undefined =>

@@ -29,7 +29,7 @@ import {
   Timestamp,
   UuidText,
 } from "../../requests/schemas.ts";
-import { present, profileIdOf, requestedAmount } from "../../wire.ts";
+import { type Every, present, profileIdOf, requestedAmount } from "../../wire.ts";
 
 const TIMES = ["GTC", "FOK", "IOC", "GTT"] as const;
 const SIDES = ["BUY", "SELL"] as const;
@@ -199,7 +199,7 @@ export const OrderBody = Type.Object(
 );
 
 export function orderBody(order: Order, exchange: Pick<Exchange, "averagePrice">): Static<typeof OrderBody> {
-  return present({
+  return present<Static<typeof OrderBody>>({
     id: order.id,
     profile_id: order.profileId,
     ref_id: order.refId,
@@ -231,7 +231,7 @@ function maybe<From, To>(value: From | undefined, format: (value: From) => To): 
 }
 
 /** @throws Problem 400 when the fields of the body do not fit together */
-export function orderRequest(body: NewOrderBody, customerId: CustomerId, profileId: ProfileId): OrderRequest {
+export function orderRequest(body: NewOrderBody, customerId: CustomerId, profileId: ProfileId): Every<OrderRequest> {
   const expirationDate = maybe(body.expiration_date, expirationOf);
   const draft = {
     side: body.side,
