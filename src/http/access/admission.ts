@@ -6,6 +6,7 @@ import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "f
 import type { UnsentAnswers, UnsentByAccess } from "../../web/connections/unsent-answers.ts";
 import { FairAdmission } from "../../web/limits/admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
+import { SHORT_PAGE, serializeLongPage } from "../requests/long-pages.ts";
 import { callerOf } from "./guard.ts";
 
 declare module "fastify" {
@@ -21,9 +22,6 @@ declare module "fastify" {
 
 /** Reads and long reads together use fewer connections than the pool has: internal reads still find some. */
 const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortLine: 128, expectedMs: 250, patienceMs: 2_000 };
-
-/** A longer list blocks the event loop for milliseconds. */
-const SHORT_LIST = 100;
 
 /**
  * One long list at a time for each caller. One thread serialises them all: more would not finish sooner, and would
@@ -61,7 +59,7 @@ export const createAdmissions = (): Admissions => ({
 /** The queue of a read. Its query must have been validated. */
 export function admissionOfRead({ query }: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
   const { limit = 0 } = (query ?? {}) as { readonly limit?: number };
-  return limit > SHORT_LIST ? longReads : reads;
+  return limit > SHORT_PAGE ? longReads : reads;
 }
 
 /** Rejects a caller whose queue is full, before the body is read. */
@@ -99,7 +97,8 @@ export function admitted(
     request.leave = () => turnstile.leave(caller);
     try {
       if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
-      return await handler.call(this, request, reply);
+      // Within the slot: what is serialised at once is bounded with what is read at once.
+      return await serializeLongPage(await handler.call(this, request, reply), reply);
     } finally {
       releaseAdmission(request);
     }

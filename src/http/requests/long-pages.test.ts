@@ -1,0 +1,52 @@
+import { Type } from "typebox";
+import { afterEach, expect, test } from "vitest";
+import { ask, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ListOf } from "./schemas.ts";
+
+let toy: ToyApi;
+afterEach(() => toy.close());
+
+const itemsOf = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `€ "${i}" ],[` }));
+
+/** A toy with a list of as many items as are asked for. `turns` counts turns of the event loop while one is answered. */
+async function start(): Promise<{ turns: () => number }> {
+  let turns = 0;
+  toy = await startToyApi((api) => {
+    const schema = {
+      hide: true,
+      params: Type.Object({ count: Type.String() }),
+      response: { 200: ListOf(Type.Object({ name: Type.String() })) },
+    };
+    api.get("/list/:count", { config: { scope: "public" }, schema }, async (request, reply) => {
+      const count = Number((request.params as { readonly count: string }).count);
+      let isOver = false;
+      reply.raw.once("close", () => {
+        isOver = true;
+      });
+      const turn = (): void => {
+        turns += 1;
+        if (!isOver) setImmediate(turn);
+      };
+      turns = 0;
+      setImmediate(turn);
+      return { items: itemsOf(count), next_page_cursor: `after "${count}"` };
+    });
+  });
+  return { turns: () => turns };
+}
+
+test("a long page is the same as a short one, but for its length", async () => {
+  await start();
+  const [short, ...long] = await Promise.all([100, 101, 150, 151, 1_000].map((count) => ask(toy, `/list/${count}`)));
+  for (const [at, count] of [101, 150, 151, 1_000].entries()) {
+    const { status, headers, body } = long[at] ?? {};
+    expect([status, headers?.["content-type"]]).toEqual([short?.status, short?.headers["content-type"]]);
+    expect(body).toEqual({ items: itemsOf(count), next_page_cursor: `after "${count}"` });
+  }
+});
+
+test("while a long page is serialised other work has its turn", async () => {
+  const { turns } = await start();
+  await ask(toy, "/list/1000");
+  expect(turns()).toBeGreaterThanOrEqual(20);
+});

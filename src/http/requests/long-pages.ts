@@ -1,0 +1,50 @@
+/**
+ * Long pages are serialised in slices, between which other requests get their turn. A page of 1,000 records may have
+ * megabytes; serialised and encoded in one piece it would block the event loop for 50 ms and more.
+ */
+import { setImmediate as otherWork } from "node:timers/promises";
+import type { FastifyReply } from "fastify";
+import { unavailable } from "../problems/problems.ts";
+
+/** A longer page blocks the event loop for milliseconds. */
+export const SHORT_PAGE = 100;
+const SLICE = 50;
+
+interface Page {
+  readonly items: readonly unknown[];
+}
+
+/**
+ * Serialises a long page to what the route's serializer would make of it. Returns anything else as it is.
+ * @throws Problem 503 when the caller has closed the connection meanwhile
+ */
+export async function serializeLongPage(body: unknown, reply: FastifyReply): Promise<unknown> {
+  const serialize = reply.getSerializationFunction("200");
+  if (!isLongPage(body) || serialize === undefined) return body;
+  const empty = serialize({ ...body, items: [] });
+  // `items` is the first field of every page.
+  const middle = empty.indexOf("[]") + 1;
+  const [head, tail] = [empty.slice(0, middle), empty.slice(middle)];
+  const slices = [Buffer.from(head)];
+  for (let from = 0; from < body.items.length; from += SLICE) {
+    if (from > 0) slices.push(COMMA);
+    const items = body.items.slice(from, from + SLICE);
+    slices.push(Buffer.from(serialize({ ...body, items }).slice(head.length, -tail.length)));
+    await otherWork();
+    if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
+  }
+  reply.type("application/json; charset=utf-8");
+  return Buffer.concat([...slices, Buffer.from(tail)]);
+}
+
+const COMMA = Buffer.from(",");
+
+function isLongPage(body: unknown): body is Page {
+  return (
+    typeof body === "object" &&
+    body !== null &&
+    "items" in body &&
+    Array.isArray(body.items) &&
+    body.items.length > SHORT_PAGE
+  );
+}
