@@ -140,6 +140,8 @@ describe("an expiry is read as it is written", () => {
     ["finer than a millisecond, which rounds up", "2036-11-21T09:30:00.000000001Z", "2036-11-21T09:30:00.001Z"],
     ["milliseconds", "2000000000001", "2033-05-18T03:33:20.001Z"],
     ["the last one", "253402300799999", "9999-12-31T23:59:59.999Z"],
+    ["past the last millisecond of year 9999", "9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59.999Z"],
+    ["the same with an offset", "9999-12-31T22:59:59.9991-01:00", "9999-12-31T23:59:59.999Z"],
   ];
   test.each(cases)("%s", async (_name, expiration_date, read) => {
     const order = await maker.place({ ...sell, expiration_date });

@@ -313,9 +313,11 @@ const UNREADABLE_EXPIRATION =
   'is neither an RFC 3339 date-time, like "2026-11-21T09:30:00.000Z", nor milliseconds, within the years 1970 to 9999';
 const LAST_MILLISECOND = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** Rounds up to a millisecond: an order never expires early. */
+/** Rounds up to a millisecond, because an order never expires early; but not past the last one that can be stored. */
 function expirationOf(text: string): Instant | "unreadable" {
-  const instant = /^[0-9]{1,15}$/.test(text) ? (Number(text) as Instant) : parseInstant(text, "up");
+  const instant = /^[0-9]{1,15}$/.test(text)
+    ? (Number(text) as Instant)
+    : (parseInstant(text, "up") ?? parseInstant(text, "down"));
   return instant === undefined || instant < 0 || instant > LAST_MILLISECOND ? "unreadable" : instant;
 }
 
