@@ -52,8 +52,8 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
       const checkpoint = restored.manifest.books.heads.map(headOf);
       const report = await verifyAll(foundation.database, { checkpoint });
       const last = await readLastTime(foundation.database);
-      const { manifest, archiveLacks } = restored;
-      return { report, last: last && formatInstant(last), completeTo: manifest.complete_to, archiveLacks };
+      const { manifest, gap } = restored;
+      return { report, last: last && formatInstant(last), completeTo: manifest.complete_to, gap };
     } finally {
       await foundation.close();
     }
@@ -69,7 +69,7 @@ interface Inspection {
   readonly report: VerifyReport;
   readonly last: string | undefined;
   readonly completeTo: string;
-  readonly archiveLacks: string | undefined;
+  readonly gap: Restored["gap"];
 }
 
 /**
@@ -77,14 +77,14 @@ interface Inspection {
  * The exit code tells.
  */
 function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
-  const { report, last, completeTo, archiveLacks } = found;
+  const { report, last, completeTo, gap } = found;
   const batches = report.heads.map(({ slot, n }) => `${slot}/${n}`).join(", ");
   return {
     json: {
       data_dir: dataDir,
       complete_to: completeTo,
       last_batch_at: last,
-      archive_lacks: archiveLacks,
+      archive_lacks: gap?.segment,
       verify: reportRecord(report),
     },
     prose: [
@@ -94,14 +94,14 @@ function answerOf(dataDir: string, wal: string | undefined, found: Inspection): 
       `The last batches are ${batches || "none"}; the latest was at ${last ?? "never"}.`,
       "Clients disabled and keys revoked since then are valid again, and ref_ids used since then are unused: docs/backup.md.",
     ],
-    failed: !report.sound || archiveLacks !== undefined,
+    failed: !report.sound || gap !== undefined,
   };
 }
 
-function reachOf(wal: string | undefined, { completeTo, archiveLacks }: Inspection): string {
+function reachOf(wal: string | undefined, { completeTo, gap }: Inspection): string {
   if (wal === undefined)
     return `It contains everything that was confirmed before ${completeTo}, when the backup ended.`;
-  if (archiveLacks !== undefined)
-    return `The archive has a gap: ${archiveLacks} is missing or damaged, and nothing after it is in this database.`;
+  if (gap !== undefined)
+    return `The archive has a gap: ${gap.segment} ${gap.why}, and nothing after it is in this database.`;
   return `It continues from the backup, which ended at ${completeTo}, to the end of the archive or to --until.`;
 }

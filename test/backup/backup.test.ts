@@ -28,6 +28,7 @@ import { takeBackup } from "../../src/postgres/embedded/backup.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { EmbeddedError } from "../../src/postgres/embedded/embedded-error.ts";
 import { restoreBackup } from "../../src/postgres/embedded/restore.ts";
+import type { Gap } from "../../src/postgres/embedded/wal-archive.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "../cli/parbook.ts";
 import { until } from "../support/until.ts";
@@ -215,15 +216,30 @@ test("a restore reports what prevents it", async () => {
   expect(await refusal(backup, within("none"), { wal, until: "2100-01-01T00:00:00Z" })).toMatch(
     /recovery ended before configured recovery target was reached/,
   );
+  await symlink(backup, within("link"));
+  const insides = [
+    [join(backup, "below"), backup, undefined],
+    [join(within("link"), "below"), backup, undefined],
+    [backup, within("link"), undefined],
+    [place, backup, undefined],
+    [join(wal, "below"), backup, wal],
+  ] as const;
+  const before = await readdir(backup);
+  for (const [into, from, archive] of insides) {
+    expect(await refusal(from, into, archive === undefined ? {} : { wal: archive })).toBe(
+      `${into} and ${archive === undefined ? `the backup ${from}` : `the WAL archive ${archive}`} are one inside the other: restore into another directory`,
+    );
+  }
+  expect(await readdir(backup)).toEqual(before);
   await expectNothingIn(within("none"));
 });
 
-test("a restore that comes to a hole in the archive says which segment it lacks", async () => {
+test("a restore that comes to a hole in the archive, or a segment cut short, says which segment it is", async () => {
   const [lost, last] = [await endSegment(), await endSegment()];
   await untilArchived(last);
-  const lacks = async (into: string): Promise<string | undefined> => {
+  const lacks = async (into: string): Promise<Gap | undefined> => {
     const options = { backup: within("backup"), dataDir: within(into), walArchive: within("wal"), until: undefined };
-    return restoreBackup({ ...options, onProgress: () => undefined }, async ({ archiveLacks }) => archiveLacks);
+    return restoreBackup({ ...options, onProgress: () => undefined }, async ({ gap }) => gap);
   };
   // As when the `pg_wal` of a server was copied, which keeps old segments by names that come later.
   const later = join(within("wal"), last.replace(/.{4}$/, "FFFF"));
@@ -231,7 +247,15 @@ test("a restore that comes to a hole in the archive says which segment it lacks"
   expect(await lacks("whole")).toBeUndefined();
   await rm(later);
   await rename(join(within("wal"), lost), within(lost));
-  expect(await lacks("holed")).toBe(lost);
+  expect(await lacks("holed")).toEqual({ segment: lost, why: "is missing" });
+  // As of a copy that a full disk has ended.
+  await writeFile(join(within("wal"), lost), (await readFile(within(lost))).subarray(0, 4_096));
+  const cut = { segment: lost, why: "has 4096 bytes instead of 16777216" };
+  expect(await lacks("cut")).toEqual(cut);
+  const beyond = { wal: within("wal"), until: "2100-01-01T00:00:00Z" };
+  expect(await refusal(within("backup"), within("none"), beyond)).toMatch(
+    new RegExp(`recovery target was reached\\. In the archive ${cut.segment} ${cut.why}$`),
+  );
   await rename(within(lost), join(within("wal"), lost));
 });
 
@@ -258,6 +282,9 @@ test("a backup reports what prevents it", async () => {
   expect(await of(join(data.path, "backup"))).toMatch(
     / is inside the data directory, and would be lost with it: choose/,
   );
+  // Through a link too.
+  await symlink(data.path, within("data"));
+  expect(await of(join(within("data"), "backup"))).toMatch(/ is inside the data directory/);
   const own = { ...settings, PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" };
   expect((await parbook(own, "backup", within("none"))).stderr).toMatch(
     /^parbook backup works on the embedded database only, and PARBOOK_DATABASE_URL is set: use pg_basebackup/,

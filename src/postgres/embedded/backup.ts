@@ -7,9 +7,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { must } from "../../std/assert.ts";
+import { isInside } from "../../std/real-path.ts";
 import type { Queryable } from "../database.ts";
 import { prepareSession } from "../session.ts";
 import { type BackupFile, type BackupState, MANIFEST, manifestText } from "./backup-manifest.ts";
@@ -55,7 +56,7 @@ export async function takeBackup(options: BackupOptions): Promise<Backup> {
 }
 
 async function checkTarget(target: string, dataDir: string): Promise<void> {
-  if (`${target}${sep}`.startsWith(`${dataDir}${sep}`)) {
+  if (await isInside(target, dataDir)) {
     throw new EmbeddedError(
       `${target} is inside the data directory, and would be lost with it: choose another directory`,
     );

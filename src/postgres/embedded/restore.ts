@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { lchown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { isInside } from "../../std/real-path.ts";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
 import { chooseServerUser, clusterPath, makeDataDirectory, removeCluster } from "./cluster.ts";
 import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "./copy-file.ts";
@@ -13,7 +14,7 @@ import { startEmbedded } from "./embedded.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { stopServer } from "./processes.ts";
 import type { ServerUser } from "./program.ts";
-import { findGap, listSegments, recovering } from "./wal-archive.ts";
+import { findGap, type Gap, listSegments, recovering, wrongSize } from "./wal-archive.ts";
 
 export interface RestoreOptions {
   readonly backup: string;
@@ -30,8 +31,8 @@ export interface RestoreOptions {
 export interface Restored {
   readonly manifest: Manifest;
   readonly dataDir: string;
-  /** The missing or damaged WAL segment that ended the replay, if the archive has later ones. */
-  readonly archiveLacks: string | undefined;
+  /** What ended the replay, if it is not the end of the archive. */
+  readonly gap: Gap | undefined;
 }
 
 const DRAFT_PREFIX = "restoring-";
@@ -46,6 +47,8 @@ export async function restoreBackup<Value>(
   const dataDir = resolve(options.dataDir);
   const manifest = await readManifest(options.backup);
   checkTargetTime(manifest, options.until);
+  await checkApart(dataDir, options.backup, "the backup");
+  if (options.walArchive !== undefined) await checkApart(dataDir, options.walArchive, "the WAL archive");
   await makeDataDirectory(dataDir);
   const hold = await lockDirectory(dataDir);
   try {
@@ -54,8 +57,8 @@ export async function restoreBackup<Value>(
     const draft = join(dataDir, DRAFT_PREFIX + randomBytes(4).toString("hex"));
     await mkdir(draft, { mode: 0o700 });
     try {
-      const archiveLacks = await restoreInto(draft, manifest, options);
-      const value = await inspect({ manifest, dataDir: draft, archiveLacks });
+      const gap = await restoreInto(draft, manifest, options);
+      const value = await inspect({ manifest, dataDir: draft, gap });
       await moveIn(draft, dataDir);
       return value;
     } finally {
@@ -69,6 +72,12 @@ export async function restoreBackup<Value>(
 function checkTargetTime({ ended_at }: Manifest, until: Date | undefined): void {
   if (until === undefined || until > new Date(ended_at)) return;
   throw new EmbeddedError(`the backup ended at ${ended_at}: it can only be restored to that time or later`);
+}
+
+/** A restore writes to the target and empties it of earlier attempts. */
+async function checkApart(dataDir: string, source: string, what: string): Promise<void> {
+  if (!(await isInside(dataDir, source)) && !(await isInside(source, dataDir))) return;
+  throw new EmbeddedError(`${dataDir} and ${what} ${source} are one inside the other: restore into another directory`);
 }
 
 async function removeDrafts(dataDir: string): Promise<void> {
@@ -89,8 +98,8 @@ async function checkEmpty(dataDir: string): Promise<void> {
   throw new EmbeddedError(`${dataDir} is not empty (${found}): restore into an empty directory`);
 }
 
-/** @returns See `Restored.archiveLacks`. */
-async function restoreInto(draft: string, manifest: Manifest, options: RestoreOptions): Promise<string | undefined> {
+/** @returns See `Restored.gap`. */
+async function restoreInto(draft: string, manifest: Manifest, options: RestoreOptions): Promise<Gap | undefined> {
   const { backup, walArchive, until, onProgress } = options;
   const user = await chooseServerUser(draft, false);
   const settings = await recovering(walArchive, until, user);
@@ -104,22 +113,34 @@ async function restoreInto(draft: string, manifest: Manifest, options: RestoreOp
   onProgress(`${manifest.files.length} files copied and checked; PostgreSQL is replaying the WAL`);
   const replaying = { directory: draft, log: onProgress, settings, recoveryLimitMs: REPLAY_LIMIT_MS };
   const server = await startEmbedded(replaying).catch(async (error: unknown) => {
-    throw (await reasonIn(`${clusterPath(draft)}.log`)) ?? error;
+    throw (await reasonIn(`${clusterPath(draft)}.log`, await sayShort(manifest, walArchive, there))) ?? error;
   });
   await server.stop();
   // With `until`, the server fails if it cannot reach that time.
   return walArchive === undefined || until !== undefined ? undefined : findGap(clusterPath(draft), walArchive, there);
 }
 
+/** Names the first segment behind the backup that has a wrong size: the server, which never gets it, cannot name it. */
+async function sayShort(manifest: Manifest, archive: string | undefined, there: readonly string[]): Promise<string> {
+  const [first = ""] = manifest.files
+    .flatMap(({ path }) => /^postgres\/pg_wal\/([0-9A-F]{24})$/.exec(path)?.[1] ?? [])
+    .sort();
+  for (const segment of there.filter((name) => name >= first).sort()) {
+    const wrong = archive && (await wrongSize(archive, segment));
+    if (wrong !== undefined) return `. In the archive ${segment} ${wrong}`;
+  }
+  return "";
+}
+
 /** The server's reason for a failed replay, from its log, which is about to be removed. */
-async function reasonIn(logFile: string): Promise<EmbeddedError | undefined> {
+async function reasonIn(logFile: string, more: string): Promise<EmbeddedError | undefined> {
   const text = await readFile(logFile, "utf8").catch(() => "");
   const reasons = [...text.matchAll(/FATAL: +(.*)/g)].flatMap(([, reason]) => reason ?? []);
   // "the database system is starting up" is only the response to an early connection.
   const reason = reasons.find((one) => !one.startsWith("the database system is "));
   return reason === undefined
     ? undefined
-    : new EmbeddedError(`the WAL replay failed, and nothing was restored: ${reason}`);
+    : new EmbeddedError(`the WAL replay failed, and nothing was restored: ${reason}${more}`);
 }
 
 /** Copies and verifies every file, before a server reads any. */

@@ -53,7 +53,7 @@ export async function recovering(
   if (archive !== undefined) await checkAccess("-r", archive, user);
   return {
     // Without an archive, the server uses the WAL in its own directory.
-    restore_command: archive === undefined ? "false" : `cp "${archive}/%f" "%p"`,
+    restore_command: archive === undefined ? "false" : restoring(archive),
     // No connections before the replay is complete.
     hot_standby: "off",
     recovery_target_action: "promote",
@@ -62,50 +62,105 @@ export async function recovering(
   };
 }
 
+/**
+ * A segment of a wrong size counts as absent, so that the server goes on with what it has in its own directory, and starts
+ * with what came before. Handed over, it would end the server, whatever else there is.
+ */
+function restoring(archive: string): string {
+  const isWhole = `test "$(wc -c < "%p")" -eq ${SEGMENT_BYTES}`;
+  return `cp "${archive}/%f" "%p" && case "%f" in *.*) ;; *) ${isWhole} ;; esac`;
+}
+
 /** A history file has one line for each earlier restore. */
 const HISTORY_BYTES = 1024 * 1024;
 const SEGMENT_BYTES = 16n * 1024n * 1024n;
+/** The second and third part of a name together are the segment's number. */
+const SEGMENTS_PER_NAME = 2n ** 32n / SEGMENT_BYTES;
 
 export async function listSegments(archive: string): Promise<string[]> {
   return (await readdir(archive)).filter((name) => /^[0-9A-F]{24}$/.test(name));
 }
 
+/** A segment of the archive that ended the replay, and what is wrong with it. */
+export interface Gap {
+  readonly segment: string;
+  readonly why: string;
+}
+
 /**
- * Finds a missing or damaged segment that ended the replay although the archive has later ones. The end of the replay is
- * where the server started its new timeline.
+ * Finds the segment that ended the replay although the archive has later ones, or has it with a wrong size. The end of the
+ * replay is where the server started its new timeline. A record that goes on in the next segment ends it in the one before.
  *
  * @param there The segments before the replay, since the archive may be growing.
  * @returns Undefined if the replay reached the end of the archive.
  */
-export async function findGap(cluster: string, archive: string, there: readonly string[]): Promise<string | undefined> {
+export async function findGap(cluster: string, archive: string, there: readonly string[]): Promise<Gap | undefined> {
+  const [timeline, last] = await endOfReplay(cluster);
+  const [end, next] = [segmentName(timeline, last), segmentName(timeline, last + 1n)];
+  const goesOn = await isAnyWritten(
+    archive,
+    there.filter((name) => name.startsWith(end.slice(0, 8)) && name > end),
+  );
+  for (const segment of [end, next]) {
+    const why = there.includes(segment) ? await flawOf(archive, segment) : "is missing";
+    if (why === undefined) continue;
+    return goesOn || (there.includes(segment) && (await wrongSize(archive, segment))) ? { segment, why } : undefined;
+  }
+  return { segment: end, why: "is damaged" };
+}
+
+/** The timeline that was left, and the number of the segment. */
+async function endOfReplay(cluster: string): Promise<[bigint, bigint]> {
   const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
   const histories = names.filter((name) => name.endsWith(".history"));
   const latest = must(histories.sort().at(-1), "a restored cluster has begun a timeline");
   const history = must(await readIn(cluster, `pg_wal/${latest}`, HISTORY_BYTES), "nobody removes a history");
   const lines = history.toString("utf8").trim().split("\n");
   const [, timeline, high, low] = /^([0-9]+)\t([0-9A-F]+)\/([0-9A-F]+)\t/.exec(lines.at(-1) ?? "") ?? [];
-  const segment = BigInt(`0x${must(low, "where it began")}`) / SEGMENT_BYTES;
-  const end = [BigInt(must(timeline, "which it left")), BigInt(`0x${high}`), segment].map(hexadecimal).join("");
-  const behind = there.filter((name) => name.startsWith(end.slice(0, 8)) && name > end);
-  for (const name of behind) if (await isWritten(archive, name)) return end;
-  return undefined;
+  const place = (BigInt(`0x${must(high, "where it began")}`) << 32n) + BigInt(`0x${low}`);
+  return [BigInt(must(timeline, "which it left")), place / SEGMENT_BYTES];
+}
+
+function segmentName(timeline: bigint, number: bigint): string {
+  return [timeline, number / SEGMENTS_PER_NAME, number % SEGMENTS_PER_NAME].map(hexadecimal).join("");
 }
 
 const hexadecimal = (part: bigint): string => part.toString(16).toUpperCase().padStart(8, "0");
 
+async function isAnyWritten(archive: string, names: readonly string[]): Promise<boolean> {
+  for (const name of names) if ((await headerOf(archive, name))?.isItsOwn) return true;
+  return false;
+}
+
+async function flawOf(archive: string, name: string): Promise<string | undefined> {
+  const header = await headerOf(archive, name);
+  if (header === undefined) return "is missing";
+  return sizeFlaw(header.size) ?? (header.isItsOwn ? undefined : "is damaged");
+}
+
+/** What is wrong with the size of a segment, if anything. */
+export async function wrongSize(archive: string, name: string): Promise<string | undefined> {
+  const header = await headerOf(archive, name);
+  return header && sizeFlaw(header.size);
+}
+
+const sizeFlaw = (size: number): string | undefined =>
+  size === Number(SEGMENT_BYTES) ? undefined : `has ${size} bytes instead of ${SEGMENT_BYTES}`;
+
 /**
- * Whether the content of a segment matches its name. A recycled segment copied from `pg_wal` has old content: the address in
- * its first page header then differs (XLogPageHeaderData).
+ * The size of a segment, and whether the address in its first page header is that of its name (XLogPageHeaderData). A
+ * recycled segment copied from `pg_wal` has old content, and another address.
  */
-async function isWritten(archive: string, name: string): Promise<boolean> {
+async function headerOf(archive: string, name: string): Promise<{ size: number; isItsOwn: boolean } | undefined> {
   const file = await open(join(archive, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
   // Removed in the meantime, by a cleanup of the archive.
-  if (file === undefined) return false;
+  if (file === undefined) return undefined;
   try {
+    const { size } = await file.stat();
     const header = Buffer.alloc(16);
     await file.read(header, 0, header.length, 0);
     const place = (BigInt(`0x${name.slice(8, 16)}`) << 32n) + BigInt(`0x${name.slice(16)}`) * SEGMENT_BYTES;
-    return header.readBigUInt64LE(8) === place;
+    return { size, isItsOwn: header.readBigUInt64LE(8) === place };
   } finally {
     await file.close();
   }
