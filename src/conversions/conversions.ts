@@ -7,11 +7,12 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { profileKey } from "../customers/profiles/profiles.ts";
 import { accountKey } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import type { Command, Outcome } from "../ledger/decision.ts";
+import type { Claim, Command, Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Key } from "../ledger/rows.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
+import { reject } from "../std/result.ts";
 import {
   type ConversionNotCancellable,
   type ConversionNotFound,
@@ -45,7 +46,7 @@ export { CONVERSION_STATUSES } from "./store.ts";
 
 export interface Conversions {
   /** @returns the CREATED conversion; `exists` with the id of the conversion that already has the ref_id */
-  create(request: ConversionRequest, caller: Caller): Promise<Outcome<Conversion, ConversionRejection>>;
+  create(request: ConversionRequest, caller: Caller): Promise<Outcome<Conversion, ConversionRejection, Claim>>;
   cancel(
     customerId: CustomerId,
     id: ConversionId,
@@ -70,9 +71,7 @@ export function createConversions(parts: Parts): Conversions {
     create: (request, caller) => create(parts, request, caller),
     cancel: async (customerId, id, caller) => {
       const conversion = await findConversion(database, customerId, id);
-      if (conversion === undefined) {
-        return { kind: "rejected", rejection: { code: "conversion_not_found", conversionId: id } };
-      }
+      if (conversion === undefined) return reject({ code: "conversion_not_found", conversionId: id });
       return lane.execute(cancellationOf(conversion, caller));
     },
     find: (customerId, id) => findConversion(database, customerId, id),
@@ -84,7 +83,7 @@ async function create(
   { lane, catalogue, ids, onCreated }: Parts,
   request: ConversionRequest,
   caller: Caller,
-): Promise<Outcome<Conversion, ConversionRejection>> {
+): Promise<Outcome<Conversion, ConversionRejection, Claim>> {
   const { customerId, profileId, refId } = request;
   const id = ids.next() as ConversionId;
   const pair = pairOf(catalogue.findAsset(request.sourceAsset), catalogue.findAsset(request.targetAsset));

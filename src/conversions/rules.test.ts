@@ -80,7 +80,7 @@ const create = (request: Partial<ConversionRequest> = {}, pair = pairOf(USD, USD
 
 /** "owner part +-amount asset" of each entry. */
 function entriesOf(decision: Decision<unknown, Rejection>): string[] {
-  if (!decision.accepted) throw new Error(decision.rejection.code);
+  if (decision.kind === "rejected") throw new Error(decision.rejection.code);
   const name = (owner: Owner): string => (owner === payer.id ? "payer" : owner === receiver.id ? "receiver" : owner);
   const entries = decision.changes.journals?.flatMap((journal) => journal.entries) ?? [];
   return entries.map((each) => `${name(each.owner)} ${each.part} ${formatAmount(each.amount)} ${each.asset}`);
@@ -96,7 +96,7 @@ test("every stablecoin converts to dollars, back, and to every other one, and no
 
 test("a conversion keeps its source aside, and its recipient counts that it is awaited", () => {
   expect(create()).toEqual({
-    accepted: true,
+    kind: "done",
     value: created,
     changes: {
       states: [change(conversionTable, created), change(profileTable, { ...receiver, incomingCount: 5 })],
@@ -117,20 +117,20 @@ test.each([
 ])("a conversion with %s awaits nobody", (_what, recipientProfileId) => {
   const decision = create({ recipientProfileId });
   const value = { ...created, recipientProfileId };
-  expect(decision).toMatchObject({ accepted: true, value, changes: { states: [change(conversionTable, value)] } });
-  expect(decision.accepted && decision.changes.states).toHaveLength(1);
+  expect(decision).toMatchObject({ kind: "done", value, changes: { states: [change(conversionTable, value)] } });
+  expect(decision.kind === "done" && decision.changes.states).toHaveLength(1);
 });
 
 test("the coarser asset decides on decimals, whichever side it is on", () => {
   const fine = { amount: amountOf("0.0000001") };
   const rejection = { code: "exceed_precision", asset: "PYUSD", precision: 6 };
-  expect(create(fine, pairOf(USDG, PYUSD))).toEqual({ accepted: false, rejection });
-  expect(create(fine, pairOf(PYUSD, USDG))).toEqual({ accepted: false, rejection });
+  expect(create(fine, pairOf(USDG, PYUSD))).toEqual({ kind: "rejected", rejection });
+  expect(create(fine, pairOf(PYUSD, USDG))).toEqual({ kind: "rejected", rejection });
   const finer = { amount: amountOf("0.000000001") };
   const [usdp, named] = [asset("USDP", "stablecoin", 8), { code: "exceed_precision", precision: 8 }];
-  expect(create(finer, pairOf(usdp, USDG))).toEqual({ accepted: false, rejection: { ...named, asset: "USDP" } });
-  expect(create(finer, pairOf(USDG, usdp))).toEqual({ accepted: false, rejection: { ...named, asset: "USDG" } });
-  expect(create({ amount: amountOf("0.01") })).toMatchObject({ accepted: true });
+  expect(create(finer, pairOf(usdp, USDG))).toEqual({ kind: "rejected", rejection: { ...named, asset: "USDP" } });
+  expect(create(finer, pairOf(USDG, usdp))).toEqual({ kind: "rejected", rejection: { ...named, asset: "USDG" } });
+  expect(create({ amount: amountOf("0.01") })).toMatchObject({ kind: "done" });
 });
 
 const full = [...ROWS, accountRow(receiver, "USDG", { trading: "99999999999999999999999999990" })];
@@ -172,7 +172,7 @@ test.each<[string, Partial<ConversionRequest>, ReturnType<typeof pairOf>, object
   ["a recipient without room", {}, pairOf(USD, USDG), { code: "balance_too_large", profileId: receiver.id }],
 ])("%s is refused before what comes behind it", (_what, request, pair, rejection) => {
   const decision = decideConversion({ ...MINT, ...request }, ID, pair, COINS, stateOf(...full));
-  expect(decision).toMatchObject({ accepted: false, rejection });
+  expect(decision).toMatchObject({ kind: "rejected", rejection });
 });
 
 test.each([
@@ -183,8 +183,8 @@ test.each([
   const limit = { available: "99999999999999999999999999999.99" };
   const at = (profile: Profile) =>
     create({ recipientProfileId }, pairOf(USD, USDG), [...ROWS, accountRow(profile, "USDG", limit)]);
-  expect(at(crowded)).toMatchObject({ accepted: false, rejection: { profileId: crowded.id, asset: "USDG" } });
-  expect(at(other)).toMatchObject({ accepted: true });
+  expect(at(crowded)).toMatchObject({ kind: "rejected", rejection: { profileId: crowded.id, asset: "USDG" } });
+  expect(at(other)).toMatchObject({ kind: "done" });
 });
 
 const key = keyOf(conversionTable, `${payer.id}/${ID}`);
@@ -237,7 +237,7 @@ test("a settlement and a cancel close the conversion, and its recipient is await
   const settled = { ...created, status: "SETTLED", updatedAt: NOW, settledAt: NOW } as const;
   const noLonger = change(profileTable, { ...receiver, incomingCount: 3 });
   expect(settle()).toMatchObject({
-    accepted: true,
+    kind: "done",
     value: settled,
     changes: {
       states: [change(conversionTable, settled), noLonger],
@@ -246,7 +246,7 @@ test("a settlement and a cancel close the conversion, and its recipient is await
   });
   const cancelled = { ...created, status: "CANCELLED", updatedAt: NOW, cancelledAt: NOW } as const;
   expect(cancel()).toMatchObject({
-    accepted: true,
+    kind: "done",
     value: cancelled,
     changes: {
       states: [change(conversionTable, cancelled), noLonger],
@@ -260,20 +260,20 @@ test.each([undefined, payer.id])(
   "closing a conversion with the recipient %s changes no profile",
   (recipientProfileId) => {
     for (const decision of [settle({ recipientProfileId }), cancel({ recipientProfileId })]) {
-      expect(decision.accepted && decision.changes.states).toHaveLength(1);
+      expect(decision.kind === "done" && decision.changes.states).toHaveLength(1);
     }
   },
 );
 
 test.each(["SETTLED", "CANCELLED"] as const)("one that is %s is not closed again", (status) => {
   expect([settle({ status }), cancel({ status })]).toEqual([
-    { accepted: false, rejection: { code: "conversion_not_settleable", status } },
-    { accepted: false, rejection: { code: "conversion_not_cancellable", status } },
+    { kind: "rejected", rejection: { code: "conversion_not_settleable", status } },
+    { kind: "rejected", rejection: { code: "conversion_not_cancellable", status } },
   ]);
 });
 
 test("one that is not there is not found", () => {
-  const refused = { accepted: false, rejection: { code: "conversion_not_found", conversionId: ID } };
+  const refused = { kind: "rejected", rejection: { code: "conversion_not_found", conversionId: ID } };
   expect([decideSettlement(key, ID, stateOf(), NOW), decideCancel(key, ID, stateOf(), NOW)]).toEqual([
     refused,
     refused,

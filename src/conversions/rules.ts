@@ -11,7 +11,7 @@ import {
   profileTable,
 } from "../customers/profiles/profiles.ts";
 import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
-import { accept, type Decision, type Rejection, reject, type State } from "../ledger/decision.ts";
+import { accept, type Decision, type Rejection, type State } from "../ledger/decision.ts";
 import {
   type BalanceTooLarge,
   checkFunds,
@@ -27,6 +27,7 @@ import { type Asset, type AssetCode, USD } from "../money/asset.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId } from "../std/id.ts";
+import { reject } from "../std/result.ts";
 import { type Conversion, type ConversionId, conversionTable } from "./store.ts";
 
 /** There is no conversion between these assets. */
@@ -95,12 +96,13 @@ export function decideConversion(
   if (recipient === undefined) return reject(profileNotFound(recipientId));
   if (pair === undefined) return reject({ code: "unknown_pair", sourceAsset, targetAsset, stablecoins });
   const coarser = pair.target.precision < pair.source.precision ? pair.target : pair.source;
-  const amount = checkPrecision(request.amount, coarser);
-  if (typeof amount === "object") return reject(amount);
-  const short = checkFunds(state, profileId, pair.source.code, amount);
-  if (short !== undefined) return reject(short);
-  const full = checkRoom(state, recipientId, pair.target.code, amount);
-  if (full !== undefined) return reject(full);
+  const exact = checkPrecision(request.amount, coarser);
+  if (exact.kind === "rejected") return exact;
+  const amount = exact.value;
+  const funds = checkFunds(state, profileId, pair.source.code, amount);
+  if (funds.kind === "rejected") return funds;
+  const room = checkRoom(state, recipientId, pair.target.code, amount);
+  if (room.kind === "rejected") return room;
 
   // From here the conversion must be created.
   const createdAt = instantOf(id);

@@ -7,7 +7,7 @@ import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import type { Outcome } from "../ledger/decision.ts";
+import type { Claim, Outcome } from "../ledger/decision.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
@@ -60,7 +60,7 @@ export interface EngineSignals {
 
 export interface Exchange {
   /** An order that is stored as REJECTED has the outcome "done". "exists": the ref_id belongs to the order with this id. */
-  place(request: OrderRequest, caller: Caller): Promise<Outcome<Order, OrderRejection>>;
+  place(request: OrderRequest, caller: Caller): Promise<Outcome<Order, OrderRejection, Claim>>;
   /** The order as it is when it has closed, after `millis` ms, or when the signal is aborted. */
   untilClosed(order: Order, millis: number, signal: AbortSignal): Promise<Order>;
   /** "done" means requested: a fill may still come first. */

@@ -5,7 +5,6 @@ import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/suppor
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
-import { alreadyExists } from "./problems/problems.ts";
 import { problemOf } from "./problems/rejection-problems.ts";
 import type { Api } from "./server.ts";
 
@@ -166,7 +165,7 @@ test("of a change whose outcome is unknown the 503 says so, of a read it does no
 });
 
 test("a problem of ours has an address, and its members stand in the order of RFC 9457", async () => {
-  await startThrowing(alreadyExists('ref_id "a" is already in use', { id: "1" }));
+  await startThrowing(problemOf({ code: "already_exists", field: "ref_id", existing: { id: "1" } }, { ref_id: "a" }));
   const answer = await ask(toy, "/throw");
   expect(answer).toEqual(
     problem(409, "Already Exists", 'ref_id "a" is already in use', {

@@ -3,13 +3,15 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Profiles } from "../customers/profiles/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import type { Outcome } from "../ledger/decision.ts";
+import type { Exists } from "../ledger/decision.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
 import { parseAmount } from "../money/amount.ts";
 import { assert, must } from "../std/assert.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
-import { alreadyExists, type Problem } from "./problems/problems.ts";
-import { type DomainRejection, problemOf, type Sent } from "./problems/rejection-problems.ts";
+import { type Result, reject } from "../std/result.ts";
+import type { Documented, Documenting } from "./problems/problem-responses.ts";
+import type { Problem } from "./problems/problems.ts";
+import { type AlreadyExists, type DomainRejection, problemOf, type Sent } from "./problems/rejection-problems.ts";
 import { uuidOf } from "./requests/schemas.ts";
 
 /** Parses an amount that has passed its schema. "too_precise" is rejected later, with the name of the asset. */
@@ -35,33 +37,48 @@ export function idPosition(position: readonly string[]): Uuid | undefined {
   return position.length === 1 ? parseUuid(position[0] ?? "") : undefined;
 }
 
-/**
- * The value of a command's outcome.
- * @param sent the request's fields, for error texts
- * @param existing makes the problem of a ref_id or nickname that the record with this id already has
- * @throws Problem when the command was rejected
- */
-export async function valueOrThrow<Value>(
-  outcome: Outcome<Value, DomainRejection>,
-  sent: Sent,
-  existing?: (id: Uuid) => Promise<Problem>,
-): Promise<Value> {
-  switch (outcome.kind) {
-    case "done":
-      return outcome.value;
-    case "rejected":
-      throw problemOf(outcome.rejection, sent);
-    case "exists":
-      throw await must(existing, "only a command with a ref_id or nickname can find it in use")(outcome.id);
-  }
+/** A request on a route whose `errors(...)` list at least these rejections. */
+export type RequestDocumenting<Code> = RequestWith<Documenting<Code>>;
+
+interface RequestWith<Documents> {
+  readonly body: unknown;
+  readonly routeOptions: { readonly schema?: { readonly response: Documents } };
 }
 
-/** The problem of a ref_id or nickname that is already in use. */
-export function nameTaken(field: "ref_id" | "nickname", sent: Sent, existing: object | undefined): Problem {
-  return alreadyExists(
-    `${field} ${JSON.stringify(sent[field])} is already in use`,
-    must(existing, "the customer can read the record that has its ref_id or nickname"),
-  );
+/**
+ * The value of a command's outcome. Compiles only on a route that documents exactly the rejections of the command.
+ * @throws Problem when the command was rejected
+ */
+export function valueOrThrow<Value, Why extends DomainRejection>(
+  request: RequestWith<Documented<Why["code"]>>,
+  outcome: Result<Value, Why>,
+): Value {
+  if (outcome.kind === "rejected") throw problemOf(outcome.rejection, sentIn(request));
+  return outcome.value;
+}
+
+/** The problem of a rejection that a route finds itself. Compiles only on a route that documents it. */
+export function problemFor<Why extends DomainRejection>(
+  request: RequestDocumenting<Why["code"]>,
+  rejection: Why,
+): Problem {
+  return problemOf(rejection, sentIn(request));
+}
+
+const sentIn = ({ body }: { readonly body: unknown }): Sent => (body ?? {}) as Sent;
+
+/**
+ * The outcome of a command whose ref_id or nickname may be in use.
+ * @param find reads the body of the record that has it
+ */
+export async function withExisting<Value, Why>(
+  outcome: Result<Value, Why> | Exists,
+  field: AlreadyExists["field"],
+  find: (id: Uuid) => Promise<object | undefined>,
+): Promise<Result<Value, Why | AlreadyExists>> {
+  if (outcome.kind !== "exists") return outcome;
+  const existing = must(await find(outcome.id), "the customer can read the record that has its ref_id or nickname");
+  return reject({ code: "already_exists", field, existing });
 }
 
 /** Every key, also of what may be undefined: a mapping that forgets one does not compile. */

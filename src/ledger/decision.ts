@@ -4,6 +4,7 @@
  */
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
+import type { Done, Rejected, Result } from "../std/result.ts";
 import type { Journal } from "./accounts.ts";
 import type { Caller } from "./caller.ts";
 import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./rows.ts";
@@ -20,17 +21,13 @@ export interface Changes {
   readonly records?: readonly RecordAddition[];
 }
 
-export type Decision<Value, Why extends Rejection> =
-  | { readonly accepted: true; readonly value: Value; readonly changes: Changes }
-  | { readonly accepted: false; readonly rejection: Why };
+export type Decision<Value, Why extends Rejection> = Accepted<Value> | Rejected<Why>;
 
-export function accept<Value>(value: Value, changes: Changes): Decision<Value, never> {
-  return { accepted: true, value, changes };
+export interface Accepted<Value> extends Done<Value> {
+  readonly changes: Changes;
 }
 
-export function reject<Why extends Rejection>(rejection: Why): Decision<never, Why> {
-  return { accepted: false, rejection };
-}
+export const accept = <Value>(value: Value, changes: Changes): Accepted<Value> => ({ kind: "done", value, changes });
 
 /** The rows that a command depends on, as they are when it is decided. */
 export interface State {
@@ -68,12 +65,13 @@ export interface Released {
   readonly closedBefore: Instant;
 }
 
-export interface Command<Value, Why extends Rejection> {
+/** `Claimed`: `Claim` if it may claim a ref_id, `undefined` if it never does. */
+export interface Command<Value, Why extends Rejection, Claimed extends Claim | undefined = undefined> {
   /** The customer whose queue it joins. `house`: settlements, fills and expiries, which are never shed under load. */
   readonly queueKey: Uuid | "house";
   readonly caller: Caller;
   readonly dependsOn: readonly Key[];
-  readonly claim?: Claim | undefined;
+  readonly claim?: Claimed | undefined;
   /**
    * Lock its rows before it is decided: for a rule that depends on the absence of rows. `inLockOrder` makes this sound.
    */
@@ -81,11 +79,16 @@ export interface Command<Value, Why extends Rejection> {
   decide(state: State, now: Instant): Decision<Value, Why>;
 }
 
-export type Outcome<Value, Why extends Rejection> =
-  | { readonly kind: "done"; readonly value: Value }
-  | { readonly kind: "rejected"; readonly rejection: Why }
-  /** The ref_id belongs to this earlier record. */
-  | { readonly kind: "exists"; readonly id: Uuid };
+/** Only a command that may claim a ref_id can find it taken. */
+export type Outcome<Value, Why extends Rejection, Claimed extends Claim | undefined = undefined> =
+  | Result<Value, Why>
+  | (Claimed extends Claim ? Exists : never);
+
+/** The ref_id belongs to this earlier record. */
+export interface Exists {
+  readonly kind: "exists";
+  readonly id: Uuid;
+}
 
 /** A fault that becomes 503: nothing was committed, or a lookup by ref_id shows what was. */
 export class Unavailable extends Error {

@@ -1,6 +1,7 @@
 /** Rejections that everything that moves money shares, and the checks that return them. */
 import { type Amount, BALANCE_LIMIT, fitsPrecision, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
+import { type Check, done, PASSED, type Result, reject } from "../std/result.ts";
 import { type Account, accountKey, accountTable, type ProfileId, totalOf } from "./accounts.ts";
 import type { Rejection, State } from "./decision.ts";
 
@@ -12,6 +13,9 @@ export interface UnknownAsset extends Rejection {
 
 export interface ExceedPrecision extends Rejection {
   readonly code: "exceed_precision";
+  /** Of an order: the field, and the market that allows fewer decimals than its assets. */
+  readonly field?: "baseAmount" | "quoteAmount";
+  readonly market?: string;
   readonly asset: AssetCode;
   readonly precision: number;
 }
@@ -34,32 +38,32 @@ export interface BalanceTooLarge extends Rejection {
 /** "too_precise": it has more decimals than the ledger, and so more than any asset. */
 export type RequestedAmount = Amount | "too_precise";
 
-export function checkPrecision(amount: RequestedAmount, asset: Asset): Amount | ExceedPrecision {
-  if (amount !== "too_precise" && fitsPrecision(amount, asset.precision)) return amount;
-  return { code: "exceed_precision", asset: asset.code, precision: asset.precision };
+export function checkPrecision(amount: RequestedAmount, asset: Asset): Result<Amount, ExceedPrecision> {
+  if (amount !== "too_precise" && fitsPrecision(amount, asset.precision)) return done(amount);
+  return reject({ code: "exceed_precision", asset: asset.code, precision: asset.precision });
 }
 
-/** @returns undefined when the profile has enough available */
+/** Checks that the profile has enough available. */
 export function checkFunds(
   state: State,
   profileId: ProfileId,
   asset: AssetCode,
   needed: Amount,
-): InsufficientFunds | undefined {
+): Check<InsufficientFunds> {
   const available = accountOf(state, profileId, asset)?.available ?? ZERO;
-  return available >= needed ? undefined : { code: "insufficient_funds", profileId, asset, available, needed };
+  return available >= needed ? PASSED : reject({ code: "insufficient_funds", profileId, asset, available, needed });
 }
 
-/** @returns undefined when the credit fits. All three parts count, so that releasing a hold never overflows. */
+/** Checks that the credit fits. All three parts count, so that releasing a hold never overflows. */
 export function checkRoom(
   state: State,
   profileId: ProfileId,
   asset: AssetCode,
   credit: Amount,
-): BalanceTooLarge | undefined {
+): Check<BalanceTooLarge> {
   const account = accountOf(state, profileId, asset);
   const total = account === undefined ? ZERO : totalOf(account);
-  return total + credit < BALANCE_LIMIT ? undefined : { code: "balance_too_large", profileId, asset };
+  return total + credit < BALANCE_LIMIT ? PASSED : reject({ code: "balance_too_large", profileId, asset });
 }
 
 export function accountOf(state: State, profileId: ProfileId, asset: AssetCode): Account | undefined {

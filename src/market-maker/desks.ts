@@ -13,7 +13,7 @@ import type { Exchange, Order, OrderFilter, OrderId, OrderRejection } from "../e
 import type { ProfileId } from "../ledger/accounts.ts";
 import { readBalances } from "../ledger/balances.ts";
 import type { Caller } from "../ledger/caller.ts";
-import type { Outcome } from "../ledger/decision.ts";
+import type { Claim, Outcome } from "../ledger/decision.ts";
 import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -177,7 +177,7 @@ export class Desks {
     this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.rejection.code });
   }
 
-  #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRejection>> {
+  #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRejection, Claim>> {
     const order = {
       customerId: MAKER,
       profileId: this.#profileId,

@@ -74,6 +74,7 @@ function balanceFault(catalogue: Catalogue, code: string, text: string): string 
   const amount = parseAmount(text);
   if (amount === "zero") return undefined;
   if (amount === "not_a_decimal" || amount === "too_large") return amount.replaceAll("_", " ");
-  const checked = checkPrecision(amount, asset);
-  return typeof checked === "object" ? `${asset.code} has ${asset.precision} decimals` : undefined;
+  return checkPrecision(amount, asset).kind === "rejected"
+    ? `${asset.code} has ${asset.precision} decimals`
+    : undefined;
 }

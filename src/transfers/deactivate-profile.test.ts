@@ -21,7 +21,7 @@ test.each([
   const { decide } = await deactivateCommand(parts, acme, profile.id, TESTER);
   const inactive = { ...profile, status: "INACTIVE", updatedAt: expected };
   expect(decide(stateOf(profileRow(profile), profileRow(home)), NOW)).toEqual({
-    accepted: true,
+    kind: "done",
     value: inactive,
     changes: { journals: [], records: [], states: [{ table: profileTable, row: inactive }] },
   });

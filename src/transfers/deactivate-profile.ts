@@ -15,7 +15,7 @@ import {
 } from "../customers/profiles/profiles.ts";
 import { type Account, accountKey, type Journal, type ProfileId, totalOf } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import { accept, type Command, type Rejection, reject } from "../ledger/decision.ts";
+import { accept, type Command, type Rejection } from "../ledger/decision.ts";
 import { accountOf } from "../ledger/rejections.ts";
 import { change, type RecordAddition } from "../ledger/rows.ts";
 import { type Amount, unitOf } from "../money/amount.ts";
@@ -24,6 +24,7 @@ import type { Database } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
+import { type Check, PASSED, reject } from "../std/result.ts";
 import { decideTransfer } from "./rules.ts";
 
 /** The profile holds money, is the recipient of an open order or conversion, or is the DEFAULT profile. */
@@ -56,8 +57,8 @@ export async function deactivateCommand(
       // A retry succeeds: there is no ref_id to look up the first outcome by.
       if (profile.status === "INACTIVE") return accept(profile, {});
       const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
-      const rejection = checkEmpty(profile, held);
-      if (rejection !== undefined) return reject(rejection);
+      const empty = checkEmpty(profile, held);
+      if (empty.kind === "rejected") return empty;
 
       const updatedAt = Math.max(now, profile.updatedAt) as Instant;
       const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt };
@@ -79,7 +80,7 @@ export async function deactivateCommand(
           { ...asset, precision: 18 },
           state,
         );
-        assert(dust.accepted, "what a profile holds can go to its customer's DEFAULT profile");
+        assert(dust.kind === "done", "what a profile holds can go to its customer's DEFAULT profile");
         journals.push(...(dust.changes.journals ?? []));
         records.push(...(dust.changes.records ?? []));
       }
@@ -91,15 +92,15 @@ export async function deactivateCommand(
 function checkEmpty(
   profile: Profile,
   held: readonly { readonly asset: Asset; readonly account: Account | undefined }[],
-): ProfileNotEmpty | undefined {
+): Check<ProfileNotEmpty> {
   const rejection = { code: "profile_not_empty", profileId: profile.id } as const;
-  if (profile.kind === "DEFAULT") return { ...rejection, because: "is_default" };
+  if (profile.kind === "DEFAULT") return reject({ ...rejection, because: "is_default" });
   for (const { asset, account } of held) {
     if (account === undefined) continue;
     const amount = totalOf(account);
     const inUse = account.trading > 0n || account.pending > 0n;
     if (inUse || amount >= unitOf(asset.precision))
-      return { ...rejection, because: "holds_money", asset: asset.code, amount };
+      return reject({ ...rejection, because: "holds_money", asset: asset.code, amount });
   }
-  return profile.incomingCount > 0 ? { ...rejection, because: "is_recipient" } : undefined;
+  return profile.incomingCount > 0 ? reject({ ...rejection, because: "is_recipient" }) : PASSED;
 }

@@ -2,7 +2,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
-import { accept, type Decision, reject, type State } from "../ledger/decision.ts";
+import { accept, type Decision, type State } from "../ledger/decision.ts";
 import { depositEntries, withdrawalEntries } from "../ledger/external-transfers.ts";
 import {
   type BalanceTooLarge,
@@ -19,9 +19,12 @@ import { type Amount, negative, ZERO } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
+import { reject } from "../std/result.ts";
 import { type ExternalTransferDetails, type Transfer, type TransferType, transferTable } from "./store.ts";
 
-export type TransferRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge | InsufficientFunds;
+export type DepositRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge;
+type WithdrawalRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | InsufficientFunds;
+export type TransferRejection = DepositRejection | WithdrawalRejection;
 
 export type Metadata = Readonly<Record<string, string>>;
 
@@ -61,12 +64,13 @@ export function decideTransfer(
   const receiver = activeProfile(state, to.profileId, kind === "internal" ? customerId : undefined);
   if (receiver === undefined) return reject(profileNotFound(to.profileId));
   if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
-  const amount = checkPrecision(request.amount, asset);
-  if (typeof amount === "object") return reject(amount);
-  const short = checkFunds(state, from.profileId, asset.code, amount);
-  if (short !== undefined) return reject(short);
-  const full = checkRoom(state, to.profileId, asset.code, amount);
-  if (full !== undefined) return reject(full);
+  const exact = checkPrecision(request.amount, asset);
+  if (exact.kind === "rejected") return exact;
+  const amount = exact.value;
+  const funds = checkFunds(state, from.profileId, asset.code, amount);
+  if (funds.kind === "rejected") return funds;
+  const room = checkRoom(state, to.profileId, asset.code, amount);
+  if (room.kind === "rejected") return room;
 
   // From here the transfer must succeed.
   const { debit, credit } = records(request, { id, asset, amount, receiver: receiver.customerId });
@@ -133,7 +137,9 @@ export interface ExternalTransferRequest {
   readonly opening?: true;
 }
 
-/** A deposit reactivates an inactive profile; a withdrawal needs an active one. */
+/** A deposit that needs no replay protection. */
+export type Deposit = Omit<ExternalTransferRequest, "direction" | "refId" | "opening">;
+
 export function decideExternalTransfer(
   request: ExternalTransferRequest,
   id: Uuid,
@@ -141,43 +147,85 @@ export function decideExternalTransfer(
   state: State,
   now: Instant,
 ): Decision<Transfer, TransferRejection> {
-  const { profileId, customerId, direction } = request;
-  const profile = state.get(profileTable, profileId);
-  const usable = profile?.customerId === customerId && (direction === "CREDIT" || profile.status === "ACTIVE");
-  if (profile === undefined || !usable) return reject(profileNotFound(profileId));
-  if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
-  const amount = checkPrecision(request.amount, asset);
-  if (typeof amount === "object") return reject(amount);
-  const check = direction === "CREDIT" ? checkRoom : checkFunds;
-  const rejection = check(state, profileId, asset.code, amount);
-  if (rejection !== undefined) return reject(rejection);
+  return request.direction === "CREDIT"
+    ? decideDeposit(request, id, asset, state, now)
+    : decideWithdrawal(request, id, asset, state);
+}
 
-  // From here the deposit or withdrawal must succeed.
-  const transfer: Transfer = {
+/** Reactivates an inactive profile. */
+export function decideDeposit(
+  request: ExternalTransferRequest,
+  id: Uuid,
+  asset: Asset | undefined,
+  state: State,
+  now: Instant,
+): Decision<Transfer, DepositRejection> {
+  const { profileId, customerId } = request;
+  const profile = state.get(profileTable, profileId);
+  if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
+  if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
+  const exact = checkPrecision(request.amount, asset);
+  if (exact.kind === "rejected") return exact;
+  const amount = exact.value;
+  const room = checkRoom(state, profileId, asset.code, amount);
+  if (room.kind === "rejected") return room;
+
+  // From here the deposit must succeed.
+  const transfer = externalTransfer(request, id, asset, amount);
+  const updatedAt = Math.max(now, profile.updatedAt) as Instant;
+  const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt }];
+  return accept(transfer, {
+    journals: [journal(id, "deposit", depositEntries(profileId, asset, amount))],
+    records: [addition(transferTable, transfer)],
+    states: back.map((row) => change(profileTable, row)),
+  });
+}
+
+/** Needs an active profile. */
+function decideWithdrawal(
+  request: ExternalTransferRequest,
+  id: Uuid,
+  asset: Asset | undefined,
+  state: State,
+): Decision<Transfer, WithdrawalRejection> {
+  const { profileId, customerId } = request;
+  if (activeProfile(state, profileId, customerId) === undefined) return reject(profileNotFound(profileId));
+  if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
+  const exact = checkPrecision(request.amount, asset);
+  if (exact.kind === "rejected") return exact;
+  const amount = exact.value;
+  const funds = checkFunds(state, profileId, asset.code, amount);
+  if (funds.kind === "rejected") return funds;
+
+  // From here the withdrawal must succeed.
+  const transfer = externalTransfer(request, id, asset, amount);
+  return accept(transfer, {
+    journals: [journal(id, "withdrawal", withdrawalEntries(profileId, asset, amount))],
+    records: [addition(transferTable, transfer)],
+  });
+}
+
+function externalTransfer(
+  request: ExternalTransferRequest,
+  id: Uuid,
+  { code: asset }: Asset,
+  amount: Amount,
+): Transfer {
+  const { profileId, customerId, direction, type, refId, details } = request;
+  return {
     id,
     profileId,
     customerId,
     direction,
-    type: request.type,
-    asset: asset.code,
+    type,
+    asset,
     amount,
     fee: ZERO,
-    refId: request.refId,
+    refId,
     identityId: undefined,
     accountId: undefined,
     metadata: undefined,
     createdAt: instantOf(id),
-    ...request.details,
+    ...details,
   };
-  const [cause, entries] =
-    direction === "CREDIT"
-      ? (["deposit", depositEntries(profileId, asset, amount)] as const)
-      : (["withdrawal", withdrawalEntries(profileId, asset, amount)] as const);
-  const updatedAt = Math.max(now, profile.updatedAt) as Instant;
-  const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt }];
-  return accept(transfer, {
-    journals: [journal(id, cause, entries)],
-    records: [addition(transferTable, transfer)],
-    states: back.map((row) => change(profileTable, row)),
-  });
 }

@@ -10,10 +10,15 @@ import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
 import { externalTransferKeys } from "../ledger/external-transfers.ts";
 import type { Lane } from "../ledger/lane/lane.ts";
+import type { Key } from "../ledger/rows.ts";
+import type { Asset } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { deactivateCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import {
+  type Deposit,
+  type DepositRejection,
+  decideDeposit,
   decideExternalTransfer,
   decideTransfer,
   type ExternalTransferRequest,
@@ -36,9 +41,14 @@ export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
 
 export interface Transfers {
   /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */
-  move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
+  move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection, Claim>>;
+  /** Records a deposit without a ref_id. */
+  deposit(request: Deposit, caller: Caller): Promise<Outcome<Transfer, DepositRejection>>;
   /** Records a deposit or withdrawal. */
-  recordExternal(request: ExternalTransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection>>;
+  recordExternal(
+    request: ExternalTransferRequest,
+    caller: Caller,
+  ): Promise<Outcome<Transfer, TransferRejection, Claim>>;
   /** Moves remainders below the assets' precision to the DEFAULT profile, and deactivates the profile. */
   deactivate(
     customerId: CustomerId,
@@ -60,6 +70,7 @@ export function createTransfers(parts: Parts): Transfers {
   const { database, lane } = parts;
   return {
     move: (request, caller) => move(parts, request, caller),
+    deposit: (request, caller) => deposit(parts, request, caller),
     recordExternal: (request, caller) => cross(parts, request, caller),
     deactivate: async (customerId, profileId, caller) =>
       lane.execute(await deactivateCommand(parts, customerId, profileId, caller)),
@@ -72,7 +83,7 @@ function move(
   { lane, catalogue, ids }: Parts,
   request: TransferRequest,
   caller: Caller,
-): Promise<Outcome<Transfer, TransferRejection>> {
+): Promise<Outcome<Transfer, TransferRejection, Claim>> {
   const { customerId, from, to } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
@@ -87,21 +98,40 @@ function move(
   });
 }
 
+function deposit(
+  { lane, catalogue, ids }: Parts,
+  request: Deposit,
+  caller: Caller,
+): Promise<Outcome<Transfer, DepositRejection>> {
+  const id = ids.next();
+  const asset = catalogue.findAsset(request.asset);
+  return lane.execute({
+    queueKey: request.customerId,
+    caller,
+    dependsOn: externalKeys(request, asset),
+    decide: (state, now) => decideDeposit({ ...request, direction: "CREDIT" }, id, asset, state, now),
+  });
+}
+
 function cross(
   { lane, catalogue, ids }: Parts,
   request: ExternalTransferRequest,
   caller: Caller,
-): Promise<Outcome<Transfer, TransferRejection>> {
-  const { customerId, profileId } = request;
+): Promise<Outcome<Transfer, TransferRejection, Claim>> {
+  const { customerId } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
   return lane.execute({
     queueKey: customerId,
     caller,
-    dependsOn: [profileKey(profileId), ...(asset === undefined ? [] : externalTransferKeys(profileId, asset))],
+    dependsOn: externalKeys(request, asset),
     claim: request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id),
     decide: (state, now) => decideExternalTransfer(request, id, asset, state, now),
   });
+}
+
+function externalKeys({ profileId }: Deposit, asset: Asset | undefined): Key[] {
+  return [profileKey(profileId), ...(asset === undefined ? [] : externalTransferKeys(profileId, asset))];
 }
 
 function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): Claim | undefined {

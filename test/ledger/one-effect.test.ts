@@ -1,6 +1,6 @@
 /** A ref_id has one effect, whoever sends it, however often and at once. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import type { Outcome, Released } from "../../src/ledger/decision.ts";
+import type { Claim, Outcome, Released } from "../../src/ledger/decision.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -32,7 +32,7 @@ afterAll(async () => {
   await db.close();
 });
 
-function idsOf(outcomes: readonly Outcome<Uuid, InsufficientFunds>[], kind: "done" | "exists"): Uuid[] {
+function idsOf(outcomes: readonly Outcome<Uuid, InsufficientFunds, Claim>[], kind: "done" | "exists"): Uuid[] {
   return outcomes.flatMap((outcome) => {
     if (outcome.kind === "done" && kind === "done") return [outcome.value];
     return outcome.kind === "exists" && kind === "exists" ? [outcome.id] : [];
@@ -43,7 +43,7 @@ test("one ref_id fifty times at once has one effect, and the others hear whose i
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "invoice 1" };
-  const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
+  const send = (): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
     first.lane.execute(movement({ from, to, amount: "1", claim }));
   const outcomes = await Promise.all(Array.from({ length: 50 }, send));
   const [id, ...more] = idsOf(outcomes, "done");
@@ -71,7 +71,7 @@ test("one ref_id with fifty different bodies through two lanes has one effect", 
 test("the same ref_id of another customer is another one", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
-  const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
+  const send = (): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
     first.lane.execute(movement({ from, to, amount: "1", claim: { customerId: newId(), refId: "invoice 1" } }));
   expect((await Promise.all([send(), send()])).map(({ kind }) => kind)).toEqual(["done", "done"]);
 });
@@ -92,7 +92,7 @@ test("the retry of what succeeded hears so, though there is nothing left to pay 
 test("a refusal does not use the ref_id up", async () => {
   const [from, to] = newProfiles(2);
   const claim = { customerId: newId(), refId: "when there is money" };
-  const send = (): Promise<Outcome<Uuid, InsufficientFunds>> =>
+  const send = (): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
     first.lane.execute(movement({ from, to, amount: "5", claim }));
   expect(await send()).toEqual({ kind: "rejected", rejection: { code: "insufficient_funds" } });
   await first.fund([from], "5");
@@ -194,7 +194,7 @@ test("a client that sends a backlog of old ref_ids again fails one batch, not on
   const [from, to] = newProfiles(2);
   await first.fund([from], "100");
   const customerId = newId();
-  const send = ({ lane }: TestLane, i: number): Promise<Outcome<Uuid, InsufficientFunds>> =>
+  const send = ({ lane }: TestLane, i: number): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
     lane.execute(movement({ from, to, amount: "1", claim: { customerId, refId: `${i}` } }));
   for (let i = 0; i < 20; i += 1) await send(first, i);
   const fresh = await startLane(db.another());
@@ -210,7 +210,7 @@ test("what a client that repeated something sends is looked up together, not one
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const customerId = newId();
-  const send = (refId: string): Promise<Outcome<Uuid, InsufficientFunds>> =>
+  const send = (refId: string): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
     first.lane.execute(movement({ from, to, amount: "1", claim: { customerId, refId } }));
   await send("0");
   const again = await send("0");

@@ -67,7 +67,7 @@ async function batchOfTransfers(profiles: readonly ProfileId[]) {
     const [id, refId, amount] = [newId(), newId(), amountOf("1")];
     const request = { customerId, kind: "platform", ...sides, amount, asset: USD, refId } as const;
     const decision = decideTransfer(request, id, DOLLAR, state);
-    if (!decision.accepted) throw new Error(`the transfer was refused: ${decision.rejection.code}`);
+    if (decision.kind === "rejected") throw new Error(`the transfer was refused: ${decision.rejection.code}`);
     batch.dependOn([profileKey(from), profileKey(to), accountKey(from, USD), accountKey(to, USD)]);
     batch.add(decision.changes, TESTER);
     batch.claim({ customerId, kind: "transfer", refId, id });

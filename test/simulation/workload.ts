@@ -6,7 +6,7 @@ import type { OrderId } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { ClientCaller } from "../../src/ledger/caller.ts";
-import type { ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
+import type { Claim, ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import type { ExternalTransferRequest, TransferRequest } from "../../src/transfers/transfers.ts";
@@ -37,7 +37,7 @@ export interface WorkloadCommand {
   readonly ref: { readonly customerId: CustomerId; readonly kind: ClaimKind; readonly refId: string } | undefined;
 }
 
-export type Answer = Outcome<unknown, Rejection>;
+export type Answer = Outcome<unknown, Rejection, Claim>;
 
 /** The token names the command, so that the auditor can compare the stored caller with it. */
 export const callerOf = ({ number, action }: Pick<WorkloadCommand, "number" | "action">): ClientCaller => ({

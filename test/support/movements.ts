@@ -9,7 +9,7 @@ import {
   type ProfileId,
 } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
-import { accept, type Claim, type Command, type Rejection, reject } from "../../src/ledger/decision.ts";
+import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane/lane.ts";
 import type { LaneBounds, LaneEvent } from "../../src/ledger/lane/lane-options.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
@@ -19,6 +19,7 @@ import { USD } from "../../src/money/asset.ts";
 import type { Database, Queryable } from "../../src/postgres/database.ts";
 import { type Clock, systemClock } from "../../src/std/clock.ts";
 import { IdSource, type Uuid } from "../../src/std/id.ts";
+import { reject } from "../../src/std/result.ts";
 
 const ids = new IdSource();
 
@@ -57,7 +58,7 @@ export interface Movement {
 }
 
 /** Moves USD, and answers the id of its journal. Profiles cannot go below zero. */
-export function movement(asked: Movement): Command<Uuid, InsufficientFunds> {
+export function movement(asked: Movement): Command<Uuid, InsufficientFunds, Claim> {
   const amount = amountOf(asked.amount);
   const id = asked.claim?.id ?? newId();
   const [from, to] = [accountKey(asked.from, USD), accountKey(asked.to, USD)];

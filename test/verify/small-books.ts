@@ -15,7 +15,7 @@ import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from
 import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { accept, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
+import { accept, type Claim, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/lane/lane.ts";
 import { addition, change } from "../../src/ledger/rows.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
@@ -239,7 +239,7 @@ const filled = (order: Order, amount: Amount, gross: Amount) => ({
   filledGross: plus(order.filledGross, gross),
 });
 
-function done<Value>(outcome: Outcome<Value, Rejection>): Value {
+function done<Value>(outcome: Outcome<Value, Rejection, Claim>): Value {
   assert(outcome.kind === "done", `the command is carried out, but it is ${JSON.stringify(outcome.kind)}`);
   return outcome.value;
 }

@@ -5,9 +5,8 @@
 import { type Command, Option } from "commander";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { findLastPrice } from "../../exchange/markets/markets.ts";
-import { alreadyExists } from "../../http/problems/problems.ts";
+import { problemOf } from "../../http/problems/rejection-problems.ts";
 import { transferBody } from "../../http/routes/transfer-record.ts";
-import { valueOrThrow } from "../../http/wire.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { type Asset, USD } from "../../money/asset.ts";
@@ -103,10 +102,10 @@ async function recordTransfer(
   const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, details, refId };
   const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
-  const transfer = await valueOrThrow(outcome, {}, async (id) =>
-    alreadyExists(`ref_id ${JSON.stringify(refId)} was already used for transfer ${id}`, { id }),
-  );
-  const record = transferBody(transfer);
+  if (outcome.kind === "exists")
+    throw new CommandRejected(`ref_id ${JSON.stringify(refId)} was already used for transfer ${outcome.id}`);
+  if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
+  const record = transferBody(outcome.value);
   return { json: record, prose: [`${done} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 

@@ -38,7 +38,7 @@ export function addMarketCommands(program: Command): void {
 function setStatus(asked: MarketCode, command: ReturnType<typeof haltMarket>): Promise<CommandResult> {
   return withCore(async ({ lane }) => {
     const outcome = await lane.execute(command);
-    if (outcome.kind !== "done") throw new CommandRejected(`market not found: ${asked}`);
+    if (outcome.kind === "rejected") throw new CommandRejected(`market not found: ${asked}`);
     const { code, status } = outcome.value;
     return { json: { market: code, status }, prose: [`market ${code} is ${status}`] };
   });

@@ -4,13 +4,14 @@
  */
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { accept, type Command, type Outcome, type Rejection, reject, type State } from "../../ledger/decision.ts";
+import { accept, type Claim, type Command, type Outcome, type Rejection, type State } from "../../ledger/decision.ts";
 import type { Lane } from "../../ledger/lane/lane.ts";
 import { change, type Key, keyOf } from "../../ledger/rows.ts";
 import type { Database } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { type IdSource, instantOf } from "../../std/id.ts";
+import { reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
 import {
   findDefaultProfile,
@@ -49,16 +50,16 @@ export interface NewProfile {
 
 export interface Profiles {
   /** @returns `exists` with the id of the customer's profile that already has or had the nickname */
-  create(request: NewProfile, caller: Caller): Promise<Outcome<Profile, never>>;
+  create(request: NewProfile, caller: Caller): Promise<Outcome<Profile, never, Claim>>;
   /** Creates a profile with an id chosen by the operator. @returns `exists` if it was created before */
-  ensure(request: NewProfile, id: ProfileId, caller: Caller): Promise<Outcome<Profile, never>>;
+  ensure(request: NewProfile, id: ProfileId, caller: Caller): Promise<Outcome<Profile, never, Claim>>;
   /** Absent fields stay unchanged. */
   update(
     customerId: CustomerId,
     id: ProfileId,
     fields: ProfileFields,
     caller: Caller,
-  ): Promise<Outcome<Profile, ProfileNotFound>>;
+  ): Promise<Outcome<Profile, ProfileNotFound, Claim>>;
   find(customerId: CustomerId, id: ProfileId): Promise<Profile | undefined>;
   getDefault(customerId: CustomerId): Promise<Profile>;
   list(filter: ProfileFilter): Promise<Profile[]>;
@@ -110,7 +111,7 @@ export function openProfile(
   { customerId, nickname, description }: NewProfile,
   caller: Caller,
   again?: "again",
-): Command<Profile, never> {
+): Command<Profile, never, Claim> {
   return {
     queueKey: customerId,
     caller,
@@ -139,7 +140,7 @@ function updateProfile(
   id: ProfileId,
   { nickname, description }: ProfileFields,
   caller: Caller,
-): Command<Profile, ProfileNotFound> {
+): Command<Profile, ProfileNotFound, Claim> {
   return {
     queueKey: customerId,
     caller,

@@ -185,7 +185,7 @@ export class Engine {
     this.#book = undefined;
     const startedAt = clock.now();
     const outcome = await lane.execute(takeOver(code, lease.fence));
-    if (outcome.kind !== "done") return this.#onLeaseLost();
+    if (outcome.kind === "rejected") return this.#onLeaseLost();
     this.#publish({ head: outcome.value, orders: [], executions: [] }, []);
     const book = new EngineBook(this.#market, outcome.value);
     await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
@@ -220,7 +220,6 @@ export class Engine {
     const outcome = await aroundRound(inFlight, () => lane.execute(commitRound(this.#market, round, clock.now())));
     if (outcome.kind === "rejected")
       throw new StaleBook(`the stored ${outcome.rejection.what} does not match the order book`);
-    if (outcome.kind === "exists") throw new StaleBook("a round claims no ref_id");
     book.accept(outcome.value);
     this.#publish(outcome.value, round.effects, book);
     const [market, orders] = [this.#market.code, outcome.value.orders.length];

@@ -4,8 +4,9 @@
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { accept, type Command, type Rejection, reject } from "../../ledger/decision.ts";
+import { accept, type Command, type Rejection } from "../../ledger/decision.ts";
 import { change } from "../../ledger/rows.ts";
+import { reject } from "../../std/result.ts";
 import { type MarketState, marketKey, marketTable } from "../market-state.ts";
 
 export interface MarketNotFound extends Rejection {

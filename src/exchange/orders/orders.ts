@@ -12,11 +12,12 @@ import type { Database } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
+import { done, type Result, reject } from "../../std/result.ts";
 import type { Fees } from "../fees/fees.ts";
 import { marketKey } from "../market-state.ts";
 import { findLastPrice } from "../markets/markets.ts";
 import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
-import { decideOrder, type OrderRejection, type OrderRequest, type Venue } from "./place-order.ts";
+import { decideOrder, type OrderRejection, type OrderRequest, type UnknownMarket, type Venue } from "./place-order.ts";
 import { requestCancel } from "./store.ts";
 
 export interface OrderNotFound extends Rejection {
@@ -48,14 +49,14 @@ export async function place(
   parts: Parts,
   request: OrderRequest,
   caller: Caller,
-): Promise<Outcome<Order, OrderRejection>> {
+): Promise<Outcome<Order, OrderRejection, Claim>> {
   const { customerId, profileId, recipientProfileId = profileId } = request;
   const venue = await venueOf(parts, request);
   // Made last, because the id contains the time: the clock may have been found wrong while rates were read.
   const id = parts.ids.next() as OrderId;
   const dependsOn = [profileKey(profileId)];
   if (recipientProfileId !== profileId) dependsOn.push(profileKey(recipientProfileId));
-  if (venue !== undefined) dependsOn.push(marketKey(venue.market.code), heldFrom(request, venue));
+  if (venue.kind === "done") dependsOn.push(marketKey(venue.value.market.code), heldFrom(request, venue.value));
   return parts.lane.execute({
     queueKey: customerId,
     caller,
@@ -70,14 +71,20 @@ function heldFrom({ side, profileId }: OrderRequest, { market }: Venue) {
   return accountKey(profileId, side === "BUY" ? market.quote : market.base);
 }
 
-async function venueOf({ database, catalogue, fees }: Parts, request: OrderRequest): Promise<Venue | undefined> {
+async function venueOf(
+  { database, catalogue, fees }: Parts,
+  request: OrderRequest,
+): Promise<Result<Venue, UnknownMarket>> {
   const market = catalogue.findMarket(request.market);
-  if (market === undefined) return undefined;
+  if (market === undefined) {
+    const markets = catalogue.listMarkets().map(({ code }) => code);
+    return reject({ code: "unknown_market", field: "market", market: request.market, markets });
+  }
   const quote = must(catalogue.findAsset(market.quote), "the assets of a market are in the catalogue");
   // The last price only values sells without a limit. It bounds mistakes, so it may be stale.
   const isSellAtAnyPrice = request.side === "SELL" && request.price === undefined;
   const lastPrice = isSellAtAnyPrice ? await findLastPrice(database, market.code) : undefined;
-  return { market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice };
+  return done({ market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice });
 }
 
 function claimOf({ customerId, refId }: OrderRequest, id: OrderId, now: Instant): Claim | undefined {
@@ -95,10 +102,10 @@ export async function cancel(
   caller: Caller,
 ): Promise<Outcome<MarketCode, OrderNotFound | OrderNotCancellable>> {
   const requested = await requestCancel(database.commits, { customerId, profileId, id, caller, now: clock.now() });
-  if (requested === undefined) return { kind: "rejected", rejection: { code: "order_not_found", orderId: id } };
+  if (requested === undefined) return reject({ code: "order_not_found", orderId: id });
   const { market, status } = requested;
-  if (market === undefined) return { kind: "rejected", rejection: { code: "order_not_cancellable", status } };
-  return { kind: "done", value: market };
+  if (market === undefined) return reject({ code: "order_not_cancellable", status });
+  return done(market);
 }
 
 /** The average fill price: zero before the first fill, otherwise rounded half up from exact totals. */

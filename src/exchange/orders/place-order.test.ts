@@ -10,6 +10,7 @@ import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource, type Uuid } from "../../std/id.ts";
+import { done, reject } from "../../std/result.ts";
 import { type MarketState, marketTable } from "../market-state.ts";
 import { type OrderId, orderTable } from "../order.ts";
 import { averagePrice } from "./orders.ts";
@@ -28,6 +29,11 @@ const venue: Venue = {
   rates: { takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") },
   lastPrice: undefined,
 };
+
+const decide = (...[request, order, found, state, now]: [OrderRequest, OrderId, Venue | undefined, State, Instant]) =>
+  decideOrder(request, order, found === undefined ? UNKNOWN : done(found), state, now);
+
+const UNKNOWN = reject({ code: "unknown_market", field: "market", market: "BTCUSD", markets: [] });
 
 const profile: Profile = {
   id: profileId,
@@ -85,25 +91,25 @@ test.each([
   ["10.001 s ahead", 10_001, "PENDING_SUBMISSION"],
 ])("a GTT order whose expiry is %s is not worth looking at its funds when that is too soon", (_name, ahead, status) => {
   const request = { ...GTT_BUY, expirationDate: (NOW + ahead) as Instant };
-  const rich = decideOrder(request, id, venue, stateWith({ usd: "20070" }), NOW);
-  expect(rich).toMatchObject({ accepted: true, value: { status } });
-  const poor = decideOrder(request, id, venue, stateWith({}), NOW);
+  const rich = decide(request, id, venue, stateWith({ usd: "20070" }), NOW);
+  expect(rich).toMatchObject({ kind: "done", value: { status } });
+  const poor = decide(request, id, venue, stateWith({}), NOW);
   const isRejected = status === "REJECTED";
   expect(poor).toMatchObject(
     isRejected
-      ? { accepted: true, value: { status, rejectReason: "gtt_too_soon", held: 0n, closedAt: NOW } }
-      : { accepted: false, rejection: { code: "insufficient_funds" } },
+      ? { kind: "done", value: { status, rejectReason: "gtt_too_soon", held: 0n, closedAt: NOW } }
+      : { kind: "rejected", rejection: { code: "insufficient_funds" } },
   );
-  if (poor.accepted) expect(poor.changes.journals).toBeUndefined();
+  if (poor.kind === "done") expect(poor.changes.journals).toBeUndefined();
 });
 
 test("a sell without a limit is valued at the last price, and unchecked without one", () => {
   const state = stateWith({ btc: "4" });
-  const at = (text: string) => decideOrder(STOP_SELL, id, { ...venue, lastPrice: amountOf(text) }, state, NOW);
-  expect(decideOrder(STOP_SELL, id, venue, state, NOW)).toMatchObject({ accepted: true });
-  expect(at("25000")).toMatchObject({ accepted: true });
+  const at = (text: string) => decide(STOP_SELL, id, { ...venue, lastPrice: amountOf(text) }, state, NOW);
+  expect(decide(STOP_SELL, id, venue, state, NOW)).toMatchObject({ kind: "done" });
+  expect(at("25000")).toMatchObject({ kind: "done" });
   expect(at("25000.000001")).toEqual({
-    accepted: false,
+    kind: "rejected",
     rejection: {
       code: "notional_value_too_large",
       market: "BTCUSD",
@@ -128,8 +134,8 @@ test.each([
     "20070",
   ],
 ])("%s", (_name, request, held) => {
-  const decision = decideOrder(request, id, venue, stateWith({ usd: "20070", btc: "4" }), NOW);
-  expect(decision.accepted && formatAmount(decision.value.held)).toBe(held);
+  const decision = decide(request, id, venue, stateWith({ usd: "20070", btc: "4" }), NOW);
+  expect(decision.kind === "done" && formatAmount(decision.value.held)).toBe(held);
 });
 
 test.each<[string, OrderRequest, "usd" | "btc"]>([
@@ -139,11 +145,11 @@ test.each<[string, OrderRequest, "usd" | "btc"]>([
   ["a stop sell", STOP_SELL, "btc"],
 ])("%s is placed for exactly its hold, and rejected for 10^-18 less", (_name, request, asset) => {
   const held = asset === "usd" ? "20070" : "4";
-  const enough = decideOrder(request, id, venue, stateWith({ [asset]: held }), NOW);
-  expect(enough).toMatchObject({ accepted: true, value: { status: "PENDING_SUBMISSION", held: amountOf(held) } });
+  const enough = decide(request, id, venue, stateWith({ [asset]: held }), NOW);
+  expect(enough).toMatchObject({ kind: "done", value: { status: "PENDING_SUBMISSION", held: amountOf(held) } });
   const available = (amountOf(held) - 1n) as Amount;
-  expect(decideOrder(request, id, venue, stateWith({ [asset]: formatAmount(available) }), NOW)).toEqual({
-    accepted: false,
+  expect(decide(request, id, venue, stateWith({ [asset]: formatAmount(available) }), NOW)).toEqual({
+    kind: "rejected",
     rejection: {
       code: "insufficient_funds",
       profileId,
@@ -199,8 +205,8 @@ test("placing an order moves its hold from available to trading, and increments 
     ...{ status: "PENDING_SUBMISSION", sequence: undefined, priority: undefined, rejectReason: undefined },
     ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, seq: 0n },
   };
-  expect(decideOrder(request, id, venue, rich(recipient), NOW)).toEqual({
-    accepted: true,
+  expect(decide(request, id, venue, rich(recipient), NOW)).toEqual({
+    kind: "done",
     value: order,
     changes: {
       states: [change(orderTable, order as never), change(profileTable, { ...recipient, incomingCount: 3 })],
@@ -219,23 +225,23 @@ test.each([
   ["without a recipient", undefined],
   ["with itself as the recipient", profileId],
 ])("an order %s increments no incoming count", (_name, recipientProfileId) => {
-  const decision = decideOrder({ ...GTC_BUY, recipientProfileId }, id, venue, rich(), NOW);
-  expect(decision.accepted && decision.changes.states).toHaveLength(1);
+  const decision = decide({ ...GTC_BUY, recipientProfileId }, id, venue, rich(), NOW);
+  expect(decision.kind === "done" && decision.changes.states).toHaveLength(1);
 });
 
 test.each([
   ["identity", { identityId: "i-1" }],
   ["account", { identityAccountId: "a-1" }],
 ])("an %s without the other half is stored as REJECTED, closed, and holds nothing", (_name, half) => {
-  const decision = decideOrder({ ...GTC_BUY, ...half }, id, venue, stateWith({}), NOW);
-  if (!decision.accepted) throw new Error(decision.rejection.code);
+  const decision = decide({ ...GTC_BUY, ...half }, id, venue, stateWith({}), NOW);
+  if (decision.kind === "rejected") throw new Error(decision.rejection.code);
   const { value, changes } = decision;
   expect(value).toMatchObject({ status: "REJECTED", rejectReason: "identity_pair", held: 0n, closedAt: NOW });
   expect(changes).toEqual({ states: [change(orderTable, value)] });
 });
 
 const other = { ...recipient, customerId: "0190d5a4-0000-7000-8000-000000000009" as Uuid as CustomerId };
-const wrong = (code: string, more: object = {}) => ({ accepted: false, rejection: { code, ...more } });
+const wrong = (code: string, more: object = {}) => ({ kind: "rejected", rejection: { code, ...more } });
 
 /** In the order of checks: each request also breaks all later rules. */
 test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
@@ -301,7 +307,7 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
     wrong("notional_value_too_large", { maximum: amountOf("100000") }),
   ],
 ])("%s is rejected before later rules", (_name, request, where, expected) => {
-  expect(decideOrder({ ...GTC_BUY, ...request }, id, where, rich(other), NOW)).toMatchObject(expected);
+  expect(decide({ ...GTC_BUY, ...request }, id, where, rich(other), NOW)).toMatchObject(expected);
 });
 
 test.each<[string, Partial<OrderRequest>, object]>([
@@ -316,25 +322,25 @@ test.each<[string, Partial<OrderRequest>, object]>([
     wrong("amount_too_large", { field: "quoteAmount", bound: amountOf("5000000") }),
   ],
   ["a tenth of a cent", { quoteAmount: amountOf("1.001") }, wrong("exceed_precision", { asset: "USD", precision: 2 })],
-  ["the least", { quoteAmount: amountOf("1") }, { accepted: true, value: { held: amountOf("1.0035") } }],
-  ["the maximum", { quoteAmount: amountOf("99000") }, { accepted: true, value: { held: amountOf("99346.5") } }],
+  ["the least", { quoteAmount: amountOf("1") }, { kind: "done", value: { held: amountOf("1.0035") } }],
+  ["the maximum", { quoteAmount: amountOf("99000") }, { kind: "done", value: { held: amountOf("99346.5") } }],
 ])("a market buy for %s", (_name, request, expected) => {
-  expect(decideOrder({ ...MARKET_BUY, ...request }, id, venue, rich(), NOW)).toMatchObject(expected);
+  expect(decide({ ...MARKET_BUY, ...request }, id, venue, rich(), NOW)).toMatchObject(expected);
 });
 
 test("the minimum and maximum base amount, and the highest price, are accepted", () => {
   const wide: Venue = { ...venue, market: marketOf({ ...row, max_notional_value: "100000000000000" }, []) };
   const at = (request: Partial<OrderRequest>) =>
-    decideOrder({ ...STOP_SELL, ...request }, id, wide, stateWith({ btc: "500" }), NOW);
+    decide({ ...STOP_SELL, ...request }, id, wide, stateWith({ btc: "500" }), NOW);
   for (const baseAmount of [amountOf("0.0001"), amountOf("500")])
-    expect(at({ baseAmount })).toMatchObject({ accepted: true });
-  expect(at({ stopPrice: price("9007199254") })).toMatchObject({ accepted: true });
+    expect(at({ baseAmount })).toMatchObject({ kind: "done" });
+  expect(at({ stopPrice: price("9007199254") })).toMatchObject({ kind: "done" });
 });
 
 test("a stop price is checked against the tick like a price", () => {
   const request = { ...STOP_SELL, stopPrice: price("19999.5") };
-  expect(decideOrder(request, id, venue, stateWith({ btc: "4" }), NOW)).toEqual({
-    accepted: false,
+  expect(decide(request, id, venue, stateWith({ btc: "4" }), NOW)).toEqual({
+    kind: "rejected",
     rejection: {
       code: "off_tick",
       field: "stopPrice",
@@ -348,8 +354,8 @@ test("a stop price is checked against the tick like a price", () => {
 
 test("a halted market is reported before notional value and identity pair", () => {
   const request = { ...GTT_BUY, baseAmount: amountOf("100"), identityId: "alone" };
-  const decision = decideOrder(request, id, venue, stateWith({ status: "HALTED" }), NOW);
-  expect(decision).toEqual({ accepted: false, rejection: { code: "market_unavailable", market: "BTCUSD" } });
+  const decision = decide(request, id, venue, stateWith({ status: "HALTED" }), NOW);
+  expect(decision).toEqual({ kind: "rejected", rejection: { code: "market_unavailable", market: "BTCUSD" } });
 });
 
 test.each([

@@ -14,7 +14,7 @@ import {
   profileTable,
 } from "../../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../../ledger/accounts.ts";
-import { accept, type Decision, type Rejection, reject, type State } from "../../ledger/decision.ts";
+import { accept, type Decision, type Rejection, type State } from "../../ledger/decision.ts";
 import {
   checkFunds,
   type ExceedPrecision,
@@ -27,6 +27,7 @@ import type { Asset, AssetCode } from "../../money/asset.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { instantOf } from "../../std/id.ts";
+import { type Check, done, PASSED, type Result, reject } from "../../std/result.ts";
 import { marketTable } from "../market-state.ts";
 import {
   type Order,
@@ -40,7 +41,10 @@ import {
 
 export interface UnknownMarket extends Rejection {
   readonly code: "unknown_market";
+  /** The field of the request that named the market. */
+  readonly field: "market" | "markets";
   readonly market: string;
+  readonly markets: readonly MarketCode[];
 }
 
 /** The price is not a multiple of the market's tick. `below` is undefined when there is no lower valid price. */
@@ -138,7 +142,7 @@ const SHORTEST_LIFE_MS = 10_000;
 export function decideOrder(
   request: OrderRequest,
   id: OrderId,
-  venue: Venue | undefined,
+  found: Result<Venue, UnknownMarket>,
   state: State,
   now: Instant,
 ): Decision<Order, OrderRejection> {
@@ -147,22 +151,24 @@ export function decideOrder(
   const recipientId = request.recipientProfileId ?? profileId;
   const recipient = activeProfile(state, recipientId, customerId);
   if (recipient === undefined) return reject(profileNotFound(recipientId));
-  if (venue === undefined) return reject({ code: "unknown_market", market: request.market });
+  if (found.kind === "rejected") return found;
+  const venue = found.value;
   const { market } = venue;
-  const terms = termsOf(request, venue);
-  if ("code" in terms) return reject(terms);
+  const checked = termsOf(request, venue);
+  if (checked.kind === "rejected") return checked;
+  const terms = checked.value;
   const { status } = must(state.get(marketTable, market.code), "a market of the catalogue has its row");
   if (status === "HALTED") return reject({ code: "market_unavailable", market: market.code });
-  const tooLarge = checkNotional(request, terms, venue);
-  if (tooLarge !== undefined) return reject(tooLarge);
+  const notional = checkNotional(request, terms, venue);
+  if (notional.kind === "rejected") return notional;
   const rejectReason = rejectReasonOf(request, now);
   if (rejectReason !== undefined) {
     const rejected = openOrder(request, id, terms, venue, { held: ZERO, rejectReason });
     return accept(rejected, { states: [change(orderTable, rejected)] });
   }
   const hold = holdOf(request, terms, venue);
-  const short = checkFunds(state, profileId, hold.asset, hold.amount);
-  if (short !== undefined) return reject(short);
+  const funds = checkFunds(state, profileId, hold.asset, hold.amount);
+  if (funds.kind === "rejected") return funds;
 
   // From here the order must be placed.
   const order = openOrder(request, id, terms, venue, { held: hold.amount });
@@ -177,11 +183,11 @@ export function decideOrder(
   });
 }
 
-function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | TermsRejection {
+function termsOf(request: OrderRequest, { market, quote }: Venue): Result<Terms, TermsRejection> {
   const price = request.price && checkPrice("price", request.price, market);
-  if (typeof price === "object") return price;
+  if (price?.kind === "rejected") return price;
   const stopPrice = request.stopPrice && checkPrice("stopPrice", request.stopPrice, market);
-  if (typeof stopPrice === "object") return stopPrice;
+  if (stopPrice?.kind === "rejected") return stopPrice;
   const baseAmount =
     request.baseAmount &&
     checkAmount("baseAmount", request.baseAmount, market, {
@@ -190,7 +196,7 @@ function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | Terms
       minimum: market.minBaseAmount,
       maximum: market.maxBaseAmount,
     });
-  if (typeof baseAmount === "object") return baseAmount;
+  if (baseAmount?.kind === "rejected") return baseAmount;
   const quoteAmount =
     request.quoteAmount &&
     checkAmount("quoteAmount", request.quoteAmount, market, {
@@ -199,24 +205,29 @@ function termsOf(request: OrderRequest, { market, quote }: Venue): Terms | Terms
       minimum: market.minQuoteAmount,
       maximum: market.maxQuoteAmount,
     });
-  if (typeof quoteAmount === "object") return quoteAmount;
-  return { price, stopPrice, baseAmount, quoteAmount };
+  if (quoteAmount?.kind === "rejected") return quoteAmount;
+  return done({
+    price: price?.value,
+    stopPrice: stopPrice?.value,
+    baseAmount: baseAmount?.value,
+    quoteAmount: quoteAmount?.value,
+  });
 }
 
 function checkPrice(
   field: "price" | "stopPrice",
   { amount, isExact }: RequestedPrice,
   { code: market, tick, priceDecimals }: Market,
-): Amount | OffTick | PriceTooLarge {
+): Result<Amount, OffTick | PriceTooLarge> {
   const below = minus(amount, (amount % tick) as Amount);
   if (!isExact || below !== amount) {
     const above = plus(below, tick);
-    return { code: "off_tick", field, market, tick, below: below === ZERO ? undefined : below, above };
+    return reject({ code: "off_tick", field, market, tick, below: below === ZERO ? undefined : below, above });
   }
   // The book counts prices in safe integers of the market's smallest unit.
   const max = BigInt(Number.MAX_SAFE_INTEGER) * unitOf(priceDecimals);
   const maximum = (max - (max % tick)) as Amount;
-  return amount <= maximum ? amount : { code: "price_too_large", field, market, maximum };
+  return amount <= maximum ? done(amount) : reject({ code: "price_too_large", field, market, maximum });
 }
 
 interface AmountBounds {
@@ -231,27 +242,28 @@ function checkAmount(
   amount: RequestedAmount,
   { code: market }: Market,
   { asset, decimals, minimum, maximum }: AmountBounds,
-): Amount | AmountOutOfBounds | ExceedPrecision {
+): Result<Amount, AmountOutOfBounds | ExceedPrecision> {
   // An amount that no asset can hold cannot be compared with the bounds.
-  if (amount === "too_precise") return { code: "exceed_precision", asset, precision: decimals };
-  if (amount < minimum) return { code: "amount_too_small", field, market, asset, bound: minimum };
-  if (amount > maximum) return { code: "amount_too_large", field, market, asset, bound: maximum };
-  if (!fitsPrecision(amount, decimals)) return { code: "exceed_precision", asset, precision: decimals };
-  return amount;
+  if (amount === "too_precise") return reject({ code: "exceed_precision", field, market, asset, precision: decimals });
+  if (amount < minimum) return reject({ code: "amount_too_small", field, market, asset, bound: minimum });
+  if (amount > maximum) return reject({ code: "amount_too_large", field, market, asset, bound: maximum });
+  if (!fitsPrecision(amount, decimals))
+    return reject({ code: "exceed_precision", field, market, asset, precision: decimals });
+  return done(amount);
 }
 
 function checkNotional(
   { type }: OrderRequest,
   { baseAmount, quoteAmount, price }: Terms,
   { market, lastPrice }: Venue,
-): NotionalValueTooLarge | undefined {
+): Check<NotionalValueTooLarge> {
   const assumedPrice = price ?? lastPrice;
   const product = baseAmount && assumedPrice && multiplyExact(baseAmount, assumedPrice);
   const notionalValue = quoteAmount ?? product;
   const maximum = market.maxNotionalValue;
-  if (notionalValue === undefined || notionalValue <= maximum) return undefined;
+  if (notionalValue === undefined || notionalValue <= maximum) return PASSED;
   const what = { market: market.code, orderType: type, asset: market.quote };
-  return { code: "notional_value_too_large", ...what, notionalValue, maximum };
+  return reject({ code: "notional_value_too_large", ...what, notionalValue, maximum });
 }
 
 /** The reason to store an order as REJECTED at once, independent of the book and of funds. */

@@ -35,7 +35,7 @@ function documentedRoutes(api: Api): void {
         ),
         response: {
           200: Toy,
-          ...errors(400, "exceed-precision", 401, 403, "insufficient-funds", "already-exists", 503),
+          ...errors(400, "exceed_precision", 401, 403, "insufficient_funds", "already_exists", 503),
         },
       },
     },

@@ -4,7 +4,7 @@
  */
 import { assert } from "../../std/assert.ts";
 import { CHECKS, isCheckName } from "./field-formats.ts";
-import { badRequest, type Problem } from "./problems.ts";
+import { badRequest, type Problem, type ProblemMeta } from "./problems.ts";
 
 /** A field of a request that breaks a rule. Sent as it is in `meta.errors`. */
 export interface FailingField {
@@ -38,9 +38,15 @@ const SHOWN_CHARACTERS = 100;
  * @param failing at least one
  */
 export function invalid(failing: readonly FailingField[]): Problem {
+  const { detail, meta } = failureOf(failing);
+  return badRequest(detail, meta);
+}
+
+/** The text of that problem. */
+export function failureOf(failing: readonly FailingField[]): { readonly detail: string; readonly meta: ProblemMeta } {
   const [first] = failing;
   assert(first !== undefined, "there is at least one failing field");
-  return badRequest(sentenceOf(first), { errors: failing });
+  return { detail: sentenceOf(first), meta: { errors: failing } };
 }
 
 /** The sentence of one field, e.g. `amount "1e3" is not a decimal number: ...`. */

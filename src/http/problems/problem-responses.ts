@@ -1,7 +1,8 @@
 /** The error responses of an operation, for its schema. */
-import { Type } from "typebox";
+import { type TNever, Type } from "typebox";
 import { PROBLEM_EXAMPLES } from "./problem-texts.ts";
 import { PROBLEM_JSON, PROBLEM_KINDS, Problem, type ProblemKind, problemBody } from "./problems.ts";
+import { problemKindOf, type RejectionCode } from "./rejection-problems.ts";
 
 const ProblemBody = Type.Object(
   {
@@ -27,12 +28,33 @@ const ProblemBody = Type.Object(
 const EXAMPLE_CONTEXT = { baseUrl: "https://api.example.com", requestId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f01" };
 
 /**
- * The responses of these problems, e.g.
- * `response: { 200: TransferBody, ...errors(400, "exceed-precision", 401, 403, "insufficient-funds", 503) }`.
- * @param kinds a status stands for HTTP's own meaning, a slug for one of our problem types
- * @returns typed without keys, because handlers throw problems and return only successes
+ * Which rejections a route documents: only a type, from which `valueOrThrow` and `problemFor` take which ones its handler
+ * may throw. It is a response of type `never`, so that it adds nothing to what handlers return.
  */
-export function errors(...kinds: readonly ProblemKind[]): Readonly<Record<never, never>> {
+declare const DOCUMENTED: unique symbol;
+export interface Documented<Code> {
+  readonly [DOCUMENTED]: TNever & { readonly allows: (code: Code) => void; readonly declares: () => Code };
+}
+
+/** Documents at least these rejections. */
+export interface Documenting<Code> {
+  readonly [DOCUMENTED]: { readonly allows: (code: Code) => void };
+}
+
+/**
+ * The responses of these problems, e.g.
+ * `response: { 200: TransferBody, ...errors(400, "exceed_precision", 401, 403, "insufficient_funds", 503) }`.
+ * @param all a status stands for HTTP's own meaning, a code for the problem of this rejection
+ */
+export function errors<const All extends readonly (Extract<ProblemKind, number> | RejectionCode)[]>(
+  ...all: All
+): Documented<Extract<All[number], RejectionCode>> {
+  const kinds = [...new Set(all.map((one) => (typeof one === "number" ? one : problemKindOf(one))))];
+  // Handlers throw problems and return only successes.
+  return responsesOf(kinds) as Documented<Extract<All[number], RejectionCode>>;
+}
+
+function responsesOf(kinds: readonly ProblemKind[]): object {
   const statuses = [...new Set(kinds.map((kind) => PROBLEM_KINDS[kind].status))].toSorted((a, b) => a - b);
   return Object.fromEntries(
     statuses.map((status) => [status, responseOf(kinds.filter((kind) => PROBLEM_KINDS[kind].status === status))]),

@@ -75,10 +75,6 @@ export const notFound = (detail: string): Problem => new Problem(404, detail);
 export const unavailable = (detail: string, cause?: unknown): Problem =>
   new Problem(503, detail, { headers: { "retry-after": "1" }, cause });
 
-/** 409. `existing` is the first record with the ref_id or nickname, as GET returns it now. */
-export const alreadyExists = (detail: string, existing: object): Problem =>
-  new Problem("already-exists", detail, { meta: { existing } });
-
 export interface ProblemContext {
   readonly baseUrl: string;
   readonly requestId: string;

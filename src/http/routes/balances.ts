@@ -11,9 +11,9 @@ import type { Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
-import { problemOf } from "../problems/rejection-problems.ts";
 import { AssetCode, Decimal, ListOf, ProfileIdParam, Repeatable } from "../requests/schemas.ts";
 import { lastUntil } from "../requests/time-range.ts";
+import { problemFor, type RequestDocumenting } from "../wire.ts";
 import { ownProfile } from "./path-profile.ts";
 
 const BalanceBody = Type.Object(
@@ -64,12 +64,16 @@ function listRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
           "All assets that there are, or those that are named, in the order of their codes. They are always one page.",
         params: Type.Object({ id: ProfileIdParam }),
         querystring: Type.Object({ assets: Repeatable(AssetCode, "These assets."), at: AtTime }),
-        response: { 200: ListOf(BalanceBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: {
+          200: ListOf(BalanceBody),
+          ...errors(400, 401, 403, "profile_not_found", "unknown_asset", 429, 500, 503),
+        },
       },
     },
-    async ({ grant: { customerId }, params, query }) => {
-      const profileId = await ownProfile(profiles, customerId, params.id);
-      const assets = assetsOf(catalogue, query.assets);
+    async (request) => {
+      const { params, query } = request;
+      const profileId = await ownProfile(profiles, request, params.id);
+      const assets = assetsOf(catalogue, request, query.assets);
       const balances = await readBalances(profileId, assets, query.at === undefined ? undefined : lastUntil(query.at));
       return { items: balances.map(balanceBody), next_page_cursor: "" };
     },
@@ -77,10 +81,14 @@ function listRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
 }
 
 /** @returns in the catalogue's order, without duplicates */
-function assetsOf(catalogue: Pick<Catalogue, "listAssets">, named: readonly string[] | undefined): Code[] {
+function assetsOf(
+  catalogue: Pick<Catalogue, "listAssets">,
+  request: RequestDocumenting<"unknown_asset">,
+  named: readonly string[] | undefined,
+): Code[] {
   const codes = catalogue.listAssets().map(({ code }) => code);
   const unknown = named?.find((name) => !codes.some((code) => code === name));
-  if (unknown !== undefined) throw problemOf({ code: "unknown_asset", field: "assets", asset: unknown });
+  if (unknown !== undefined) throw problemFor(request, { code: "unknown_asset", field: "assets", asset: unknown });
   return codes.filter((code) => named === undefined || named.includes(code));
 }
 
@@ -96,11 +104,12 @@ function findRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
         description: "The balance of one asset; zero if the profile never held it.",
         params: Type.Object({ id: ProfileIdParam, asset: AssetCode }),
         querystring: Type.Object({ at: AtTime }),
-        response: { 200: BalanceBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: { 200: BalanceBody, ...errors(400, 401, 403, 404, "profile_not_found", 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, params, query }) => {
-      const profileId = await ownProfile(profiles, customerId, params.id);
+    async (request) => {
+      const { params, query } = request;
+      const profileId = await ownProfile(profiles, request, params.id);
       const asset = catalogue.findAsset(params.asset);
       if (asset === undefined) throw notFound(`asset not found: ${params.asset}`);
       const at = query.at === undefined ? undefined : lastUntil(query.at);

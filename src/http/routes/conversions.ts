@@ -13,7 +13,6 @@ import { formatAmount } from "../../money/amount.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
 import { errors } from "../problems/problem-responses.ts";
-import { problemOf } from "../problems/rejection-problems.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
   AccountId,
@@ -32,7 +31,16 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../requests/time-range.ts";
-import { type Every, idPosition, nameTaken, present, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
+import {
+  type Every,
+  idPosition,
+  present,
+  problemFor,
+  profileIdOf,
+  requestedAmount,
+  valueOrThrow,
+  withExisting,
+} from "../wire.ts";
 import { filteredProfile } from "./path-profile.ts";
 
 const Status = Type.Enum([...CONVERSION_STATUSES], {
@@ -134,10 +142,10 @@ export function conversionRoutes(api: Api, conversions: Conversions, profiles: P
   cancelRoute(api, conversions);
 }
 
-const CREATE_PROBLEMS = [
-  ...([400, "exceed-precision", 401, 403, "insufficient-funds", 404, "already-exists"] as const),
-  ...([413, 415, 429, 500, 503] as const),
-];
+const CREATE_REJECTIONS = [
+  ...(["balance_too_large", "exceed_precision", "insufficient_funds", "profile_not_found"] as const),
+  ...(["unknown_pair", "already_exists"] as const),
+] as const;
 
 function createRoute(api: Api, conversions: Conversions): void {
   api.post(
@@ -151,12 +159,14 @@ function createRoute(api: Api, conversions: Conversions): void {
         description:
           "USD to a stablecoin mints, a stablecoin to USD redeems, one stablecoin to another converts; always at par, without a fee. The amount may have as many decimals as both assets allow. The source amount is held at once; the conversion settles in the background.",
         body: NewConversionBody,
-        response: { 200: ConversionBody, ...errors(...CREATE_PROBLEMS) },
+        response: { 200: ConversionBody, ...errors(400, 401, 403, ...CREATE_REJECTIONS, 413, 415, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, caller, body }) => {
+    async (request) => {
+      const { caller, body } = request;
+      const { customerId } = request.grant;
       const { recipient_profile_id: recipient } = body;
-      const request: Every<ConversionRequest> = {
+      const conversion: Every<ConversionRequest> = {
         customerId,
         profileId: profileIdOf(body.profile_id),
         amount: requestedAmount(body.amount),
@@ -168,12 +178,11 @@ function createRoute(api: Api, conversions: Conversions): void {
         accountId: body.account_id,
         metadata: body.metadata,
       };
-      const outcome = await conversions.create(request, caller);
-      const conversion = await valueOrThrow(outcome, body, async (id) => {
+      const outcome = await withExisting(await conversions.create(conversion, caller), "ref_id", async (id) => {
         const existing = await conversions.find(customerId, id as ConversionId);
-        return nameTaken("ref_id", body, existing && conversionBody(existing));
+        return existing && conversionBody(existing);
       });
-      return conversionBody(conversion);
+      return conversionBody(valueOrThrow(request, outcome));
     },
   );
 }
@@ -226,13 +235,13 @@ function findRoute(api: Api, conversions: Conversions): void {
         summary: "Read a conversion",
         description: "One of the caller's conversions in its current state.",
         params: OneConversion,
-        response: { 200: ConversionBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: { 200: ConversionBody, ...errors(400, 401, 403, "conversion_not_found", 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, params }) => {
-      const id = uuidOf(params.id) as ConversionId;
-      const conversion = await conversions.find(customerId, id);
-      if (conversion === undefined) throw problemOf({ code: "conversion_not_found", conversionId: id });
+    async (request) => {
+      const id = uuidOf(request.params.id) as ConversionId;
+      const conversion = await conversions.find(request.grant.customerId, id);
+      if (conversion === undefined) throw problemFor(request, { code: "conversion_not_found", conversionId: id });
       return conversionBody(conversion);
     },
   );
@@ -250,12 +259,16 @@ function cancelRoute(api: Api, conversions: Conversions): void {
         description:
           "Releases the source amount while the conversion is CREATED. If a settlement happens at the same time, exactly one of the two takes effect. Returns the cancelled conversion.",
         params: OneConversion,
-        response: { 200: ConversionBody, ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
+        response: {
+          200: ConversionBody,
+          ...errors(400, 401, 403, "conversion_not_cancellable", "conversion_not_found", 429, 500, 503),
+        },
       },
     },
-    async ({ grant: { customerId }, caller, params }) => {
-      const outcome = await conversions.cancel(customerId, uuidOf(params.id) as ConversionId, caller);
-      return conversionBody(await valueOrThrow(outcome, {}));
+    async (request) => {
+      const { grant, caller, params } = request;
+      const outcome = await conversions.cancel(grant.customerId, uuidOf(params.id) as ConversionId, caller);
+      return conversionBody(valueOrThrow(request, outcome));
     },
   );
 }

@@ -110,11 +110,11 @@ export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Pro
         description: DESCRIPTION,
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
-        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: { 200: ListOf(ExecutionBody), ...errors(400, 401, 403, "profile_not_found", 429, 500, 503) },
       },
     },
     async (request) => {
-      const profileId = await ownProfile(profiles, request.grant.customerId, request.params.profile_id);
+      const profileId = await ownProfile(profiles, request, request.params.profile_id);
       return executionPage(exchange, request, request.query, profileId);
     },
   );

@@ -1,8 +1,8 @@
+import type { FastifyRequest } from "fastify";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { problemOf } from "../problems/rejection-problems.ts";
-import { profileIdOf, profileInPath } from "../wire.ts";
+import { problemFor, profileIdOf, profileInPath, type RequestDocumenting } from "../wire.ts";
 
 /**
  * The profile in the path of a list.
@@ -10,11 +10,12 @@ import { profileIdOf, profileInPath } from "../wire.ts";
  */
 export async function ownProfile(
   profiles: Pick<Profiles, "find" | "getDefault">,
-  customerId: CustomerId,
+  request: RequestDocumenting<"profile_not_found"> & Pick<FastifyRequest, "grant">,
   checked: string,
 ): Promise<ProfileId> {
+  const { customerId } = request.grant;
   const id = await profileInPath(profiles, customerId, checked);
-  if ((await profiles.find(customerId, id)) === undefined) throw problemOf(profileNotFound(checked));
+  if ((await profiles.find(customerId, id)) === undefined) throw problemFor(request, profileNotFound(checked));
   return id;
 }
 

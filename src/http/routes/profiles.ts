@@ -6,7 +6,6 @@ import { parseUuid, type Uuid } from "../../std/id.ts";
 import type { Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import { errors } from "../problems/problem-responses.ts";
-import { problemOf, type Sent } from "../problems/rejection-problems.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
   Body,
@@ -20,7 +19,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
-import { type Every, nameTaken, present, profileInPath, valueOrThrow } from "../wire.ts";
+import { type Every, present, problemFor, profileInPath, valueOrThrow, withExisting } from "../wire.ts";
 
 const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };
 const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };
@@ -103,24 +102,24 @@ function createRoute(api: Api, profiles: Profiles): void {
         summary: "Create a profile",
         description: "Creates a NORMAL profile with zero balances.",
         body: NewProfileBody,
-        response: { 200: ProfileBody, ...errors(400, 401, 403, "already-exists", 413, 415, 429, 500, 503) },
+        response: { 200: ProfileBody, ...errors(400, 401, 403, "already_exists", 413, 415, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, caller, body: { nickname, description } }) => {
-      const outcome = await profiles.create({ customerId, nickname, description }, caller);
-      const taken = takenIn(profiles, { customerId, sent: { nickname } });
-      return profileBody(await valueOrThrow(outcome, {}, taken));
+    async (request) => {
+      const { nickname, description } = request.body;
+      const { customerId } = request.grant;
+      const outcome = await profiles.create({ customerId, nickname, description }, request.caller);
+      const holder = holderIn(profiles, customerId);
+      return profileBody(valueOrThrow(request, await withExisting(outcome, "nickname", holder)));
     },
   );
 }
 
-/** The problem of a nickname that is already in use. */
-function takenIn(profiles: Profiles, { customerId, sent }: { customerId: Profile["customerId"]; sent: Sent }) {
-  return async (id: Uuid) => {
-    const existing = await profiles.find(customerId, id as Profile["id"]);
-    return nameTaken("nickname", sent, existing && profileBody(existing));
-  };
-}
+/** Reads the profile that has a nickname. */
+const holderIn = (profiles: Profiles, customerId: Profile["customerId"]) => async (id: Uuid) => {
+  const existing = await profiles.find(customerId, id as Profile["id"]);
+  return existing && profileBody(existing);
+};
 
 function listRoute(api: Api, profiles: Profiles): void {
   api.get(
@@ -176,13 +175,14 @@ function findRoute(api: Api, profiles: Profiles): void {
         summary: "Read a profile",
         description: "One of the caller's profiles, active or inactive.",
         params: OneProfile,
-        response: { 200: ProfileBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: { 200: ProfileBody, ...errors(400, 401, 403, "profile_not_found", 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, params }) => {
-      const id = await profileInPath(profiles, customerId, params.id);
+    async (request) => {
+      const { customerId } = request.grant;
+      const id = await profileInPath(profiles, customerId, request.params.id);
       const profile = await profiles.find(customerId, id);
-      if (profile === undefined) throw problemOf(profileNotFound(id));
+      if (profile === undefined) throw problemFor(request, profileNotFound(id));
       return profileBody(profile);
     },
   );
@@ -200,14 +200,19 @@ function changeRoute(api: Api, profiles: Profiles): void {
         description: "Changes the nickname, the description, or both. Fields that are not sent stay unchanged.",
         params: OneProfile,
         body: ChangeProfileBody,
-        response: { 200: ProfileBody, ...errors(400, 401, 403, 404, "already-exists", 413, 415, 429, 500, 503) },
+        response: {
+          200: ProfileBody,
+          ...errors(400, 401, 403, "profile_not_found", "already_exists", 413, 415, 429, 500, 503),
+        },
       },
     },
-    async ({ grant: { customerId }, caller, params, body: { nickname, description } }) => {
-      const id = await profileInPath(profiles, customerId, params.id);
-      const outcome = await profiles.update(customerId, id, { nickname, description }, caller);
-      const taken = takenIn(profiles, { customerId, sent: { nickname } });
-      return profileBody(await valueOrThrow(outcome, {}, taken));
+    async (request) => {
+      const { nickname, description } = request.body;
+      const { customerId } = request.grant;
+      const id = await profileInPath(profiles, customerId, request.params.id);
+      const outcome = await profiles.update(customerId, id, { nickname, description }, request.caller);
+      const holder = holderIn(profiles, customerId);
+      return profileBody(valueOrThrow(request, await withExisting(outcome, "nickname", holder)));
     },
   );
 }
@@ -224,12 +229,16 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
         description:
           "The profile must be empty, and no open order or conversion may name it as recipient. Remainders below an asset's precision are moved to the DEFAULT profile first. An inactive profile is returned unchanged. A deposit reactivates a profile.",
         params: OneProfile,
-        response: { 200: ProfileBody, ...errors(400, 401, 403, "profile-not-empty", 404, 429, 500, 503) },
+        response: {
+          200: ProfileBody,
+          ...errors(400, 401, 403, "profile_not_empty", "profile_not_found", 429, 500, 503),
+        },
       },
     },
-    async ({ grant: { customerId }, caller, params }) => {
-      const id = await profileInPath(profiles, customerId, params.id);
-      return profileBody(await valueOrThrow(await transfers.deactivate(customerId, id, caller), {}));
+    async (request) => {
+      const { customerId } = request.grant;
+      const id = await profileInPath(profiles, customerId, request.params.id);
+      return profileBody(valueOrThrow(request, await transfers.deactivate(customerId, id, request.caller)));
     },
   );
 }

@@ -29,11 +29,13 @@ const DepositBody = Body(
 
 interface Parts {
   readonly profiles: Pick<Profiles, "find" | "getDefault">;
-  readonly transfers: Pick<Transfers, "recordExternal">;
+  readonly transfers: Pick<Transfers, "deposit">;
   readonly catalogue: Pick<Catalogue, "findAsset">;
   /** In USD; undefined if the asset has never traded against it. */
   readonly lastPrice: (asset: Code) => Promise<Quantity | undefined>;
 }
+
+const REJECTIONS = ["balance_too_large", "exceed_precision", "profile_not_found", "unknown_asset"] as const;
 
 export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPrice }: Parts): void {
   api.post(
@@ -50,21 +52,22 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
         body: DepositBody,
         response: {
           200: Type.Object({ activity_id: Type.String({ ...UuidText, description: "The id of the transfer." }) }),
-          ...errors(400, "exceed-precision", 401, 403, 404, 413, 415, 429, 500, 503),
+          ...errors(400, 401, 403, ...REJECTIONS, 413, 415, 429, 500, 503),
         },
       },
     },
-    async ({ grant: { customerId }, caller, params, body }) => {
-      const profileId = await ownProfile(profiles, customerId, params.id);
+    async (request) => {
+      const { caller, body } = request;
+      const { customerId } = request.grant;
+      const profileId = await ownProfile(profiles, request, request.params.id);
       const asset = catalogue.findAsset(body.asset);
       if (asset?.kind === "fiat") rejectCryptoFields(body);
       const amount = requestedAmount(body.amount);
       const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
       const details = sandboxTransfer({ profileId, asset, amount, network, address, lastPrice: price });
-      const deposit = { customerId, profileId, amount, asset: body.asset, direction: "CREDIT" as const };
-      const outcome = await transfers.recordExternal({ ...deposit, ...details }, caller);
-      const { id } = await valueOrThrow(outcome, body);
+      const deposit = { customerId, profileId, amount, asset: body.asset, ...details };
+      const { id } = valueOrThrow(request, await transfers.deposit(deposit, caller));
       return { activity_id: id };
     },
   );

@@ -32,7 +32,7 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
-import { type Every, idPosition, nameTaken, profileIdOf, requestedAmount, valueOrThrow } from "../wire.ts";
+import { type Every, idPosition, profileIdOf, requestedAmount, valueOrThrow, withExisting } from "../wire.ts";
 import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(
@@ -112,10 +112,10 @@ const MOVES = {
   },
 } as const;
 
-const MOVE_PROBLEMS = [
-  ...([400, "exceed-precision", 401, 403, "insufficient-funds", 404, "already-exists"] as const),
-  ...([413, 415, 429, 500, 503] as const),
-];
+const MOVE_REJECTIONS = [
+  ...(["balance_too_large", "exceed_precision", "insufficient_funds", "profile_not_found"] as const),
+  ...(["unknown_asset", "already_exists"] as const),
+] as const;
 
 function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"): void {
   const { scope, ...texts } = MOVES[kind];
@@ -127,16 +127,17 @@ function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"
         tags: ["Transfers"],
         ...texts,
         body: MoveBody,
-        response: { 200: TransferBody, ...errors(...MOVE_PROBLEMS) },
+        response: { 200: TransferBody, ...errors(400, 401, 403, ...MOVE_REJECTIONS, 413, 415, 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, caller, body }) => {
-      const outcome = await transfers.move(moveOf(kind, customerId, body), caller);
-      const debit = await valueOrThrow(outcome, body, async (id) => {
+    async (request) => {
+      const { customerId } = request.grant;
+      const moved = await transfers.move(moveOf(kind, customerId, request.body), request.caller);
+      const outcome = await withExisting(moved, "ref_id", async (id) => {
         const existing = await transfers.find(customerId, id);
-        return nameTaken("ref_id", body, existing && transferBody(existing));
+        return existing && transferBody(existing);
       });
-      return transferBody(debit);
+      return transferBody(valueOrThrow(request, outcome));
     },
   );
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
-import { type Command, reject } from "../decision.ts";
+import { reject } from "../../std/result.ts";
+import type { Command } from "../decision.ts";
 import { AdmissionControl } from "./admission.ts";
 
 const ids = new IdSource();

@@ -1,6 +1,6 @@
 import type { Instant } from "../../std/clock.ts";
-import type { Command, Outcome, Rejection } from "../decision.ts";
-import { PendingCommand } from "./pending-command.ts";
+import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
+import { type AnyOutcome, PendingCommand } from "./pending-command.ts";
 
 /**
  * Admission control: bounds the pending commands, in total and per customer. House commands are bounded at their source
@@ -27,15 +27,15 @@ export class AdmissionControl {
   }
 
   /** A command beyond a bound fails with `Unavailable` at once. */
-  admit<Value, Why extends Rejection>(
-    command: Command<Value, Why>,
+  admit<Value, Why extends Rejection, Claimed extends Claim | undefined>(
+    command: Command<Value, Why, Claimed>,
     deadline: Instant,
-  ): { pending: PendingCommand; outcome: Promise<Outcome<Value, Why>> } {
-    const { promise, resolve, reject } = withResolvers<Outcome<Value, Why>>();
+  ): { pending: PendingCommand; outcome: Promise<Outcome<Value, Why, Claimed>> } {
+    const { promise, resolve, reject } = withResolvers<Outcome<Value, Why, Claimed>>();
     const ofCustomer = this.#countByQueue.get(command.queueKey) ?? 0;
     const tooMany = command.queueKey !== "house" && (this.isFull || ofCustomer >= this.#maxPerCustomer);
-    // PendingCommand is not generic; only this command's own rule produces its outcome.
-    const resolveAny = resolve as (outcome: Outcome<unknown, Rejection>) => void;
+    // PendingCommand is not generic; only this command's own rule and claim produce its outcome.
+    const resolveAny = resolve as (outcome: AnyOutcome) => void;
     const pending = new PendingCommand(command, deadline, { resolve: resolveAny, reject, onComplete: this.#remove });
     this.#all.add(pending);
     this.#countByQueue.set(command.queueKey, ofCustomer + 1);

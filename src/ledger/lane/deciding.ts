@@ -121,10 +121,10 @@ export class Deciding {
     const { claim } = command;
     const key = claim && claimKey(claim);
     const standing = claim === undefined || key === undefined ? "own" : this.#standing(claim, key, pending.holder);
-    if (standing === "taken") return { pending: pending, decision: "taken" };
+    if (standing === "taken") return { pending, decision: { kind: "taken" } };
     const decision = command.decide(this.#view(pending), now);
     batch.dependOn(command.dependsOn);
-    if (!decision.accepted) return { pending, decision };
+    if (decision.kind === "rejected") return { pending, decision };
     batch.add(decision.changes, command.caller);
     if (claim !== undefined && key !== undefined && standing !== "own") {
       batch.claim(claim, standing === "free" ? undefined : standing.replaces);

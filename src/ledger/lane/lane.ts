@@ -16,7 +16,7 @@ import { asFault, awayReason, type Database, DatabaseAway, serverError } from ".
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
-import type { Command, Outcome, Rejection } from "../decision.ts";
+import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
 import { type Key, keyName, readKeys } from "../rows.ts";
 import { AdmissionControl } from "./admission.ts";
@@ -94,10 +94,7 @@ export class Lane {
     this.#deciding = new Deciding(this.#bounds.cachedRows);
     this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#deciding);
-    const steps: Steps = {
-      admit: (pending) => this.#admit(pending),
-      fail: (pending, error) => this.#fail(pending, error),
-    };
+    const steps: Steps = { admit: (one) => this.#admit(one), fail: (one, error) => this.#fail(one, error) };
     this.#outcomes = new OutcomeReporter(this.#refIds, this.#bounds.batch, steps);
     this.#loading = new Loading(options.database, this.#deciding, this.#slot, this.#bounds.batch, steps);
   }
@@ -133,7 +130,9 @@ export class Lane {
    * @throws Unavailable when the lane is full, the database is away, or the outcome is not known in time: then nothing
    * was committed, or a lookup by ref_id shows what was.
    */
-  execute<Value, Why extends Rejection>(command: Command<Value, Why>): Promise<Outcome<Value, Why>> {
+  execute<Value, Why extends Rejection, Claimed extends Claim | undefined = undefined>(
+    command: Command<Value, Why, Claimed>,
+  ): Promise<Outcome<Value, Why, Claimed>> {
     const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
     const { pending, outcome } = this.#admission.admit(command, deadline);
     this.#observer.onExecute?.(command, outcome);

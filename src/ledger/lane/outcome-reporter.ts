@@ -1,3 +1,4 @@
+import { done } from "../../std/result.ts";
 import type { RefIdLookup } from "./claims.ts";
 import { MicroBatcher } from "./micro-batcher.ts";
 import type { Decided, PendingCommand, Steps } from "./pending-command.ts";
@@ -22,9 +23,9 @@ export class OutcomeReporter {
     const toLookUp: Decided[] = [];
     for (const one of decided) {
       const { pending, decision } = one;
-      if (decision === "taken" || (!decision.accepted && pending.command.claim !== undefined)) toLookUp.push(one);
-      else if (decision.accepted) pending.complete({ kind: "done", value: decision.value });
-      else pending.complete({ kind: "rejected", rejection: decision.rejection });
+      if (decision.kind === "done") pending.complete(done(decision.value));
+      else if (decision.kind === "rejected" && pending.command.claim === undefined) pending.complete(decision);
+      else toLookUp.push(one);
     }
     if (toLookUp.length > 0) void this.#reportByRefId(toLookUp);
   }
@@ -47,8 +48,8 @@ export class OutcomeReporter {
       const free = await this.#refIds.lookUp(decided.map(({ pending }) => pending));
       for (const { pending, decision } of decided) {
         if (!free.has(pending)) continue;
-        if (decision === "taken" || decision.accepted) this.#steps.admit(pending);
-        else pending.complete({ kind: "rejected", rejection: decision.rejection });
+        if (decision.kind === "rejected") pending.complete(decision);
+        else this.#steps.admit(pending);
       }
     } catch (error) {
       for (const { pending } of decided) this.#steps.fail(pending, error);

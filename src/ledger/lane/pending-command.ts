@@ -1,10 +1,10 @@
 /** A command in the lane, from its arrival to its only outcome. */
 import type { Instant } from "../../std/clock.ts";
-import { type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
+import { type Claim, type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 
 /** Commands of all kinds share one queue; only the caller knows the outcome's type. */
-export type AnyCommand = Command<unknown, Rejection>;
-export type AnyOutcome = Outcome<unknown, Rejection>;
+export type AnyCommand = Command<unknown, Rejection, Claim | undefined>;
+export type AnyOutcome = Outcome<unknown, Rejection, Claim>;
 
 /** The caller's promise, and a callback on completion. */
 export interface Callbacks {
@@ -65,10 +65,14 @@ export class PendingCommand {
   }
 }
 
-/** A command's result in a batch: its decision, or "taken" when another record holds its ref_id. */
 export interface Decided {
   readonly pending: PendingCommand;
-  readonly decision: Decision<unknown, Rejection> | "taken";
+  readonly decision: Decision<unknown, Rejection> | Taken;
+}
+
+/** Another record seems to hold the command's ref_id. */
+export interface Taken {
+  readonly kind: "taken";
 }
 
 /** How a command continues after a lookup: back to the queue, or to its caller with a fault. */

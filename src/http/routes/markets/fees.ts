@@ -5,7 +5,7 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, ListOf, Timestamp } from "../../requests/schemas.ts";
-import { unknownMarket } from "../orders/order-problems.ts";
+import { problemFor } from "../../wire.ts";
 
 const TakerRate = {
   ...Decimal,
@@ -74,13 +74,15 @@ export function feeRoutes(api: Api, exchange: Pick<Exchange, "feesOf" | "marketC
             Type.String({ description: "Only this market.", minLength: 1, maxLength: 100, examples: ["BTCUSD"] }),
           ),
         }),
-        response: { 200: ListOf(FeesBody), ...errors(400, 401, 403, 429, 500, 503) },
+        response: { 200: ListOf(FeesBody), ...errors(400, 401, 403, "unknown_market", 429, 500, 503) },
       },
     },
-    async ({ grant: { customerId }, query: { market } }) => {
-      const codes = exchange.marketCodes();
-      if (market !== undefined && !codes.some((code) => code === market)) throw unknownMarket(market, codes);
-      const fees = await exchange.feesOf(customerId);
+    async (request) => {
+      const { market } = request.query;
+      const markets = exchange.marketCodes();
+      if (market !== undefined && !markets.some((code) => code === market))
+        throw problemFor(request, { code: "unknown_market", field: "market", market, markets });
+      const fees = await exchange.feesOf(request.grant.customerId);
       const listed = fees.markets.filter((one) => market === undefined || one.market === market);
       return { items: listed.map((one) => feesBody(one, fees)), next_page_cursor: "" };
     },

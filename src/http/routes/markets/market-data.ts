@@ -17,8 +17,7 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, Repeatable, Timestamp } from "../../requests/schemas.ts";
-import { present } from "../../wire.ts";
-import { unknownMarket } from "../orders/order-problems.ts";
+import { present, problemFor } from "../../wire.ts";
 import { candleRoutes } from "./candles.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
@@ -225,14 +224,19 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
         summary: "List the prices of all markets, or of some",
         description: "Sorted by market code.",
         querystring: Type.Object({ markets: Repeatable(MarketParam, "Only these markets.") }),
-        response: { 200: Type.Object({ items: Type.Array(PriceBody) }), ...errors(400, 429, 500, 503) },
+        response: {
+          200: Type.Object({ items: Type.Array(PriceBody) }),
+          ...errors(400, "unknown_market", 429, 500, 503),
+        },
       },
     },
-    async ({ query }) => {
-      const codes = exchange.marketCodes();
-      const unknown = query.markets?.find((text) => codes.every((code) => code !== text));
-      if (unknown !== undefined) throw unknownMarket(unknown, codes, "markets");
-      const wanted: ReadonlySet<string> = new Set(query.markets ?? codes);
+    async (request) => {
+      const { markets: named } = request.query;
+      const markets = exchange.marketCodes();
+      const market = named?.find((text) => markets.every((code) => code !== text));
+      if (market !== undefined)
+        throw problemFor(request, { code: "unknown_market", field: "markets", market, markets });
+      const wanted: ReadonlySet<string> = new Set(named ?? markets);
       const prices = await exchange.marketData.prices();
       return { items: prices.filter(({ market }) => wanted.has(market)).map(priceBody) };
     },

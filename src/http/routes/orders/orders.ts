@@ -6,7 +6,6 @@ import type { ProfileId } from "../../../ledger/accounts.ts";
 import { releaseAdmission } from "../../access/admission.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
-import { notFound, Problem } from "../../problems/problems.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
 import {
   AccountId,
@@ -19,10 +18,17 @@ import {
   uuidOf,
 } from "../../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../../requests/time-range.ts";
-import { type Every, idPosition, nameTaken, profileInPath } from "../../wire.ts";
+import {
+  type Every,
+  idPosition,
+  problemFor,
+  profileInPath,
+  type RequestDocumenting,
+  valueOrThrow,
+  withExisting,
+} from "../../wire.ts";
 import { filteredProfile, ownProfile } from "../path-profile.ts";
 import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
-import { orderProblem, unknownMarket } from "./order-problems.ts";
 
 const TAGS = ["Orders"];
 const OrderParams = Type.Object({ profile_id: ProfileIdParam, id: { ...UuidText, description: "The order's id." } });
@@ -63,28 +69,32 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
         body: NewOrderBody,
         response: {
           200: OrderBody,
-          ...errors(400, "exceed-precision", 401, 403, ...PLACING, 404, "already-exists", 413, 415, 429, 500, 503),
+          ...errors(400, 401, 403, ...PLACE_REJECTIONS, 413, 415, 429, 500, 503),
         },
       },
     },
     async (request, reply) => {
       const { body, grant, caller } = request;
       const profileId = await profileInPath(profiles, grant.customerId, request.params.profile_id);
-      const outcome = await exchange.place(orderRequest(body, grant.customerId, profileId), caller);
-      if (outcome.kind === "rejected") throw orderProblem(outcome.rejection, body, exchange.marketCodes());
-      if (outcome.kind === "exists") {
-        const existing = await exchange.findOrderOfCustomer(grant.customerId, outcome.id as OrderId);
-        throw nameTaken("ref_id", body, existing && orderBody(existing, exchange));
-      }
+      const placed = await exchange.place(orderRequest(body, grant.customerId, profileId), caller);
+      const outcome = await withExisting(placed, "ref_id", async (id) => {
+        const existing = await exchange.findOrderOfCustomer(grant.customerId, id as OrderId);
+        return existing && orderBody(existing, exchange);
+      });
+      const order = valueOrThrow(request, outcome);
       const { await_fill_millis: millis = 0 } = body;
-      if (millis === 0) return orderBody(outcome.value, exchange);
+      if (millis === 0) return orderBody(order, exchange);
       releaseAdmission(request);
-      return orderBody(await exchange.untilClosed(outcome.value, millis, whenClosed(reply)), exchange);
+      return orderBody(await exchange.untilClosed(order, millis, whenClosed(reply)), exchange);
     },
   );
 }
 
-const PLACING = ["insufficient-funds", "notional-value-too-large", "unavailable-market"] as const;
+const PLACE_REJECTIONS = [
+  ...(["amount_too_large", "amount_too_small", "exceed_precision", "off_tick", "price_too_large"] as const),
+  ...(["unknown_market", "insufficient_funds", "notional_value_too_large", "market_unavailable"] as const),
+  ...(["profile_not_found", "already_exists"] as const),
+] as const;
 
 /** Aborts when the response was sent or the caller has disconnected. */
 function whenClosed(reply: FastifyReply): AbortSignal {
@@ -105,7 +115,10 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
         description:
           "The response confirms that the request is stored. The order may still be filled first: read it for the outcome.",
         params: OrderParams,
-        response: { 200: Type.Object({}), ...errors(400, 401, 403, "not-cancellable", 404, 429, 500, 503) },
+        response: {
+          200: Type.Object({}),
+          ...errors(400, 401, 403, "order_not_cancellable", "order_not_found", 429, 500, 503),
+        },
       },
     },
     async (request) => {
@@ -117,10 +130,8 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
         uuidOf(request.params.id) as OrderId,
         request.caller,
       );
-      if (outcome.kind !== "rejected") return {};
-      if (outcome.rejection.code === "order_not_found") throw orderNotFound(request.params.id);
-      const meta = { status: outcome.rejection.status };
-      throw new Problem("not-cancellable", "order is not in cancellable state", { meta });
+      valueOrThrow(request, outcome);
+      return {};
     },
   );
 }
@@ -136,20 +147,19 @@ function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDe
         summary: "Read an order",
         description: "One of the profile's orders in its current state. Under any other profile it is not found.",
         params: OrderParams,
-        response: { 200: OrderBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: { 200: OrderBody, ...errors(400, 401, 403, "order_not_found", 429, 500, 503) },
       },
     },
     async (request) => {
       const { customerId } = request.grant;
       const profileId = await profileInPath(profiles, customerId, request.params.profile_id);
-      const order = await exchange.findOrder(customerId, profileId, uuidOf(request.params.id) as OrderId);
-      if (order === undefined) throw orderNotFound(request.params.id);
+      const orderId = uuidOf(request.params.id) as OrderId;
+      const order = await exchange.findOrder(customerId, profileId, orderId);
+      if (order === undefined) throw problemFor(request, { code: "order_not_found", orderId });
       return orderBody(order, exchange);
     },
   );
 }
-
-const orderNotFound = (id: string): Problem => notFound(`order not found: ${id}`);
 
 function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
   api.get(
@@ -162,7 +172,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         summary: "List orders, newest first",
         description: "The caller's orders of all profiles, including closed ones. Filters combine with AND.",
         querystring: CustomerQuery,
-        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 429, 500, 503) },
+        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, "unknown_market", 429, 500, 503) },
       },
     },
     async (request) => {
@@ -182,11 +192,14 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         description: "The profile's orders, including closed ones. Filters combine with AND.",
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
-        response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, 404, 429, 500, 503) },
+        response: {
+          200: ListOf(OrderBody),
+          ...errors(400, 401, 403, "profile_not_found", "unknown_market", 429, 500, 503),
+        },
       },
     },
     async (request) => {
-      const profileId = await ownProfile(profiles, request.grant.customerId, request.params.profile_id);
+      const profileId = await ownProfile(profiles, request, request.params.profile_id);
       return orderPage(exchange, request, request.query, profileId);
     },
   );
@@ -194,14 +207,15 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
 
 async function orderPage(
   exchange: Exchange,
-  request: FastifyRequest,
+  request: FastifyRequest & RequestDocumenting<"unknown_market">,
   query: Static<typeof ProfileQuery>,
   profileId: ProfileId | "matches_nothing" | undefined,
 ) {
   const wanted = pageRequest(request, query, idPosition);
   const { market } = query;
-  const codes: readonly string[] = exchange.marketCodes();
-  if (market !== undefined && !codes.includes(market)) throw unknownMarket(market, exchange.marketCodes());
+  const markets = exchange.marketCodes();
+  if (market !== undefined && markets.every((code) => code !== market))
+    throw problemFor(request, { code: "unknown_market", field: "market", market, markets });
   const filter: Omit<Every<OrderFilter>, "profileId" | "ids"> = {
     customerId: request.grant.customerId,
     market,
