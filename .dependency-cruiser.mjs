@@ -8,8 +8,8 @@ const RINGS = {
   web: ["std"],
   config: ["std", "web"],
   postgres: ["std"],
-  catalogue: ["std", "money", "postgres"],
   ledger: ["std", "money", "postgres"],
+  catalogue: ["std", "money", "postgres", "ledger"],
   customers: ["std", "money", "postgres", "ledger"],
   oauth: ["std", "postgres", "customers", "web"],
   "oauth/access-log": ["std", "postgres"],
@@ -43,7 +43,7 @@ const PARTS = {
   "exchange/fees": [],
   "exchange/executions": [],
   "exchange/orders": ["exchange/fees", "exchange/markets"],
-  "exchange/market-data": ["exchange/executions", "exchange/orders"],
+  "exchange/market-data": ["exchange/orders"],
   "exchange/feed": ["exchange/market-data"],
   "exchange/engine": ["exchange/book", "exchange/feed"],
 };

@@ -3,11 +3,12 @@
  * editable by the operator. Each process keeps a copy and refreshes it every few seconds.
  */
 import { readFile } from "node:fs/promises";
+import type { SqlRecord } from "../ledger/columns.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
 import { checkTiers } from "./fee-tiers.ts";
-import { feeTierOf, type Market, marketOf } from "./market.ts";
+import { assetOf, feeTierOf, type Market, marketOf } from "./market.ts";
 import { readAssets, readMarkets, writeCatalogue } from "./store.ts";
 
 const REFRESH_MS = 5_000;
@@ -43,11 +44,12 @@ export async function loadCatalogue(database: Queryable): Promise<Catalogue> {
   };
 }
 
+/** Rows by column name. */
 interface CatalogueFile {
-  readonly assets: readonly Asset[];
-  readonly markets: readonly Readonly<Record<string, string | number>>[];
+  readonly assets: readonly SqlRecord[];
+  readonly markets: readonly SqlRecord[];
   /** For every market, in its quote asset. */
-  readonly fee_tiers: readonly Readonly<Record<string, string>>[];
+  readonly fee_tiers: readonly SqlRecord[];
 }
 
 /**
@@ -60,5 +62,5 @@ export async function fillCatalogue(owner: Queryable): Promise<void> {
   const feeTiers = file.fee_tiers.map(feeTierOf);
   assert(checkTiers(feeTiers) === undefined, "the fee tiers of the file can be those of a market");
   const markets = file.markets.map((market, i) => marketOf({ ...market, number: i + 1 }, feeTiers));
-  await writeCatalogue(owner, file.assets, markets);
+  await writeCatalogue(owner, file.assets.map(assetOf), markets);
 }

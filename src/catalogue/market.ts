@@ -1,5 +1,6 @@
-import { type Amount, amountOf } from "../money/amount.ts";
-import type { AssetCode } from "../money/asset.ts";
+import { amountColumn, readerOf, type SqlRecord, smallintColumn, tableColumns, textColumn } from "../ledger/columns.ts";
+import type { Amount } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Brand } from "../std/brand.ts";
 import type { FeeTier } from "./fee-tiers.ts";
 
@@ -25,32 +26,41 @@ export interface Market {
   readonly feeTiers: readonly FeeTier[];
 }
 
-/** By column name, as in the table and the file. */
-type Named = Readonly<Record<string, string | number>>;
+// Columns, by which rows of the tables and of the catalogue file are read and written ------------------------------
 
-export function marketOf(row: Named, feeTiers: readonly FeeTier[]): Market {
-  const amount = (name: string): Amount => amountOf(String(row[name]));
-  return {
-    code: row.code as MarketCode,
-    number: Number(row.number),
-    base: row.base as AssetCode,
-    quote: row.quote as AssetCode,
-    priceDecimals: Number(row.price_decimals),
-    baseDecimals: Number(row.base_decimals),
-    tick: amount("tick"),
-    minBaseAmount: amount("min_base_amount"),
-    maxBaseAmount: amount("max_base_amount"),
-    minQuoteAmount: amount("min_quote_amount"),
-    maxQuoteAmount: amount("max_quote_amount"),
-    maxNotionalValue: amount("max_notional_value"),
-    feeTiers,
-  };
+export const assetColumns = tableColumns<Asset>({
+  code: textColumn("code"),
+  kind: textColumn("kind", "asset_kind"),
+  precision: smallintColumn("precision"),
+});
+
+export const assetOf = readerOf(assetColumns);
+
+export const marketColumns = tableColumns<Omit<Market, "feeTiers">>({
+  code: textColumn("code"),
+  number: smallintColumn("number"),
+  base: textColumn("base"),
+  quote: textColumn("quote"),
+  priceDecimals: smallintColumn("price_decimals"),
+  baseDecimals: smallintColumn("base_decimals"),
+  tick: amountColumn("tick"),
+  minBaseAmount: amountColumn("min_base_amount"),
+  maxBaseAmount: amountColumn("max_base_amount"),
+  minQuoteAmount: amountColumn("min_quote_amount"),
+  maxQuoteAmount: amountColumn("max_quote_amount"),
+  maxNotionalValue: amountColumn("max_notional_value"),
+});
+
+const termsOf = readerOf(marketColumns);
+
+export function marketOf(row: SqlRecord, feeTiers: readonly FeeTier[]): Market {
+  return { ...termsOf(row), feeTiers };
 }
 
-export function feeTierOf(row: Named): FeeTier {
-  return {
-    minimumGross: amountOf(String(row.minimum_gross)),
-    takerRate: amountOf(String(row.taker_rate)),
-    makerRebate: amountOf(String(row.maker_rebate)),
-  };
-}
+export const feeTierColumns = tableColumns<FeeTier>({
+  minimumGross: amountColumn("minimum_gross"),
+  takerRate: amountColumn("taker_rate"),
+  makerRebate: amountColumn("maker_rebate"),
+});
+
+export const feeTierOf = readerOf(feeTierColumns);

@@ -1,75 +1,69 @@
+import { type Column, namesOf, type SqlRecord } from "../ledger/columns.ts";
 import { formatAmount } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { highestRebate } from "./fee-tiers.ts";
-import { feeTierOf, type Market, marketOf } from "./market.ts";
+import { type FeeTier, highestRebate } from "./fee-tiers.ts";
+import { assetColumns, assetOf, feeTierColumns, feeTierOf, type Market, marketColumns, marketOf } from "./market.ts";
 
-export function readAssets(database: Queryable): Promise<Asset[]> {
-  return database.rows<Asset>("select code, kind, precision from asset order by code");
+export async function readAssets(database: Queryable): Promise<Asset[]> {
+  const rows = await database.rows<SqlRecord>(`select ${namesOf(assetColumns)} from asset order by code`);
+  return rows.map(assetOf);
 }
 
-type Row = Readonly<Record<string, string | number>>;
-
 export async function readMarkets(database: Queryable): Promise<Market[]> {
-  const rows = await database.rows<Row & { readonly fee_tiers: unknown }>(
-    `select code, number, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount,
-            min_quote_amount, max_quote_amount, max_notional_value,
-            (select json_agg(json_build_object('minimum_gross', minimum_gross::text, 'taker_rate', taker_rate::text,
-                                               'maker_rebate', maker_rebate::text) order by minimum_gross)
+  const tier = feeTierColumns.map(({ name }) => `'${name}', ${name}::text`).join(", ");
+  const rows = await database.rows<SqlRecord & { readonly fee_tiers: readonly SqlRecord[] }>(
+    `select ${namesOf(marketColumns)},
+            (select json_agg(json_build_object(${tier}) order by minimum_gross)
                from fee_tier where market = m.code) as fee_tiers
        from market m order by code`,
   );
-  return rows.map(({ fee_tiers, ...row }) => marketOf(row, (fee_tiers as Row[]).map(feeTierOf)));
+  return rows.map(({ fee_tiers, ...row }) => marketOf(row, fee_tiers.map(feeTierOf)));
 }
+
+const SCHEDULE: readonly Column<Market>[] = [
+  { name: "market", type: "text", text: ({ code }) => code },
+  { name: "rebate_ceiling", type: "numeric", text: ({ feeTiers }) => formatAmount(highestRebate(feeTiers)) },
+];
+
+const TIERS: readonly Column<FeeTier & { readonly market: string }>[] = [
+  { name: "market", type: "text", text: ({ market }) => market },
+  ...feeTierColumns,
+];
 
 export async function writeCatalogue(
   database: Queryable,
   assets: readonly Asset[],
   markets: readonly Market[],
 ): Promise<void> {
+  const added = new Unnesting();
   await database.rows(
-    `insert into asset (code, kind, precision)
-     select * from unnest($1::text[], $2::asset_kind[], $3::smallint[]) on conflict do nothing`,
-    [assets.map((asset) => asset.code), assets.map((asset) => asset.kind), assets.map((asset) => asset.precision)],
+    `insert into asset (${namesOf(assetColumns)}) select * from ${added.rows(assetColumns, assets)} on conflict do nothing`,
+    added.values,
   );
-  const amounts = [
-    "tick",
-    "minBaseAmount",
-    "maxBaseAmount",
-    "minQuoteAmount",
-    "maxQuoteAmount",
-    "maxNotionalValue",
-  ] as const;
   const tiers = markets.flatMap(({ code, feeTiers }) => feeTiers.map((tier) => ({ ...tier, market: code })));
+  const opened = new Unnesting();
   await database.rows(
     `with opened as (
-       insert into market (code, number, base, quote, price_decimals, base_decimals, tick, min_base_amount,
-                           max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, status, seq)
-       select k.*, 'OPEN', 1
-         from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::smallint[], $6::smallint[], $7::numeric[],
-                     $8::numeric[], $9::numeric[], $10::numeric[], $11::numeric[], $12::numeric[]) as k
-           on conflict do nothing
+       insert into market (${namesOf(marketColumns)}, status, seq)
+       select k.*, 'OPEN', 1 from ${opened.rows(marketColumns, markets)} on conflict do nothing
        returning code),
      scheduled as (
-       insert into fee_schedule (market, rebate_ceiling)
-       select k.* from unnest($1::text[], $13::numeric[]) as k(market, ceiling) join opened on code = market
+       insert into fee_schedule (${namesOf(SCHEDULE)})
+       select k.* from ${opened.rows(SCHEDULE, markets)} join opened on code = market
        returning market, rebate_ceiling)
-     insert into fee_tier (market, minimum_gross, taker_rate, maker_rebate, rebate_ceiling)
-     select k.*, rebate_ceiling
-       from unnest($14::text[], $15::numeric[], $16::numeric[], $17::numeric[]) as k(market) join scheduled using (market)`,
-    [
-      markets.map((market) => market.code),
-      markets.map((market) => market.number),
-      markets.map((market) => market.base),
-      markets.map((market) => market.quote),
-      markets.map((market) => market.priceDecimals),
-      markets.map((market) => market.baseDecimals),
-      ...amounts.map((name) => markets.map((market) => formatAmount(market[name]))),
-      markets.map((market) => formatAmount(highestRebate(market.feeTiers))),
-      tiers.map((tier) => tier.market),
-      ...(["minimumGross", "takerRate", "makerRebate"] as const).map((name) =>
-        tiers.map((tier) => formatAmount(tier[name])),
-      ),
-    ],
+     insert into fee_tier (${namesOf(TIERS)}, rebate_ceiling)
+     select k.*, rebate_ceiling from ${opened.rows(TIERS, tiers)} join scheduled using (market)`,
+    opened.values,
   );
+}
+
+/** Rows as a table `k` of a statement, one array per column. */
+class Unnesting {
+  readonly values: (string | null)[][] = [];
+
+  rows<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+    const arrays = columns.map(({ type, text }) => `$${this.values.push(rows.map(text))}::${type}[]`);
+    return `unnest(${arrays.join(", ")}) as k(${namesOf(columns)})`;
+  }
 }

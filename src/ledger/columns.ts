@@ -49,6 +49,7 @@ export const amountColumn = columnOf<Amount>("numeric", formatAmount, (stored) =
 export const timeColumn = columnOf<Instant>("timestamptz", formatInstant, asStored);
 export const booleanColumn = columnOf<boolean>("boolean", String, asStored);
 export const jsonColumn = columnOf<Json>("jsonb", canonicalJson, asStored);
+export const smallintColumn = columnOf<number>("smallint", String, Number);
 /** A `bigint` that stays below 2^53. */
 export const countColumn = columnOf<number>("bigint", String, Number);
 

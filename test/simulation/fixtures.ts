@@ -1,21 +1,23 @@
 /** The simulation's customers, profiles and assets: few, so that everything collides. */
 import { readFileSync } from "node:fs";
 import type { Catalogue } from "../../src/catalogue/catalogue.ts";
-import { feeTierOf, type Market, marketOf } from "../../src/catalogue/market.ts";
+import { assetOf, feeTierOf, type Market, marketOf } from "../../src/catalogue/market.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
+import type { SqlRecord } from "../../src/ledger/columns.ts";
 import type { Asset } from "../../src/money/asset.ts";
 
 const file = JSON.parse(readFileSync(new URL("../../catalogue.json", import.meta.url), "utf8")) as {
-  readonly assets: readonly Asset[];
-  readonly markets: readonly Readonly<Record<string, string | number>>[];
-  readonly fee_tiers: readonly Readonly<Record<string, string>>[];
+  readonly assets: readonly SqlRecord[];
+  readonly markets: readonly SqlRecord[];
+  readonly fee_tiers: readonly SqlRecord[];
 };
 
 const ASSETS = ["BTC", "PYUSD", "USD", "USDP"];
 const MARKETS = ["BTCUSD"];
 
 export const assets: readonly Asset[] = file.assets
+  .map(assetOf)
   .filter(({ code }) => ASSETS.includes(code))
   .sort((a, b) => (a.code < b.code ? -1 : 1));
 

@@ -1,8 +1,9 @@
+import { namesOf, type SqlRecord } from "../../ledger/columns.ts";
 import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { FeeRates, FeeTier } from "../fee-tiers.ts";
-import { feeTierOf, type MarketCode } from "../market.ts";
+import { feeTierColumns, feeTierOf, type MarketCode } from "../market.ts";
 
 interface RatesRow {
   readonly taker_rate: string;
@@ -42,8 +43,8 @@ export async function lockSchedule(transaction: Queryable, market: MarketCode): 
 }
 
 export async function readTiers(database: Queryable, market: MarketCode): Promise<FeeTier[]> {
-  const rows = await database.rows<Readonly<Record<string, string>>>(
-    "select minimum_gross, taker_rate, maker_rebate from fee_tier where market = $1 order by minimum_gross",
+  const rows = await database.rows<SqlRecord>(
+    `select ${namesOf(feeTierColumns)} from fee_tier where market = $1 order by minimum_gross`,
     [market],
   );
   return rows.map(feeTierOf);
@@ -81,16 +82,11 @@ export async function insertTiers(
   tiers: readonly FeeTier[],
 ): Promise<void> {
   await transaction.rows(
-    `insert into fee_tier (market, minimum_gross, taker_rate, maker_rebate, rebate_ceiling)
+    `insert into fee_tier (market, ${namesOf(feeTierColumns)}, rebate_ceiling)
      select s.market, k.*, s.rebate_ceiling
        from fee_schedule s cross join unnest($2::numeric[], $3::numeric[], $4::numeric[]) as k
       where s.market = $1`,
-    [
-      market,
-      ...(["minimumGross", "takerRate", "makerRebate"] as const).map((name) =>
-        tiers.map((tier) => formatAmount(tier[name])),
-      ),
-    ],
+    [market, ...feeTierColumns.map(({ text }) => tiers.map(text))],
   );
 }
 
