@@ -1,167 +1,485 @@
 -- What the migrations make, written by `npm run schema` from a new database: to be read, never to be applied.
--- "service" stands for the role that the service connects as.
+-- A comment stands above what it describes; that of a primary key or an index says which queries need it. "service"
+-- stands for the role that the service connects as, and each grant for everything that it may do.
+--
+-- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
+-- journal sum to zero in each asset. A row that changes carries its version in seq, and the batch (slot, batch) that wrote
+-- it; a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
+-- docs/schema.md has diagrams, docs/glossary.md the words.
 
-create type account_part as enum ('available', 'trading', 'pending');
+-- A quantity of an asset in whole units, such as 1.5 for one and a half bitcoins. Exact: digits that do not fit are
+-- rejected, where numeric(p, s) would round them.
+create domain amount as numeric
+  constraint at_most_29_digits_and_18_decimals CHECK (((scale(VALUE) <= 18) AND (VALUE > '-100000000000000000000000000000'::numeric) AND (VALUE < '100000000000000000000000000000'::numeric)));
 
+-- A share of what is traded: 0.0025 is a quarter of a percent.
+create domain rate as numeric
+  constraint from_zero_below_one_with_4_decimals CHECK (((VALUE >= (0)::numeric) AND (VALUE < (1)::numeric) AND (scale(VALUE) <= 4)));
+
+-- The code of an asset, such as USD, or of a market, such as BTCUSD. Compared byte by byte, whatever the locale of the
+-- database.
+create domain code as text collate "C"
+  constraint two_to_16_capitals_or_digits CHECK ((VALUE ~ '^[A-Z0-9]{2,16}$'::text));
+
+-- fiat: money of a state. stablecoin: issued by the platform, one USD in its reserve for each. crypto: any other coin.
 create type asset_kind as enum ('fiat', 'stablecoin', 'crypto');
 
-create type claim_kind as enum ('transfer', 'conversion', 'order', 'nickname', 'opening');
-
-create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
-
-create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER');
-
-create type direction as enum ('CREDIT', 'DEBIT');
-
-create type house as enum ('world', 'reserve', 'issuance', 'fees');
-
-create type journal_cause as enum ('deposit', 'withdrawal', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released');
-
 create type market_status as enum ('OPEN', 'HALTED');
-
-create type order_side as enum ('BUY', 'SELL');
-
-create type order_status as enum ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
-
-create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
 
 create type profile_kind as enum ('DEFAULT', 'NORMAL');
 
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
-create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
+-- The platform's own accounts. world: everything outside the platform; a deposit comes from it, a withdrawal goes to
+-- it. reserve: the USD that back the stablecoins. issuance: minus the stablecoins that are in circulation. fees:
+-- commissions received, minus rebates paid; it is never overdrawn.
+create type house as enum ('world', 'reserve', 'issuance', 'fees');
 
-create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
+create type account_part as enum ('available', 'trading', 'pending');
 
+-- What moved the money. conversion_created and order_held move it from available to a held part, conversion_cancelled
+-- and order_released move it back, conversion_settled and order_filled pay it out.
+create type journal_cause as enum ('deposit', 'withdrawal', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released');
+
+-- What is claimed: the ref_id of a transfer, a conversion or an order; the nickname of a profile; the opening balance
+-- of a profile in an asset.
+create type claim_kind as enum ('transfer', 'conversion', 'order', 'nickname', 'opening');
+
+create type direction as enum ('CREDIT', 'DEBIT');
+
+-- INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every
+-- other type crosses the border of the platform, by the network that it names.
 create type transfer_type as enum ('INTERNAL_TRANSFER_DEBIT', 'INTERNAL_TRANSFER_CREDIT', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'PLATFORM_TRANSFER_DEBIT', 'PLATFORM_TRANSFER_CREDIT', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 
-create domain amount as numeric CHECK (((scale(VALUE) <= 18) AND (VALUE > '-100000000000000000000000000000'::numeric) AND (VALUE < '100000000000000000000000000000'::numeric)));
+create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER');
 
-create domain code as text collate "C" CHECK ((VALUE ~ '^[A-Z0-9]{2,16}$'::text));
+-- CREATED: its money is held. It becomes SETTLED, after the settlement delay, or CANCELLED, and never changes again.
+create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 
-create domain rate as numeric CHECK (((VALUE >= (0)::numeric) AND (VALUE < (1)::numeric) AND (scale(VALUE) <= 4)));
+-- PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order that
+-- waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never changes again.
+create type order_status as enum ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 
-create table account (
-  owner_id uuid not null,
-  asset code not null,
-  house house,
-  available amount not null,
-  trading amount not null,
-  pending amount not null,
-  at timestamp with time zone not null,
-  seq bigint not null,
-  constraint account_pkey PRIMARY KEY (owner_id, asset),
-  constraint account_pending_check CHECK (((pending)::numeric >= (0)::numeric)),
-  constraint account_seq_check CHECK ((seq >= 0)),
-  constraint account_trading_check CHECK (((trading)::numeric >= (0)::numeric)),
-  constraint house_has_one_part CHECK (((house IS NULL) OR (((trading)::numeric = (0)::numeric) AND ((pending)::numeric = (0)::numeric)))),
-  constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (house = ANY (ARRAY['world'::house, 'reserve'::house, 'issuance'::house]))))
-) with (fillfactor=50);
-CREATE INDEX account_house ON public.account USING btree (house, asset) WHERE (house IS NOT NULL);
-grant select, insert, update on account to service;
+create type order_side as enum ('BUY', 'SELL');
 
+create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
+
+-- GTC: until it is cancelled. FOK: at once and in full, or not at all. IOC: at once, and the remainder is cancelled.
+-- GTT: until expiration_date.
+create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
+
+create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
+
+-- What an account can hold. Written by the operator, from the catalogue; the service only reads it.
 create table asset (
   code code not null,
   kind asset_kind not null,
+  -- How many decimals a transfer of it may have. The ledger keeps 18 for every asset.
   "precision" smallint not null,
+  -- The asset of a code, for foreign keys, verify and the reserve.
   constraint asset_pkey PRIMARY KEY (code),
-  constraint asset_precision_check CHECK ((("precision" >= 0) AND ("precision" <= 18)))
+  constraint precision_up_to_18 CHECK ((("precision" >= 0) AND ("precision" <= 18)))
 );
 grant select on asset to service;
 
+-- A pair of assets that is traded. Written by the operator, from the catalogue, at version 1 and without a batch. Only
+-- the status changes afterwards, in a batch, when the operator halts or resumes the market.
+create table market (
+  code code not null,
+  -- Part of every execution id of the market: never changed, and never given to another market.
+  number smallint not null,
+  -- The asset that is bought and sold.
+  base code not null,
+  -- The asset in which prices, gross and fees are.
+  quote code not null,
+  -- How many decimals a price may have.
+  price_decimals smallint not null,
+  -- How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53.
+  base_decimals smallint not null,
+  -- Every price and stop price is a multiple of it.
+  tick amount not null,
+  min_base_amount amount not null,
+  max_base_amount amount not null,
+  min_quote_amount amount not null,
+  max_quote_amount amount not null,
+  -- Of one order, in the quote asset.
+  max_notional_value amount not null,
+  -- Every placement and every match checks it: nothing is placed or matched on a halted market.
+  status market_status not null,
+  -- The version of the row. A write states the version that it was decided on.
+  seq bigint not null,
+  -- With batch: the batch that wrote this version. Null: the catalogue did, at version 1.
+  slot smallint,
+  batch bigint,
+  -- The market of a code: the backlog of its engine, prices, foreign keys.
+  constraint market_pkey PRIMARY KEY (code),
+  constraint at_most_14_decimals_in_all CHECK (((price_decimals + base_decimals) <= 14)),
+  constraint base_amounts_in_range CHECK ((((max_base_amount)::numeric >= (min_base_amount)::numeric) AND (((max_base_amount)::numeric * ((10)::numeric ^ (base_decimals)::numeric)) < ((2)::numeric ^ (53)::numeric)))),
+  constraint base_asset_exists FOREIGN KEY (base) REFERENCES asset(code),
+  constraint base_decimals_not_negative CHECK ((base_decimals >= 0)),
+  constraint fees_are_scheduled FOREIGN KEY (code) REFERENCES fee_schedule(market) DEFERRABLE INITIALLY DEFERRED,
+  -- No query: it keeps execution ids of different markets apart.
+  constraint market_numbers_differ UNIQUE (number),
+  constraint max_notional_value_above_zero CHECK (((max_notional_value)::numeric > (0)::numeric)),
+  constraint min_base_amount_above_zero CHECK (((min_base_amount)::numeric > (0)::numeric)),
+  constraint min_quote_amount_above_zero CHECK (((min_quote_amount)::numeric > (0)::numeric)),
+  constraint number_from_1_to_255 CHECK (((number >= 1) AND (number <= 255))),
+  constraint price_decimals_not_negative CHECK ((price_decimals >= 0)),
+  constraint quote_amounts_in_range CHECK (((max_quote_amount)::numeric >= (min_quote_amount)::numeric)),
+  constraint quote_asset_exists FOREIGN KEY (quote) REFERENCES asset(code),
+  constraint tick_above_zero CHECK (((tick)::numeric > (0)::numeric))
+);
+grant select, update (status, seq, slot, batch) on market to service;
+
+-- One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the
+-- ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to
+-- it by a foreign key. So every rebate is at most the commission of the same match, whoever changes which rates at the
+-- same time, and the account fees is never overdrawn.
+create table fee_schedule (
+  market code not null,
+  rebate_ceiling rate not null,
+  -- Always zero: the foreign key tier_from_zero demands a tier that begins there.
+  begins_at amount default 0 not null,
+  -- Locks the schedule of a market before its rates change.
+  constraint fee_schedule_pkey PRIMARY KEY (market),
+  constraint begins_at_zero CHECK (((begins_at)::numeric = (0)::numeric)),
+  constraint market_exists FOREIGN KEY (market) REFERENCES market(code),
+  -- No query: the foreign keys of tiers and agreements refer to it.
+  constraint one_ceiling_per_market UNIQUE (market, rebate_ceiling),
+  constraint tier_from_zero FOREIGN KEY (market, begins_at) REFERENCES fee_tier(market, minimum_gross) DEFERRABLE INITIALLY DEFERRED
+);
+grant select, update (rebate_ceiling) on fee_schedule to service;
+
+-- The rates of customers who traded so much on markets of the same quote asset in 30 days.
+create table fee_tier (
+  market code not null,
+  -- In the quote asset of the market. The tier holds from here to the next one.
+  minimum_gross amount not null,
+  taker_rate rate not null,
+  maker_rebate rate not null,
+  rebate_ceiling rate not null,
+  -- The tiers of a market, lowest first.
+  constraint fee_tier_pkey PRIMARY KEY (market, minimum_gross),
+  constraint has_ceiling_of_market FOREIGN KEY (market, rebate_ceiling) REFERENCES fee_schedule(market, rebate_ceiling) ON UPDATE CASCADE,
+  constraint minimum_not_negative CHECK (((minimum_gross)::numeric >= (0)::numeric)),
+  constraint rebate_within_commission CHECK ((((maker_rebate)::numeric <= (rebate_ceiling)::numeric) AND ((rebate_ceiling)::numeric <= (taker_rate)::numeric)))
+);
+grant select, insert, update, delete on fee_tier to service;
+
+-- An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.
+create table customer (
+  id uuid not null,
+  name text not null,
+  created_at timestamp with time zone not null,
+  -- The customer of an id, and foreign keys.
+  constraint customer_pkey PRIMARY KEY (id)
+);
+grant select, insert on customer to service;
+
+-- A program that calls the API for one customer. Written by the operator and the bootstrap file.
+create table client (
+  client_id text collate "C" not null,
+  customer_id uuid not null,
+  -- What it may do, as the operator wrote it; * is everything.
+  scopes text[] not null,
+  created_at timestamp with time zone not null,
+  -- From then on neither its secrets nor its tokens are accepted. Null: enabled.
+  disabled_at timestamp with time zone,
+  -- Where it may call from. Null: from anywhere.
+  networks cidr[],
+  -- The client of a token request.
+  constraint client_pkey PRIMARY KEY (client_id),
+  constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint networks_from_1_to_100 CHECK (((cardinality(networks) >= 1) AND (cardinality(networks) <= 100)))
+);
+-- The clients of a customer, for the operator.
+CREATE INDEX client_customer ON public.client USING btree (customer_id, client_id);
+-- Who was disabled of late: every node asks every two seconds.
+CREATE INDEX client_disabled ON public.client USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
+-- Who may only call from certain networks: every node asks every two seconds.
+CREATE INDEX client_restricted ON public.client USING btree (client_id) WHERE (networks IS NOT NULL);
+grant select, insert, update on client to service;
+
+-- A secret of a client; two while it is rotated. The secret itself is stored nowhere.
+create table client_secret (
+  client_id text collate "C" not null,
+  id uuid not null,
+  -- hmac: a generated secret of 256 bits. scrypt: one that a person chose, and that can be guessed.
+  scheme text not null,
+  salt bytea not null,
+  -- Of the secret and the salt.
+  digest bytea not null,
+  created_at timestamp with time zone not null,
+  -- Null: it does not expire.
+  expires_at timestamp with time zone,
+  -- To within a minute. Null: never used.
+  last_used_at timestamp with time zone,
+  -- The secrets of a client that requests a token.
+  constraint client_secret_pkey PRIMARY KEY (client_id, id),
+  constraint client_exists FOREIGN KEY (client_id) REFERENCES client(client_id),
+  constraint scheme_is_known CHECK ((scheme = ANY (ARRAY['hmac'::text, 'scrypt'::text])))
+);
+grant select, insert, update, delete on client_secret to service;
+
+-- The keys of access tokens: the current one signs, retired ones only verify.
+create table signing_key (
+  kid text collate "C" not null,
+  algorithm text not null,
+  -- RFC 7517; encrypted if PARBOOK_KEY_ENCRYPTION_KEY is set. Of a key retired for long enough only the public half is
+  -- left.
+  private_jwk jsonb not null,
+  public_jwk jsonb not null,
+  created_at timestamp with time zone not null,
+  -- Null: the current key.
+  retired_at timestamp with time zone,
+  -- The key of a kid.
+  constraint signing_key_pkey PRIMARY KEY (kid)
+);
+-- The current key. Unique, so that there is one, however many nodes make one at the same time.
+CREATE UNIQUE INDEX signing_key_current ON public.signing_key USING btree (((retired_at IS NULL))) WHERE (retired_at IS NULL);
+grant select, insert, update, delete on signing_key to service;
+
+-- The holder of balances: one account per asset. Every customer has one DEFAULT profile, and any number of NORMAL ones.
+create table profile (
+  id uuid not null,
+  customer_id uuid not null,
+  kind profile_kind not null,
+  -- The customer's name for it. A claim keeps it from being given twice, even after it was changed.
+  nickname text not null,
+  description text,
+  -- An INACTIVE profile is empty and can do nothing; a deposit makes it ACTIVE again.
+  status profile_status not null,
+  -- How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be
+  -- deactivated. Changed in the same batch as these; verify counts them.
+  awaited integer not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  -- The version of the row. A write states the version that it was decided on.
+  seq bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
+  slot smallint,
+  batch bigint,
+  -- The profile of an id: every command that rests on it.
+  constraint profile_pkey PRIMARY KEY (id),
+  constraint awaited_not_negative CHECK ((awaited >= 0)),
+  constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id)
+) with (fillfactor=80);
+-- The profiles of a customer, by creation, page by page; and the DEFAULT one.
+CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
+grant select, insert, update on profile to service;
+
+-- Rates that were agreed with one customer. They hold instead of the tiers.
+create table fee_agreement (
+  customer_id uuid not null,
+  market code not null,
+  taker_rate rate not null,
+  maker_rebate rate not null,
+  rebate_ceiling rate not null,
+  -- The rates agreed with a customer who places an order.
+  constraint fee_agreement_pkey PRIMARY KEY (customer_id, market),
+  constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint has_ceiling_of_market FOREIGN KEY (market, rebate_ceiling) REFERENCES fee_schedule(market, rebate_ceiling) ON UPDATE CASCADE,
+  constraint rebate_within_commission CHECK ((((maker_rebate)::numeric <= (rebate_ceiling)::numeric) AND ((rebate_ceiling)::numeric <= (taker_rate)::numeric)))
+);
+-- The agreements on a market, for the operator; and the lowest commission and highest rebate among them.
+CREATE INDEX fee_agreement_market ON public.fee_agreement USING btree (market, customer_id);
+grant select, insert, update, delete on fee_agreement to service;
+
+-- A group of commands that committed together, by one SQL statement, and a link of the hash chain of its slot. That
+-- statement writes every row that the batch changes or adds, counts what it found, and last inserts this row: if a
+-- count is not what was decided on, a CHECK fails and takes the whole batch back. Never changed or deleted.
 create table batch (
+  -- The seat of the writer: one process at a time holds it, by the lease slot/<slot>. Each slot has a chain of its own.
   slot smallint not null,
+  -- Numbers the batches of a slot from 0, without gaps.
   n bigint not null,
+  -- SHA-256 of the predecessor's hash (32 zero bytes before the first), slot, n and content: at, the rows added to
+  -- execution, posting and transfer, changes and callers. Change any of these and verify sees it; a checkpoint of
+  -- hashes, kept elsewhere, reveals that a whole chain was made again.
   hash bytea not null,
+  -- When it was decided: never before the last posting of a profile's account that it changes.
   at timestamp with time zone not null,
+  -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.
   void boolean not null,
+  -- How many rows it inserted, changed or locked in the version that it was decided on.
   states integer not null,
+  -- How many it should have; fewer: another process had changed one.
   states_expected integer not null,
+  -- How many claims it made.
   refs integer not null,
+  -- How many it should have made.
   refs_expected integer not null,
+  -- 1: the batch n - 1 of the slot exists, and has the hash on which this one was built.
   predecessor integer not null,
+  -- Whether the database's clock had not passed the deadline up to which the writer waited.
   in_time boolean not null,
-  changes json,
-  callers json,
+  -- Whether the writer's clock was not ahead of the database's. Null in a void row, which decides nothing.
   not_ahead boolean,
+  -- Of each row that it changed, other than accounts, the version, the digest and the callers: {"orders":
+  -- {"<profile_id>/<id>": "<seq> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.
+  changes json,
+  -- Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"},
+  -- {"operator", "operation"}]. Null: it wrote nothing that somebody asked for.
+  callers json,
+  -- The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.
   constraint batch_pkey PRIMARY KEY (slot, n),
-  constraint batch_n_check CHECK ((n >= 0)),
-  constraint batch_slot_check CHECK (((slot >= 1) AND (slot <= 64))),
   constraint chain_broken CHECK (((predecessor = 1) OR (n = 0))),
-  constraint clock_ahead CHECK (not_ahead) NOT VALID,
+  constraint clock_ahead CHECK (not_ahead),
+  constraint number_not_negative CHECK ((n >= 0)),
   constraint refs_taken CHECK ((refs = refs_expected)),
+  constraint slot_from_1_to_64 CHECK (((slot >= 1) AND (slot <= 64))),
   constraint states_moved CHECK ((states = states_expected)),
   constraint too_late CHECK (in_time)
 );
 grant select, insert on batch to service;
 
-create unlogged table book_change (
-  market code not null,
-  number bigint not null,
-  levels json not null,
+-- A profile's balance of one asset, in three parts; or the platform's, of which each slot has a row of its own, so that
+-- writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset sums to
+-- zero. For each stablecoin, what profiles hold is minus the sum of issuance; for all of them together, that is the USD
+-- in reserve.
+create table account (
+  -- The profile. Of a house account: 00000000-0000-8000-8000-00000000hhss, with the numbers of house and slot in hex.
+  owner_id uuid not null,
+  asset code not null,
+  -- Null: of a profile.
+  house house,
+  -- What the owner can use. Below zero only where money comes from: world, reserve, issuance.
+  available amount not null,
+  -- Held by open orders: equals the sum of their held.
+  trading amount not null,
+  -- Held by CREATED conversions: equals the sum of their amount.
+  pending amount not null,
+  -- When the last posting was made: the next one is not earlier.
   at timestamp with time zone not null,
-  constraint book_change_pkey PRIMARY KEY (market, number)
-);
-grant select, insert, delete on book_change to service;
+  -- The version of the row, and of its last posting, whose balances are the account's. A write states the version that
+  -- it was decided on.
+  seq bigint not null,
+  -- The accounts that a batch changes, and the balances of a profile.
+  constraint account_pkey PRIMARY KEY (owner_id, asset),
+  constraint house_has_one_part CHECK (((house IS NULL) OR (((trading)::numeric = (0)::numeric) AND ((pending)::numeric = (0)::numeric)))),
+  constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (house = ANY (ARRAY['world'::house, 'reserve'::house, 'issuance'::house])))),
+  constraint pending_not_negative CHECK (((pending)::numeric >= (0)::numeric)),
+  constraint trading_not_negative CHECK (((trading)::numeric >= (0)::numeric)),
+  constraint version_not_negative CHECK ((seq >= 0))
+) with (fillfactor=50);
+-- The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.
+CREATE INDEX account_house ON public.account USING btree (house, asset) WHERE (house IS NOT NULL);
+grant select, insert, update on account to service;
 
-create table books (
-  id uuid not null,
-  only_one boolean default true not null,
-  constraint books_pkey PRIMARY KEY (id),
-  constraint books_only_one_check CHECK (only_one),
-  constraint books_only_one_key UNIQUE (only_one)
+-- One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal:
+-- they sum to zero in each asset, and were made by one batch. Never changed or deleted.
+create table posting (
+  owner_id uuid not null,
+  asset code not null,
+  -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
+  seq bigint not null,
+  -- Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what
+  -- ends the hold. Of a match, a version 8 UUID made of the maker's execution id.
+  journal_id uuid not null,
+  cause journal_cause not null,
+  part account_part not null,
+  amount amount not null,
+  -- The balance after this posting, as are trading and pending.
+  available amount not null,
+  trading amount not null,
+  pending amount not null,
+  -- When it was made: never before the posting before it.
+  at timestamp with time zone not null,
+  -- With batch: the batch that added it.
+  slot smallint not null,
+  batch bigint not null,
+  -- The postings of an account in order; and, by bisection, its balance at a time.
+  constraint posting_pkey PRIMARY KEY (owner_id, asset, seq),
+  constraint amount_not_zero CHECK (((amount)::numeric <> (0)::numeric)),
+  constraint version_above_zero CHECK ((seq > 0))
 );
-grant select on books to service;
+-- The postings of a range of batches, for verify and exports. Rows lie in about the order of their batches, so BRIN
+-- finds them and costs next to nothing to write.
+CREATE INDEX posting_batch ON public.posting USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
+grant select, insert on posting to service;
 
+-- What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same
+-- ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is
+-- closed, another may take its ref_id. All others hold for ever.
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,
+  -- The customer's key; of an opening, profile_id/asset.
   ref_id text collate "C" not null,
+  -- The record that holds it: a transfer (of an opening, the deposit), a conversion, an order, a profile.
   id uuid not null,
+  -- Refuses a ref_id that is taken, and finds the record that has it.
   constraint claim_pkey PRIMARY KEY (customer_id, kind, ref_id)
 );
 grant select, insert, update on claim to service;
 
-create table client (
-  client_id text collate "C" not null,
-  customer_id uuid not null,
-  scopes text[] not null,
-  created_at timestamp with time zone not null,
-  disabled_at timestamp with time zone,
-  networks cidr[],
-  constraint client_pkey PRIMARY KEY (client_id),
-  constraint client_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customer(id),
-  constraint client_networks_check CHECK (((cardinality(networks) >= 1) AND (cardinality(networks) <= 100)))
-);
-CREATE INDEX client_customer ON public.client USING btree (customer_id, client_id);
-CREATE INDEX client_disabled ON public.client USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
-CREATE INDEX client_restricted ON public.client USING btree (client_id) WHERE (networks IS NOT NULL);
-grant select, insert, update on client to service;
-
-create table client_secret (
-  client_id text collate "C" not null,
+-- One profile's side of a movement of money. A transfer between profiles is two rows, the debit with an even id and the
+-- credit with the odd id beside it; a deposit or a withdrawal is one. Complete when it is written. Never changed or
+-- deleted.
+create table transfer (
+  profile_id uuid not null,
+  -- In the order of creation. The even one is the group's id and the journal's.
   id uuid not null,
-  scheme text not null,
-  salt bytea not null,
-  digest bytea not null,
+  -- The profile's.
+  customer_id uuid not null,
+  type transfer_type not null,
+  direction direction not null,
+  asset code not null,
+  -- Always above zero; the direction says which way it went.
+  amount amount not null,
+  -- Always zero: transfers cost nothing.
+  fee amount not null,
+  -- The requesting customer's key, which a claim keeps unique. Null on the credit of a pair, and without one.
+  ref_id text,
+  -- The customer's own reference to one of its end users, as account_id is to that user's account. Not verified.
+  identity_id text,
+  account_id text,
+  -- The customer's, as text to text.
+  metadata jsonb,
+  -- Like the columns up to memo: of deposits and withdrawals only, and null where it does not apply.
+  crypto_network crypto_network,
+  destination_address text,
+  crypto_tx_hash text,
+  crypto_tx_index text,
+  -- In USD, when it was made. Null: not known.
+  notional_value amount,
+  -- The operator's.
+  memo text,
   created_at timestamp with time zone not null,
-  expires_at timestamp with time zone,
-  last_used_at timestamp with time zone,
-  constraint client_secret_pkey PRIMARY KEY (client_id, id),
-  constraint client_secret_client_id_fkey FOREIGN KEY (client_id) REFERENCES client(client_id),
-  constraint client_secret_scheme_check CHECK ((scheme = ANY (ARRAY['hmac'::text, 'scrypt'::text])))
+  -- With batch: the batch that added it.
+  slot smallint not null,
+  batch bigint not null,
+  -- Who asked for it: the number of an entry of its batch's callers.
+  caller smallint,
+  -- Keeps ids of a profile unique, and is the order in which verify reads.
+  constraint transfer_pkey PRIMARY KEY (profile_id, id),
+  constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
+  constraint fee_not_negative CHECK (((fee)::numeric >= (0)::numeric))
 );
-grant select, insert, update, delete on client_secret to service;
+-- The transfers of a range of batches, for verify and exports.
+CREATE INDEX transfer_batch ON public.transfer USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
+-- Lists of a customer by creation, page by page, and a transfer by its id.
+CREATE INDEX transfer_customer ON public.transfer USING btree (customer_id, id);
+grant select, insert on transfer to service;
 
+-- Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED,
+-- its amount is in pending of the profile's account of the source asset. Settlement takes it from there, and pays the
+-- target asset to the recipient; cancelling gives it back.
 create table conversion (
   profile_id uuid not null,
+  -- In the order of creation. Also the id of the journal that holds the money; the odd id beside it is that of the
+  -- journal that ends the hold.
   id uuid not null,
   customer_id uuid not null,
   source_asset code not null,
   target_asset code not null,
+  -- Of the source asset, and the same of the target asset.
   amount amount not null,
+  -- Who is paid, a profile of the same customer. Null: the profile itself.
   recipient_profile_id uuid,
+  -- The customer's key, which a claim keeps unique.
   ref_id text,
+  -- The customer's own reference to one of its end users, as account_id is to that user's account. Not verified.
   identity_id text,
   account_id text,
   metadata jsonb,
@@ -170,341 +488,297 @@ create table conversion (
   updated_at timestamp with time zone not null,
   settled_at timestamp with time zone,
   cancelled_at timestamp with time zone,
+  -- The version of the row. A write states the version that it was decided on.
   seq bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
+  -- A conversion that settles or is cancelled.
   constraint conversion_pkey PRIMARY KEY (profile_id, id),
-  constraint conversion_amount_check CHECK (((amount)::numeric > (0)::numeric)),
-  constraint conversion_check CHECK (((status = 'SETTLED'::conversion_status) = (settled_at IS NOT NULL))),
-  constraint conversion_check1 CHECK (((status = 'CANCELLED'::conversion_status) = (cancelled_at IS NOT NULL)))
+  constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
+  constraint cancelled_has_time CHECK (((status = 'CANCELLED'::conversion_status) = (cancelled_at IS NOT NULL))),
+  constraint settled_has_time CHECK (((status = 'SETTLED'::conversion_status) = (settled_at IS NOT NULL)))
 ) with (fillfactor=80);
+-- What is due for settlement, the oldest first, and how much is.
 CREATE INDEX conversion_created ON public.conversion USING btree (created_at) WHERE (status = 'CREATED'::conversion_status);
+-- Lists of a customer by creation, page by page, and a conversion by its id.
 CREATE INDEX conversion_customer ON public.conversion USING btree (customer_id, id);
 grant select, insert, update on conversion to service;
 
-create table customer (
-  id uuid not null,
-  name text not null,
-  created_at timestamp with time zone not null,
-  constraint customer_pkey PRIMARY KEY (id)
-);
-grant select, insert on customer to service;
-
-create table execution (
-  profile_id uuid not null,
-  id bigint not null,
-  customer_id uuid not null,
-  order_id uuid not null,
-  market code not null,
-  side order_side not null,
-  amount amount not null,
-  price amount not null,
-  commission amount not null,
-  rebate amount not null,
-  account_id text,
-  executed_at timestamp with time zone not null,
-  slot smallint not null,
-  batch bigint not null,
-  constraint execution_pkey PRIMARY KEY (profile_id, id),
-  constraint execution_amount_check CHECK (((amount)::numeric > (0)::numeric)),
-  constraint execution_check CHECK ((((commission)::numeric = (0)::numeric) OR ((rebate)::numeric = (0)::numeric))),
-  constraint execution_commission_check CHECK (((commission)::numeric >= (0)::numeric)),
-  constraint execution_id_check CHECK ((id > 0)),
-  constraint execution_price_check CHECK (((price)::numeric > (0)::numeric)),
-  constraint execution_rebate_check CHECK (((rebate)::numeric >= (0)::numeric))
-);
-CREATE INDEX execution_account ON public.execution USING btree (customer_id, account_id, id) WHERE (account_id IS NOT NULL);
-CREATE INDEX execution_batch ON public.execution USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
-CREATE INDEX execution_customer ON public.execution USING btree (customer_id, id);
-CREATE INDEX execution_match ON public.execution USING btree (market, id) INCLUDE (price, amount) WHERE ((id & (1)::bigint) = 1);
-CREATE INDEX execution_order ON public.execution USING btree (order_id, id);
-grant select, insert on execution to service;
-
-create table fee_agreement (
-  customer_id uuid not null,
-  market code not null,
-  taker_rate rate not null,
-  maker_rebate rate not null,
-  rebate_ceiling rate not null,
-  constraint fee_agreement_pkey PRIMARY KEY (customer_id, market),
-  constraint fee_agreement_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customer(id),
-  constraint fee_agreement_market_rebate_ceiling_fkey FOREIGN KEY (market, rebate_ceiling) REFERENCES fee_schedule(market, rebate_ceiling) ON UPDATE CASCADE,
-  constraint rebate_within_commission CHECK ((((maker_rebate)::numeric <= (rebate_ceiling)::numeric) AND ((rebate_ceiling)::numeric <= (taker_rate)::numeric)))
-);
-CREATE INDEX fee_agreement_market ON public.fee_agreement USING btree (market, customer_id);
-grant select, insert, update, delete on fee_agreement to service;
-
-create table fee_schedule (
-  market code not null,
-  rebate_ceiling rate not null,
-  begins_at amount default 0 not null,
-  constraint fee_schedule_pkey PRIMARY KEY (market),
-  constraint fee_schedule_begins_at_check CHECK (((begins_at)::numeric = (0)::numeric)),
-  constraint fee_schedule_market_fkey FOREIGN KEY (market) REFERENCES market(code),
-  constraint fee_schedule_market_rebate_ceiling_key UNIQUE (market, rebate_ceiling),
-  constraint tier_from_zero FOREIGN KEY (market, begins_at) REFERENCES fee_tier(market, minimum_gross) DEFERRABLE INITIALLY DEFERRED
-);
-grant select, update (rebate_ceiling) on fee_schedule to service;
-
-create table fee_tier (
-  market code not null,
-  minimum_gross amount not null,
-  taker_rate rate not null,
-  maker_rebate rate not null,
-  rebate_ceiling rate not null,
-  constraint fee_tier_pkey PRIMARY KEY (market, minimum_gross),
-  constraint fee_tier_market_rebate_ceiling_fkey FOREIGN KEY (market, rebate_ceiling) REFERENCES fee_schedule(market, rebate_ceiling) ON UPDATE CASCADE,
-  constraint fee_tier_minimum_gross_check CHECK (((minimum_gross)::numeric >= (0)::numeric)),
-  constraint rebate_within_commission CHECK ((((maker_rebate)::numeric <= (rebate_ceiling)::numeric) AND ((rebate_ceiling)::numeric <= (taker_rate)::numeric)))
-);
-grant select, insert, update, delete on fee_tier to service;
-
-create table lease (
-  name text collate "C" not null,
-  holder text not null,
-  fence bigint not null,
-  expires_at timestamp with time zone not null,
-  constraint lease_pkey PRIMARY KEY (name)
-);
-grant select, insert, update on lease to service;
-
-create table market (
-  code code not null,
-  number smallint not null,
-  base code not null,
-  quote code not null,
-  price_decimals smallint not null,
-  base_decimals smallint not null,
-  tick amount not null,
-  min_base_amount amount not null,
-  max_base_amount amount not null,
-  min_quote_amount amount not null,
-  max_quote_amount amount not null,
-  max_notional_value amount not null,
-  status market_status not null,
-  seq bigint not null,
-  slot smallint,
-  batch bigint,
-  constraint market_pkey PRIMARY KEY (code),
-  constraint fees_are_scheduled FOREIGN KEY (code) REFERENCES fee_schedule(market) DEFERRABLE INITIALLY DEFERRED,
-  constraint market_base_decimals_check CHECK ((base_decimals >= 0)),
-  constraint market_base_fkey FOREIGN KEY (base) REFERENCES asset(code),
-  constraint market_check CHECK (((price_decimals + base_decimals) <= 14)),
-  constraint market_check1 CHECK ((((max_base_amount)::numeric >= (min_base_amount)::numeric) AND (((max_base_amount)::numeric * ((10)::numeric ^ (base_decimals)::numeric)) < ((2)::numeric ^ (53)::numeric)))),
-  constraint market_check2 CHECK (((max_quote_amount)::numeric >= (min_quote_amount)::numeric)),
-  constraint market_max_notional_value_check CHECK (((max_notional_value)::numeric > (0)::numeric)),
-  constraint market_min_base_amount_check CHECK (((min_base_amount)::numeric > (0)::numeric)),
-  constraint market_min_quote_amount_check CHECK (((min_quote_amount)::numeric > (0)::numeric)),
-  constraint market_number_check CHECK (((number >= 1) AND (number <= 255))),
-  constraint market_number_key UNIQUE (number),
-  constraint market_price_decimals_check CHECK ((price_decimals >= 0)),
-  constraint market_quote_fkey FOREIGN KEY (quote) REFERENCES asset(code),
-  constraint market_tick_check CHECK (((tick)::numeric > (0)::numeric))
-);
-grant select, update (status, seq, slot, batch) on market to service;
-
+-- The engine's row of a market. Every command of an engine changes it, so the commands of a market have one order, and
+-- an engine that was replaced can commit nothing more.
 create table market_head (
   market code not null,
+  -- The fencing token of the lease market/<code>, under which the engine writes.
   fence bigint not null,
+  -- Of the last match. Null before the first.
   last_price amount,
+  -- The taker's execution id of the last match; 0 before the first.
   last_execution_id bigint not null,
+  -- The sequence of the last order that the engine took.
   last_sequence bigint not null,
+  -- The version of the row, and of the order book: sequence on the wire.
   seq bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
+  -- The head of a market.
   constraint market_head_pkey PRIMARY KEY (market),
-  constraint market_head_market_fkey FOREIGN KEY (market) REFERENCES market(code)
+  constraint market_exists FOREIGN KEY (market) REFERENCES market(code)
 );
 grant select, insert, update on market_head to service;
 
-create table migration (
-  number integer not null,
-  name text not null,
-  checksum text not null,
-  applied_at timestamp with time zone not null,
-  constraint migration_pkey PRIMARY KEY (number)
-);
-grant select on migration to service;
-
-create table order_cancel (
-  profile_id uuid not null,
-  order_id uuid not null,
-  market code not null,
-  requested_at timestamp with time zone not null,
-  caller json,
-  constraint order_cancel_pkey PRIMARY KEY (profile_id, order_id)
-);
-CREATE INDEX order_cancel_market ON public.order_cancel USING btree (market, requested_at);
-grant select, insert, delete on order_cancel to service;
-
+-- An order, from the moment its funds are held: what it holds is in trading of the profile's account of the quote asset
+-- (BUY) or the base asset (SELL). It is PENDING_SUBMISSION until the market's engine takes it. From then on only the
+-- engine changes it; once closed it never changes again.
 create table orders (
   profile_id uuid not null,
+  -- In the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that of the
+  -- journal that releases the rest.
   id uuid not null,
   customer_id uuid not null,
   market code not null,
   side order_side not null,
   type order_type not null,
   time_in_force time_in_force not null,
+  -- How much to buy or sell. Null for a market buy.
   base_amount amount,
+  -- Of a market buy: the most to spend, before the commission. Null for every other order.
   quote_amount amount,
+  -- The limit. Null: none.
   price amount,
+  -- At which a stop order becomes active. Null for every other order.
   stop_price amount,
+  -- Of GTT orders. Null for every other order.
   expiration_date timestamp with time zone,
+  -- As a share of gross; fixed when it is placed, like maker_rebate, whatever the tiers become.
   taker_rate amount not null,
   maker_rebate amount not null,
+  -- Who receives what is bought, a profile of the same customer. Null: the profile itself.
   recipient_profile_id uuid,
+  -- The customer's key, which a claim keeps unique until 24 hours after the order is closed.
   ref_id text,
+  -- The customer's own reference to one of its end users, as identity_account_id is to that user's account. Not
+  -- verified.
   identity_id text,
   identity_account_id text,
   metadata jsonb,
   created_at timestamp with time zone not null,
   status order_status not null,
+  -- Numbers the orders of the market as its engine took them. Null: not taken yet.
   sequence bigint,
+  -- Its place among the resting orders of its side and price; a triggered stop stands behind those that are there.
+  -- Null: it never rested.
   priority bigint,
+  -- In the base asset: the sum of amount of its executions.
   filled amount not null,
+  -- In the quote asset: the sum of amount times price of its executions.
   filled_gross amount not null,
+  -- What it still holds of its account's trading part; 0 when closed.
   held amount not null,
+  -- Whether the stop price was reached.
   is_triggered boolean not null,
+  -- Of a REJECTED order. Null for every other.
   reject_reason reject_reason,
   modified_at timestamp with time zone not null,
+  -- Null: it is not closed.
   closed_at timestamp with time zone,
+  -- The version of the row. A write states the version that it was decided on.
   seq bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
+  -- An order of a profile: reading, filling and cancelling it.
   constraint orders_pkey PRIMARY KEY (profile_id, id),
-  constraint closed_orders_hold_nothing CHECK ((((closed_at IS NOT NULL) = (status = ANY (ARRAY['FILLED'::order_status, 'CANCELLED'::order_status, 'REJECTED'::order_status, 'EXPIRED'::order_status]))) AND ((closed_at IS NULL) OR ((held)::numeric = (0)::numeric)))),
-  constraint orders_base_amount_check CHECK (((base_amount)::numeric > (0)::numeric)),
-  constraint orders_check CHECK ((num_nonnulls(base_amount, quote_amount) = 1)),
-  constraint orders_check1 CHECK (((filled)::numeric <= (base_amount)::numeric)),
-  constraint orders_check2 CHECK (((status = 'REJECTED'::order_status) = (reject_reason IS NOT NULL))),
-  constraint orders_filled_check CHECK (((filled)::numeric >= (0)::numeric)),
-  constraint orders_filled_gross_check CHECK (((filled_gross)::numeric >= (0)::numeric)),
-  constraint orders_held_check CHECK (((held)::numeric >= (0)::numeric)),
-  constraint orders_price_check CHECK (((price)::numeric > (0)::numeric)),
-  constraint orders_quote_amount_check CHECK (((quote_amount)::numeric > (0)::numeric)),
-  constraint orders_stop_price_check CHECK (((stop_price)::numeric > (0)::numeric))
+  constraint base_amount_above_zero CHECK (((base_amount)::numeric > (0)::numeric)),
+  constraint closed_has_time_and_holds_nothing CHECK ((((closed_at IS NOT NULL) = (status = ANY (ARRAY['FILLED'::order_status, 'CANCELLED'::order_status, 'REJECTED'::order_status, 'EXPIRED'::order_status]))) AND ((closed_at IS NULL) OR ((held)::numeric = (0)::numeric)))),
+  constraint either_base_or_quote_amount CHECK ((num_nonnulls(base_amount, quote_amount) = 1)),
+  constraint filled_gross_not_negative CHECK (((filled_gross)::numeric >= (0)::numeric)),
+  constraint filled_not_negative CHECK (((filled)::numeric >= (0)::numeric)),
+  constraint filled_within_amount CHECK (((filled)::numeric <= (base_amount)::numeric)),
+  constraint held_not_negative CHECK (((held)::numeric >= (0)::numeric)),
+  constraint price_above_zero CHECK (((price)::numeric > (0)::numeric)),
+  constraint quote_amount_above_zero CHECK (((quote_amount)::numeric > (0)::numeric)),
+  constraint rejected_has_reason CHECK (((status = 'REJECTED'::order_status) = (reject_reason IS NOT NULL))),
+  constraint stop_price_above_zero CHECK (((stop_price)::numeric > (0)::numeric))
 ) with (fillfactor=80);
+-- Lists by identity_account_id, page by page.
 CREATE INDEX orders_account ON public.orders USING btree (customer_id, identity_account_id, id) WHERE (identity_account_id IS NOT NULL);
+-- The levels of a market's book, the best first from either end; and every resting order, when an engine starts.
+-- Nothing that a partial fill changes is in it.
 CREATE INDEX orders_book ON public.orders USING btree (market, side, price) WHERE (status = 'OPEN'::order_status);
+-- Lists of a customer by creation, page by page, and an order without its profile.
 CREATE INDEX orders_customer ON public.orders USING btree (customer_id, id);
+-- What the engine of a market has yet to take, the oldest first.
 CREATE INDEX orders_pending ON public.orders USING btree (market, created_at, id) WHERE (status = 'PENDING_SUBMISSION'::order_status);
+-- Lists by ref_id.
 CREATE INDEX orders_ref ON public.orders USING btree (customer_id, ref_id) WHERE (ref_id IS NOT NULL);
+-- The stop orders of a market, when an engine starts.
 CREATE INDEX orders_waiting ON public.orders USING btree (market) WHERE (status = 'SUBMITTED'::order_status);
 grant select, insert, update on orders to service;
 
-create table posting (
-  owner_id uuid not null,
-  asset code not null,
-  seq bigint not null,
-  journal_id uuid not null,
-  cause journal_cause not null,
-  part account_part not null,
+-- A cancel that was requested, until the market's engine has carried it out or found the order closed, and deletes the
+-- row.
+create table order_cancel (
+  profile_id uuid not null,
+  order_id uuid not null,
+  market code not null,
+  requested_at timestamp with time zone not null,
+  -- Who asked, as in callers of a batch: the engine's batch says so when it carries it out.
+  caller json,
+  -- One request per order, and the ones that are done.
+  constraint order_cancel_pkey PRIMARY KEY (profile_id, order_id)
+);
+-- What the engine of a market has yet to cancel, the oldest first.
+CREATE INDEX order_cancel_market ON public.order_cancel USING btree (market, requested_at);
+grant select, insert, delete on order_cancel to service;
+
+-- One order's side of a match. A match is two rows: the maker's, whose order rested, with an even id, and the taker's
+-- with the odd id beside it. Never changed or deleted.
+create table execution (
+  profile_id uuid not null,
+  -- 41 bits of milliseconds since 2020, 8 of the market's number, 14 of a counter: ids are in the order of time, and a
+  -- range of times is a range of ids.
+  id bigint not null,
+  -- The order's, as are profile_id, market and side.
+  customer_id uuid not null,
+  order_id uuid not null,
+  market code not null,
+  side order_side not null,
+  -- In the base asset.
   amount amount not null,
-  available amount not null,
-  trading amount not null,
-  pending amount not null,
-  at timestamp with time zone not null,
+  -- Of one unit of the base asset, in the quote asset.
+  price amount not null,
+  -- In the quote asset: the taker's. Zero on the maker's side.
+  commission amount not null,
+  -- In the quote asset: the maker's. Zero on the taker's side.
+  rebate amount not null,
+  -- The order's identity_account_id.
+  account_id text,
+  executed_at timestamp with time zone not null,
+  -- With batch: the batch that added it.
   slot smallint not null,
   batch bigint not null,
-  constraint posting_pkey PRIMARY KEY (owner_id, asset, seq),
-  constraint posting_amount_check CHECK (((amount)::numeric <> (0)::numeric)),
-  constraint posting_seq_check CHECK ((seq > 0))
+  -- Lists of a profile by time, page by page.
+  constraint execution_pkey PRIMARY KEY (profile_id, id),
+  constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
+  constraint commission_not_negative CHECK (((commission)::numeric >= (0)::numeric)),
+  constraint commission_or_rebate_is_zero CHECK ((((commission)::numeric = (0)::numeric) OR ((rebate)::numeric = (0)::numeric))),
+  constraint id_above_zero CHECK ((id > 0)),
+  constraint price_above_zero CHECK (((price)::numeric > (0)::numeric)),
+  constraint rebate_not_negative CHECK (((rebate)::numeric >= (0)::numeric))
 );
-CREATE INDEX posting_batch ON public.posting USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
-grant select, insert on posting to service;
+-- Lists by account_id, page by page.
+CREATE INDEX execution_account ON public.execution USING btree (customer_id, account_id, id) WHERE (account_id IS NOT NULL);
+-- The executions of a range of batches, for verify and exports.
+CREATE INDEX execution_batch ON public.execution USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
+-- Lists of a customer by time, page by page; and what a customer traded, for verify.
+CREATE INDEX execution_customer ON public.execution USING btree (customer_id, id);
+-- The matches of a market by time, each by its taker's side: recent trades, candles, prices, the rolling day and the
+-- feed, mostly from the index alone.
+CREATE INDEX execution_match ON public.execution USING btree (market, id) INCLUDE (price, amount) WHERE ((id & (1)::bigint) = 1);
+-- The executions of an order.
+CREATE INDEX execution_order ON public.execution USING btree (order_id, id);
+grant select, insert on execution to service;
 
-create table profile (
-  id uuid not null,
-  customer_id uuid not null,
-  kind profile_kind not null,
-  nickname text not null,
-  description text,
-  status profile_status not null,
-  awaited integer not null,
-  created_at timestamp with time zone not null,
-  updated_at timestamp with time zone not null,
-  seq bigint not null,
-  slot smallint,
-  batch bigint,
-  constraint profile_pkey PRIMARY KEY (id),
-  constraint profile_awaited_check CHECK ((awaited >= 0)),
-  constraint profile_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customer(id)
-) with (fillfactor=80);
-CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
-grant select, insert, update on profile to service;
-
-create table refusal (
-  id uuid not null,
-  kind text not null,
-  client_id text collate "C",
-  token_id uuid,
-  address text,
-  operation text,
-  first_at timestamp with time zone not null,
-  last_at timestamp with time zone not null,
-  count bigint not null,
-  constraint refusal_pkey PRIMARY KEY (id),
-  constraint refusal_address_check CHECK ((length(address) <= 100)),
-  constraint refusal_check CHECK ((last_at >= first_at)),
-  constraint refusal_client_id_check CHECK ((length(client_id) <= 100)),
-  constraint refusal_count_check CHECK ((count > 0)),
-  constraint refusal_kind_check CHECK ((kind = ANY (ARRAY['no_token'::text, 'invalid_token'::text, 'insufficient_scope'::text, 'invalid_client'::text]))),
-  constraint refusal_operation_check CHECK ((length(operation) <= 200))
-);
-grant select, insert, delete on refusal to service;
-
-create table signing_key (
-  kid text collate "C" not null,
-  algorithm text not null,
-  private_jwk jsonb not null,
-  public_jwk jsonb not null,
-  created_at timestamp with time zone not null,
-  retired_at timestamp with time zone,
-  constraint signing_key_pkey PRIMARY KEY (kid)
-);
-CREATE UNIQUE INDEX signing_key_current ON public.signing_key USING btree (((retired_at IS NULL))) WHERE (retired_at IS NULL);
-grant select, insert, update, delete on signing_key to service;
-
+-- What a customer traded on a market in a day (UTC), as maker and as taker: the fee tier follows from 30 of these days.
+-- Written in the batch of each match; verify sums the executions.
 create table traded_day (
   customer_id uuid not null,
   day date not null,
   market code not null,
+  -- In the market's quote asset: the sum of amount times price.
   gross amount not null,
+  -- The version of the row. A write states the version that it was decided on.
   seq bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
+  -- What a customer traded since a day, and the day that a match counts to.
   constraint traded_day_pkey PRIMARY KEY (customer_id, day, market),
-  constraint traded_day_gross_check CHECK (((gross)::numeric > (0)::numeric))
+  constraint gross_above_zero CHECK (((gross)::numeric > (0)::numeric))
 ) with (fillfactor=80);
 grant select, insert, update on traded_day to service;
 
-create table transfer (
-  profile_id uuid not null,
-  id uuid not null,
-  customer_id uuid not null,
-  type transfer_type not null,
-  direction direction not null,
-  asset code not null,
-  amount amount not null,
-  fee amount not null,
-  ref_id text,
-  identity_id text,
-  account_id text,
-  metadata jsonb,
-  crypto_network crypto_network,
-  destination_address text,
-  crypto_tx_hash text,
-  crypto_tx_index text,
-  notional_value amount,
-  memo text,
-  created_at timestamp with time zone not null,
-  slot smallint not null,
-  batch bigint not null,
-  caller smallint,
-  constraint transfer_pkey PRIMARY KEY (profile_id, id),
-  constraint transfer_amount_check CHECK (((amount)::numeric > (0)::numeric)),
-  constraint transfer_fee_check CHECK (((fee)::numeric >= (0)::numeric))
+-- What each change of the order book did, for nodes that follow it (docs/decisions/0011-the-feed.md). No part of the
+-- ledger. Unlogged: a crash empties it, a standby does not have it, and a node that misses a row reads the whole book.
+-- The engine's node adds rows after the fact, and removes them after some minutes.
+create unlogged table book_change (
+  market code not null,
+  -- The book version after it: seq of market_head.
+  number bigint not null,
+  -- [side, price, new total] of each level that changed; [] when none did.
+  levels json not null,
+  at timestamp with time zone not null,
+  -- What changed on a market since a version, and the oldest rows.
+  constraint book_change_pkey PRIMARY KEY (market, number)
 );
-CREATE INDEX transfer_batch ON public.transfer USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
-CREATE INDEX transfer_customer ON public.transfer USING btree (customer_id, id);
-grant select, insert on transfer to service;
+grant select, insert, delete on book_change to service;
+
+-- What one process at a time may do. Only the database's clock decides whether a lease has ended. A lease alone does
+-- not stop a process that has lost it: the hash chain of a slot and the head of a market do.
+create table lease (
+  -- slot/<n>: write that chain. market/<code>: be its engine. Others are jobs of the sandbox.
+  name text collate "C" not null,
+  holder text not null,
+  -- The fencing token: rises with every new holder.
+  fence bigint not null,
+  expires_at timestamp with time zone not null,
+  -- The lease of a name.
+  constraint lease_pkey PRIMARY KEY (name)
+);
+grant select, insert, update on lease to service;
+
+-- Requests that were denied for want of authority, for the operator who asks afterwards. The same denial again within a
+-- minute is counted in one row, and a process adds a hundred rows a minute at most, so that a flood fills neither table
+-- nor disk. Kept for 30 days.
+create table refusal (
+  -- Made when the row is written: a range of times is a range of ids.
+  id uuid not null,
+  kind text not null,
+  -- Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no such
+  -- client, because what was presented may be a secret in the wrong place.
+  client_id text collate "C",
+  token_id uuid,
+  -- Null, with the operation: of several addresses.
+  address text,
+  -- The method and the path's pattern, such as "GET /v2/profiles/:id".
+  operation text,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  count bigint not null,
+  -- Denials since a time, the latest first, and those that are 30 days old.
+  constraint refusal_pkey PRIMARY KEY (id),
+  constraint address_up_to_100_characters CHECK ((length(address) <= 100)),
+  constraint client_id_up_to_100_characters CHECK ((length(client_id) <= 100)),
+  constraint count_above_zero CHECK ((count > 0)),
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['no_token'::text, 'invalid_token'::text, 'insufficient_scope'::text, 'invalid_client'::text]))),
+  constraint last_not_before_first CHECK ((last_at >= first_at)),
+  constraint operation_up_to_200_characters CHECK ((length(operation) <= 200))
+);
+grant select, insert, delete on refusal to service;
+
+-- Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was
+-- made again. A copy or a restored backup keeps the name.
+create table books (
+  id uuid not null,
+  only_one boolean default true not null,
+  -- No query: the id is the key.
+  constraint books_pkey PRIMARY KEY (id),
+  -- No query: it allows one row.
+  constraint books_has_one_row UNIQUE (only_one),
+  constraint only_one_is_true CHECK (only_one)
+);
+grant select on books to service;
+
+-- The migrations that were applied to this database.
+create table migration (
+  number integer not null,
+  name text not null,
+  -- SHA-256 of the file: a file that was edited afterwards is refused.
+  checksum text not null,
+  applied_at timestamp with time zone not null,
+  -- No query: it keeps numbers apart.
+  constraint migration_pkey PRIMARY KEY (number)
+);
+grant select on migration to service;

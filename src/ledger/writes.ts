@@ -16,7 +16,7 @@ export interface Write {
   readonly table: string;
   /** The row's key: a record's profile and id, or a profile's id. */
   readonly key: string;
-  /** Undefined: the write predates callers. */
+  /** Undefined: its batch names none. */
   readonly caller: Caller | undefined;
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
 import { until } from "../../test/support/until.ts";
+import { migrationsWith } from "../../test/upgrade/new-database.ts";
 import { Database } from "./database.ts";
 import { migrate, pendingMigrations, SchemaError } from "./migrations.ts";
 
@@ -38,23 +39,69 @@ async function dropEmpty(): Promise<void> {
   await admin.rows(`drop database ${nameOfEmpty()} with (force)`);
 }
 
+/** Each needs the one before it. */
+const LATER = {
+  "0002-notes.sql": "create table note (id uuid primary key)",
+  "0003-texts.sql": "alter table note add column text text",
+};
+
 test("an empty database gets every migration once, in order", async () => {
   expect(await pendingMigrations(empty)).toEqual(all);
   expect(await migrate(empty, inject("serviceRole"))).toEqual(all);
   expect(await migrate(empty, inject("serviceRole"))).toEqual([]);
   expect(await pendingMigrations(empty)).toEqual([]);
+
+  const folder = await migrationsWith(LATER);
+  expect(await pendingMigrations(empty, folder)).toEqual(Object.keys(LATER));
+  expect(await migrate(empty, inject("serviceRole"), { folder })).toEqual(Object.keys(LATER));
+  expect(await migrate(empty, inject("serviceRole"), { folder })).toEqual([]);
+  await expect(pendingMigrations(empty)).rejects.toThrow("0002-notes.sql, which this program does not know");
 });
 
 test("concurrent migrations are serialized", async () => {
+  const folder = await migrationsWith(LATER);
   const others = [1, 2, 3].map(() => open(nameOfEmpty()));
-  const applied = await Promise.all([empty, ...others].map((owner) => migrate(owner, inject("serviceRole"))));
+  const applied = await Promise.all(
+    [empty, ...others].map((owner) => migrate(owner, inject("serviceRole"), { folder })),
+  );
   // Together they have applied every migration once.
-  expect(applied.flat().sort()).toEqual(all);
+  expect(applied.flat().sort()).toEqual([...all, ...Object.keys(LATER)]);
   for (const other of others) await other.close();
 });
 
+test("each migration is one transaction: a failed one leaves those before it", async () => {
+  const folder = await migrationsWith({ ...LATER, "0003-texts.sql": "drop table note; select 1 / 0" });
+  await expect(migrate(empty, inject("serviceRole"), { folder })).rejects.toThrow("division by zero");
+  expect(await pendingMigrations(empty, folder)).toEqual(["0003-texts.sql"]);
+  expect(await empty.rows("select id from note")).toEqual([]);
+  expect(await migrate(empty, inject("serviceRole"), { folder: await migrationsWith(LATER) })).toEqual([
+    "0003-texts.sql",
+  ]);
+});
+
+test("a migration with a number below the applied ones is rejected", async () => {
+  await migrate(empty, inject("serviceRole"), { folder: await migrationsWith({ "0003-later.sql": "select 1" }) });
+  const folder = await migrationsWith({ "0002-late.sql": "select 1", "0003-later.sql": "select 1" });
+  await expect(migrate(empty, inject("serviceRole"), { folder })).rejects.toThrow(
+    "migration 0002-late.sql comes before 0003-later.sql, which is already applied.",
+  );
+});
+
+test("a database of 0.1 is rejected, and left as it is", async () => {
+  await empty.rows(
+    "create table migration (number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)",
+  );
+  await empty.rows("insert into migration values (1, '0001-core.sql', 'x', now())");
+  const refusal = "this is a database of Parbook 0.1 (it has migration 0001-core.sql)";
+  await expect(migrate(empty, inject("serviceRole"))).rejects.toThrow(refusal);
+  await expect(pendingMigrations(empty)).rejects.toThrow(SchemaError);
+  expect(await empty.rows("select tablename as name from pg_tables where schemaname = 'public'")).toEqual([
+    { name: "migration" },
+  ]);
+});
+
 test("a killed migration leaves no trace, and the next run applies it", async () => {
-  // The first migration creates this table last, and blocks there.
+  // The first migration creates this table after many others, and blocks there.
   const inTheWay = await empty.connect({ application_name: "in the way" });
   await inTheWay.query("begin");
   await inTheWay.query("create table execution (id integer)");

@@ -8,6 +8,8 @@ import { type Database, isTimeout, type Queryable, serverError } from "./databas
 
 /** The same relative path works from `src/` and `dist/`. */
 const FOLDER = new URL("../../migrations/", import.meta.url);
+/** Every database of 0.1 has it. */
+const FIRST_OF_0_1 = "0001-core.sql";
 const UNDEFINED_TABLE = "42P01";
 const NAME = /^([0-9]{4})-.*\.sql$/;
 
@@ -29,15 +31,24 @@ interface Applied {
   readonly checksum: string;
 }
 
+interface MigrateOptions {
+  /** How long to wait for a lock. */
+  readonly patience?: string;
+  readonly folder?: URL;
+}
+
 /**
  * Applies pending migrations as the owner, and grants the service's role its privileges.
  *
- * @param patience How long to wait for a lock, such as `10s`.
  * @returns The names of the applied migrations.
  * @throws SchemaError
  */
-export async function migrate(owner: Database, serviceRole: string, patience = "10s"): Promise<string[]> {
-  const migrations = await readMigrations();
+export async function migrate(
+  owner: Database,
+  serviceRole: string,
+  { patience = "10s", folder = FOLDER }: MigrateOptions = {},
+): Promise<string[]> {
+  const migrations = await readMigrations(folder);
   await serialized(owner, patience, (transaction) =>
     transaction.rows(
       `create table if not exists migration (
@@ -89,11 +100,12 @@ function serialized<Value>(
 }
 
 /** The names of the migrations still to be applied. @throws SchemaError when schema and program do not match. */
-export async function pendingMigrations(database: Queryable): Promise<string[]> {
+export async function pendingMigrations(database: Queryable, folder = FOLDER): Promise<string[]> {
+  const migrations = await readMigrations(folder);
   try {
-    return check(await readMigrations(), await readApplied(database)).map(({ name }) => name);
+    return check(migrations, await readApplied(database)).map(({ name }) => name);
   } catch (error) {
-    if (serverError(error)?.code === UNDEFINED_TABLE) return (await readMigrations()).map(({ name }) => name);
+    if (serverError(error)?.code === UNDEFINED_TABLE) return migrations.map(({ name }) => name);
     throw error;
   }
 }
@@ -119,16 +131,25 @@ async function grant(owner: Database, serviceRole: string, patience: string): Pr
   });
 }
 
-async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(FOLDER)).filter((name) => NAME.test(name)).sort();
+async function readMigrations(folder: URL): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => NAME.test(name)).sort();
   return Promise.all(
     names.map(async (name) => {
-      const text = await readFile(new URL(name, FOLDER), "utf8");
+      const text = await readFile(new URL(name, folder), "utf8");
       const checksum = createHash("sha256").update(text).digest("hex");
       return { number: Number(name.slice(0, 4)), name, text, checksum };
     }),
   );
 }
+
+/** Whether this is a database of Parbook 0.1, whose migrations 1.0 does not have. */
+export async function isDatabaseOf01(database: Queryable): Promise<boolean> {
+  return isOf01(await readApplied(database));
+}
+
+const isOf01 = (applied: readonly Applied[]): boolean => applied.some(({ name }) => name === FIRST_OF_0_1);
+
+const DATABASE_OF_0_1 = `this is a database of Parbook 0.1 (it has migration ${FIRST_OF_0_1}), whose tables this version cannot use. It was left unchanged. "parbook carry-over <file>" writes its customers and balances as a bootstrap file, with which this version starts on a new, empty database (docs/upgrade.md).`;
 
 function readApplied(database: Queryable): Promise<Applied[]> {
   return database.rows<Applied>("select number, name, checksum from migration order by number");
@@ -136,6 +157,7 @@ function readApplied(database: Queryable): Promise<Applied[]> {
 
 /** The pending migrations. @throws SchemaError when the applied ones differ from the known ones. */
 function check(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
+  if (isOf01(applied)) throw new SchemaError(DATABASE_OF_0_1);
   for (const { number, name, checksum } of applied) {
     const mine = known.find((migration) => migration.number === number);
     if (mine === undefined) {

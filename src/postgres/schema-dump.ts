@@ -7,53 +7,70 @@ import type { Queryable } from "./database.ts";
 /** Stands for the service's role, whatever its name. */
 const SERVICE = "service";
 
-/** Types, then tables with their grants, sorted by name. */
+/** Domains and enums, then tables with their grants, each with its comment above it, in the order of creation. */
 export async function dumpSchema(database: Queryable, serviceRole: string): Promise<string> {
   const parts = [
-    ...(await dumpEnums(database)),
     ...(await dumpDomains(database)),
+    ...(await dumpEnums(database)),
     ...(await dumpTables(database, serviceRole)),
   ];
   return `${parts.join("\n\n")}\n`;
 }
 
 async function dumpEnums(database: Queryable): Promise<string[]> {
-  const rows = await database.rows<{ name: string; labels: string[] }>(
-    `select t.typname as name, array_agg(quote_literal(e.enumlabel) order by e.enumsortorder) as labels
+  const rows = await database.rows<{ name: string; comment: string | null; labels: string[] }>(
+    `select t.typname as name, obj_description(t.oid, 'pg_type') as comment,
+            array_agg(quote_literal(e.enumlabel) order by e.enumsortorder) as labels
        from pg_type t join pg_enum e on e.enumtypid = t.oid
       where t.typnamespace = 'public'::regnamespace
-      group by t.typname order by t.typname collate "C"`,
+      group by t.oid, t.typname order by t.oid`,
   );
-  return rows.map(({ name, labels }) => `create type ${name} as enum (${labels.join(", ")});`);
+  return rows.map(({ name, comment, labels }) =>
+    [...commentLines(comment), `create type ${name} as enum (${labels.join(", ")});`].join("\n"),
+  );
 }
 
 async function dumpDomains(database: Queryable): Promise<string[]> {
-  const rows = await database.rows<{ name: string; type: string; collation: string | null; checks: string[] }>(
-    `select t.typname as name, format_type(t.typbasetype, t.typtypmod) as type,
+  const rows = await database.rows<{
+    name: string;
+    comment: string | null;
+    type: string;
+    collation: string | null;
+    checks: string[];
+  }>(
+    `select t.typname as name, obj_description(t.oid, 'pg_type') as comment,
+            format_type(t.typbasetype, t.typtypmod) as type,
             (select c.collname from pg_collation c join pg_type base on base.oid = t.typbasetype
               where c.oid = t.typcollation and c.oid <> base.typcollation) as collation,
-            array(select pg_get_constraintdef(k.oid) from pg_constraint k
+            array(select format('constraint %I %s', k.conname, pg_get_constraintdef(k.oid)) from pg_constraint k
                    where k.contypid = t.oid and k.contype = 'c' order by k.conname collate "C") as checks
        from pg_type t
       where t.typnamespace = 'public'::regnamespace and t.typtype = 'd'
-      order by t.typname collate "C"`,
+      order by t.oid`,
   );
-  return rows.map(({ name, type, collation, checks }) =>
-    [`create domain ${name} as ${type}${collateClause(collation)}`, ...checks].join(" ").concat(";"),
-  );
+  return rows.map(({ name, comment, type, collation, checks }) => {
+    const definition = [`create domain ${name} as ${type}${collateClause(collation)}`, ...checks].join("\n  ");
+    return [...commentLines(comment), `${definition};`].join("\n");
+  });
 }
 
 interface Table {
   readonly oid: string;
   readonly name: string;
+  readonly comment: string | null;
   readonly unlogged: boolean;
   readonly options: string[] | null;
 }
 
 async function dumpTables(database: Queryable, serviceRole: string): Promise<string[]> {
   const tables = await database.rows<Table>(
-    `select oid::text as oid, relname as name, relpersistence = 'u' as unlogged, reloptions as options from pg_class
-      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by relname collate "C"`,
+    `select oid::text as oid, relname as name, obj_description(oid, 'pg_class') as comment,
+            relpersistence = 'u' as unlogged, reloptions as options
+       from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+      order by relname = $1, pg_class.oid`,
+    // Made before the first migration, and the last that a reader wants.
+    ["migration"],
   );
   const dumped: string[] = [];
   for (const table of tables) dumped.push(await dumpTable(database, table, serviceRole));
@@ -61,27 +78,40 @@ async function dumpTables(database: Queryable, serviceRole: string): Promise<str
 }
 
 async function dumpTable(database: Queryable, table: Table, serviceRole: string): Promise<string> {
-  const { oid, name, unlogged, options } = table;
-  const lines = [...(await columnsOf(database, oid)), ...(await constraintsOf(database, oid))];
+  const { oid, name, comment, unlogged, options } = table;
+  const parts = [...(await columnsOf(database, oid)), ...(await constraintsOf(database, oid))];
   const storage = options === null ? "" : ` with (${options.join(", ")})`;
+  const last = parts.length - 1;
   return [
+    ...commentLines(comment),
     `create ${unlogged ? "unlogged " : ""}table ${name} (`,
-    lines.map((line) => `  ${line}`).join(",\n"),
+    ...parts.flatMap(({ comment: why, definition }, i) => [
+      ...commentLines(why, "  "),
+      `  ${definition}${i < last ? "," : ""}`,
+    ]),
     `)${storage};`,
     ...(await indexesOf(database, oid)),
     ...(await privilegesOf(database, oid, name, serviceRole)),
   ].join("\n");
 }
 
-async function columnsOf(database: Queryable, table: string): Promise<string[]> {
+/** A column, constraint or index, and its comment; of a constraint, that of its index. */
+interface Part {
+  readonly comment: string | null;
+  readonly definition: string;
+}
+
+async function columnsOf(database: Queryable, table: string): Promise<Part[]> {
   const rows = await database.rows<{
     name: string;
+    comment: string | null;
     type: string;
     collation: string | null;
     required: boolean;
     preset: string | null;
   }>(
-    `select quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull as required,
+    `select quote_ident(a.attname) as name, col_description(a.attrelid, a.attnum) as comment,
+            format_type(a.atttypid, a.atttypmod) as type, a.attnotnull as required,
             pg_get_expr(d.adbin, d.adrelid) as preset,
             (select c.collname from pg_collation c join pg_type t on t.oid = a.atttypid
               where c.oid = a.attcollation and c.oid <> t.typcollation) as collation
@@ -90,39 +120,59 @@ async function columnsOf(database: Queryable, table: string): Promise<string[]> 
       order by a.attnum`,
     [table],
   );
-  return rows.map(({ name, type, collation, required, preset }) =>
-    [
+  return rows.map(({ name, comment, type, collation, required, preset }) => ({
+    comment,
+    definition: [
       `${name} ${type}${collateClause(collation)}`,
       ...(preset === null ? [] : [`default ${preset}`]),
       ...(required ? ["not null"] : []),
     ].join(" "),
-  );
+  }));
 }
 
 const collateClause = (collation: string | null): string => (collation === null ? "" : ` collate "${collation}"`);
 
 /** Primary key first. `not null`, a constraint from version 18 on, is dumped with its column. */
-async function constraintsOf(database: Queryable, table: string): Promise<string[]> {
-  const rows = await database.rows<{ name: string; definition: string }>(
-    `select quote_ident(conname) as name, pg_get_constraintdef(oid) as definition from pg_constraint
+async function constraintsOf(database: Queryable, table: string): Promise<Part[]> {
+  return database.rows<Part>(
+    `select format('constraint %I %s', conname, pg_get_constraintdef(oid)) as definition,
+            case when contype <> 'f' then obj_description(conindid, 'pg_class') end as comment
+       from pg_constraint
       where conrelid = $1::oid and contype in ('p', 'u', 'f', 'c', 'x')
       order by contype <> 'p', conname collate "C"`,
     [table],
   );
-  return rows.map(({ name, definition }) => `constraint ${name} ${definition}`);
 }
 
 /** Without the indexes of constraints. */
 async function indexesOf(database: Queryable, table: string): Promise<string[]> {
-  const rows = await database.rows<{ definition: string }>(
-    `select pg_get_indexdef(i.indexrelid) as definition
+  const rows = await database.rows<Part>(
+    `select pg_get_indexdef(i.indexrelid) as definition, obj_description(i.indexrelid, 'pg_class') as comment
        from pg_index i join pg_class c on c.oid = i.indexrelid
       where i.indrelid = $1::oid and not exists (select from pg_constraint k where k.conindid = i.indexrelid
                                                     and k.conrelid = i.indrelid)
       order by c.relname collate "C"`,
     [table],
   );
-  return rows.map(({ definition }) => `${definition};`);
+  return rows.flatMap(({ comment, definition }) => [...commentLines(comment), `${definition};`]);
+}
+
+const WIDTH = 120;
+
+/** Lines of at most WIDTH characters. */
+function commentLines(comment: string | null, indent = ""): string[] {
+  if (comment === null) return [];
+  const head = `${indent}--`;
+  const lines: string[] = [];
+  let line = head;
+  for (const word of comment.trim().split(/\s+/)) {
+    if (line !== head && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = head;
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line];
 }
 
 /** Grants of the role on the table and its columns. */

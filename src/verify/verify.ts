@@ -64,7 +64,7 @@ export interface VerifyOptions {
 export const TABLES: LaneTables = {
   records: [executionTable, transferTable],
   states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, customerVolumeTable],
-  opened: [marketTable, customerVolumeTable],
+  opened: [marketTable],
 };
 
 export async function verifyAll(database: Database, options: VerifyOptions = {}): Promise<VerifyReport> {

@@ -182,20 +182,20 @@ test("who brings a low commission waits for a ceiling that is not committed yet,
     const lowering = failure(a.query(insert(2000, "0.0004", "0", "0.0003")));
     await untilBlocked();
     await b.query("commit");
-    expect(await lowering).toBe("fee_tier_market_rebate_ceiling_fkey");
+    expect(await lowering).toBe("has_ceiling_of_market");
   }));
 
 test.each([
   ["a rebate above the ceiling", insert(5, "0.1", "0.0004", "0.0003"), "rebate_within_commission"],
   ["a commission below it", insert(5, "0.0002", "0", "0.0003"), "rebate_within_commission"],
-  ["another ceiling", insert(5, "0.1", "0.0004", "0.0004"), "fee_tier_market_rebate_ceiling_fkey"],
-  ["5 decimals", insert(5, "0.00351", "0", "0.0003"), "rate_check"],
-  ["a rate below zero", insert(5, "0.1", "-0.0001", "0.0003"), "rate_check"],
-  ["a minimum below zero", insert(-1, "0.1", "0", "0.0003"), "fee_tier_minimum_gross_check"],
+  ["another ceiling", insert(5, "0.1", "0.0004", "0.0004"), "has_ceiling_of_market"],
+  ["5 decimals", insert(5, "0.00351", "0", "0.0003"), "from_zero_below_one_with_4_decimals"],
+  ["a rate below zero", insert(5, "0.1", "-0.0001", "0.0003"), "from_zero_below_one_with_4_decimals"],
+  ["a minimum below zero", insert(-1, "0.1", "0", "0.0003"), "minimum_not_negative"],
   ["a second tier from zero", insert(0, "0.1", "0", "0.0003"), "fee_tier_pkey"],
   ["no tier from zero", `delete from fee_tier where market = '${MARKET}'`, "tier_from_zero"],
   ["a ceiling above a commission", raise("0.0036"), "rebate_within_commission"],
-  ["a schedule without a market", "insert into fee_schedule values ('DOGEUSD', 0)", "fee_schedule_market_fkey"],
+  ["a schedule without a market", "insert into fee_schedule values ('DOGEUSD', 0)", "market_exists"],
   [
     "a market without a schedule",
     "insert into market select 'DOGEUSD', 200, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, status, 1 from market where code = 'BTCUSD'",

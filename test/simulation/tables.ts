@@ -91,14 +91,14 @@ const amount = (value: unknown): number => Math.sign(Number(value));
 /** In the order in which PostgreSQL checks them: by name. */
 const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   account: [
-    ["account_pending_check", (row) => amount(row.pending) >= 0],
-    ["account_seq_check", (row) => amount(row.seq) >= 0],
-    ["account_trading_check", (row) => amount(row.trading) >= 0],
     ["house_has_one_part", (row) => row.house === null || (amount(row.trading) === 0 && amount(row.pending) === 0)],
     [
       "not_overdrawn",
       (row) => amount(row.available) >= 0 || ["world", "reserve", "issuance"].includes(String(row.house)),
     ],
+    ["pending_not_negative", (row) => amount(row.pending) >= 0],
+    ["trading_not_negative", (row) => amount(row.trading) >= 0],
+    ["version_not_negative", (row) => amount(row.seq) >= 0],
   ],
   batch: [
     ["chain_broken", (row) => row.predecessor === 1 || row.n === "0"],
@@ -108,19 +108,19 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
     ["too_late", (row) => row.in_time === true],
   ],
   conversion: [
-    ["conversion_check", (row) => (row.status === "SETTLED") === (row.settled_at !== null)],
-    ["conversion_check1", (row) => (row.status === "CANCELLED") === (row.cancelled_at !== null)],
+    ["cancelled_has_time", (row) => (row.status === "CANCELLED") === (row.cancelled_at !== null)],
+    ["settled_has_time", (row) => (row.status === "SETTLED") === (row.settled_at !== null)],
   ],
   orders: [
     [
-      "closed_orders_hold_nothing",
+      "closed_has_time_and_holds_nothing",
       (row) => {
         const isClosed = ["FILLED", "CANCELLED", "REJECTED", "EXPIRED"].includes(String(row.status));
         return (row.closed_at !== null) === isClosed && (!isClosed || amount(row.held) === 0);
       },
     ],
   ],
-  profile: [["profile_awaited_check", (row) => amount(row.awaited) >= 0]],
+  profile: [["awaited_not_negative", (row) => amount(row.awaited) >= 0]],
 };
 
 /** Throws as PostgreSQL does when the row violates a CHECK constraint. */

@@ -116,7 +116,7 @@ export class Clients {
       await waitForStandby(this.#database);
       return "client_already_exists";
     } catch (error) {
-      if (serverError(error)?.constraint === "client_customer_id_fkey") return "customer_not_found";
+      if (serverError(error)?.constraint === "customer_exists") return "customer_not_found";
       throw error;
     }
   }

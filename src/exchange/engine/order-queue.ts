@@ -44,7 +44,7 @@ export interface CancelRequest {
   readonly orderId: OrderId;
   readonly requestedAt: Instant;
   readonly orderStatus: OrderStatus | undefined;
-  /** Undefined: the request predates callers. */
+  /** Undefined: the request names none. */
   readonly caller: Caller | undefined;
 }
 

@@ -172,8 +172,8 @@ test("the digest covers what is stored, in a canonical order", () => {
   expect(contentDigest(content)).toEqual(content.digest);
 });
 
-/** Written by the last version without callers; the caller column of its rows is null. */
-test("a batch that predates callers keeps its hash", () => {
+/** The caller column of its rows is null. */
+test("a batch without callers has the hash that it always had", () => {
   const at = 1_700_000_000_000 as Instant;
   const posting: Posting = {
     ownerId: OLD_PROFILE,

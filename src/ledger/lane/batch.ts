@@ -82,7 +82,7 @@ export interface HashedContent {
   readonly records: readonly AddedRows[];
   /** Digests of the resulting state rows; undefined when it changes nothing but accounts. */
   readonly changes: string | undefined;
-  /** Undefined: it writes nothing, or predates callers. */
+  /** Undefined: it writes nothing that somebody asked for. */
   readonly callers: string | undefined;
 }
 
@@ -270,7 +270,7 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
     for (const { texts, caller } of rows) text += `\n${line(texts)}${caller ?? ""}`;
   }
   text += `\nchanges ${changes ?? ""}`;
-  // Batches that predate callers must keep their hashes.
+  // Part of the format: a batch without callers has no such line.
   if (callers !== undefined) text += `\ncallers ${callers}`;
   return createHash("sha256").update(text).digest();
 }

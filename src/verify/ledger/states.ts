@@ -52,7 +52,7 @@ async function comparePage(
   tally: Tally,
 ): Promise<void> {
   const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
-  // A row that the catalogue or a migration opened has version 1 and no batch until a command changes it.
+  // A row that the catalogue opened has version 1 and no batch until a command changes it.
   const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.seq === 1n));
   const stored = await database.rows<{ entry: string | null }>(
     `select b.changes #>> array[$1, k.key] as entry

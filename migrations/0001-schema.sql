@@ -1,0 +1,822 @@
+-- The schema of 1.0: types, reference data, customers and their access, the ledger, transfers, conversions, orders and
+-- executions, market data, operations. There is no version before it: a database of 0.1 is refused (docs/upgrade.md).
+--
+-- Rules that every table here keeps (docs/decisions/0002-tables-that-can-be-distributed.md):
+-- a per-profile table has profile_id (or the owner's id) first in its primary key, a per-customer table customer_id;
+-- no foreign key points to another profile's row; times, ids and computed values come from the application;
+-- no triggers, and no sequences.
+--
+-- Everything is described by `comment on`, which schema.sql prints. A constraint is named for what it demands or forbids,
+-- because its name is what an error shows. The comment on an index names the queries that need it.
+
+-- Types --------------------------------------------------------------------------------------------------------------
+
+create domain amount as numeric
+  constraint at_most_29_digits_and_18_decimals check (scale(value) <= 18 and value > -1e29 and value < 1e29);
+comment on domain amount is
+  'A quantity of an asset in whole units, such as 1.5 for one and a half bitcoins. Exact: digits that do not fit are '
+  'rejected, where numeric(p, s) would round them.';
+
+create domain rate as numeric
+  constraint from_zero_below_one_with_4_decimals check (value >= 0 and value < 1 and scale(value) <= 4);
+comment on domain rate is 'A share of what is traded: 0.0025 is a quarter of a percent.';
+
+create domain code as text collate "C"
+  constraint two_to_16_capitals_or_digits check (value ~ '^[A-Z0-9]{2,16}$');
+comment on domain code is
+  'The code of an asset, such as USD, or of a market, such as BTCUSD. Compared byte by byte, whatever the locale of the '
+  'database.';
+
+create type asset_kind as enum ('fiat', 'stablecoin', 'crypto');
+comment on type asset_kind is
+  'fiat: money of a state. stablecoin: issued by the platform, one USD in its reserve for each. crypto: any other coin.';
+
+create type market_status as enum ('OPEN', 'HALTED');
+
+create type profile_kind as enum ('DEFAULT', 'NORMAL');
+
+create type profile_status as enum ('ACTIVE', 'INACTIVE');
+
+create type house as enum ('world', 'reserve', 'issuance', 'fees');
+comment on type house is
+  'The platform''s own accounts. world: everything outside the platform; a deposit comes from it, a withdrawal goes to it. '
+  'reserve: the USD that back the stablecoins. issuance: minus the stablecoins that are in circulation. fees: commissions '
+  'received, minus rebates paid; it is never overdrawn.';
+
+create type account_part as enum ('available', 'trading', 'pending');
+
+create type journal_cause as enum (
+  'deposit', 'withdrawal', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled',
+  'order_held', 'order_filled', 'order_released');
+comment on type journal_cause is
+  'What moved the money. conversion_created and order_held move it from available to a held part, conversion_cancelled and '
+  'order_released move it back, conversion_settled and order_filled pay it out.';
+
+create type claim_kind as enum ('transfer', 'conversion', 'order', 'nickname', 'opening');
+comment on type claim_kind is
+  'What is claimed: the ref_id of a transfer, a conversion or an order; the nickname of a profile; the opening balance of a '
+  'profile in an asset.';
+
+create type direction as enum ('CREDIT', 'DEBIT');
+
+create type transfer_type as enum (
+  'INTERNAL_TRANSFER_DEBIT', 'INTERNAL_TRANSFER_CREDIT', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT',
+  'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'PLATFORM_TRANSFER_DEBIT',
+  'PLATFORM_TRANSFER_CREDIT', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT',
+  'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
+comment on type transfer_type is
+  'INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every other '
+  'type crosses the border of the platform, by the network that it names.';
+
+create type crypto_network as enum (
+  'BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR',
+  'INK', 'XLAYER');
+
+create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
+comment on type conversion_status is
+  'CREATED: its money is held. It becomes SETTLED, after the settlement delay, or CANCELLED, and never changes again.';
+
+create type order_status as enum (
+  'PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
+comment on type order_status is
+  'PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order that waits '
+  'for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never changes again.';
+
+create type order_side as enum ('BUY', 'SELL');
+
+create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
+
+create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
+comment on type time_in_force is
+  'GTC: until it is cancelled. FOK: at once and in full, or not at all. IOC: at once, and the remainder is cancelled. '
+  'GTT: until expiration_date.';
+
+create type reject_reason as enum (
+  'identity_pair', 'gtt_too_soon', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar',
+  'market_halted');
+
+-- Reference data -----------------------------------------------------------------------------------------------------
+
+create table asset (
+  code code,
+  kind asset_kind not null,
+  precision smallint not null,
+  constraint asset_pkey primary key (code),
+  constraint precision_up_to_18 check (precision between 0 and 18)
+);
+comment on table asset is 'What an account can hold. Written by the operator, from the catalogue; the service only reads it.';
+comment on column asset.precision is 'How many decimals a transfer of it may have. The ledger keeps 18 for every asset.';
+comment on index asset_pkey is 'The asset of a code, for foreign keys, verify and the reserve.';
+
+create table market (
+  code code,
+  number smallint not null,
+  base code not null,
+  quote code not null,
+  price_decimals smallint not null,
+  base_decimals smallint not null,
+  tick amount not null,
+  min_base_amount amount not null,
+  max_base_amount amount not null,
+  min_quote_amount amount not null,
+  max_quote_amount amount not null,
+  max_notional_value amount not null,
+  status market_status not null,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint market_pkey primary key (code),
+  constraint market_numbers_differ unique (number),
+  constraint base_asset_exists foreign key (base) references asset,
+  constraint quote_asset_exists foreign key (quote) references asset,
+  constraint number_from_1_to_255 check (number between 1 and 255),
+  constraint price_decimals_not_negative check (price_decimals >= 0),
+  constraint base_decimals_not_negative check (base_decimals >= 0),
+  constraint at_most_14_decimals_in_all check (price_decimals + base_decimals <= 14),
+  constraint tick_above_zero check (tick > 0),
+  constraint min_base_amount_above_zero check (min_base_amount > 0),
+  constraint min_quote_amount_above_zero check (min_quote_amount > 0),
+  constraint max_notional_value_above_zero check (max_notional_value > 0),
+  constraint base_amounts_in_range
+    check (max_base_amount >= min_base_amount and max_base_amount * 10::numeric ^ base_decimals < 2::numeric ^ 53),
+  constraint quote_amounts_in_range check (max_quote_amount >= min_quote_amount)
+);
+comment on table market is
+  'A pair of assets that is traded. Written by the operator, from the catalogue, at version 1 and without a batch. Only the '
+  'status changes afterwards, in a batch, when the operator halts or resumes the market.';
+comment on column market.number is 'Part of every execution id of the market: never changed, and never given to another market.';
+comment on column market.base is 'The asset that is bought and sold.';
+comment on column market.quote is 'The asset in which prices, gross and fees are.';
+comment on column market.price_decimals is 'How many decimals a price may have.';
+comment on column market.base_decimals is 'How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53.';
+comment on column market.tick is 'Every price and stop price is a multiple of it.';
+comment on column market.max_notional_value is 'Of one order, in the quote asset.';
+comment on column market.status is 'Every placement and every match checks it: nothing is placed or matched on a halted market.';
+comment on column market.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column market.slot is 'With batch: the batch that wrote this version. Null: the catalogue did, at version 1.';
+comment on index market_pkey is 'The market of a code: the backlog of its engine, prices, foreign keys.';
+comment on index market_numbers_differ is 'No query: it keeps execution ids of different markets apart.';
+
+create table fee_schedule (
+  market code,
+  rebate_ceiling rate not null,
+  begins_at amount not null default 0,
+  constraint fee_schedule_pkey primary key (market),
+  constraint one_ceiling_per_market unique (market, rebate_ceiling),
+  constraint market_exists foreign key (market) references market,
+  constraint begins_at_zero check (begins_at = 0)
+);
+comment on table fee_schedule is
+  'One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the '
+  'ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to it by '
+  'a foreign key. So every rebate is at most the commission of the same match, whoever changes which rates at the same time, '
+  'and the account fees is never overdrawn.';
+comment on column fee_schedule.begins_at is 'Always zero: the foreign key tier_from_zero demands a tier that begins there.';
+comment on index fee_schedule_pkey is 'Locks the schedule of a market before its rates change.';
+comment on index one_ceiling_per_market is 'No query: the foreign keys of tiers and agreements refer to it.';
+
+alter table market add constraint fees_are_scheduled
+  foreign key (code) references fee_schedule deferrable initially deferred;
+
+create table fee_tier (
+  market code,
+  minimum_gross amount,
+  taker_rate rate not null,
+  maker_rebate rate not null,
+  rebate_ceiling rate not null,
+  constraint fee_tier_pkey primary key (market, minimum_gross),
+  constraint has_ceiling_of_market foreign key (market, rebate_ceiling)
+    references fee_schedule (market, rebate_ceiling) on update cascade,
+  constraint minimum_not_negative check (minimum_gross >= 0),
+  constraint rebate_within_commission check (maker_rebate <= rebate_ceiling and rebate_ceiling <= taker_rate)
+);
+comment on table fee_tier is 'The rates of customers who traded so much on markets of the same quote asset in 30 days.';
+comment on column fee_tier.minimum_gross is 'In the quote asset of the market. The tier holds from here to the next one.';
+comment on index fee_tier_pkey is 'The tiers of a market, lowest first.';
+
+alter table fee_schedule add constraint tier_from_zero
+  foreign key (market, begins_at) references fee_tier (market, minimum_gross) deferrable initially deferred;
+
+-- Customers and their access -----------------------------------------------------------------------------------------
+
+create table customer (
+  id uuid,
+  name text not null,
+  created_at timestamptz not null,
+  constraint customer_pkey primary key (id)
+);
+comment on table customer is 'An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.';
+comment on index customer_pkey is 'The customer of an id, and foreign keys.';
+
+create table client (
+  client_id text collate "C",
+  customer_id uuid not null,
+  scopes text[] not null,
+  created_at timestamptz not null,
+  disabled_at timestamptz,
+  networks cidr[],
+  constraint client_pkey primary key (client_id),
+  constraint customer_exists foreign key (customer_id) references customer,
+  constraint networks_from_1_to_100 check (cardinality(networks) between 1 and 100)
+);
+comment on table client is 'A program that calls the API for one customer. Written by the operator and the bootstrap file.';
+comment on column client.scopes is 'What it may do, as the operator wrote it; * is everything.';
+comment on column client.disabled_at is 'From then on neither its secrets nor its tokens are accepted. Null: enabled.';
+comment on column client.networks is 'Where it may call from. Null: from anywhere.';
+comment on index client_pkey is 'The client of a token request.';
+create index client_customer on client (customer_id, client_id);
+comment on index client_customer is 'The clients of a customer, for the operator.';
+create index client_disabled on client (disabled_at) where disabled_at is not null;
+comment on index client_disabled is 'Who was disabled of late: every node asks every two seconds.';
+create index client_restricted on client (client_id) where networks is not null;
+comment on index client_restricted is 'Who may only call from certain networks: every node asks every two seconds.';
+
+create table client_secret (
+  client_id text collate "C",
+  id uuid,
+  scheme text not null,
+  salt bytea not null,
+  digest bytea not null,
+  created_at timestamptz not null,
+  expires_at timestamptz,
+  last_used_at timestamptz,
+  constraint client_secret_pkey primary key (client_id, id),
+  constraint client_exists foreign key (client_id) references client,
+  constraint scheme_is_known check (scheme in ('hmac', 'scrypt'))
+);
+comment on table client_secret is 'A secret of a client; two while it is rotated. The secret itself is stored nowhere.';
+comment on column client_secret.scheme is 'hmac: a generated secret of 256 bits. scrypt: one that a person chose, and that can be guessed.';
+comment on column client_secret.digest is 'Of the secret and the salt.';
+comment on column client_secret.expires_at is 'Null: it does not expire.';
+comment on column client_secret.last_used_at is 'To within a minute. Null: never used.';
+comment on index client_secret_pkey is 'The secrets of a client that requests a token.';
+
+create table signing_key (
+  kid text collate "C",
+  algorithm text not null,
+  private_jwk jsonb not null,
+  public_jwk jsonb not null,
+  created_at timestamptz not null,
+  retired_at timestamptz,
+  constraint signing_key_pkey primary key (kid)
+);
+comment on table signing_key is 'The keys of access tokens: the current one signs, retired ones only verify.';
+comment on column signing_key.private_jwk is
+  'RFC 7517; encrypted if PARBOOK_KEY_ENCRYPTION_KEY is set. Of a key retired for long enough only the public half is left.';
+comment on column signing_key.retired_at is 'Null: the current key.';
+comment on index signing_key_pkey is 'The key of a kid.';
+create unique index signing_key_current on signing_key ((retired_at is null)) where retired_at is null;
+comment on index signing_key_current is 'The current key. Unique, so that there is one, however many nodes make one at the same time.';
+
+create table profile (
+  id uuid,
+  customer_id uuid not null,
+  kind profile_kind not null,
+  nickname text not null,
+  description text,
+  status profile_status not null,
+  awaited integer not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint profile_pkey primary key (id),
+  constraint customer_exists foreign key (customer_id) references customer,
+  constraint awaited_not_negative check (awaited >= 0)
+) with (fillfactor = 80);
+comment on table profile is 'The holder of balances: one account per asset. Every customer has one DEFAULT profile, and any number of NORMAL ones.';
+comment on column profile.nickname is 'The customer''s name for it. A claim keeps it from being given twice, even after it was changed.';
+comment on column profile.status is 'An INACTIVE profile is empty and can do nothing; a deposit makes it ACTIVE again.';
+comment on column profile.awaited is
+  'How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be '
+  'deactivated. Changed in the same batch as these; verify counts them.';
+comment on column profile.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column profile.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index profile_pkey is 'The profile of an id: every command that rests on it.';
+create index profile_customer on profile (customer_id, created_at, id);
+comment on index profile_customer is 'The profiles of a customer, by creation, page by page; and the DEFAULT one.';
+
+create table fee_agreement (
+  customer_id uuid,
+  market code,
+  taker_rate rate not null,
+  maker_rebate rate not null,
+  rebate_ceiling rate not null,
+  constraint fee_agreement_pkey primary key (customer_id, market),
+  constraint customer_exists foreign key (customer_id) references customer,
+  constraint has_ceiling_of_market foreign key (market, rebate_ceiling)
+    references fee_schedule (market, rebate_ceiling) on update cascade,
+  constraint rebate_within_commission check (maker_rebate <= rebate_ceiling and rebate_ceiling <= taker_rate)
+);
+comment on table fee_agreement is 'Rates that were agreed with one customer. They hold instead of the tiers.';
+comment on index fee_agreement_pkey is 'The rates agreed with a customer who places an order.';
+create index fee_agreement_market on fee_agreement (market, customer_id);
+comment on index fee_agreement_market is 'The agreements on a market, for the operator; and the lowest commission and highest rebate among them.';
+
+-- The ledger ---------------------------------------------------------------------------------------------------------
+
+create table batch (
+  slot smallint,
+  n bigint,
+  hash bytea not null,
+  at timestamptz not null,
+  void boolean not null,
+  states integer not null,
+  states_expected integer not null,
+  refs integer not null,
+  refs_expected integer not null,
+  predecessor integer not null,
+  in_time boolean not null,
+  not_ahead boolean,
+  changes json,
+  callers json,
+  constraint batch_pkey primary key (slot, n),
+  constraint slot_from_1_to_64 check (slot between 1 and 64),
+  constraint number_not_negative check (n >= 0),
+  constraint states_moved check (states = states_expected),
+  constraint refs_taken check (refs = refs_expected),
+  constraint chain_broken check (predecessor = 1 or n = 0),
+  constraint too_late check (in_time),
+  constraint clock_ahead check (not_ahead)
+);
+comment on table batch is
+  'A group of commands that committed together, by one SQL statement, and a link of the hash chain of its slot. That '
+  'statement writes every row that the batch changes or adds, counts what it found, and last inserts this row: if a count is '
+  'not what was decided on, a CHECK fails and takes the whole batch back. Never changed or deleted.';
+comment on column batch.slot is 'The seat of the writer: one process at a time holds it, by the lease slot/<slot>. Each slot has a chain of its own.';
+comment on column batch.n is 'Numbers the batches of a slot from 0, without gaps.';
+comment on column batch.hash is
+  'SHA-256 of the predecessor''s hash (32 zero bytes before the first), slot, n and content: at, the rows added to execution, '
+  'posting and transfer, changes and callers. Change any of these and verify sees it; a checkpoint of hashes, kept elsewhere, '
+  'reveals that a whole chain was made again.';
+comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
+comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
+comment on column batch.states is 'How many rows it inserted, changed or locked in the version that it was decided on.';
+comment on column batch.states_expected is 'How many it should have; fewer: another process had changed one.';
+comment on column batch.refs is 'How many claims it made.';
+comment on column batch.refs_expected is 'How many it should have made.';
+comment on column batch.predecessor is '1: the batch n - 1 of the slot exists, and has the hash on which this one was built.';
+comment on column batch.in_time is 'Whether the database''s clock had not passed the deadline up to which the writer waited.';
+comment on column batch.not_ahead is 'Whether the writer''s clock was not ahead of the database''s. Null in a void row, which decides nothing.';
+comment on column batch.changes is
+  'Of each row that it changed, other than accounts, the version, the digest and the callers: '
+  '{"orders": {"<profile_id>/<id>": "<seq> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.';
+comment on column batch.callers is
+  'Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"}, '
+  '{"operator", "operation"}]. Null: it wrote nothing that somebody asked for.';
+comment on index batch_pkey is 'The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.';
+
+create table account (
+  owner_id uuid,
+  asset code,
+  house house,
+  available amount not null,
+  trading amount not null,
+  pending amount not null,
+  at timestamptz not null,
+  seq bigint not null,
+  constraint account_pkey primary key (owner_id, asset),
+  constraint not_overdrawn check (available >= 0 or house in ('world', 'reserve', 'issuance')),
+  constraint trading_not_negative check (trading >= 0),
+  constraint pending_not_negative check (pending >= 0),
+  constraint version_not_negative check (seq >= 0),
+  constraint house_has_one_part check (house is null or (trading = 0 and pending = 0))
+) with (fillfactor = 50);
+comment on table account is
+  'A profile''s balance of one asset, in three parts; or the platform''s, of which each slot has a row of its own, so that '
+  'writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset sums to zero. '
+  'For each stablecoin, what profiles hold is minus the sum of issuance; for all of them together, that is the USD in reserve.';
+comment on column account.owner_id is 'The profile. Of a house account: 00000000-0000-8000-8000-00000000hhss, with the numbers of house and slot in hex.';
+comment on column account.house is 'Null: of a profile.';
+comment on column account.available is 'What the owner can use. Below zero only where money comes from: world, reserve, issuance.';
+comment on column account.trading is 'Held by open orders: equals the sum of their held.';
+comment on column account.pending is 'Held by CREATED conversions: equals the sum of their amount.';
+comment on column account.at is 'When the last posting was made: the next one is not earlier.';
+comment on column account.seq is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
+comment on index account_pkey is 'The accounts that a batch changes, and the balances of a profile.';
+create index account_house on account (house, asset) where house is not null;
+comment on index account_house is 'The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.';
+
+create table posting (
+  owner_id uuid,
+  asset code,
+  seq bigint,
+  journal_id uuid not null,
+  cause journal_cause not null,
+  part account_part not null,
+  amount amount not null,
+  available amount not null,
+  trading amount not null,
+  pending amount not null,
+  at timestamptz not null,
+  slot smallint not null,
+  batch bigint not null,
+  constraint posting_pkey primary key (owner_id, asset, seq),
+  constraint version_above_zero check (seq > 0),
+  constraint amount_not_zero check (amount <> 0)
+);
+comment on table posting is
+  'One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal: they '
+  'sum to zero in each asset, and were made by one batch. Never changed or deleted.';
+comment on column posting.seq is 'Numbers the postings of an account from 1, without gaps: the version of the account that it made.';
+comment on column posting.journal_id is
+  'Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what ends the '
+  'hold. Of a match, a version 8 UUID made of the maker''s execution id.';
+comment on column posting.available is 'The balance after this posting, as are trading and pending.';
+comment on column posting.at is 'When it was made: never before the posting before it.';
+comment on column posting.slot is 'With batch: the batch that added it.';
+comment on index posting_pkey is 'The postings of an account in order; and, by bisection, its balance at a time.';
+create index posting_batch on posting using brin (batch int8_minmax_multi_ops)
+  with (pages_per_range = 32, autosummarize = on);
+comment on index posting_batch is
+  'The postings of a range of batches, for verify and exports. Rows lie in about the order of their batches, so BRIN finds '
+  'them and costs next to nothing to write.';
+
+create table claim (
+  customer_id uuid,
+  kind claim_kind,
+  ref_id text collate "C",
+  id uuid not null,
+  constraint claim_pkey primary key (customer_id, kind, ref_id)
+);
+comment on table claim is
+  'What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same '
+  'ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is closed, '
+  'another may take its ref_id. All others hold for ever.';
+comment on column claim.ref_id is 'The customer''s key; of an opening, profile_id/asset.';
+comment on column claim.id is 'The record that holds it: a transfer (of an opening, the deposit), a conversion, an order, a profile.';
+comment on index claim_pkey is 'Refuses a ref_id that is taken, and finds the record that has it.';
+
+-- Transfers ----------------------------------------------------------------------------------------------------------
+
+create table transfer (
+  profile_id uuid,
+  id uuid,
+  customer_id uuid not null,
+  type transfer_type not null,
+  direction direction not null,
+  asset code not null,
+  amount amount not null,
+  fee amount not null,
+  ref_id text,
+  identity_id text,
+  account_id text,
+  metadata jsonb,
+  crypto_network crypto_network,
+  destination_address text,
+  crypto_tx_hash text,
+  crypto_tx_index text,
+  notional_value amount,
+  memo text,
+  created_at timestamptz not null,
+  slot smallint not null,
+  batch bigint not null,
+  caller smallint,
+  constraint transfer_pkey primary key (profile_id, id),
+  constraint amount_above_zero check (amount > 0),
+  constraint fee_not_negative check (fee >= 0)
+);
+comment on table transfer is
+  'One profile''s side of a movement of money. A transfer between profiles is two rows, the debit with an even id and the '
+  'credit with the odd id beside it; a deposit or a withdrawal is one. Complete when it is written. Never changed or deleted.';
+comment on column transfer.id is 'In the order of creation. The even one is the group''s id and the journal''s.';
+comment on column transfer.customer_id is 'The profile''s.';
+comment on column transfer.amount is 'Always above zero; the direction says which way it went.';
+comment on column transfer.fee is 'Always zero: transfers cost nothing.';
+comment on column transfer.ref_id is 'The requesting customer''s key, which a claim keeps unique. Null on the credit of a pair, and without one.';
+comment on column transfer.identity_id is 'The customer''s own reference to one of its end users, as account_id is to that user''s account. Not verified.';
+comment on column transfer.metadata is 'The customer''s, as text to text.';
+comment on column transfer.crypto_network is 'Like the columns up to memo: of deposits and withdrawals only, and null where it does not apply.';
+comment on column transfer.notional_value is 'In USD, when it was made. Null: not known.';
+comment on column transfer.memo is 'The operator''s.';
+comment on column transfer.slot is 'With batch: the batch that added it.';
+comment on column transfer.caller is 'Who asked for it: the number of an entry of its batch''s callers.';
+comment on index transfer_pkey is 'Keeps ids of a profile unique, and is the order in which verify reads.';
+create index transfer_customer on transfer (customer_id, id);
+comment on index transfer_customer is 'Lists of a customer by creation, page by page, and a transfer by its id.';
+create index transfer_batch on transfer using brin (batch int8_minmax_multi_ops)
+  with (pages_per_range = 32, autosummarize = on);
+comment on index transfer_batch is 'The transfers of a range of batches, for verify and exports.';
+
+-- Conversions --------------------------------------------------------------------------------------------------------
+
+create table conversion (
+  profile_id uuid,
+  id uuid,
+  customer_id uuid not null,
+  source_asset code not null,
+  target_asset code not null,
+  amount amount not null,
+  recipient_profile_id uuid,
+  ref_id text,
+  identity_id text,
+  account_id text,
+  metadata jsonb,
+  status conversion_status not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  settled_at timestamptz,
+  cancelled_at timestamptz,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint conversion_pkey primary key (profile_id, id),
+  constraint amount_above_zero check (amount > 0),
+  constraint settled_has_time check ((status = 'SETTLED') = (settled_at is not null)),
+  constraint cancelled_has_time check ((status = 'CANCELLED') = (cancelled_at is not null))
+) with (fillfactor = 80);
+comment on table conversion is
+  'Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED, its '
+  'amount is in pending of the profile''s account of the source asset. Settlement takes it from there, and pays the target '
+  'asset to the recipient; cancelling gives it back.';
+comment on column conversion.id is 'In the order of creation. Also the id of the journal that holds the money; the odd id beside it is that of the journal that ends the hold.';
+comment on column conversion.amount is 'Of the source asset, and the same of the target asset.';
+comment on column conversion.recipient_profile_id is 'Who is paid, a profile of the same customer. Null: the profile itself.';
+comment on column conversion.ref_id is 'The customer''s key, which a claim keeps unique.';
+comment on column conversion.identity_id is 'The customer''s own reference to one of its end users, as account_id is to that user''s account. Not verified.';
+comment on column conversion.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column conversion.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index conversion_pkey is 'A conversion that settles or is cancelled.';
+create index conversion_customer on conversion (customer_id, id);
+comment on index conversion_customer is 'Lists of a customer by creation, page by page, and a conversion by its id.';
+create index conversion_created on conversion (created_at) where status = 'CREATED';
+comment on index conversion_created is 'What is due for settlement, the oldest first, and how much is.';
+
+-- Orders and executions ----------------------------------------------------------------------------------------------
+
+create table market_head (
+  market code,
+  fence bigint not null,
+  last_price amount,
+  last_execution_id bigint not null,
+  last_sequence bigint not null,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint market_head_pkey primary key (market),
+  constraint market_exists foreign key (market) references market
+);
+comment on table market_head is
+  'The engine''s row of a market. Every command of an engine changes it, so the commands of a market have one order, and an '
+  'engine that was replaced can commit nothing more.';
+comment on column market_head.fence is 'The fencing token of the lease market/<code>, under which the engine writes.';
+comment on column market_head.last_price is 'Of the last match. Null before the first.';
+comment on column market_head.last_execution_id is 'The taker''s execution id of the last match; 0 before the first.';
+comment on column market_head.last_sequence is 'The sequence of the last order that the engine took.';
+comment on column market_head.seq is 'The version of the row, and of the order book: sequence on the wire.';
+comment on column market_head.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index market_head_pkey is 'The head of a market.';
+
+create table orders (
+  profile_id uuid,
+  id uuid,
+  customer_id uuid not null,
+  market code not null,
+  side order_side not null,
+  type order_type not null,
+  time_in_force time_in_force not null,
+  base_amount amount,
+  quote_amount amount,
+  price amount,
+  stop_price amount,
+  expiration_date timestamptz,
+  taker_rate amount not null,
+  maker_rebate amount not null,
+  recipient_profile_id uuid,
+  ref_id text,
+  identity_id text,
+  identity_account_id text,
+  metadata jsonb,
+  created_at timestamptz not null,
+  status order_status not null,
+  sequence bigint,
+  priority bigint,
+  filled amount not null,
+  filled_gross amount not null,
+  held amount not null,
+  is_triggered boolean not null,
+  reject_reason reject_reason,
+  modified_at timestamptz not null,
+  closed_at timestamptz,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint orders_pkey primary key (profile_id, id),
+  constraint either_base_or_quote_amount check (num_nonnulls(base_amount, quote_amount) = 1),
+  constraint base_amount_above_zero check (base_amount > 0),
+  constraint quote_amount_above_zero check (quote_amount > 0),
+  constraint price_above_zero check (price > 0),
+  constraint stop_price_above_zero check (stop_price > 0),
+  constraint filled_not_negative check (filled >= 0),
+  constraint filled_within_amount check (filled <= base_amount),
+  constraint filled_gross_not_negative check (filled_gross >= 0),
+  constraint held_not_negative check (held >= 0),
+  constraint rejected_has_reason check ((status = 'REJECTED') = (reject_reason is not null)),
+  constraint closed_has_time_and_holds_nothing
+    check ((closed_at is not null) = (status in ('FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED')) and (closed_at is null or held = 0))
+) with (fillfactor = 80);
+comment on table orders is
+  'An order, from the moment its funds are held: what it holds is in trading of the profile''s account of the quote asset '
+  '(BUY) or the base asset (SELL). It is PENDING_SUBMISSION until the market''s engine takes it. From then on only the engine '
+  'changes it; once closed it never changes again.';
+comment on column orders.id is 'In the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that of the journal that releases the rest.';
+comment on column orders.base_amount is 'How much to buy or sell. Null for a market buy.';
+comment on column orders.quote_amount is 'Of a market buy: the most to spend, before the commission. Null for every other order.';
+comment on column orders.price is 'The limit. Null: none.';
+comment on column orders.stop_price is 'At which a stop order becomes active. Null for every other order.';
+comment on column orders.expiration_date is 'Of GTT orders. Null for every other order.';
+comment on column orders.taker_rate is 'As a share of gross; fixed when it is placed, like maker_rebate, whatever the tiers become.';
+comment on column orders.recipient_profile_id is 'Who receives what is bought, a profile of the same customer. Null: the profile itself.';
+comment on column orders.ref_id is 'The customer''s key, which a claim keeps unique until 24 hours after the order is closed.';
+comment on column orders.identity_id is 'The customer''s own reference to one of its end users, as identity_account_id is to that user''s account. Not verified.';
+comment on column orders.sequence is 'Numbers the orders of the market as its engine took them. Null: not taken yet.';
+comment on column orders.priority is 'Its place among the resting orders of its side and price; a triggered stop stands behind those that are there. Null: it never rested.';
+comment on column orders.filled is 'In the base asset: the sum of amount of its executions.';
+comment on column orders.filled_gross is 'In the quote asset: the sum of amount times price of its executions.';
+comment on column orders.held is 'What it still holds of its account''s trading part; 0 when closed.';
+comment on column orders.is_triggered is 'Whether the stop price was reached.';
+comment on column orders.reject_reason is 'Of a REJECTED order. Null for every other.';
+comment on column orders.closed_at is 'Null: it is not closed.';
+comment on column orders.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column orders.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index orders_pkey is 'An order of a profile: reading, filling and cancelling it.';
+create index orders_customer on orders (customer_id, id);
+comment on index orders_customer is 'Lists of a customer by creation, page by page, and an order without its profile.';
+create index orders_account on orders (customer_id, identity_account_id, id) where identity_account_id is not null;
+comment on index orders_account is 'Lists by identity_account_id, page by page.';
+create index orders_ref on orders (customer_id, ref_id) where ref_id is not null;
+comment on index orders_ref is 'Lists by ref_id.';
+create index orders_pending on orders (market, created_at, id) where status = 'PENDING_SUBMISSION';
+comment on index orders_pending is 'What the engine of a market has yet to take, the oldest first.';
+create index orders_book on orders (market, side, price) where status = 'OPEN';
+comment on index orders_book is
+  'The levels of a market''s book, the best first from either end; and every resting order, when an engine starts. Nothing '
+  'that a partial fill changes is in it.';
+create index orders_waiting on orders (market) where status = 'SUBMITTED';
+comment on index orders_waiting is 'The stop orders of a market, when an engine starts.';
+
+create table order_cancel (
+  profile_id uuid,
+  order_id uuid,
+  market code not null,
+  requested_at timestamptz not null,
+  caller json,
+  constraint order_cancel_pkey primary key (profile_id, order_id)
+);
+comment on table order_cancel is 'A cancel that was requested, until the market''s engine has carried it out or found the order closed, and deletes the row.';
+comment on column order_cancel.caller is 'Who asked, as in callers of a batch: the engine''s batch says so when it carries it out.';
+comment on index order_cancel_pkey is 'One request per order, and the ones that are done.';
+create index order_cancel_market on order_cancel (market, requested_at);
+comment on index order_cancel_market is 'What the engine of a market has yet to cancel, the oldest first.';
+
+create table execution (
+  profile_id uuid,
+  id bigint,
+  customer_id uuid not null,
+  order_id uuid not null,
+  market code not null,
+  side order_side not null,
+  amount amount not null,
+  price amount not null,
+  commission amount not null,
+  rebate amount not null,
+  account_id text,
+  executed_at timestamptz not null,
+  slot smallint not null,
+  batch bigint not null,
+  constraint execution_pkey primary key (profile_id, id),
+  constraint id_above_zero check (id > 0),
+  constraint amount_above_zero check (amount > 0),
+  constraint price_above_zero check (price > 0),
+  constraint commission_not_negative check (commission >= 0),
+  constraint rebate_not_negative check (rebate >= 0),
+  constraint commission_or_rebate_is_zero check (commission = 0 or rebate = 0)
+);
+comment on table execution is
+  'One order''s side of a match. A match is two rows: the maker''s, whose order rested, with an even id, and the taker''s with '
+  'the odd id beside it. Never changed or deleted.';
+comment on column execution.id is
+  '41 bits of milliseconds since 2020, 8 of the market''s number, 14 of a counter: ids are in the order of time, and a range of '
+  'times is a range of ids.';
+comment on column execution.customer_id is 'The order''s, as are profile_id, market and side.';
+comment on column execution.amount is 'In the base asset.';
+comment on column execution.price is 'Of one unit of the base asset, in the quote asset.';
+comment on column execution.commission is 'In the quote asset: the taker''s. Zero on the maker''s side.';
+comment on column execution.rebate is 'In the quote asset: the maker''s. Zero on the taker''s side.';
+comment on column execution.account_id is 'The order''s identity_account_id.';
+comment on column execution.slot is 'With batch: the batch that added it.';
+comment on index execution_pkey is 'Lists of a profile by time, page by page.';
+create index execution_customer on execution (customer_id, id);
+comment on index execution_customer is 'Lists of a customer by time, page by page; and what a customer traded, for verify.';
+create index execution_order on execution (order_id, id);
+comment on index execution_order is 'The executions of an order.';
+create index execution_account on execution (customer_id, account_id, id) where account_id is not null;
+comment on index execution_account is 'Lists by account_id, page by page.';
+create index execution_match on execution (market, id) include (price, amount) where (id & 1) = 1;
+comment on index execution_match is
+  'The matches of a market by time, each by its taker''s side: recent trades, candles, prices, the rolling day and the feed, '
+  'mostly from the index alone.';
+create index execution_batch on execution using brin (batch int8_minmax_multi_ops)
+  with (pages_per_range = 32, autosummarize = on);
+comment on index execution_batch is 'The executions of a range of batches, for verify and exports.';
+
+create table traded_day (
+  customer_id uuid,
+  day date,
+  market code,
+  gross amount not null,
+  seq bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint traded_day_pkey primary key (customer_id, day, market),
+  constraint gross_above_zero check (gross > 0)
+) with (fillfactor = 80);
+comment on table traded_day is
+  'What a customer traded on a market in a day (UTC), as maker and as taker: the fee tier follows from 30 of these days. '
+  'Written in the batch of each match; verify sums the executions.';
+comment on column traded_day.gross is 'In the market''s quote asset: the sum of amount times price.';
+comment on column traded_day.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column traded_day.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index traded_day_pkey is 'What a customer traded since a day, and the day that a match counts to.';
+
+-- Market data --------------------------------------------------------------------------------------------------------
+
+create unlogged table book_change (
+  market code,
+  number bigint,
+  levels json not null,
+  at timestamptz not null,
+  constraint book_change_pkey primary key (market, number)
+);
+comment on table book_change is
+  'What each change of the order book did, for nodes that follow it (docs/decisions/0011-the-feed.md). No part of the '
+  'ledger. Unlogged: a crash empties it, a standby does not have it, and a node that misses a row reads the whole book. The '
+  'engine''s node adds rows after the fact, and removes them after some minutes.';
+comment on column book_change.number is 'The book version after it: seq of market_head.';
+comment on column book_change.levels is '[side, price, new total] of each level that changed; [] when none did.';
+comment on index book_change_pkey is 'What changed on a market since a version, and the oldest rows.';
+
+-- Operations ---------------------------------------------------------------------------------------------------------
+
+create table lease (
+  name text collate "C",
+  holder text not null,
+  fence bigint not null,
+  expires_at timestamptz not null,
+  constraint lease_pkey primary key (name)
+);
+comment on table lease is
+  'What one process at a time may do. Only the database''s clock decides whether a lease has ended. A lease alone does not '
+  'stop a process that has lost it: the hash chain of a slot and the head of a market do.';
+comment on column lease.name is 'slot/<n>: write that chain. market/<code>: be its engine. Others are jobs of the sandbox.';
+comment on column lease.fence is 'The fencing token: rises with every new holder.';
+comment on index lease_pkey is 'The lease of a name.';
+
+create table refusal (
+  id uuid,
+  kind text not null,
+  client_id text collate "C",
+  token_id uuid,
+  address text,
+  operation text,
+  first_at timestamptz not null,
+  last_at timestamptz not null,
+  count bigint not null,
+  constraint refusal_pkey primary key (id),
+  constraint kind_is_known check (kind in ('no_token', 'invalid_token', 'insufficient_scope', 'invalid_client')),
+  constraint client_id_up_to_100_characters check (length(client_id) <= 100),
+  constraint address_up_to_100_characters check (length(address) <= 100),
+  constraint operation_up_to_200_characters check (length(operation) <= 200),
+  constraint last_not_before_first check (last_at >= first_at),
+  constraint count_above_zero check (count > 0)
+);
+comment on table refusal is
+  'Requests that were denied for want of authority, for the operator who asks afterwards. The same denial again within a '
+  'minute is counted in one row, and a process adds a hundred rows a minute at most, so that a flood fills neither table nor '
+  'disk. Kept for 30 days.';
+comment on column refusal.id is 'Made when the row is written: a range of times is a range of ids.';
+comment on column refusal.client_id is
+  'Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no such '
+  'client, because what was presented may be a secret in the wrong place.';
+comment on column refusal.address is 'Null, with the operation: of several addresses.';
+comment on column refusal.operation is 'The method and the path''s pattern, such as "GET /v2/profiles/:id".';
+comment on index refusal_pkey is 'Denials since a time, the latest first, and those that are 30 days old.';
+
+create table books (
+  id uuid,
+  only_one boolean not null default true,
+  constraint books_pkey primary key (id),
+  constraint books_has_one_row unique (only_one),
+  constraint only_one_is_true check (only_one)
+);
+comment on table books is
+  'Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was made '
+  'again. A copy or a restored backup keeps the name.';
+comment on index books_pkey is 'No query: the id is the key.';
+comment on index books_has_one_row is 'No query: it allows one row.';
+insert into books (id) values (gen_random_uuid());
+
+comment on table migration is 'The migrations that were applied to this database.';
+comment on column migration.checksum is 'SHA-256 of the file: a file that was edited afterwards is refused.';
+comment on index migration_pkey is 'No query: it keeps numbers apart.';
