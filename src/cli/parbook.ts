@@ -12,6 +12,7 @@ import { addCheckpoint } from "./auditing/checkpoint.ts";
 import { addExport } from "./auditing/export.ts";
 import { addVerify } from "./auditing/verify.ts";
 import { addBackup } from "./backup.ts";
+import { addCarryOver } from "./carry-over/carry-over.ts";
 import { addDemo } from "./demo/demo.ts";
 import { failureOf } from "./failure.ts";
 import { addMigrate } from "./migrate.ts";
@@ -44,6 +45,7 @@ export function buildProgram(): Command {
   addStart(program);
   addDemo(program);
   addMigrate(program);
+  addCarryOver(program);
   addCustomerCommands(program);
   addClientCommands(program);
   addKeyCommands(program);

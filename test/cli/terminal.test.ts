@@ -165,6 +165,8 @@ const RUNS: Readonly<Record<string, readonly [exitCode: number, ...argv: (string
   "fee end": [1, HOSTILE, ofCustomer],
   checkpoint: [1, "--key", () => [file(HOSTILE)], "--file", HOSTILE],
   migrate: [1, "--service-role", HOSTILE],
+  // It is for a database of 0.1.
+  "carry-over": [1, HOSTILE],
   // These are for an embedded database.
   backup: [1, HOSTILE],
   restore: [1, HOSTILE],

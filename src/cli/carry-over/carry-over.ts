@@ -1,0 +1,140 @@
+/**
+ * `parbook carry-over`: writes the customers, profiles and balances of a database of 0.1 as a bootstrap file. Reads one
+ * snapshot and changes nothing. Refuses while a process of 0.1 runs or money is held.
+ */
+import { stat } from "node:fs/promises";
+import type { Command } from "commander";
+import { amountOf, formatAmount, plus, ZERO } from "../../money/amount.ts";
+import { Database, type Queryable } from "../../postgres/database.ts";
+import { isDatabaseOf01 } from "../../postgres/migrations.ts";
+import { type BootstrapFile, readBootstrapFile } from "../../service/bootstrap-file.ts";
+import { createLogger } from "../../service/logger.ts";
+import { provideDatabase } from "../../service/provide-database.ts";
+import { writeAtomically } from "../../std/write-atomically.ts";
+import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction } from "../command.ts";
+import {
+  countUnfinished,
+  type LeftBehind,
+  type OldProfile,
+  readLeftBehind,
+  readProfiles,
+  type Unfinished,
+} from "./store.ts";
+
+export function addCarryOver(program: Command): void {
+  const carryOver = addCommand(program, "carry-over <file>", {
+    summary: "write the customers and balances of a database of Parbook 0.1 as a bootstrap file (docs/upgrade.md)",
+    examples: ["carry-over /etc/parbook/customers.json"],
+  });
+  setAction(carryOver, writeBalances);
+}
+
+async function writeBalances(file: string): Promise<CommandResult> {
+  if (await isThere(file)) throw new CommandRejected(`${file} is there already: name another file`);
+  const config = commandConfig();
+  const log = createLogger(config, 2);
+  const provided = await provideDatabase(config, "command", (line) => log.info(line));
+  try {
+    const database = new Database({ connection: provided.service, maxConnections: 1, onIdleError: () => undefined });
+    try {
+      const { bootstrap, left } = await database.transaction(readSnapshot, "any time");
+      await writeAtomically(file, `${JSON.stringify(bootstrap, undefined, 2)}\n`, 0o600);
+      // Proves that the service can read it.
+      await readBootstrapFile(file);
+      return resultOf(file, bootstrap, left);
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await provided.close();
+  }
+}
+
+async function readSnapshot(database: Queryable): Promise<{ bootstrap: BootstrapFile; left: LeftBehind }> {
+  await database.rows("set transaction isolation level repeatable read read only");
+  if (!(await isDatabaseOf01(database))) throw new CommandRejected("this is not a database of Parbook 0.1");
+  const reasons = reasonsAgainst(await countUnfinished(database));
+  if (reasons.length > 0) throw new CommandRejected(`nothing was written: ${reasons.join("; ")}`);
+  return { bootstrap: bootstrapOf(await readProfiles(database)), left: await readLeftBehind(database) };
+}
+
+function reasonsAgainst({ running, orders, conversions, unsound }: Unfinished): string[] {
+  const reasons: string[] = [];
+  if (running > 0)
+    reasons.push("a process of 0.1 is running (one that was killed counts for 15 seconds): stop every one");
+  if (orders > 0) reasons.push(`open orders hold money (${orders}): cancel them with 0.1`);
+  if (conversions > 0)
+    reasons.push(`unsettled conversions hold money (${conversions}): let 0.1 settle them, or cancel them`);
+  if (unsound > 0) reasons.push(`accounts differ from their postings (${unsound}): run "parbook verify" of 0.1`);
+  return reasons;
+}
+
+type CustomerEntry = BootstrapFile["customers"][number];
+type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
+
+function bootstrapOf(rows: readonly OldProfile[]): BootstrapFile {
+  const customers = new Map<string, { id: string; name: string; profiles: ProfileEntry[] }>();
+  for (const row of rows) {
+    const customer = customers.get(row.customer_id) ?? { id: row.customer_id, name: row.name, profiles: [] };
+    customers.set(row.customer_id, customer);
+    const profile = profileEntry(row);
+    if (profile !== undefined) customer.profiles.push(profile);
+  }
+  return { customers: [...customers.values()] };
+}
+
+/** Inactive profiles are empty, and every customer of a bootstrap file gets a new DEFAULT profile of this name. */
+function profileEntry({ id, kind, status, nickname, balances }: OldProfile): ProfileEntry | undefined {
+  if (id === null || (status === "INACTIVE" && balances === null)) return undefined;
+  const held = balances === null ? {} : { balances };
+  if (kind === "NORMAL") return { id, nickname, ...held };
+  return balances === null ? undefined : { nickname: "default", ...held };
+}
+
+function resultOf(file: string, { customers }: BootstrapFile, left: LeftBehind): CommandResult {
+  const profiles = customers.flatMap((customer) => customer.profiles ?? []);
+  const totals = totalsOf(profiles);
+  return {
+    json: { file, customers: customers.length, profiles: profiles.length, balances: totals, not_carried_over: left },
+    prose: [
+      `wrote ${file}: ${customers.length} customers and ${profiles.length} profiles with ${amountsText(totals)}`,
+      "Start this version with it on a new, empty database (PARBOOK_BOOTSTRAP). Compare these sums with the new ledger's.",
+      "Not carried over:",
+      "  all history and every ref_id: keep the old database and its backups",
+      "  the ids of DEFAULT profiles; the descriptions of profiles; inactive profiles",
+      `  API clients, because secrets are stored nowhere. Create them: ${left.clients.join(", ") || "none"}`,
+      `  fee agreements (${left.fee_agreements}), 30-day volumes, halts, changes of the catalogue`,
+      `  what the platform earned in fees: ${amountsText(left.fees)}`,
+      `  remainders below an asset's decimals: ${amountsText(left.remainders)}`,
+    ],
+  };
+}
+
+type Amounts = Readonly<Record<string, string>>;
+
+function totalsOf(profiles: readonly ProfileEntry[]): Amounts {
+  const totals = new Map<string, ReturnType<typeof amountOf>>();
+  for (const { balances = {} } of profiles) {
+    for (const [asset, text] of Object.entries(balances))
+      totals.set(asset, plus(totals.get(asset) ?? ZERO, amountOf(text)));
+  }
+  return Object.fromEntries([...totals].sort().map(([asset, amount]) => [asset, formatAmount(amount)]));
+}
+
+function amountsText(amounts: Amounts): string {
+  return (
+    Object.entries(amounts)
+      .map(([asset, amount]) => `${amount} ${asset}`)
+      .join(", ") || "nothing"
+  );
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+}
