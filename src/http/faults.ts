@@ -8,7 +8,7 @@ import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, isTimeout, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
 import { rejectConnection } from "../web/connections/rejection.ts";
-import { safeHeaders } from "../web/safe-headers.ts";
+import { securityHeaders } from "../web/security-headers.ts";
 import { shownValue } from "./problems/failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems/problems.ts";
 import { freshRequestId, logOf } from "./request-id.ts";
@@ -65,7 +65,7 @@ export function createErrorHandler(baseUrl: () => string, onProblem: (problem: P
     void reply
       .code(problem.status)
       .headers({
-        ...safeHeaders(baseUrl()),
+        ...securityHeaders(baseUrl()),
         "cache-control": "no-store",
         ...problem.headers,
         "x-request-id": request.id,

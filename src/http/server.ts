@@ -36,15 +36,17 @@ import {
 import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
-import { endConnection, ignoreWhatFollows } from "../web/connections/last-request.ts";
-import { TrackedResponse } from "../web/connections/last-response.ts";
-import { sliceTlsWrites } from "../web/connections/tls-writes.ts";
+import { endConnection, ignoreWhatFollows } from "../web/connections/end-after-request.ts";
+import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
+import { TrackedResponse } from "../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../web/connections/transport.ts";
-import { boundAnswers, createUnsentAnswers, type UnsentByAccess } from "../web/connections/unsent-answers.ts";
+import { boundResponses, createUnsentResponses, type UnsentByAccess } from "../web/connections/unsent-responses.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { paceRetries } from "../web/limits/retry-pace.ts";
-import { safeHeaders } from "../web/safe-headers.ts";
+import { securityHeaders } from "../web/security-headers.ts";
+import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
+import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
 import {
   type Admissions,
   admissionOfRead,
@@ -54,9 +56,7 @@ import {
   rejectWhenFull,
   tooManyUnread,
   unsentOf,
-} from "./access/admission.ts";
-import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
-import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
+} from "./access/request-admission.ts";
 import type { Api } from "./api.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, respondToClientError } from "./faults.ts";
 import { UpgradeRequest } from "./feeds/upgrade.ts";
@@ -113,7 +113,7 @@ const ARRIVAL_TIMEOUTS: ArrivalTimeouts = { headersMs: 20_000, requestMs: 30_000
 export async function createApi(options: ApiOptions): Promise<Api> {
   const handleError = createErrorHandler(options.baseUrl, options.onProblem);
   const { timeouts = ARRIVAL_TIMEOUTS, trustedProxies = [], admissions = createAdmissions() } = options;
-  const { answers = createUnsentAnswers(), onCutOff } = options;
+  const { answers = createUnsentResponses(), onCutOff } = options;
   const api: Api = fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -183,7 +183,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   paceRetries(api, sharedBy(trustedProxies));
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
-  boundAnswers(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
+  boundResponses(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
   api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...admissions, answers }));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
@@ -197,7 +197,7 @@ function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): voi
   api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
   api.addHook("onRequest", (request, reply, done) => {
     // Not cached unless the route overrides it: responses are private to their caller, and prices change.
-    reply.headers(safeHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
+    reply.headers(securityHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (!request.is404) return done();
     admit(request, reply, undefined);
     done(unknownRoute(request, routes.methodsOf(request.url)));

@@ -3,10 +3,10 @@ import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { until } from "../../test/support/until.ts";
-import { UnsentAnswers } from "../web/connections/unsent-answers.ts";
+import { UnsentResponses } from "../web/connections/unsent-responses.ts";
 
 let toy: ToyApi;
-let answers: UnsentAnswers;
+let answers: UnsentResponses;
 /** How often the database would have been asked. */
 let made: number;
 const sockets: Socket[] = [];
@@ -26,7 +26,7 @@ const UNREAD = problem(503, "Service Unavailable", "too many responses are waiti
 async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecond?: number } = {}): Promise<void> {
   const { mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1 } = bounds;
   made = 0;
-  answers = new UnsentAnswers({ most: mostMib * MIB, graceMs, bytesPerSecond });
+  answers = new UnsentResponses({ most: mostMib * MIB, graceMs, bytesPerSecond });
   const addPages = (api: ToyApi["api"]): void => {
     const page = async (): Promise<{ page: string }> => {
       made += 1;

@@ -16,7 +16,7 @@ import type { Network } from "../std/network.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createTransfers } from "../transfers/transfers.ts";
 import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
-import { containBugs } from "../web/connections/contained.ts";
+import { containBugs } from "../web/connections/contain-bugs.ts";
 import { sharedBy } from "../web/connections/transport.ts";
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "../web/readiness.ts";

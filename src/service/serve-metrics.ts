@@ -5,7 +5,7 @@ import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createMetricsServer } from "../telemetry/metrics/metrics-server.ts";
 import { readSnapshot } from "../telemetry/metrics/read-snapshot.ts";
 import { readLastVerify } from "../verify/last-verify.ts";
-import { containBugs } from "../web/connections/contained.ts";
+import { containBugs } from "../web/connections/contain-bugs.ts";
 import type { Core } from "./core.ts";
 import { listen, ownAddress } from "./listening.ts";
 import { droppedLogLines } from "./logger.ts";

@@ -9,7 +9,7 @@ import type { AccessDenial } from "../../oauth/access-log/access-denial.ts";
 import type { Scope } from "../../oauth/scopes.ts";
 import type { Grant, RestrictedToken } from "../../oauth/tokens/grant.ts";
 import { must } from "../../std/assert.ts";
-import { noteKnown } from "../../web/connections/strangers.ts";
+import { noteValidToken } from "../../web/connections/open-connections.ts";
 import { rateLimitKey } from "../../web/limits/address.ts";
 import { Problem } from "../problems/problems.ts";
 import { logOf } from "../request-id.ts";
@@ -90,7 +90,7 @@ export function guard(
       throw insufficientScopes(required, [...grant.scopes]);
     }
     request.known = grant;
-    noteKnown(request.raw.socket);
+    noteValidToken(request.raw.socket);
   };
 }
 

@@ -4,7 +4,7 @@ import { createServer } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { boundConnections } from "../../web/connections/connections.ts";
-import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
+import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { Reader } from "./reader.ts";
 
 const BOUNDS = { slackBytes: 1e6, mostReceived: 60, mostReceivedBytes: 8_192, closeMs: 1_000 };

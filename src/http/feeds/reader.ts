@@ -8,7 +8,7 @@
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import { reportFlood } from "../../web/connections/connections.ts";
-import { progressOf } from "../../web/connections/tls-writes.ts";
+import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 
 /** Messages that are sent together. */
 export interface Packet {

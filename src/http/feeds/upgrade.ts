@@ -2,14 +2,14 @@
  * How a connection becomes a WebSocket. Node hands a connection over in the middle of its own work on it, so only valid
  * handshakes of feeds are taken, on connections with no other request in flight. Any other request to upgrade stays with
  * Node, is answered as if it had not asked (RFC 9110, section 7.8), and is the last one on its connection
- * (`web/connections/last-request.ts`).
+ * (`web/connections/end-after-request.ts`).
  */
 import { IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { isIdle, TrackedResponse } from "../../web/connections/last-response.ts";
-import { doubledHeader, unreadable } from "../../web/unsound-headers.ts";
+import { isIdle, TrackedResponse } from "../../web/connections/tracked-response.ts";
+import { doubledHeader, unreadable } from "../../web/header-checks.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 

@@ -15,17 +15,17 @@ import { DatabaseAway, isTimeout } from "../../postgres/database.ts";
 import { ClockFault } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import type { Network } from "../../std/network.ts";
+import { endConnection, ignoreWhatFollows } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
-import { endConnection, ignoreWhatFollows } from "../../web/connections/last-request.ts";
-import { TrackedResponse } from "../../web/connections/last-response.ts";
-import { sliceTlsWrites } from "../../web/connections/tls-writes.ts";
+import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
+import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../../web/connections/transport.ts";
 import { reduceForwardedFor } from "../../web/forwarded-for.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import { paceRetries } from "../../web/limits/retry-pace.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
 import { sentRequestId } from "../../web/request-id.ts";
-import { safeHeaders } from "../../web/safe-headers.ts";
+import { securityHeaders } from "../../web/security-headers.ts";
 import type { AccessDenial } from "../access-log/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
@@ -78,7 +78,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   const { limiter, trustedProxies = [] } = options;
   const handleError = createErrorHandler(options);
   const begin = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-    reply.headers(safeHeaders(options.authUrl())).header("x-request-id", request.id);
+    reply.headers(securityHeaders(options.authUrl())).header("x-request-id", request.id);
   const server = fastify({
     bodyLimit: BODY_LIMIT_BYTES,
     genReqId: (request) => sentRequestId(request.headers["x-request-id"]) ?? options.ids.next(),

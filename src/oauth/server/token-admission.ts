@@ -1,6 +1,6 @@
 /** Admission control of token requests, by address, because the client is not authenticated yet. */
 import { rateLimitKey } from "../../web/limits/address.ts";
-import { FairAdmission } from "../../web/limits/admission.ts";
+import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { TokenRequestError } from "./token-error.ts";
 
 /**

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { endConnection } from "../../web/connections/last-request.ts";
+import { endConnection } from "../../web/connections/end-after-request.ts";
 import { rejectConnection } from "../../web/connections/rejection.ts";
 import {
   doubledHeader,
@@ -11,7 +11,7 @@ import {
   isTooMany,
   TOO_MANY_HEADERS,
   unreadable,
-} from "../../web/unsound-headers.ts";
+} from "../../web/header-checks.ts";
 import { NOT_STORED, TokenRequestError } from "./token-error.ts";
 
 /** With HTTP's own statuses: RFC 6749 has none for too many headers or unknown transfer codings. */

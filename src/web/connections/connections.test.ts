@@ -11,8 +11,8 @@ import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { isLoopback } from "../limits/address.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
-import { TrackedResponse } from "./last-response.ts";
-import { noteKnown } from "./strangers.ts";
+import { noteValidToken } from "./open-connections.ts";
+import { TrackedResponse } from "./tracked-response.ts";
 import { sharedBy } from "./transport.ts";
 
 const servers: Server[] = [];
@@ -127,7 +127,7 @@ test("a connection ends for no newcomer while a request on it is under way, or w
   const first = Array.from({ length: 19 }, () => arrive(server, "203.0.113.1"));
   // Of these requests one has not come whole.
   for (const [at, socket] of first.slice(0, 10).entries()) socket.push(at === 0 ? REQUEST.slice(0, -2) : REQUEST);
-  for (const socket of first.slice(10)) noteKnown(socket as Socket);
+  for (const socket of first.slice(10)) noteValidToken(socket as Socket);
   await new Promise(setImmediate);
   const others = Array.from({ length: 30 }, (_, at) => arrive(server, `203.0.113.${at + 2}`));
   expect(first.map(({ destroyed }) => destroyed)).toEqual([true, ...new Array<boolean>(18).fill(false)]);
@@ -182,7 +182,7 @@ test("who floods a connection loses it; an address that does it again and again 
   onTestFinished(() => void vi.useRealTimers());
   const { server, dropped, asked } = silentServer();
   const [quiet, known] = [1, 2].map(() => arrive(server, "203.0.113.9"));
-  noteKnown(known as Socket);
+  noteValidToken(known as Socket);
   const other = arrive(server, "203.0.113.10");
   for (let floods = 1; floods <= 3; floods += 1) {
     expect([quiet, known, other].map((socket) => socket?.destroyed)).toEqual([false, false, false]);

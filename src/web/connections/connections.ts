@@ -11,12 +11,12 @@ import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { networksOf } from "../limits/address.ts";
 import { Floods } from "./floods.ts";
+import { FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
-import { countUnanswered } from "./last-response.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
+import { OpenConnections } from "./open-connections.ts";
 import { tooManyPieces } from "./rejection.ts";
-import { hasBody, SmallPieces } from "./small-pieces.ts";
-import { Strangers } from "./strangers.ts";
+import { countUnanswered } from "./tracked-response.ts";
 
 export interface ConnectionBounds {
   readonly most: number;
@@ -52,7 +52,7 @@ const MOST_BEHIND = 128;
 /** The server makes its responses of `TrackedResponse`. */
 export function boundConnections(server: Server, { most, isShared, onDropped }: ConnectionBounds): void {
   const tell = inGroups(onDropped);
-  const strangers = new Strangers(most);
+  const openConnections = new OpenConnections(most);
   const floods = new Floods();
   server.maxConnections = most;
   server.on("drop", (data) => tell(data?.remoteAddress ?? "unknown", "too many connections"));
@@ -60,14 +60,14 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     const address = socket.remoteAddress ?? "unknown";
     tell(address, reason);
     if (isShared(address) || !floods.add(address)) return;
-    for (const other of strangers.unknownBeside(socket, address)) other.destroy();
+    for (const other of openConnections.othersWithoutToken(socket, address)) other.destroy();
   };
   const pace = server instanceof TlsServer ? new HandshakePace() : undefined;
   const start = startOf(server);
   /** Starts a connection, now or later. @returns why it is dropped instead, if it is */
   const admit = (socket: Socket, address: string): Dropped["reason"] | undefined => {
     if (floods.isBlocked(address)) return FLOODED;
-    if (!strangers.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
+    if (!openConnections.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
       return "too many connections from one address";
     const waitMs = pace === undefined ? 0 : pace.next(networksOf(address)[0]);
     if (waitMs === undefined) return "too many TLS handshakes from one address";
@@ -93,7 +93,7 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
   });
   server.on("secureConnection", (socket: Socket) => {
     floodReports.set(socket, noteFlood);
-    strangers.secured(socket);
+    openConnections.noteSecure(socket);
   });
   boundRequests(server, isShared, noteFlood);
 }
@@ -134,7 +134,7 @@ type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
 function boundRequests(server: Server, isShared: (address: string) => boolean, onFlood: OnFlood): void {
   const handlers = server.listeners("request") as RequestListener[];
   const flooded = new WeakSet<Socket>();
-  const pieces = new SmallPieces();
+  const fragments = new FragmentCounter();
   const behind = new Behind();
   const flood = (socket: Socket, reason: Dropped["reason"], end: () => void): void => {
     if (flooded.has(socket)) return;
@@ -147,7 +147,9 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
   const cutOff = (socket: Socket): void => flood(socket, CUT_SMALL, () => refuse(server, socket));
   const keyOf = ({ remoteAddress = "", remotePort }: Socket): string =>
     isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : networksOf(remoteAddress)[0];
-  server.on("secureConnection", (socket: Socket) => pieces.followRecords(socket, keyOf(socket), () => cutOff(socket)));
+  server.on("secureConnection", (socket: Socket) =>
+    fragments.followRecords(socket, keyOf(socket), () => cutOff(socket)),
+  );
   server.removeAllListeners("request");
   server.on("request", ((request, response) => {
     const { socket } = request;
@@ -155,8 +157,8 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
     const unanswered = countUnanswered(response);
     if (unanswered > MOST_UNANSWERED || (unanswered > 1 && !behind.add(response, isShared)))
       return flood(socket, FLOODED, () => socket.destroy());
-    pieces.begin(socket);
-    if (hasBody(request)) pieces.follow(request, keyOf(socket), () => cutOff(socket));
+    fragments.begin(socket);
+    if (hasBody(request)) fragments.follow(request, keyOf(socket), () => cutOff(socket));
     for (const handle of handlers) handle.call(server, request, response);
   }) satisfies RequestListener);
 }

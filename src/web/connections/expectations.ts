@@ -3,7 +3,7 @@
  * the body begins to be read, which is after everything that a head alone can be rejected for.
  */
 import type { IncomingMessage, Server } from "node:http";
-import { hasBody } from "./small-pieces.ts";
+import { hasBody } from "./fragmented-requests.ts";
 
 const waiting = new WeakSet<IncomingMessage>();
 

@@ -4,7 +4,7 @@
  * comes is thrown away for a while, as bytes: Node's parser, which calls us for each chunk of a body, is not given it.
  */
 import type { Socket } from "node:net";
-import { SMALL_PIECE_BYTES } from "./small-pieces.ts";
+import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
 
 /** For so long a caller may go on sending, and read its answer. */
 const LINGER_MS = 1_000;

@@ -1,8 +1,8 @@
 /** The last answer on a connection from which no request can be read any more. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { isIdle, isNextAnswerOurs } from "./last-response.ts";
 import { linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
+import { isIdle, isNextAnswerOurs } from "./tracked-response.ts";
 
 export interface LastAnswer {
   readonly status: number;

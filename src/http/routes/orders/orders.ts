@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import type { Profiles } from "../../../customers/profiles/profiles.ts";
 import type { Exchange, OrderFilter, OrderId } from "../../../exchange/exchange.ts";
 import type { ProfileId } from "../../../ledger/accounts.ts";
-import { releaseAdmission } from "../../access/admission.ts";
+import { releaseAdmission } from "../../access/request-admission.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { page, pageRequest } from "../../requests/paging.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { UnsentAnswers } from "./unsent-answers.ts";
+import { UnsentResponses } from "./unsent-responses.ts";
 
 test("an unsent answer is cut off after the grace period plus its size at the minimum rate, unless it was sent", () => {
   let now = 0;
-  const answers = new UnsentAnswers({ most: 1_000_000, graceMs: 2_000, bytesPerSecond: 100 }, () => now);
+  const answers = new UnsentResponses({ most: 1_000_000, graceMs: 2_000, bytesPerSecond: 100 }, () => now);
   const cutOff: string[] = [];
   const add = (name: string, bytes: number) => answers.add("caller", bytes, () => cutOff.push(name));
   add("small", 1);
@@ -31,7 +31,7 @@ const KIB = 1_024;
 
 test("a caller below its fair share finds room, at the expense of the one with the most unread bytes", () => {
   const cutOff: string[] = [];
-  const answers = new UnsentAnswers({ ...BOUNDS, most: 1_000 * KIB });
+  const answers = new UnsentResponses({ ...BOUNDS, most: 1_000 * KIB });
   const add = (caller: string, bytes: number) => answers.add(caller, bytes, () => cutOff.push(caller));
   for (const caller of ["first", "second"]) while (answers.makeRoomFor(caller, 10 * KIB)) add(caller, 10 * KIB);
   expect([answers.bytes, cutOff]).toEqual([750 * KIB, []]);

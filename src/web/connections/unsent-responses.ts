@@ -40,7 +40,7 @@ interface Answer {
   readonly cutOff: () => void;
 }
 
-export class UnsentAnswers {
+export class UnsentResponses {
   readonly #bounds: UnsentBounds;
   readonly #now: () => number;
   /** The bytes that wait, by caller. */
@@ -131,18 +131,18 @@ export class UnsentAnswers {
 
 /** What a server keeps: for API clients, and for strangers. */
 export interface UnsentByAccess {
-  readonly ofClients: UnsentAnswers;
-  readonly ofStrangers: UnsentAnswers;
+  readonly ofClients: UnsentResponses;
+  readonly ofStrangers: UnsentResponses;
 }
 
-export const createUnsentAnswers = (): UnsentByAccess => ({
-  ofClients: new UnsentAnswers(),
-  ofStrangers: new UnsentAnswers({ ...BOUNDS, most: MOST_OF_STRANGERS }),
+export const createUnsentResponses = (): UnsentByAccess => ({
+  ofClients: new UnsentResponses(),
+  ofStrangers: new UnsentResponses({ ...BOUNDS, most: MOST_OF_STRANGERS }),
 });
 
 export interface Bounding {
   readonly all: UnsentByAccess;
-  readonly answersOf: (request: FastifyRequest) => UnsentAnswers;
+  readonly answersOf: (request: FastifyRequest) => UnsentResponses;
   readonly callerOf: (request: FastifyRequest) => string;
   /** What a caller is told for whose answer there is no room. */
   readonly refusal: () => Error;
@@ -152,7 +152,7 @@ export interface Bounding {
 }
 
 /** Bounds what a server keeps for those who do not read. */
-export function boundAnswers(
+export function boundResponses(
   server: Pick<FastifyInstance, "addHook">,
   { all, answersOf, callerOf, refusal, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
 ): void {

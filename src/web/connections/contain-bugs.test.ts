@@ -8,7 +8,7 @@ import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { ToyFeed } from "../../../test/support/toy-feed.ts";
 import { until } from "../../../test/support/until.ts";
 import { type FeedEvent, feedRoutes } from "../../http/feeds/feeds.ts";
-import { containBugs } from "./contained.ts";
+import { containBugs } from "./contain-bugs.ts";
 
 let toy: ToyApi;
 const bugs: unknown[] = [];

@@ -6,7 +6,7 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
-import { progressOf, sliceTlsWrites } from "./tls-writes.ts";
+import { progressOf, sliceTlsWrites } from "./sliced-tls-writes.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-import { countUnanswered, isIdle, TrackedResponse } from "./last-response.ts";
+import { countUnanswered, isIdle, TrackedResponse } from "./tracked-response.ts";
 
 const responses: ServerResponse[] = [];
 const server = createServer({ ServerResponse: TrackedResponse }, (_request, response) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FairAdmission, type FairAdmissionBounds } from "./admission.ts";
+import { FairAdmission, type FairAdmissionBounds } from "./fair-admission.ts";
 
 const BOUNDS: FairAdmissionBounds = {
   most: 100,

@@ -8,6 +8,6 @@ const ALWAYS = { "x-content-type-options": "nosniff" };
 const OVER_TLS = { ...ALWAYS, "strict-transport-security": "max-age=31536000" };
 
 /** `address` is the server's public one. */
-export function safeHeaders(address: string): Readonly<Record<string, string>> {
+export function securityHeaders(address: string): Readonly<Record<string, string>> {
   return address.startsWith("https:") ? OVER_TLS : ALWAYS;
 }

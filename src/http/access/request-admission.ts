@@ -3,8 +3,8 @@
  * is read. The request enters the queue once its body is complete and valid, so that a slow body occupies no slot.
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
-import type { UnsentAnswers, UnsentByAccess } from "../../web/connections/unsent-answers.ts";
-import { FairAdmission } from "../../web/limits/admission.ts";
+import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
+import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
 import { SHORT_PAGE, serializeLongPage } from "../requests/long-pages.ts";
 import { callerOf } from "./guard.ts";
@@ -78,7 +78,7 @@ export function rejectUnread(answers: UnsentByAccess): onRequestHookHandler {
   };
 }
 
-export function unsentOf({ known }: FastifyRequest, { ofClients, ofStrangers }: UnsentByAccess): UnsentAnswers {
+export function unsentOf({ known }: FastifyRequest, { ofClients, ofStrangers }: UnsentByAccess): UnsentResponses {
   return known === null ? ofStrangers : ofClients;
 }
 

@@ -3,7 +3,7 @@ import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import { reject } from "../../std/result.ts";
 import type { Command } from "../decision.ts";
-import { AdmissionControl } from "./admission.ts";
+import { AdmissionControl } from "./command-admission.ts";
 
 const ids = new IdSource();
 const LATER = 1_000 as Instant;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Shares } from "./shares.ts";
+import { Shares } from "./address-shares.ts";
 
 /** How many places an address gets until it is refused. */
 function takeAll(shares: Shares, address: string): number {

@@ -4,8 +4,8 @@
  */
 import type { Socket } from "node:net";
 import { networksOf } from "../limits/address.ts";
-import { Shares } from "../limits/shares.ts";
-import { awaitsCaller } from "./last-response.ts";
+import { Shares } from "../limits/address-shares.ts";
+import { awaitsCaller } from "./tracked-response.ts";
 
 interface Open {
   readonly address: string;
@@ -19,11 +19,11 @@ interface Open {
 const known = new WeakSet<Socket>();
 
 /** Notes that a good token was shown on a connection. */
-export function noteKnown(socket: Socket): void {
+export function noteValidToken(socket: Socket): void {
   known.add(socket);
 }
 
-export class Strangers {
+export class OpenConnections {
   readonly #shares: Shares<Open>;
   readonly #open = new Set<Open>();
   readonly #byPeer = new Map<string, Open>();
@@ -58,13 +58,13 @@ export class Strangers {
   }
 
   /** Told of what TLS has made of a connection. */
-  secured(carrier: Socket): void {
+  noteSecure(carrier: Socket): void {
     const open = this.#byPeer.get(peerOf(carrier));
     if (open !== undefined) open.carrier = carrier;
   }
 
   /** The other connections from around an address, but for those on which a good token was shown. */
-  unknownBeside(socket: Socket, address: string): readonly Socket[] {
+  othersWithoutToken(socket: Socket, address: string): readonly Socket[] {
     const [network] = networksOf(address);
     const own = this.#byPeer.get(peerOf(socket));
     return [...this.#open]

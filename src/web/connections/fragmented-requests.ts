@@ -22,7 +22,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || headers["content-length"] !== undefined;
 }
 
-export class SmallPieces {
+export class FragmentCounter {
   readonly #counts = new CountsPerSecond();
   /** Small records of each TLS connection since its last request. */
   readonly #records = new WeakMap<Socket, number>();

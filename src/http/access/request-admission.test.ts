@@ -2,9 +2,9 @@ import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
-import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/admission.ts";
+import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/fair-admission.ts";
 import { Limit } from "../requests/schemas.ts";
-import { createAdmissions, releaseAdmission } from "./admission.ts";
+import { createAdmissions, releaseAdmission } from "./request-admission.ts";
 
 let toy: ToyApi;
 let end: () => void;
