@@ -5,10 +5,11 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type MarketHead, marketHeadKey, marketHeadTable } from "../../src/exchange/market-state.ts";
+import { postingTable } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
 import { change } from "../../src/ledger/rows.ts";
 import { amountOf } from "../../src/money/amount.ts";
-import { verifyAll } from "../../src/verify/verify.ts";
+import { TABLES, verifyAll } from "../../src/verify/verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startLane, TESTER } from "../support/movements.ts";
 import { makeSmallBooks } from "./small-books.ts";
@@ -54,6 +55,15 @@ test("every table of the schema is covered, or there is a reason why not", async
     "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1",
   );
   expect(tables.map(({ name }) => name)).toEqual([...COVERED, ...Object.keys(NOT_COVERED)].sort());
+});
+
+test("verify has the description of every table whose rows say which batch wrote them", async () => {
+  const tables = await db.owner.rows<{ name: string }>(
+    `select relname as name from pg_class join pg_attribute on attrelid = pg_class.oid and attname = 'batch'
+      where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`,
+  );
+  const described = [...TABLES.records, ...TABLES.states, postingTable].map(({ name }) => name);
+  expect(described.sort()).toEqual(tables.map(({ name }) => name));
 });
 
 test("docs/checkpoints.md says of every table whether it is covered", async () => {

@@ -10,10 +10,11 @@ import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { lowestId } from "../execution-id.ts";
 import { averagePrice } from "../orders/orders.ts";
-import { type Candle, type CandleQuery, listCandles } from "./candles.ts";
+import { type CandleQuery, listCandles } from "./candles.ts";
 import { type RollingDay, RollingDays } from "./rolling-day.ts";
 import { SharedReads } from "./shared-reads.ts";
 import {
+  type Candle,
   type Level,
   type MarketPrice,
   type Match,

@@ -270,3 +270,67 @@ function readLevel({ price, amount }: { readonly price: string; readonly amount:
 function findLevel(price: string | null, amount: string | null): Level | undefined {
   return price === null || amount === null ? undefined : readLevel({ price, amount });
 }
+
+export interface Candle {
+  readonly at: Instant;
+  readonly open: Amount;
+  readonly high: Amount;
+  readonly low: Amount;
+  readonly close: Amount;
+  /** In the base asset. */
+  readonly volume: Amount;
+}
+
+/** A query in execution ids, which encode times: a candle is a range of their index. */
+interface CandleIds {
+  readonly from: bigint;
+  readonly before: bigint;
+  readonly length: bigint;
+  /** How far into a candle the first id is. */
+  readonly offset: bigint;
+  readonly limit: number;
+}
+
+interface CandleRow {
+  readonly begins: string;
+  readonly open: string;
+  readonly high: string;
+  readonly low: string;
+  readonly close: string;
+  readonly volume: string;
+}
+
+/**
+ * Walks back in time from candle to candle: the newest match before the last candle determines the next. Empty intervals
+ * cost nothing, and nothing beyond the page is read.
+ */
+export async function readCandles(database: Queryable, market: MarketCode, ids: CandleIds): Promise<Candle[]> {
+  const rows = await database.rows<CandleRow>(
+    `with recursive candle (n, begins, open, high, low, close, volume) as (
+       select 0, $3::bigint, null::numeric, null::numeric, null::numeric, null::numeric, null::numeric
+       union all
+       select c.n + 1, b.begins, first.price, total.high, total.low, last.price::numeric, total.volume
+         from candle c
+        cross join lateral (
+          select id, price from execution
+           where market = $1 and (id & 1) = 1 and id >= $2 and id < c.begins order by id desc limit 1) last
+        cross join lateral (select last.id - mod(mod(last.id, $4::bigint) + $5::bigint, $4::bigint) as begins) b
+        cross join lateral (
+          select price::numeric as price from execution
+           where market = $1 and (id & 1) = 1 and id >= b.begins order by id limit 1) first
+        cross join lateral (
+          select max(price) as high, min(price) as low, sum(amount) as volume from execution
+           where market = $1 and (id & 1) = 1 and id >= b.begins and id <= last.id) total
+        where c.n < $6)
+     select begins, open, high, low, close, volume from candle where n > 0 order by n`,
+    [market, ids.from, ids.before, ids.length, ids.offset, ids.limit],
+  );
+  return rows.map((row) => ({
+    at: executedAtOf(BigInt(row.begins) as ExecutionId),
+    open: amountOf(row.open),
+    high: amountOf(row.high),
+    low: amountOf(row.low),
+    close: amountOf(row.close),
+    volume: amountOf(row.volume),
+  }));
+}
