@@ -14,7 +14,6 @@ import { addVerify } from "./auditing/verify.ts";
 import { addBackup } from "./backup.ts";
 import { addCarryOver } from "./carry-over/carry-over.ts";
 import { addDemo } from "./demo/demo.ts";
-import { failureOf } from "./failure.ts";
 import { addMigrate } from "./migrate.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
@@ -30,6 +29,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     await buildProgram().parseAsync([...argv], { from: "user" });
     return 0;
   } catch (error) {
+    // Not imported above: it knows the errors of all parts, and loads them.
+    const { failureOf } = await import("./failure.ts");
     const { lines, exitCode } = failureOf(error);
     if (lines.length > 0) printError(lines);
     return exitCode;

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Logger } from "pino";
 import { type Config, readConfig } from "../config/config.ts";
 import { environment } from "../config/environment.ts";
-import { type Service, startService } from "../main.ts";
+import type { Service } from "../main.ts";
 import { createLogger } from "../service/logger.ts";
 import { addCommand } from "./command.ts";
 import { type TourParties, tourParties } from "./demo/tour.ts";
@@ -38,6 +38,8 @@ async function serve({ json }: { json?: true }): Promise<void> {
   const stopRequested = waitForStopSignal(log);
   const stopping = new AbortController();
   void stopRequested.then(() => stopping.abort());
+  // Not imported above: the servers take longer to load than most commands to run.
+  const { startService } = await import("../main.ts");
   service = await startService({ config, log, stopping: stopping.signal });
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));

@@ -6,7 +6,6 @@ import { type Command, Option } from "commander";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { findLastPrice } from "../../exchange/markets/markets.ts";
 import { problemOf } from "../../http/problems/rejection-problems.ts";
-import { transferBody } from "../../http/routes/transfer-record.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { type Asset, USD } from "../../money/asset.ts";
@@ -92,6 +91,8 @@ async function recordTransfer(
   { direction, suffix, done, command }: TransferDirection,
   options: ExternalTransferOptions,
 ): Promise<CommandResult> {
+  // Not imported above: other commands would wait for the schemas. Not below: by then the transfer is recorded.
+  const { transferBody } = await import("../../http/routes/transfer-record.ts");
   const { profile, amount, refId } = options;
   const customerId = await getOwner(core.database, profile);
   const asset = core.catalogue.findAsset(options.asset);

@@ -1,7 +1,6 @@
 /** `parbook key`: the keys that sign access tokens. Running services pick up changes within seconds. */
 import type { Command } from "commander";
 import type { SigningKey, SigningKeys } from "../../oauth/keys/signing-keys.ts";
-import { createSigningKeys } from "../../oauth/oauth.ts";
 import { warnOfClearKeys } from "../../service/core.ts";
 import { type ComparedClock, formatInstant } from "../../std/clock.ts";
 import { readText } from "../arguments.ts";
@@ -29,6 +28,8 @@ export function addKeyCommands(program: Command): void {
 function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<CommandResult>): Promise<CommandResult> {
   return withFoundation(async ({ database, clock, log }, config) => {
     warnOfClearKeys(config, log);
+    // Not imported above: it brings the token server with it, which other commands would wait for.
+    const { createSigningKeys } = await import("../../oauth/oauth.ts");
     const keys = createSigningKeys(database, clock, config.signingKeys);
     await keys.read();
     return work(keys, clock);

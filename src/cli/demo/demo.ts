@@ -2,7 +2,6 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { Config } from "../../config/config.ts";
-import { readBootstrapFile } from "../../service/bootstrap-file.ts";
 import { type Addresses, findService } from "../../service/data-directory.ts";
 import { demoFile } from "../../service/demo-file.ts";
 import { must } from "../../std/assert.ts";
@@ -54,7 +53,11 @@ async function takeTour(): Promise<CommandResult> {
 async function readParties({ dataDir }: Config): Promise<TourParties> {
   const path = demoFile(dataDir);
   const parties = await readFile(path).then(
-    async () => tourParties(await readBootstrapFile(path)),
+    async () => {
+      // Not imported above: other commands would wait for the schema validator.
+      const { readBootstrapFile } = await import("../../service/bootstrap-file.ts");
+      return tourParties(await readBootstrapFile(path));
+    },
     () => undefined,
   );
   if (parties !== undefined) return parties;
