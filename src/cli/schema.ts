@@ -1,16 +1,20 @@
-/** `parbook schema`: writes migrations/schema.sql, the readable result of all migrations. */
+/** `parbook schema`: writes migrations/schema.sql, the readable result of all migrations, and the indexes of docs/schema.md. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { dumpSchema } from "../postgres/schema-dump.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { describeIndexes, dumpSchema } from "../postgres/schema-dump.ts";
 import { openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { addCommand, type CommandResult, commandConfig, setAction } from "./command.ts";
 
-/** The same relative path works from `src/` and `dist/`. */
-const FILE = fileURLToPath(new URL("../../migrations/schema.sql", import.meta.url));
+/** The same relative paths work from `src/` and `dist/`. */
+const SCHEMA = fileURLToPath(new URL("../../migrations/schema.sql", import.meta.url));
+const DOCUMENT = fileURLToPath(new URL("../../docs/schema.md", import.meta.url));
+/** The rest of the document is written. */
+const WRITTEN = "<!-- From here on written by `npm run schema` from the comments of the migrations. -->\n";
 
 const HEAD = `-- What the migrations make, written by \`npm run schema\` from a new database: to be read, never to be applied.
 -- A comment stands above what it describes; that of a primary key or an index says which queries need it. "service"
@@ -25,26 +29,37 @@ const HEAD = `-- What the migrations make, written by \`npm run schema\` from a 
 
 export function addSchema(program: Command): void {
   const schema = addCommand(program, "schema", {
-    summary: "write migrations/schema.sql from a freshly migrated database",
+    summary: "write migrations/schema.sql and the indexes of docs/schema.md from a freshly migrated database",
     examples: ["schema", "schema --check"],
-  }).option("--check", "write nothing; exit code 1 if the file is out of date");
+  }).option("--check", "write nothing; exit code 1 if a file is out of date");
   setAction(schema, ({ check }: { check?: true }) => (check === true ? checkSchema() : writeSchema()));
 }
 
+interface GeneratedFile {
+  readonly path: string;
+  readonly found: string;
+  readonly wanted: string;
+}
+
 async function writeSchema(): Promise<CommandResult> {
-  await writeFile(FILE, HEAD + (await schemaOfNewDatabase()));
-  return { json: { file: FILE }, prose: [`wrote ${FILE}`] };
+  const files = await generate();
+  for (const { path, wanted } of files) await writeFile(path, wanted);
+  return { json: { files: files.map(({ path }) => path) }, prose: files.map(({ path }) => `wrote ${path}`) };
 }
 
 async function checkSchema(): Promise<CommandResult> {
-  const wanted = HEAD + (await schemaOfNewDatabase());
-  const found = await readFile(FILE, "utf8").catch(() => "");
-  if (found === wanted) return { json: { file: FILE, up_to_date: true }, prose: [`${FILE} is up to date`] };
-  const line = firstDifference(found, wanted);
+  const outdated = (await generate())
+    .filter(({ found, wanted }) => found !== wanted)
+    .map(({ path, found, wanted }) => ({ file: path, first_different_line: firstDifference(found, wanted) }));
   return {
-    json: { file: FILE, up_to_date: false, first_different_line: line },
-    prose: [`${FILE} is out of date from line ${line} on: run npm run schema`],
-    failed: true,
+    json: { up_to_date: outdated.length === 0, outdated },
+    prose:
+      outdated.length === 0
+        ? ["up to date"]
+        : outdated.map(
+            ({ file, first_different_line: line }) => `${file} is out of date from line ${line} on: run npm run schema`,
+          ),
+    failed: outdated.length > 0,
   };
 }
 
@@ -57,19 +72,30 @@ function firstDifference(found: string, wanted: string): number {
 }
 
 /** Always uses a temporary embedded server, never the configured database. */
-async function schemaOfNewDatabase(): Promise<string> {
+async function generate(): Promise<GeneratedFile[]> {
   const config = commandConfig();
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-schema-"));
   try {
     const fresh = { ...config, mode: "sandbox", databaseUrl: undefined, migrateUrl: undefined, dataDir } as const;
     const foundation = await openFoundation(fresh, "serve", createLogger(config, 2));
     try {
-      const [role] = await foundation.database.rows<{ name: string }>("select current_user as name");
-      return await dumpSchema(foundation.database, role?.name ?? "");
+      return [await schemaFile(foundation.database), await documentFile(foundation.database)];
     } finally {
       await foundation.close();
     }
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
+}
+
+async function schemaFile(database: Queryable): Promise<GeneratedFile> {
+  const [role] = await database.rows<{ name: string }>("select current_user as name");
+  const wanted = HEAD + (await dumpSchema(database, role?.name ?? ""));
+  return { path: SCHEMA, found: await readFile(SCHEMA, "utf8").catch(() => ""), wanted };
+}
+
+async function documentFile(database: Queryable): Promise<GeneratedFile> {
+  const found = await readFile(DOCUMENT, "utf8");
+  const [before] = found.split(WRITTEN);
+  return { path: DOCUMENT, found, wanted: `${before}${WRITTEN}${await describeIndexes(database)}\n` };
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
-import { dumpSchema } from "./schema-dump.ts";
+import { describeIndexes, dumpSchema } from "./schema-dump.ts";
 
 let db: TestDatabase;
 
@@ -15,6 +15,13 @@ test("the dump is the same on every PostgreSQL version", async () => {
   const committed = await readFile(new URL("../../migrations/schema.sql", import.meta.url), "utf8");
   const withoutHead = committed.replace(/^(--.*\n)+\n/, "");
   expect(await dumpSchema(db.database, inject("serviceRole"))).toBe(withoutHead);
+});
+
+test("docs/schema.md says which queries each index serves", async () => {
+  const document = await readFile(new URL("../../docs/schema.md", import.meta.url), "utf8");
+  const [before, ...written] = document.split("| index | of | serves |\n");
+  expect(before).toContain("## Indexes");
+  expect(`| index | of | serves |\n${written.join()}`).toBe(`${await describeIndexes(db.database)}\n`);
 });
 
 test("every table and index has a comment, and no constraint a name that PostgreSQL made up", async () => {

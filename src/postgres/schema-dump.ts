@@ -17,6 +17,26 @@ export async function dumpSchema(database: Queryable, serviceRole: string): Prom
   return `${parts.join("\n\n")}\n`;
 }
 
+/** A table in Markdown of every index and the queries that need it, which are its comment. */
+export async function describeIndexes(database: Queryable): Promise<string> {
+  const rows = await database.rows<{ name: string; of: string; comment: string | null }>(
+    `select i.relname as name, t.relname || ' ' || substring(pg_get_indexdef(i.oid) from ' USING (.*)$') as of,
+            obj_description(i.oid, 'pg_class') as comment
+       from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+      where i.relnamespace = 'public'::regnamespace
+      order by t.relname collate "C", not x.indisprimary, i.relname collate "C"`,
+  );
+  const lines = rows.map(({ name, of, comment }) => `| \`${name}\` | \`${columnsIn(of)}\` | ${comment ?? ""} |`);
+  return ["| index | of | serves |", "| --- | --- | --- |", ...lines].join("\n");
+}
+
+/** Without the usual method, and without what does not tell one index from another. */
+const columnsIn = (definition: string): string =>
+  definition
+    .replace(" btree", "")
+    .replace(/ (WITH|INCLUDE) \([^)]*\)/, "")
+    .replace(" WHERE ", " where ");
+
 async function dumpEnums(database: Queryable): Promise<string[]> {
   const rows = await database.rows<{ name: string; comment: string | null; labels: string[] }>(
     `select t.typname as name, obj_description(t.oid, 'pg_type') as comment,
