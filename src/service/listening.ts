@@ -7,6 +7,12 @@ import type { Config } from "../config/config.ts";
 import type { Api } from "../http/server.ts";
 import { StartupError } from "./core.ts";
 
+/**
+ * Connections that wait to be accepted. Node accepts one in each turn of the event loop; a client whose connection does
+ * not fit here tries again after a second. Linux applies `net.core.somaxconn` (4,096 by default) if that is lower.
+ */
+const BACKLOG = 4_096;
+
 /** Where to listen, and the settings to name in an error. */
 export interface ListenAddress {
   readonly host: string;
@@ -51,8 +57,9 @@ export async function listen(
 ): Promise<number> {
   try {
     const { address } = await lookup(host);
-    if (server instanceof Server) await once(server.listen({ host: address, port }), "listening");
-    else await server.listen({ host: address, port });
+    const options = { host: address, port, backlog: BACKLOG };
+    if (server instanceof Server) await once(server.listen(options), "listening");
+    else await server.listen(options);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EADDRINUSE") {

@@ -134,6 +134,15 @@ test("a connection ends for no newcomer while a request on it is under way, or w
   expect(others.filter(({ destroyed }) => destroyed)).toHaveLength(10);
 });
 
+test("an address that has many connections keeps 64 idle ones on which a good token was shown", async () => {
+  const { server } = silentServer(undefined, 200);
+  const first = Array.from({ length: 95 }, () => arrive(server, "203.0.113.1"));
+  for (const socket of first) noteValidToken(socket as Socket);
+  const others = Array.from({ length: 400 }, (_, at) => arrive(server, `198.51.100.${at % 200}`));
+  expect(first.filter(({ destroyed }) => !destroyed)).toHaveLength(64);
+  expect(others.filter(({ destroyed }) => !destroyed)).toHaveLength(190 - 64);
+});
+
 test("proxies and the machine itself stand for many, and have no share of their own", () => {
   const { server } = bounded(8, (address) => address === "10.0.0.7");
   const all = [...new Array<string>(8).fill("10.0.0.7"), ...new Array<string>(8).fill("127.0.0.1")];
@@ -195,6 +204,22 @@ test("who floods a connection loses it; an address that does it again and again 
   expect([asked(), dropped]).toEqual([48, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
   vi.advanceTimersByTime(10_000);
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+});
+
+test("a flood blocks the IPv6 network of 64 bits that it comes from, and none beside it", async () => {
+  const { server } = silentServer();
+  const [here, beside] = ["2001:db8:0:1::2", "2001:db8:0:2::2"] as const;
+  const neighbour = arrive(server, beside);
+  for (let floods = 1; floods <= 3; floods += 1) {
+    const flooding = arrive(server, here);
+    flooding.push(REQUEST.repeat(17));
+    await vi.waitUntil(() => flooding.destroyed);
+  }
+  expect([arrive(server, "2001:db8:0:1::3"), neighbour, arrive(server, beside)].map((one) => one.destroyed)).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
 
 test("of an address 128 requests may wait behind others on their connections, and one more ends its connection", async () => {

@@ -9,13 +9,14 @@ import type { EventEmitter } from "node:events";
 import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
-import { networksOf } from "../limits/address.ts";
+import { rateLimitKey } from "../limits/address.ts";
 import { Floods } from "./floods.ts";
 import { FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { tooManyPieces } from "./rejection.ts";
+import { TlsOverhead } from "./tls-overhead.ts";
 import { countUnanswered } from "./tracked-response.ts";
 
 export interface ConnectionBounds {
@@ -37,6 +38,7 @@ export interface Dropped {
     | "idle while others need connections"
     | "too many requests at once on a connection"
     | "too many small pieces of requests"
+    | "too many TLS messages without data"
     | "too many messages to a feed";
 }
 
@@ -56,20 +58,24 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
   const floods = new Floods();
   server.maxConnections = most;
   server.on("drop", (data) => tell(data?.remoteAddress ?? "unknown", "too many connections"));
-  const noteFlood = (socket: Socket, reason: Dropped["reason"]): void => {
+  const noteFlood = (socket: Socket, reason: Dropped["reason"], isBlockedAtOnce = false): void => {
     const address = socket.remoteAddress ?? "unknown";
     tell(address, reason);
-    if (isShared(address) || !floods.add(address)) return;
+    if (isShared(address)) return;
+    if (isBlockedAtOnce) floods.block(address);
+    else if (!floods.add(address)) return;
     for (const other of openConnections.othersWithoutToken(socket, address)) other.destroy();
   };
   const pace = server instanceof TlsServer ? new HandshakePace() : undefined;
+  const keyOf = ({ remoteAddress = "", remotePort }: Socket): string =>
+    isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : rateLimitKey(remoteAddress);
   const start = startOf(server);
   /** Starts a connection, now or later. @returns why it is dropped instead, if it is */
   const admit = (socket: Socket, address: string): Dropped["reason"] | undefined => {
     if (floods.isBlocked(address)) return FLOODED;
     if (!openConnections.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
       return "too many connections from one address";
-    const waitMs = pace === undefined ? 0 : pace.next(networksOf(address)[0]);
+    const waitMs = pace === undefined ? 0 : pace.next(rateLimitKey(address));
     if (waitMs === undefined) return "too many TLS handshakes from one address";
     if (waitMs === 0) start(socket);
     // Nobody else listens for errors of a socket that waits.
@@ -95,7 +101,14 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     floodReports.set(socket, noteFlood);
     openConnections.noteSecure(socket);
   });
-  boundRequests(server, isShared, noteFlood);
+  if (server instanceof TlsServer) {
+    new TlsOverhead(server, keyOf, (socket) => {
+      // No client does this by mistake.
+      noteFlood(socket, "too many TLS messages without data", true);
+      socket.destroy();
+    });
+  }
+  boundRequests(server, isShared, keyOf, noteFlood);
 }
 
 const floodReports = new WeakMap<Socket, OnFlood>();
@@ -131,7 +144,12 @@ type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
  * So past the bound none of them reaches a handler; and since each costs some microseconds all the same, the connection
  * ends. So it does when the bodies of an address come in too many pieces.
  */
-function boundRequests(server: Server, isShared: (address: string) => boolean, onFlood: OnFlood): void {
+function boundRequests(
+  server: Server,
+  isShared: (address: string) => boolean,
+  keyOf: (socket: Socket) => string,
+  onFlood: OnFlood,
+): void {
   const handlers = server.listeners("request") as RequestListener[];
   const flooded = new WeakSet<Socket>();
   const fragments = new FragmentCounter();
@@ -145,8 +163,6 @@ function boundRequests(server: Server, isShared: (address: string) => boolean, o
     onFlood(socket, reason);
   };
   const cutOff = (socket: Socket): void => flood(socket, CUT_SMALL, () => refuse(server, socket));
-  const keyOf = ({ remoteAddress = "", remotePort }: Socket): string =>
-    isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : networksOf(remoteAddress)[0];
   server.on("secureConnection", (socket: Socket) =>
     fragments.followRecords(socket, keyOf(socket), () => cutOff(socket)),
   );
@@ -171,7 +187,7 @@ class Behind {
   add(response: ServerResponse, isShared: (address: string) => boolean): boolean {
     const { remoteAddress = "" } = response.req.socket;
     if (isShared(remoteAddress)) return true;
-    const [network] = networksOf(remoteAddress);
+    const network = rateLimitKey(remoteAddress);
     const count = this.#counts.get(network) ?? 0;
     if (count >= MOST_BEHIND) return false;
     this.#counts.set(network, count + 1);

@@ -4,7 +4,7 @@
  * the address. Several within a second block new connections from the address for a while: a rejected connection costs
  * far less than a response that says so.
  */
-import { networksOf } from "../limits/address.ts";
+import { rateLimitKey } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/per-second.ts";
 
 /** Within a second, from one address and from all. */
@@ -20,16 +20,22 @@ export class Floods {
   readonly #counts = new CountsPerSecond();
 
   isBlocked(address: string): boolean {
-    return this.#blocked.has(networksOf(address)[0]);
+    return this.#blocked.has(rateLimitKey(address));
   }
 
   /** Counts one flood. @returns whether its address is blocked from now on */
   add(address: string): boolean {
-    const [network] = networksOf(address);
+    const network = rateLimitKey(address);
     const total = this.#counts.add(ALL);
     if (this.#counts.add(network) <= MAX_PER_ADDRESS && total <= MAX_TOTAL) return false;
+    this.block(address);
+    return true;
+  }
+
+  block(address: string): void {
+    const network = rateLimitKey(address);
+    if (this.#blocked.has(network)) return;
     this.#blocked.add(network);
     setTimeout(() => this.#blocked.delete(network), BLOCK_MS).unref();
-    return true;
   }
 }

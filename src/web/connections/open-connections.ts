@@ -3,7 +3,7 @@
  * who has more of them than the newcomer ends, when no whole request is under way on it and no good token was shown on it.
  */
 import type { Socket } from "node:net";
-import { networksOf } from "../limits/address.ts";
+import { rateLimitKey } from "../limits/address.ts";
 import { Shares } from "../limits/address-shares.ts";
 import { awaitsCaller } from "./tracked-response.ts";
 
@@ -15,6 +15,12 @@ interface Open {
   /** Frees its place. */
   readonly leave: () => void;
 }
+
+/**
+ * An address that has more connections may lose idle ones on which a good token was shown. One client, at a few
+ * addresses, would have all of them for good otherwise.
+ */
+const PROTECTED = 64;
 
 const known = new WeakSet<Socket>();
 
@@ -35,7 +41,7 @@ export class OpenConnections {
   /** @returns Whether there is room. `ended` is called with the address of a connection that was closed to make it. */
   add(address: string, socket: Socket, ended: (address: string) => void): boolean {
     if (!this.#shares.hasRoomFor(address)) {
-      const idle = this.#shares.findSurplus(address, ({ carrier }) => awaitsCaller(carrier) && !known.has(carrier));
+      const idle = this.#findIdle(address);
       if (idle === undefined) return false;
       idle.leave();
       idle.socket.destroy();
@@ -57,6 +63,17 @@ export class OpenConnections {
     return true;
   }
 
+  /** Whose connection may end for a newcomer: those with a good token last, and only of an address that has many. */
+  #findIdle(address: string): Open | undefined {
+    return (
+      this.#shares.findSurplus(address, ({ carrier }) => awaitsCaller(carrier) && !known.has(carrier)) ??
+      this.#shares.findSurplus(
+        address,
+        (open) => awaitsCaller(open.carrier) && this.#shares.heldAt(open.address) > PROTECTED,
+      )
+    );
+  }
+
   /** Told of what TLS has made of a connection. */
   noteSecure(carrier: Socket): void {
     const open = this.#byPeer.get(peerOf(carrier));
@@ -65,10 +82,10 @@ export class OpenConnections {
 
   /** The other connections from around an address, but for those on which a good token was shown. */
   othersWithoutToken(socket: Socket, address: string): readonly Socket[] {
-    const [network] = networksOf(address);
+    const network = rateLimitKey(address);
     const own = this.#byPeer.get(peerOf(socket));
     return [...this.#open]
-      .filter((open) => open !== own && networksOf(open.address)[0] === network && !known.has(open.carrier))
+      .filter((open) => open !== own && rateLimitKey(open.address) === network && !known.has(open.carrier))
       .map((open) => open.socket);
   }
 }

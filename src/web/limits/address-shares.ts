@@ -3,7 +3,7 @@
  * rest. Of an IPv6 network of 48 bits the same holds, and in it of each one of 64 bits. So that those who come later are
  * not left with ever less, a place may be taken from somebody who has more (`findSurplus`).
  */
-import { networksOf } from "./address.ts";
+import { networksOf, rateLimitKey } from "./address.ts";
 
 interface Place<Holder> {
   readonly address: string;
@@ -45,6 +45,11 @@ export class Shares<Holder = undefined> {
       if (found === undefined || this.#hasMore(place.address, found.address)) found = place;
     }
     return found?.holder;
+  }
+
+  /** How many places an address has, an IPv6 one with all of its network of 64 bits. */
+  heldAt(address: string): number {
+    return this.#of(rateLimitKey(address));
   }
 
   /** Takes a place, which is free again when the function that it answers is called. */

@@ -11,14 +11,14 @@ export class CountsPerSecond {
     this.#now = now;
   }
 
-  /** Counts one event. @returns how many events of this key the current second has */
-  add(key: string): number {
+  /** Counts one event, or some. @returns how many events of this key the current second has */
+  add(key: string, some = 1): number {
     const now = this.#now();
     if (now - this.#since >= SECOND_MS) {
       this.#counts = new Map();
       this.#since = now;
     }
-    const count = (this.#counts.get(key) ?? 0) + 1;
+    const count = (this.#counts.get(key) ?? 0) + some;
     this.#counts.set(key, count);
     return count;
   }

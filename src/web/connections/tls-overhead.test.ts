@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { expect, onTestFinished, test } from "vitest";
+import { connectForKeyUpdates } from "../../../test/support/key-updates.ts";
+import { until } from "../../../test/support/until.ts";
+import { boundConnections, type Dropped } from "./connections.ts";
+import { TrackedResponse } from "./tracked-response.ts";
+
+const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+const STRANGER = "203.0.113.9";
+
+const readCertificate = (): (Buffer | undefined)[] =>
+  ["first.crt", "first.key"].map((name) =>
+    readFileSync(new URL(`../../../test/service/certificates/${name}`, import.meta.url)),
+  );
+
+/** All connections come from one stranger's address. */
+async function startServer(): Promise<{ port: number; dropped: readonly Dropped[]; asked: () => number }> {
+  const [cert, key] = readCertificate();
+  const dropped: Dropped[] = [];
+  let asked = 0;
+  const server: HttpsServer = createHttpsServer(
+    { ...(cert && { cert }), ...(key && { key }), ServerResponse: TrackedResponse },
+    (_, response) => {
+      asked += 1;
+      response.end();
+    },
+  );
+  boundConnections(server, { most: 100, isShared: () => false, onDropped: (some) => dropped.push(some) });
+  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: STRANGER });
+  server.prependListener("connection", from).prependListener("secureConnection", from);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, dropped, asked: () => asked };
+}
+
+test("a flood of key updates ends its connection and blocks its address; a few are harmless", async () => {
+  const { port, dropped, asked } = await startServer();
+  const flooding = await connectForKeyUpdates(port);
+  const few = await connectForKeyUpdates(port);
+  few.update(20);
+  flooding.update(3_000);
+  await until("the connections of the address have ended", () =>
+    [flooding, few].every(({ secure }) => secure.destroyed),
+  );
+  const next = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => undefined);
+  await until("no new one is accepted", () => next.destroyed);
+  expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
+  expect(asked()).toBe(0);
+});
+
+test("requests as small as they can be are no overhead, however many", async () => {
+  const { port, dropped, asked } = await startServer();
+  const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "secureConnect");
+  socket.setNoDelay(true).resume();
+  // They have 88 KB of overhead.
+  for (let sent = 1; sent <= 4_000; sent += 1) {
+    socket.write(REQUEST);
+    if (sent % 10 === 0) await until("they are answered", () => asked() === sent);
+  }
+  expect(dropped).toEqual([]);
+  expect(socket.destroyed).toBe(false);
+});

@@ -1,0 +1,88 @@
+/**
+ * Bounds what a TLS connection receives besides data. OpenSSL handles a message such as TLS 1.3's KeyUpdate while the
+ * socket is read, without an event: 27 bytes cost the thread ten microseconds, so a few megabits a second would use all
+ * of it. What was received and did not become data is measured instead, some times a second, and counted by address.
+ */
+import type { Server, Socket } from "node:net";
+import { CountsPerSecond } from "../limits/per-second.ts";
+
+const CHECK_MS = 100;
+/** Of all connections of a key: 2,400 messages, or 25 ms. A client needs no more than one message in an hour. */
+const MAX_BYTES_PER_SECOND = 65_536;
+/** What a record adds to its data: header, nonce, tag, and with TLS 1.2's block ciphers padding. */
+const RECORD_BYTES = 85;
+
+/** Totals of a connection. The handshake is not in them: OpenSSL bounds it. */
+interface Measure {
+  readonly received: number;
+  readonly data: number;
+  readonly records: number;
+}
+
+interface Connection {
+  /** The accepted connection, which counts the bytes that were received, and what TLS made of it, which counts data. */
+  readonly accepted: Socket;
+  readonly secure: Socket;
+  readonly key: string;
+  records: number;
+  /** At the last check. */
+  checked: Measure;
+}
+
+export class TlsOverhead {
+  readonly #counts = new CountsPerSecond();
+  readonly #keyOf: (socket: Socket) => string;
+  readonly #onTooMuch: (socket: Socket) => void;
+  readonly #accepted = new Map<string, Socket>();
+  readonly #connections = new Set<Connection>();
+
+  /**
+   * @param keyOf what a connection's address is counted by
+   * @param onTooMuch ends the connection
+   */
+  constructor(server: Server, keyOf: (socket: Socket) => string, onTooMuch: (socket: Socket) => void) {
+    this.#keyOf = keyOf;
+    this.#onTooMuch = onTooMuch;
+    const checks = setInterval(() => this.#check(), CHECK_MS).unref();
+    server.once("close", () => clearInterval(checks));
+    server.on("connection", (socket: Socket) => {
+      const peer = peerOf(socket);
+      this.#accepted.set(peer, socket);
+      socket.once("close", () => {
+        if (this.#accepted.get(peer) === socket) this.#accepted.delete(peer);
+      });
+    });
+    server.on("secureConnection", (socket: Socket) => this.#secured(socket));
+  }
+
+  #secured(secure: Socket): void {
+    const accepted = this.#accepted.get(peerOf(secure));
+    if (accepted === undefined) return;
+    const checked = { received: accepted.bytesRead, data: secure.bytesRead, records: 0 };
+    const connection: Connection = { accepted, secure, key: this.#keyOf(secure), records: 0, checked };
+    secure.on("data", () => {
+      connection.records += 1;
+    });
+    this.#connections.add(connection);
+    secure.once("close", () => this.#connections.delete(connection));
+  }
+
+  #check(): void {
+    for (const connection of this.#connections) {
+      if (this.#isTooMuch(connection)) this.#onTooMuch(connection.secure);
+    }
+  }
+
+  #isTooMuch(connection: Connection): boolean {
+    const { accepted, secure, key, records, checked } = connection;
+    const received = accepted.bytesRead;
+    if (received === checked.received) return false;
+    const data = secure.bytesRead;
+    connection.checked = { received, data, records };
+    const surplus = received - checked.received - (data - checked.data) - RECORD_BYTES * (records - checked.records);
+    return surplus > 0 && this.#counts.add(key, surplus) > MAX_BYTES_PER_SECOND;
+  }
+}
+
+/** The same on both sides of TLS. */
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
