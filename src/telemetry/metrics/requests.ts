@@ -72,7 +72,7 @@ export class RequestMetrics {
     });
     this.#cutOff = new Counter({
       name: "parbook_http_connections_cut_off_total",
-      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. handshakes: would have waited over 5 s for its TLS handshake. flooded: more than 16 requests at once, too many small pieces, or too many messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
+      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. handshakes: would have waited over 5 s for its TLS handshake. flooded: more than 16 requests at once, too many small pieces, TLS messages without data, or messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
       labelNames: ["why"],
       registers,
     });
