@@ -10,6 +10,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import { must } from "../../src/std/assert.ts";
 import { parseNetwork } from "../../src/std/network.ts";
 import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/noting-servers.ts";
@@ -27,6 +28,9 @@ const AT_ONCE = 32;
 const LIMIT_MS = 300;
 /** The proxy calls from 127.0.0.1, so that its callers can be told from it. */
 const CALLER = "127.0.0.2";
+const STRANGER = "127.0.0.3";
+/** More than an address may hold in any of ops/proxies. */
+const FEEDS_OF_STRANGER = 600;
 const TRUSTED = [must(parseNetwork("127.0.0.1"), "a network")];
 
 interface Proxy {
@@ -70,7 +74,10 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
 let servers: NotingServers | undefined;
 let child: ChildProcess | undefined;
 let directory = "";
+let sockets: WebSocket[] = [];
 afterEach(async () => {
+  for (const socket of sockets) socket.terminate();
+  sockets = [];
   if (child?.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
   child = undefined;
   await servers?.close();
@@ -154,6 +161,48 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
       id: null,
       body: { error: "temporarily_unavailable", error_description: "no node is ready" },
     });
+  });
+}
+
+for (const name of ["haproxy", "nginx"]) {
+  const proxy = must(PROXIES[name], "a proxy");
+  test(`behind ${name} one address can hold some feeds, and another is served`, async (context) => {
+    required(context, existsSync(proxy.program) ? undefined : `${name} is not installed`);
+    const started = await startNotingServers(TRUSTED);
+    servers = started;
+    const front = await startProxy(proxy, started);
+
+    const outcomes = await Promise.all(
+      Array.from({ length: FEEDS_OF_STRANGER }, () => feedOutcome(front.api, STRANGER)),
+    );
+    const opened = outcomes.filter((outcome) => outcome === "open").length;
+    const refusals = new Set(outcomes.filter((outcome) => outcome !== "open"));
+    expect([...refusals]).toEqual([name === "nginx" ? "429 application/problem+json" : "reset"]);
+    expect(opened).toBeGreaterThan(100);
+    expect(opened).toBeLessThan(FEEDS_OF_STRANGER);
+
+    const served = await Promise.all(Array.from({ length: 20 }, () => feedOutcome(front.api, CALLER)));
+    expect(served).toEqual(new Array(20).fill("open"));
+    const responses = await Promise.all(
+      [`${front.api}/slow`, `${front.auth}/healthz`].map((url) =>
+        send(url, [Buffer.from(`GET ${new URL(url).pathname} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)]),
+      ),
+    );
+    expect(responses.map((response) => response.slice(0, 15))).toEqual(["HTTP/1.1 200 OK", "HTTP/1.1 200 OK"]);
+  });
+}
+
+/** "open", how the handshake was rejected, or "reset". The feed stays open. */
+function feedOutcome(url: string, localAddress: string): Promise<string> {
+  const webSocket = new WebSocket(`${url.replace(/^http/, "ws")}/marketdata/BTCUSD`, { localAddress });
+  sockets.push(webSocket);
+  return new Promise((resolve) => {
+    webSocket.once("open", () => resolve("open"));
+    webSocket.once("unexpected-response", (_request, response) => {
+      resolve(`${response.statusCode} ${response.headers["content-type"]}`);
+      webSocket.terminate();
+    });
+    webSocket.on("error", () => resolve("reset"));
   });
 }
 
