@@ -35,13 +35,14 @@ export interface Service extends Domain {
   stop(): Promise<void>;
 }
 
-/** Longer than the lane takes for a write, and in sum well below the stop timeout. */
-const API_CLOSE_LIMIT_MS = 11_000;
-const AUTH_CLOSE_LIMIT_MS = 3_000;
+/** How long a stop waits for connections. Longer than the lane takes for a write; in sum well below the stop timeout. */
+const CLOSE_LIMITS_MS = { api: 11_000, auth: 3_000 };
 
 export interface StartOptions extends BuildOptions {
   /** Aborts a start that waits for its clock. */
   readonly stopping?: AbortSignal | undefined;
+  /** For tests, which would wait as long. */
+  readonly closeLimitsMs?: typeof CLOSE_LIMITS_MS | undefined;
 }
 
 export async function startService(options: StartOptions): Promise<Service> {
@@ -116,7 +117,8 @@ function metricsComponents(
 }
 
 /** Requests are held until both servers listen. */
-function serverComponents({ config, log }: StartOptions, { api, oauth, certificate, addresses }: Built): Component[] {
+function serverComponents(options: StartOptions, { api, oauth, certificate, addresses }: Built): Component[] {
+  const { config, log, closeLimitsMs = CLOSE_LIMITS_MS } = options;
   const { authServer } = oauth;
   const { hook, open } = gate();
   for (const server of [api, authServer]) server.addHook("onRequest", hook);
@@ -128,7 +130,7 @@ function serverComponents({ config, log }: StartOptions, { api, oauth, certifica
       const own = await listenOn(authServer, "auth");
       addresses.authUrl = config.authUrl ?? own;
     },
-    stop: () => close(authServer, AUTH_CLOSE_LIMIT_MS),
+    stop: () => close(authServer, closeLimitsMs.auth),
   };
   return [
     ...certificateComponents(config, log, certificate, [api.server, authServer.server]),
@@ -140,7 +142,7 @@ function serverComponents({ config, log }: StartOptions, { api, oauth, certifica
         addresses.baseUrl = config.baseUrl ?? own;
         open();
       },
-      stop: () => close(api, API_CLOSE_LIMIT_MS),
+      stop: () => close(api, closeLimitsMs.api),
     },
   ];
 }

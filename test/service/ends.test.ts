@@ -7,7 +7,6 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
-import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
@@ -179,32 +178,6 @@ test("SIGTERM to every process at once, as systemd sends it to a unit, stops in 
   await expectWholeEnd(running);
   // What was noted and not yet written is not lost: PostgreSQL, which had the signal too, was started again for it.
   expect(await answerOf(settings, "audit", "refusals")).toMatchObject({ items: [{ kind: "invalid_token", count: 1 }] });
-});
-
-test("SIGTERM stops in order also while callers read nothing of their answers, and others have sent half of a request", async () => {
-  const running = await start([...PARBOOK, "start"]);
-  const { base_url: baseUrl, auth_url: authUrl } = must(await readReady(data.path), "it serves");
-  const host = ["Host: a", ""].join("\r\n");
-  const upgrade = `GET /v2/markets HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
-  // Together more than the buffers of two sockets hold.
-  const documents = `GET /openapi.json HTTP/1.1\r\n${host}\r\n`.repeat(12);
-  const half = `POST /oauth2/token HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\ngrant`;
-  const deaf = (url: string, bytes: string): Socket => {
-    const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port), allowHalfOpen: true });
-    socket.on("error", () => undefined).write(bytes);
-    onTestFinished(() => void socket.destroy());
-    return socket;
-  };
-  const answered = [...new Array<string>(20).fill(upgrade), ...new Array<string>(10).fill(documents)].map((bytes) =>
-    once(deaf(baseUrl, bytes), "readable"),
-  );
-  for (const url of [baseUrl, authUrl]) for (const bytes of [half, "GET / HT"]) deaf(url, bytes);
-  await Promise.all(answered);
-  process.kill(running.service, "SIGTERM");
-  expect(await running.ended).toBe(0);
-  expect(running.said()).toContain("stopped in order");
-  expect(isReady()).toBe(false);
-  await expectWholeEnd(running);
 });
 
 test("SIGTERM to npx, which ends its shell alone, stops the service in order", async () => {

@@ -10,7 +10,7 @@ import type { Config } from "../../src/config/config.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { Api } from "../../src/http/api.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
-import { type Service, startService } from "../../src/main.ts";
+import { type Service, type StartOptions, startService } from "../../src/main.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -69,6 +69,7 @@ export async function startTestService(
   settings: Partial<Config> = {},
   through: (database: ClientConfig) => Promise<ClientConfig> = async (database) => database,
   addRoutes: (api: Api) => void = () => undefined,
+  closeLimitsMs: StartOptions["closeLimitsMs"] = undefined,
 ): Promise<TestService> {
   const db = await testDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-service-"));
@@ -107,7 +108,7 @@ export async function startTestService(
     await rm(dataDir, { recursive: true, force: true });
   };
   const log = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
-  const service = await startService({ config, log, addRoutes }).catch(async (error: unknown) => {
+  const service = await startService({ config, log, addRoutes, closeLimitsMs }).catch(async (error: unknown) => {
     await clean();
     throw error;
   });
