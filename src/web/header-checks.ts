@@ -1,26 +1,26 @@
 /**
- * Headers that whoever stands between a caller and us may read otherwise than we do. Each server refuses them in the
- * words of its own protocol.
+ * Headers that a proxy between the caller and us could interpret differently. Each server rejects them in the format of its
+ * own protocol.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 
 /**
- * More than any client and its proxies send. Behind the first thousand Node drops headers without a word: what is refused
- * for having so many may lack any of the others, and nothing else in it may be believed.
+ * More than any client and its proxies send. Node silently drops headers after the first thousand: a request with too many
+ * may lack any of them, so nothing else in it is trusted.
  */
 const MOST_HEADERS = 100;
 
-/** Why nothing of a request is to be read but its request line. */
+/** Why only the request line of a request may be used. */
 export interface Unreadable {
   readonly status: 400 | 431 | 501;
   readonly reason: string;
 }
 
-/** Looked at before anything else of the request is. */
+/** The first check of a request. */
 export function unreadable(request: IncomingMessage): Unreadable | undefined {
   const { headers, rawHeaders, httpVersion } = request;
   if (isTooMany(rawHeaders)) return TOO_MANY_HEADERS;
-  // Node takes any version that it can spell, and answers as if it were 1.1.
+  // Node accepts any version number, and answers as if it were 1.1.
   if (httpVersion !== "1.1" && httpVersion !== "1.0")
     return { status: 400, reason: "the versions of HTTP that are known here are 1.0 and 1.1" };
   // RFC 9112, section 6.1. Node takes any list that ends in `chunked`, and decodes nothing else of it.

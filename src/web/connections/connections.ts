@@ -1,9 +1,9 @@
 /**
- * Bounds the connections of a server: in all, and from one address, so that one that opens many leaves room for others.
- * What is too much is dropped before a byte of it is read, and the log is told, in one line for all of a while.
+ * Limits the connections of a server, in total and per address, so that an address that opens many leaves room for
+ * others. Connections over a limit are dropped before a byte is read, and reported in groups.
  *
- * A connection ends that is flooded, with requests or with pieces of a body. An address that does it again and again
- * loses those of its connections on which no good token was shown, and gets no new ones for a while.
+ * A connection that floods the server with requests, or with small pieces of a request, is closed. An address that floods
+ * repeatedly loses all its connections on which no valid token was used, and gets no new ones for a while.
  */
 import type { EventEmitter } from "node:events";
 import type { RequestListener, ServerResponse } from "node:http";
@@ -21,15 +21,15 @@ import { countUnanswered } from "./tracked-response.ts";
 
 export interface ConnectionBounds {
   readonly most: number;
-  /** Whether an address's connections carry the requests of many (`sharedBy`): only the bound on all of them applies. */
+  /** Whether many callers share the address (`sharedBy`). Only the total limit applies to it. */
   readonly isShared: (address: string) => boolean;
-  /** So many were dropped since it was last told. */
+  /** Called with the number of connections dropped since the last call. */
   readonly onDropped: (dropped: Dropped) => void;
 }
 
 export interface Dropped {
   readonly count: number;
-  /** Of the first of them. */
+  /** Of the first one. */
   readonly address: string;
   readonly reason:
     | "too many connections"
@@ -42,25 +42,22 @@ export interface Dropped {
     | "too many messages to a feed";
 }
 
-const TELL_EVERY_MS = 10_000;
-/**
- * Requests of a connection that are not answered yet. Clients that send a second one before the first is answered are rare,
- * and none sends many.
- */
+const REPORT_INTERVAL_MS = 10_000;
+/** Unanswered requests of one connection. Clients that pipeline at all are rare, and none pipelines many requests. */
 const MOST_UNANSWERED = 16;
-/** Those of an address that wait behind another one on their connection. All of a connection are begun in one turn of the event loop. */
+/** Pipelined requests of one address. Node starts all requests of one read in the same turn of the event loop. */
 const MOST_BEHIND = 128;
 
-/** The server makes its responses of `TrackedResponse`. */
+/** @param server one whose responses are of the class `TrackedResponse` */
 export function boundConnections(server: Server, { most, isShared, onDropped }: ConnectionBounds): void {
-  const tell = inGroups(onDropped);
+  const report = reportInGroups(onDropped);
   const openConnections = new OpenConnections(most);
   const floods = new Floods();
   server.maxConnections = most;
-  server.on("drop", (data) => tell(data?.remoteAddress ?? "unknown", "too many connections"));
+  server.on("drop", (data) => report(data?.remoteAddress ?? "unknown", "too many connections"));
   const noteFlood = (socket: Socket, reason: Dropped["reason"], isBlockedAtOnce = false): void => {
     const address = socket.remoteAddress ?? "unknown";
-    tell(address, reason);
+    report(address, reason);
     if (isShared(address)) return;
     if (isBlockedAtOnce) floods.block(address);
     else if (!floods.add(address)) return;
@@ -73,7 +70,7 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
   /** Starts a connection, now or later. @returns why it is dropped instead, if it is */
   const admit = (socket: Socket, address: string): Dropped["reason"] | undefined => {
     if (floods.isBlocked(address)) return FLOODED;
-    if (!openConnections.add(address, socket, (idle) => tell(idle, "idle while others need connections")))
+    if (!openConnections.add(address, socket, (idle) => report(idle, "idle while others need connections")))
       return "too many connections from one address";
     const waitMs = pace === undefined ? 0 : pace.next(rateLimitKey(address));
     if (waitMs === undefined) return "too many TLS handshakes from one address";
@@ -95,7 +92,7 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     const why = admit(socket, address);
     if (why === undefined) return;
     socket.destroy();
-    tell(address, why);
+    report(address, why);
   });
   server.on("secureConnection", (socket: Socket) => {
     floodReports.set(socket, noteFlood);
@@ -140,9 +137,9 @@ const CUT_SMALL = "too many small pieces of requests";
 type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
 
 /**
- * A read of a socket holds two thousand small requests, which Node hands over in one go, and before anybody else has a turn.
- * So past the bound none of them reaches a handler; and since each costs some microseconds all the same, the connection
- * ends. So it does when the bodies of an address come in too many pieces.
+ * One read of a socket may hold two thousand small requests, and Node emits them all in one turn of the event loop. Past
+ * the limit no request reaches a handler, and the connection is closed, because parsing alone costs microseconds each. The
+ * same happens when the requests of an address arrive in too many small pieces.
  */
 function boundRequests(
   server: Server,
@@ -158,7 +155,7 @@ function boundRequests(
     if (flooded.has(socket)) return;
     flooded.add(socket);
     stopReadingAtOnce(socket);
-    // Not at once: Node is in the middle of reading the connection, and fails when its parser is gone.
+    // Deferred: Node is still reading the connection, and fails when its parser disappears meanwhile.
     setImmediate(end);
     onFlood(socket, reason);
   };
@@ -179,11 +176,11 @@ function boundRequests(
   }) satisfies RequestListener);
 }
 
-/** The requests of each address that came while another one of their connection was not answered. */
+/** Counts pipelined requests by address: those that arrived behind an unanswered one on their connection. */
 class Behind {
   readonly #counts = new Map<string, number>();
 
-  /** Answers whether there was room for one more. */
+  /** @returns whether one more is within the limit */
   add(response: ServerResponse, isShared: (address: string) => boolean): boolean {
     const { remoteAddress = "" } = response.req.socket;
     if (isShared(remoteAddress)) return true;
@@ -191,7 +188,7 @@ class Behind {
     const count = this.#counts.get(network) ?? 0;
     if (count >= MOST_BEHIND) return false;
     this.#counts.set(network, count + 1);
-    // Not before the turn is over: a quick response leaves before the next connection is read.
+    // Counted until the end of the turn: a fast response completes before the next connection is read.
     response.once("close", () => setImmediate(() => this.#release(network)));
     return true;
   }
@@ -203,13 +200,15 @@ class Behind {
   }
 }
 
-/** In the words of its protocol, which each server has for what Node cannot read. */
+/** Through `clientError`, for which each server has a response in its own format. */
 function refuse(server: Server, socket: Socket): void {
   if (!server.emit("clientError", tooManyPieces(), socket)) socket.destroy();
 }
 
-/** Tells of the first at once, and of those after it when a while has passed. A flood must not fill the log too. */
-function inGroups(onDropped: ConnectionBounds["onDropped"]): (address: string, reason: Dropped["reason"]) => void {
+/** Reports the first dropped connection at once and later ones in groups, so that a flood does not flood the log. */
+function reportInGroups(
+  onDropped: ConnectionBounds["onDropped"],
+): (address: string, reason: Dropped["reason"]) => void {
   let quietUntil = Number.NEGATIVE_INFINITY;
   let count = 0;
   return (address, reason) => {
@@ -217,7 +216,7 @@ function inGroups(onDropped: ConnectionBounds["onDropped"]): (address: string, r
     const now = performance.now();
     if (now < quietUntil) return;
     onDropped({ count, address, reason });
-    quietUntil = now + TELL_EVERY_MS;
+    quietUntil = now + REPORT_INTERVAL_MS;
     count = 0;
   };
 }

@@ -1,7 +1,7 @@
 /**
- * A bug in the handling of one connection ends that connection and not the process: a stranger chooses what it is sent.
- * (A bug in the ledger's lane or in an engine does end the process, but neither runs inside the events of a connection:
- * what a route's handler throws is answered with 500.)
+ * An exception in an event listener of a connection closes that connection, not the process: any client could trigger it.
+ * (Exceptions in the ledger's lane or in an engine do end the process, but neither runs in a connection's events; what a
+ * route's handler throws is answered with 500.)
  */
 import type { EventEmitter } from "node:events";
 import { IncomingMessage } from "node:http";
@@ -9,11 +9,11 @@ import { Socket } from "node:net";
 
 type OnBug = (error: unknown) => void;
 
-/** Ends the connection that an event of the server is about when a listener throws. */
+/** Closes the connection that an event of the server concerns when a listener throws. */
 export function containBugs(server: EventEmitter, onBug: OnBug): void {
   contain(server, onBug, (event, args) => {
     const socket = args.map(socketOf).find((found) => found !== undefined);
-    // From here on Node has no part in it: what it hands over is read by listeners of ours.
+    // After an upgrade our own listeners read the socket.
     if (event === "upgrade" && socket !== undefined) contain(socket, onBug, () => socket);
     return socket;
   });

@@ -1,13 +1,13 @@
 /**
- * Requests behind which nothing on their connection is read.
+ * Requests that are the last on their connection: nothing behind them is read.
  *
- * Where Node passes over an offer of another protocol it drops the bytes behind that request's body and goes on with the
- * next packet, in the middle of whatever that is: somebody else's body could be taken for a request. And where a request
- * is framed in a way that we do not read, an intermediary may see its end elsewhere. So the response closes the
- * connection, and what Node makes of later bytes is neither carried out nor answered.
+ * When Node ignores an `Upgrade` header, it drops the bytes behind that request's body and continues parsing at the next
+ * packet, which may begin anywhere: part of a body could be parsed as a request. And when we reject the framing of a request, a
+ * proxy may see its end elsewhere. So the response closes the connection, and whatever Node parses from later bytes is
+ * neither processed nor answered.
  *
- * The same holds for a request that is answered before all of it is there: Node would read the rest to its end, however
- * long and in however many pieces, for nothing.
+ * The same applies to a request that is answered before it has arrived completely: Node would read the rest, however long
+ * and in however many pieces, for nothing.
  */
 import type { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
@@ -15,18 +15,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isWaiting, neverContinue } from "./expectations.ts";
 import { lingerAfterAnswer, stopReading } from "./lingering-close.ts";
 
-/** The longest body of any server. The rest of one that is no longer costs less than a new connection. */
+/** The body limit. Reading the rest of a body within it costs less than a new connection. */
 const SHORT_BODY_BYTES = 64 * 1024;
 
 const last = new WeakMap<Socket, IncomingMessage>();
 
-/** Closes the connection when the request is answered, and ignores what comes on it behind the request. */
+/** Makes a request the last on its connection. */
 export function endConnection({ raw }: FastifyRequest, reply: FastifyReply): void {
   last.set(raw.socket, raw);
   reply.header("connection", "close");
 }
 
-/** To be called before other hooks are added: to them there is no such request. */
+/** Call before other hooks are added, so that they do not run for ignored requests. */
 export function ignoreWhatFollows(server: Pick<FastifyInstance, "addHook">): void {
   server.addHook("onRequest", (request, reply, done) => {
     if (last.has(request.raw.socket)) return void reply.hijack();
@@ -40,7 +40,7 @@ export function ignoreWhatFollows(server: Pick<FastifyInstance, "addHook">): voi
   });
 }
 
-/** Whether much may be still to come of a request. What a chunked body will be is not known before its end. */
+/** Whether a long rest of the request may still arrive. The length of a chunked body is unknown until its end. */
 export function goesOn(request: IncomingMessage): boolean {
   const { complete, headers, socket } = request;
   // A request that was not sent over a connection has none.
@@ -50,10 +50,10 @@ export function goesOn(request: IncomingMessage): boolean {
   return coding !== undefined || Number(length) > SHORT_BODY_BYTES;
 }
 
-/** To be called when the answer to the last request of a connection is known. */
+/** Call when the response to the last request of a connection is known. */
 export function stopBehind(request: IncomingMessage): void {
   neverContinue(request);
-  // Or Node would pass over what there is of its body in silence, and nobody could count its pieces.
+  // Otherwise Node would discard the buffered part of the body, without a chance to count its pieces.
   request.resume();
   stopReading(request.socket);
   lingerAfterAnswer(request.socket);

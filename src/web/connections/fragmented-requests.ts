@@ -1,23 +1,22 @@
 /**
- * Bounds in how many pieces requests come. Node hands over each chunk of a chunked body, and each record of TLS, by a call
- * and in a copy of its own: a read of 64 KiB holds eleven thousand chunks of one byte, and nobody else has a turn before
- * the last of them.
+ * Limits the small pieces in which requests arrive. Node makes a call and a copy for each chunk of a chunked body and for
+ * each TLS record: a read of 64 KiB may hold eleven thousand chunks of one byte, all processed in one turn of the event loop.
  *
- * A few of each request are free, so requests as clients send them are never counted. What is past that is counted for
- * everybody at an address, by the second.
+ * The first pieces of each request are free, so requests of ordinary clients are never counted. Further ones count per
+ * address and second.
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { CountsPerSecond } from "../limits/per-second.ts";
 
-/** Below this its bytes are not what a piece costs. */
+/** Below this size the cost of a piece does not depend on its bytes. */
 export const SMALL_PIECE_BYTES = 512;
-/** Of each request. */
+/** Per request. */
 const FREE = 16;
-/** Some ten milliseconds of work. */
+/** About ten milliseconds of work. */
 const MOST_A_SECOND = 2_000;
 
-/** Whether a request announces a body. */
+/** Whether the headers announce a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || headers["content-length"] !== undefined;
 }
@@ -27,12 +26,12 @@ export class FragmentCounter {
   /** Small records of each TLS connection since its last request. */
   readonly #records = new WeakMap<Socket, number>();
 
-  /** Counts those of a request for `key`. `onTooMany` is called once, and nothing more of the body is kept then. */
+  /** Counts the pieces of a body for `key`. Over the limit `onTooMany` is called once, and the rest of the body is dropped. */
   follow(request: IncomingMessage, key: string, onTooMany: () => void): void {
     const push = request.push.bind(request);
     let pieces = 0;
     let isTooMany = false;
-    // Node hands over what it has read of a body as every stream is given what it is to hold.
+    // Node's parser passes each piece of a body to `push`, as with any readable stream.
     request.push = (piece: Buffer | null, encoding) => {
       if (isTooMany) return true;
       if (piece === null || piece.length >= SMALL_PIECE_BYTES) return push(piece, encoding);
@@ -46,7 +45,7 @@ export class FragmentCounter {
 
   /** Counts the records of a TLS connection for `key`. `onTooMany` may be called more than once. */
   followRecords(socket: Socket, key: string, onTooMany: () => void): void {
-    // Who listens costs a few microseconds a record: Node's parser no longer reads past us.
+    // Costs 4 microseconds a record: with a listener Node's parser no longer reads the socket directly.
     socket.on("data", ({ length }: Buffer) => {
       if (length >= SMALL_PIECE_BYTES) return;
       const records = (this.#records.get(socket) ?? 0) + 1;
@@ -55,7 +54,7 @@ export class FragmentCounter {
     });
   }
 
-  /** To be called for each request of a connection. */
+  /** To be called when a request's head is complete: counting starts again. */
   begin(socket: Socket): void {
     this.#records.delete(socket);
   }

@@ -1,6 +1,7 @@
 /**
- * The open connections of those who have a share of them. Where there is no room for a newcomer, a connection of somebody
- * who has more of them than the newcomer ends, when no whole request is under way on it and no good token was shown on it.
+ * The open connections of all addresses that have a share (`Shares`). When there is no room for a new connection, one of an
+ * address with more connections is closed, provided that it has no complete request in progress and no valid token was used
+ * on it.
  */
 import type { Socket } from "node:net";
 import { rateLimitKey } from "../limits/address.ts";
@@ -9,7 +10,7 @@ import { awaitsCaller } from "./tracked-response.ts";
 
 interface Open {
   readonly address: string;
-  /** The accepted connection, and the one that its requests arrive on: with TLS these differ. */
+  /** The accepted connection, and the one that carries requests. With TLS these are two objects. */
   readonly socket: Socket;
   carrier: Socket;
   /** Frees its place. */
@@ -24,7 +25,7 @@ const PROTECTED = 64;
 
 const known = new WeakSet<Socket>();
 
-/** Notes that a good token was shown on a connection. */
+/** Records that a valid token was used on a connection. */
 export function noteValidToken(socket: Socket): void {
   known.add(socket);
 }
@@ -38,7 +39,7 @@ export class OpenConnections {
     this.#shares = new Shares(most);
   }
 
-  /** @returns Whether there is room. `ended` is called with the address of a connection that was closed to make it. */
+  /** @returns whether there is room. `ended` is called with the address of a connection that was closed to make room. */
   add(address: string, socket: Socket, ended: (address: string) => void): boolean {
     if (!this.#shares.hasRoomFor(address)) {
       const idle = this.#findIdle(address);
@@ -74,13 +75,13 @@ export class OpenConnections {
     );
   }
 
-  /** Told of what TLS has made of a connection. */
+  /** To be called with the TLS connection after the handshake. */
   noteSecure(carrier: Socket): void {
     const open = this.#byPeer.get(peerOf(carrier));
     if (open !== undefined) open.carrier = carrier;
   }
 
-  /** The other connections from around an address, but for those on which a good token was shown. */
+  /** The other connections of the address's network on which no valid token was used. */
   othersWithoutToken(socket: Socket, address: string): readonly Socket[] {
     const network = rateLimitKey(address);
     const own = this.#byPeer.get(peerOf(socket));
@@ -90,5 +91,5 @@ export class OpenConnections {
   }
 }
 
-/** The same on both sides of TLS. */
+/** The same for both objects of a TLS connection. */
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

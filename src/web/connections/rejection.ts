@@ -1,4 +1,4 @@
-/** The last answer on a connection from which no request can be read any more. */
+/** The final response on a connection on which parsing has failed. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
@@ -12,7 +12,7 @@ export interface LastAnswer {
 
 const TOO_MANY_PIECES = "TOO_MANY_PIECES";
 
-/** Why a request is read no further when its body comes in too many pieces: told as what Node itself refuses. */
+/** The error for a request in too many pieces, in the form of Node's own parse errors. */
 export const tooManyPieces = (): Error => Object.assign(new Error("too many pieces"), { code: TOO_MANY_PIECES });
 
 interface Unreadable {
@@ -20,7 +20,7 @@ interface Unreadable {
   readonly reason: string;
 }
 
-/** Says why the bytes were refused, in the words of `tell`, unless that would be read as another answer; and ends the connection. */
+/** Sends the response made by `tell`, unless it could be read as that of another request, and closes the connection. */
 export function rejectConnection(
   error: Error & { readonly code?: string },
   socket: Socket,
@@ -31,7 +31,7 @@ export function rejectConnection(
     socket.destroy();
     return;
   }
-  // Node would refuse again what it reads next.
+  // Node would report the next bytes as another parse error.
   stopReadingAtOnce(socket);
   const { status, headers, body } = tell(unreadable(error.code));
   const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };

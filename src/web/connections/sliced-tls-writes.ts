@@ -1,10 +1,10 @@
 /**
- * Bounds what a TLS connection keeps of what was written to it. Node encrypts each write whole, into a buffer that it
- * keeps at its largest size for as long as the connection lives: connections that had read one large answer and then
- * idled held its size each. So a large write goes out in slices, each behind the one before it.
+ * Bounds the memory of a TLS connection for writes. Node encrypts each write as a whole, into a buffer that keeps its
+ * largest size as long as the connection lives: an idle connection that had received one large response kept as much memory.
+ * So large writes are sent in slices, one after the other.
  *
- * This is done where all writes of a connection pass: answers, the frames of a feed, and what Node joins into one write
- * when they wait behind one another. The write counts as unsent (`writableLength`) until its last slice has left.
+ * This happens in `_write` and `_writev`, through which all writes pass: responses, frames of feeds, and queued writes that
+ * Node joins. A write counts as unsent (`writableLength`) until its last slice has been sent.
  */
 import type { Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
@@ -19,7 +19,7 @@ interface Chunk {
   readonly encoding: BufferEncoding;
 }
 
-/** Has the connections of a server written to in slices, if it speaks TLS. */
+/** Slices the writes of a server's connections, if it is a TLS server. */
 export function sliceTlsWrites(server: object): void {
   if (server instanceof TlsServer) server.on("secureConnection", sliceWrites);
 }
@@ -27,9 +27,9 @@ export function sliceTlsWrites(server: object): void {
 const left = new WeakMap<Socket, number>();
 
 /**
- * A number that rises whenever some of what was written has left, and never falls. What Node counts of a connection that is
- * written to in slices does fall: bytes of a write that has begun count as unsent until its last slice has left, and as
- * written from the slice on in which they are.
+ * A number that increases whenever written bytes have been sent, and never decreases. A difference of Node's own counters
+ * can decrease here: until its last slice has been sent, all bytes of a write count as unsent, and those of earlier slices
+ * as written too.
  */
 export function progressOf(socket: Socket): number {
   return left.get(socket) ?? socket.bytesWritten - socket.writableLength;

@@ -1,7 +1,7 @@
 /**
- * How far each connection has got. Node parses pipelined requests while earlier ones are still being answered, and says
- * nowhere in public which of them are not answered. Whatever writes to a connection outside its responses, or takes it
- * over, has to know: it would come between answers, or be taken for another request's.
+ * Tracks which requests of each connection are unanswered. Node parses pipelined requests while earlier ones are still
+ * being answered, and has no public interface that tells. Code that writes to a connection outside its responses, or
+ * takes it over, has to know: its bytes would end up within a response, or be read as the response to another request.
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -9,20 +9,20 @@ import { assert } from "../../std/assert.ts";
 
 interface Connection {
   newest: ServerResponse | undefined;
-  /** The responses that have not left, and whose connection is there. */
+  /** Responses that are not completely sent, on a connection that is still open. */
   readonly unanswered: Set<ServerResponse>;
 }
 
 const connections = new WeakMap<Socket, Connection>();
 
 /**
- * What a server makes its responses of (`ServerOptions.ServerResponse`), for the functions below to work. Each emits
- * `close` when it has left or its connection is gone. Node emits it only of the one whose turn it is when a connection
- * breaks, and those who wait for the others would wait for ever.
+ * The response class of a server (`ServerOptions.ServerResponse`) that the functions below need. Every response emits
+ * `close` when it has been sent or its connection has broken. When a connection breaks, Node itself emits it only for the
+ * response that is being sent, not for those queued behind it.
  */
 export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   constructor(request: Request, options?: object) {
-    // @ts-expect-error: Node passes options to a class of one's own, and its types do not know.
+    // @ts-expect-error: Node passes options to this constructor, but its types do not declare them.
     super(request, options);
     const connection = connections.get(request.socket) ?? tracked(request.socket);
     connection.newest = this;
@@ -36,7 +36,7 @@ function tracked(socket: Socket): Connection {
   connections.set(socket, connection);
   socket.once("close", () => {
     for (const response of connection.unanswered) {
-      // These two Node closes itself.
+      // Node closes these two kinds itself.
       if (response.socket !== null || response.writableFinished) continue;
       response.destroyed = true;
       response.emit("close");
@@ -45,27 +45,27 @@ function tracked(socket: Socket): Connection {
   return connection;
 }
 
-/** How many requests of its connection are not answered yet, the one of this response among them. */
+/** @returns the number of unanswered requests of the response's connection, including its own */
 export function countUnanswered(response: ServerResponse): number {
   assert(response instanceof TrackedResponse, "a server whose connections are bounded tracks its responses");
   return connections.get(response.req.socket)?.unanswered.size ?? 0;
 }
 
-/** Whether every request that came on a connection has arrived whole, and its response has been sent. */
+/** Whether every request of a connection has arrived completely and its response has been sent. */
 export function isIdle(socket: Socket): boolean {
   const response = connections.get(socket)?.newest;
   return response === undefined || (response.closed && response.req.complete);
 }
 
-/** Whether nothing is under way on a connection: every request that has come whole has been answered. */
+/** Whether no complete request of a connection is unanswered. */
 export function awaitsCaller(socket: Socket): boolean {
   for (const { req } of connections.get(socket)?.unanswered ?? []) if (req.complete) return false;
   return true;
 }
 
 /**
- * Whether an answer may be written to a connection from which no request can be read any more: when it is idle, or when
- * the request that broke off has its turn and is not answered yet.
+ * Whether a final response may be written to a connection on which parsing has failed: when it is idle, or when the
+ * incomplete request is next to be answered and its response has not begun.
  */
 export function isNextAnswerOurs(socket: Socket): boolean {
   const response = connections.get(socket)?.newest;

@@ -3,12 +3,12 @@ import type { SecureContextOptions } from "node:tls";
 import { isWithin, type Network } from "../../std/network.ts";
 import { isLoopback } from "../limits/address.ts";
 
-/** As long as a request has for its headers. */
+/** The same as for the headers of a request. */
 const HANDSHAKE_MS = 20_000;
 
 /**
- * The part of a server's options that is Node's: bounds on what arrives, with TLS or without. The framework knows two
- * types of servers for the two; nothing of ours depends on which it is, so only one is told.
+ * Node's part of a server's options, with TLS or without. Fastify has two server types for these; our code does not depend
+ * on which it is, so the type is always that of plain HTTP.
  */
 export function transport(
   bounds: ServerOptions,
@@ -26,7 +26,7 @@ export function trustOf(proxies: readonly Network[]): false | ((address: string 
   return proxies.length > 0 && ((address) => isWithin(proxies, address ?? ""));
 }
 
-/** Whose connections carry the requests of many: trusted proxies, and the machine itself, on which one may run. */
+/** Whether many callers may share an address: trusted proxies, and loopback, where a proxy may run. */
 export function sharedBy(proxies: readonly Network[]): (address: string) => boolean {
   return (address) => isLoopback(address) || isWithin(proxies, address);
 }

@@ -1,22 +1,22 @@
 /**
- * Answers that are made and that their readers have not taken yet: they are kept in memory, so a reader that takes its
- * time holds memory of ours. Both are bounded, the memory and the time.
+ * Responses that are complete and not yet received by their callers. They are kept in memory, so a slow caller holds our
+ * memory. Both are bounded, memory and time.
  *
  * A caller may have as much unread as there is room left. A caller below its fair share (the room divided by the callers)
  * that finds less gets it at the expense of the caller with the most unread bytes, whose oldest connections are closed. What
- * exceeds that is rejected: before any work where the room is used up already, and otherwise when the size is known. Strangers
- * have room of their own, so that however many addresses they have, API clients keep theirs. A response has to be read at a
- * minimum rate; its connection is closed when it is not.
+ * exceeds that is rejected: before any work if no room is left, otherwise when the size is known. Callers without a token have
+ * room of their own, so that they cannot take that of API clients, however many addresses they have. A response has to be
+ * read at a minimum rate; otherwise its connection is closed.
  */
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 
 export interface UnsentBounds {
-  /** Bytes of all callers. */
+  /** Bytes, of all callers together. */
   readonly most: number;
-  /** How long an answer may take at any rate. */
+  /** How long any response may take, whatever its size. */
   readonly graceMs: number;
-  /** At least, past that: of an answer's size, also while it waits behind others of its connection. */
+  /** The minimum rate after that. The time behind other responses on the connection counts. */
   readonly bytesPerSecond: number;
 }
 
@@ -28,9 +28,9 @@ const BOUNDS: UnsentBounds = {
 const MOST_OF_STRANGERS = 64 * 1024 * 1024;
 const CHECK_EVERY_MS = 5_000;
 
-/** As long as these are never refused: a problem has to reach its caller, and so have most records. */
+/** Responses up to this size are never rejected: problems have to reach their caller, and so do most single records. */
 const SMALL_BYTES = 4 * 1024;
-/** From here on a text becomes bytes at once: waiting, it would be kept as both. */
+/** Longer texts are encoded at once: a text that waits would be kept in both forms. */
 const LARGE_BYTES = 64 * 1024;
 
 interface Answer {
@@ -43,28 +43,28 @@ interface Answer {
 export class UnsentResponses {
   readonly #bounds: UnsentBounds;
   readonly #now: () => number;
-  /** The bytes that wait, by caller. */
+  /** Unsent bytes by caller. */
   readonly #waiting = new Map<string, number>();
   readonly #answers = new Set<Answer>();
   #bytes = 0;
 
-  /** `now` answers milliseconds that only ever pass. */
+  /** @param now monotonic, in milliseconds */
   constructor(bounds: UnsentBounds = BOUNDS, now: () => number = () => performance.now()) {
     this.#bounds = bounds;
     this.#now = now;
   }
 
-  /** That wait, of all callers. */
+  /** Unsent bytes of all callers. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether one more answer of this size may wait for this caller; of any size when none is given. */
+  /** Whether one more response of this size is within the bounds; without a size, of any. */
   hasRoomFor(caller: string, bytes = SMALL_BYTES + 1): boolean {
     return bytes <= SMALL_BYTES || this.#fits(caller, bytes) || this.#whomToDisplace(caller, bytes) !== undefined;
   }
 
-  /** The same, and closes connections of callers above their fair share where that is what makes the room. */
+  /** The same. Closes connections of callers above their fair share if that makes the room. */
   makeRoomFor(caller: string, bytes: number): boolean {
     if (bytes <= SMALL_BYTES || this.#fits(caller, bytes)) return true;
     if (this.#whomToDisplace(caller, bytes) === undefined) return false;
@@ -96,7 +96,7 @@ export class UnsentResponses {
     return greatest;
   }
 
-  /** Keeps account of an answer until the function that it answers is called. `cutOff` is called when it takes too long. */
+  /** Counts a response. `cutOff` is called when it takes too long. @returns a function that ends the count */
   add(caller: string, bytes: number, cutOff: () => void): () => void {
     const { graceMs, bytesPerSecond } = this.#bounds;
     const answer = { caller, bytes, dueAt: this.#now() + graceMs + (bytes / bytesPerSecond) * 1_000, cutOff };
@@ -109,7 +109,7 @@ export class UnsentResponses {
     if (this.#answers.delete(answer)) this.#note(answer.caller, -answer.bytes);
   }
 
-  /** Cuts off what should have left by now. Answers how many that were. */
+  /** Cuts off responses that are overdue. @returns their number */
   cutOffSlow(): number {
     const now = this.#now();
     const late = [...this.#answers].filter(({ dueAt }) => dueAt <= now);
@@ -129,7 +129,7 @@ export class UnsentResponses {
   }
 }
 
-/** What a server keeps: for API clients, and for strangers. */
+/** The unsent responses of a server: to API clients, and to callers without a token. */
 export interface UnsentByAccess {
   readonly ofClients: UnsentResponses;
   readonly ofStrangers: UnsentResponses;
@@ -144,14 +144,14 @@ export interface Bounding {
   readonly all: UnsentByAccess;
   readonly answersOf: (request: FastifyRequest) => UnsentResponses;
   readonly callerOf: (request: FastifyRequest) => string;
-  /** What a caller is told for whose answer there is no room. */
+  /** The error for a caller whose response exceeds the bounds. */
   readonly refusal: () => Error;
   readonly checkEveryMs?: number;
-  /** Told of connections that were closed because they took too long to read. */
+  /** Called with the number of connections closed because their responses were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
 }
 
-/** Bounds what a server keeps for those who do not read. */
+/** Bounds the unsent responses of a server. */
 export function boundResponses(
   server: Pick<FastifyInstance, "addHook">,
   { all, answersOf, callerOf, refusal, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
@@ -181,7 +181,7 @@ export function boundResponses(
   });
 }
 
-/** Of what is known to be bytes; a stream is read as it is sent. */
+/** Zero for a stream, which is read as it is sent. */
 function sizeOf(payload: unknown): number {
   return typeof payload === "string" || Buffer.isBuffer(payload) ? payload.length : 0;
 }

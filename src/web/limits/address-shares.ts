@@ -1,7 +1,7 @@
 /**
- * Places of which everybody may have as many as are left: one address alone has half of them, the next one half of the
- * rest. Of an IPv6 network of 48 bits the same holds, and in it of each one of 64 bits. So that those who come later are
- * not left with ever less, a place may be taken from somebody who has more (`findSurplus`).
+ * Divides a number of places among addresses. An address may have as many as are left: alone it gets half of them, the next
+ * one half of the rest. The same applies to an IPv6 /48, and within it to each /64. So that later addresses do not get ever
+ * less, a place may be taken from an address that has more (`findSurplus`).
  */
 import { networksOf, rateLimitKey } from "./address.ts";
 
@@ -10,14 +10,14 @@ interface Place<Holder> {
   readonly holder: Holder;
 }
 
-/** So many places are looked at for a newcomer, and others for the next one. */
+/** Places examined per new holder; the next one examines others. */
 const LOOKED_AT = 32;
-/** Of all places one in so many is kept for who has no share: the machine itself, and proxies. */
+/** One place in so many is reserved for addresses without a share: loopback and trusted proxies. */
 const KEPT = 20;
 
 export class Shares<Holder = undefined> {
   readonly #most: number;
-  /** First those that were looked at least lately. */
+  /** The least recently examined first. */
   readonly #places = new Set<Place<Holder>>();
   /** By network. */
   readonly #held = new Map<string, number>();
@@ -37,7 +37,7 @@ export class Shares<Holder = undefined> {
     return true;
   }
 
-  /** Who may lose a place for a newcomer that has no room: of a few the one at the address that has most, if it has more. */
+  /** Finds a holder that may lose its place to a new one: of those examined, the one at the address with the most places. */
   findSurplus(address: string, mayLose: (holder: Holder) => boolean): Holder | undefined {
     let found: Place<Holder> | undefined;
     for (const place of this.#next()) {
@@ -52,7 +52,7 @@ export class Shares<Holder = undefined> {
     return this.#of(rateLimitKey(address));
   }
 
-  /** Takes a place, which is free again when the function that it answers is called. */
+  /** Takes a place. @returns a function that frees it */
   take(address: string, holder: Holder): () => void {
     const networks = networksOf(address);
     const place = { address, holder };
@@ -63,7 +63,7 @@ export class Shares<Holder = undefined> {
     };
   }
 
-  /** Whether `one` has more than `other` would have with one more, in the widest networks in which they are not together. */
+  /** Whether `one` has more than `other` would have with one more, compared by the widest networks in which they differ. */
   #hasMore(one: string, other: string): boolean {
     const others = networksOf(other);
     for (const [at, network] of networksOf(one).entries()) {

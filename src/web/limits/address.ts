@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from "node:net";
 
 /**
- * Who is at an address, as far as limits go. An IPv6 host is given a whole network of 64 bits and may take any address
- * in it, so the network counts; an IPv4 address in IPv6 clothes is the IPv4 address.
+ * The key by which limits count an address. An IPv6 host has a whole /64 network and may use any address in it, so the
+ * network counts. An IPv4-mapped IPv6 address counts as the IPv4 address.
  */
 export function rateLimitKey(address: string): string {
   if (isIPv4(address)) return address;
@@ -11,8 +11,8 @@ export function rateLimitKey(address: string): string {
 }
 
 /**
- * Where an address is, the widest first. Who has an IPv6 network of 64 bits may well have many: a home is given up to
- * 256 of them, a company 65,536, out of one network of 48 bits.
+ * The networks of an address, the widest first. Whoever has one IPv6 /64 may have many: a home is given up to 256 of them, a
+ * company 65,536, out of one /48.
  */
 export function networksOf(address: string): readonly [string, ...string[]] {
   const key = rateLimitKey(address);
@@ -37,7 +37,7 @@ const split = (text: string): string[] => (text === "" ? [] : text.replace(/[0-9
 
 const withoutZone = (address: string): string => address.split("%", 1)[0] ?? "";
 
-/** The machine itself: a proxy on it, or whoever operates it. */
+/** The machine itself: a local proxy, or its operator. */
 export function isLoopback(address: string): boolean {
   return address === "::1" || /^(?:::ffff:)?127\./i.test(address);
 }

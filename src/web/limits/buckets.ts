@@ -1,16 +1,15 @@
 import { FULL, type Taking, takeToken } from "./token-bucket.ts";
 
 /**
- * The buckets of all who are limited to one rate, bounded. Only a bucket that is full again is ever thrown away, so
- * nobody gets a new one by making the table overflow: whoever comes while there is no room shares one bucket with all
- * others who do. To fill the table for long, its capacity times the rate has to be kept up, and that is more than a
- * process can answer.
+ * The token buckets of all callers of one rate, bounded. Only full buckets are deleted, so nobody gets a new one by making the
+ * table overflow: callers that arrive while there is no room share one bucket. Keeping the table full takes its capacity
+ * times the rate, which is more than a process can answer.
  */
 export class Buckets {
   readonly #perSecond: number;
   readonly #capacity: number;
   readonly #fullAt = new Map<string, number>();
-  /** Walks through the buckets round and round, a few steps with each newcomer. */
+  /** Cycles through the buckets, a few steps per new caller. */
   #hand: Iterator<[string, number]> = this.#fullAt.entries();
 
   constructor(perSecond: number, capacity: number) {
@@ -30,7 +29,7 @@ export class Buckets {
     return taking;
   }
 
-  /** Throws away what is full among the next few. Answers whether there is room for one more. */
+  /** Deletes full buckets among the next few. @returns whether there is room for one more */
   #makeRoom(now: number): boolean {
     for (let step = 0; step < STEPS; step += 1) {
       const next = this.#hand.next();
@@ -43,5 +42,5 @@ export class Buckets {
 
 /** No key is empty. */
 const SHARED = "";
-/** More than one, so that the table shrinks when newcomers are few. */
+/** More than one, so that the table shrinks when few new callers arrive. */
 const STEPS = 4;

@@ -1,27 +1,27 @@
 /**
- * Who is worked for at once, and who waits. Every caller has a line of its own, first come first served. A caller who is
- * alone may have all that there is; beside others he has a share of it at a time, and the rest of his requests wait
- * behind one another instead of before those of others.
+ * A fair queue: decides which requests are processed and which wait. Every caller has a queue of its own, first in, first
+ * out. A caller that is alone may use the whole capacity; beside others it has a share of it at a time, and its further
+ * requests wait behind one another instead of in front of others.
  *
- * A line may become as long as the room that is left. So one who floods can have half of the room, two a third each, and
- * whoever comes after them finds some still. And nobody is let into a line that is not short and in which he would wait long,
- * at the pace at which it moves: on a slow machine less can wait. What is past that is refused at once, and nobody waits longer than a while.
+ * A queue may become as long as the room that is left: one flooding caller gets half of it, two get a third each, and there is
+ * always some for the next. A queue that is not short accepts nothing whose expected wait, at its current pace, is too long.
+ * What exceeds this is rejected at once, and every wait has a maximum.
  */
 
 import { assert } from "../../std/assert.ts";
 
 export interface FairAdmissionBounds {
-  /** Inside and waiting, of all callers. */
+  /** Requests in progress and waiting, of all callers. */
   readonly most: number;
-  /** Inside, of all callers. */
+  /** In progress, of all callers. */
   readonly atOnce: number;
-  /** Inside, of a caller who was alone for a second. */
+  /** In progress, of a caller that was alone for a second. */
   readonly alone: number;
-  /** Inside, of a caller who is not. */
+  /** In progress, of any other caller. */
   readonly share: number;
-  /** So many may wait in any line, however slowly it moves. */
+  /** So many may wait in any queue, however slow it is. */
   readonly shortLine: number;
-  /** How long one may have to expect to wait in a longer one, and may wait when it comes otherwise. */
+  /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
   readonly patienceMs: number;
 }
@@ -35,42 +35,42 @@ interface Line {
   inside: number;
   seenAt: number;
   readonly waiting: WaitingRequest[];
-  /** When somebody in it had his turn, or its first came. */
+  /** When a request was last admitted from it, or the first one arrived. */
   movedAt: number;
-  /** How long it takes for one after the other to have his turn, as it was lately. */
+  /** The recent average time between two admissions. */
   paceMs: number;
 }
 
 const NOBODY: Pick<Line, "inside" | "waiting" | "paceMs"> = { inside: 0, waiting: [], paceMs: 1 };
 
-/** For so long a caller counts after his last request: one who asks and asks again must not find the other grown meanwhile. */
+/** How long a caller counts as present after its last request, so that one that pauses briefly does not lose its share. */
 const LATELY_MS = 1_000;
 const SWEEP_MS = 100;
-/** The pace is that of about so many turns: of some batches, since those of one batch come at the same moment. */
+/** The pace is averaged over about so many admissions, which is several batches: those of one batch come at the same moment. */
 const PACE_OVER = 32;
 
 export class FairAdmission {
   readonly #bounds: FairAdmissionBounds;
   readonly #now: () => number;
-  /** Whoever was here lately; those who were served longest ago first. */
+  /** Recent callers, the least recently served first. */
   readonly #lines = new Map<string, Line>();
   #inside = 0;
   #waiting = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
   #sweeping: NodeJS.Timeout | undefined;
 
-  /** `now` answers milliseconds that only ever pass. */
+  /** @param now monotonic, in milliseconds */
   constructor(bounds: FairAdmissionBounds, now: () => number = () => performance.now()) {
     this.#bounds = bounds;
     this.#now = now;
   }
 
-  /** Inside and waiting. */
+  /** Requests in progress and waiting. */
   get size(): number {
     return this.#inside + this.#waiting;
   }
 
-  /** Whether there is room for nobody. */
+  /** Whether there is no room left for anyone. */
   get isFull(): boolean {
     return this.size >= this.#bounds.most;
   }
@@ -83,7 +83,7 @@ export class FairAdmission {
     return inside + waiting.length < this.#bounds.most - this.size;
   }
 
-  /** Answers when it is the caller's turn: true, and he has to leave; false when there is no room, or he waited too long. */
+  /** Resolves to true when the request is admitted, and `leave` must follow; to false without room or after too long a wait. */
   enter(caller: string): Promise<boolean> {
     this.#sweep();
     if (!this.hasRoomFor(caller)) return Promise.resolve(false);
@@ -120,7 +120,7 @@ export class FairAdmission {
     this.#inside += 1;
   }
 
-  /** One of each line, round and round; whoever was served goes behind those who were not. */
+  /** Round robin: one of each queue at a time. A served caller goes to the end. */
   #admitWaiting(): void {
     if (this.#waiting === 0) return;
     for (let served = true; served; ) {
@@ -146,7 +146,7 @@ export class FairAdmission {
     line.movedAt = now;
   }
 
-  /** Forgets who was not here lately, and sends away who has waited too long. */
+  /** Forgets callers that are no longer present, and rejects requests that have waited too long. */
   #sweep(): void {
     const now = this.#now();
     if (now - this.#sweptAt < SWEEP_MS) return;

@@ -1,35 +1,34 @@
 /**
- * Holds back who was told to come back later and asks again at once: the connection of a refusal is read again when a
- * refusal's time has passed, so that a server makes so many a second and no more. To refuse costs half as much as to
- * serve. With a thousand connections that asked again and again, all of it went into refusing them, and of what was
- * accepted a twentieth was left.
+ * Limits how fast rejected callers can retry. After a 429 or 503 their connection is not read for a while, so that a server
+ * sends a limited number of rejections a second. A rejection costs half as much as a response: a thousand connections that
+ * retried at once left a twentieth of the throughput for accepted requests.
  *
- * Few are held back for next to nothing, a flood for a second at most: less than its answers had asked it to wait.
+ * The delay is next to nothing for a few callers and a second at most in a flood, less than `Retry-After`.
  *
- * A proxy's connection carries the requests of others too, so it is read on, and the refusal itself is sent later.
+ * The connection of a proxy carries requests of others, so it is read on, and the rejection itself is delayed.
  */
 import { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
-/** Refusals that are sent later, some 10 KB each. */
+/** Delayed rejections, about 10 KB each. */
 const MOST_DELAYED = 4_000;
-/** Too many of the caller's own, and more of all callers' than can be taken on. */
+/** Over the caller's own rate, and over the capacity of the process. */
 const COME_BACK: ReadonlySet<number> = new Set([429, 503]);
 
 export class RetryPace {
   readonly #now: () => number;
-  /** When the last one that is held back is read again. */
+  /** When the last delayed connection is read again. */
   #until = Number.NEGATIVE_INFINITY;
   #delayed = 0;
 
-  /** `now` answers milliseconds that only ever pass. */
+  /** @param now monotonic, in milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** For how many milliseconds the connection of one more refusal is not read. */
+  /** @returns for how many milliseconds the connection of one more rejection is not read */
   next(): number {
     const now = this.#now();
     const wait = Math.max(this.#until - now, 0);
@@ -37,21 +36,21 @@ export class RetryPace {
     return wait;
   }
 
-  /** Told of each answer when it is written. */
+  /** Call when a response has been written. */
   answered(status: number, socket: Socket): void {
     if (!COME_BACK.has(status)) return;
     const wait = this.next();
-    // Timers are no finer; and a request that was not sent over a connection has none.
+    // Timers are no finer. An injected request has no socket.
     if (wait < 1 || !(socket instanceof Socket)) return;
-    // Not before the rest of the refused request was thrown away, for which it is read. Only then is it known when to read
-    // again: a timer that was set here could be over before, and the connection would be held back for ever.
+    // After Node has discarded the rest of the request, for which it reads the socket. The timer has to be set then too: set
+    // here, it could fire before the pause, and the connection would never be read again.
     setImmediate(() => {
       socket.pause();
       setTimeout(() => socket.resume(), wait).unref();
     });
   }
 
-  /** Sends an answer, a refusal when it is due. */
+  /** Sends a response; a rejection after its delay. */
   send(status: number, send: () => void): void {
     const wait = COME_BACK.has(status) && this.#delayed < MOST_DELAYED ? this.next() : 0;
     if (wait < 1) {
@@ -66,7 +65,7 @@ export class RetryPace {
   }
 }
 
-/** Holds back whoever asks a server again too soon. `isShared` tells the addresses whose connections are those of many. */
+/** Paces the retries of a server's rejected callers. `isShared` is true for addresses that many callers share. */
 export function paceRetries(
   server: Pick<FastifyInstance, "addHook">,
   isShared: (address: string) => boolean,

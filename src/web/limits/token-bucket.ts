@@ -1,19 +1,18 @@
 /**
- * A token bucket in one number: the time at which it will be full again (the generic cell rate algorithm). It fills up
- * evenly, holds what five minutes bring, and gives one token to each request. So a rate is an average over five
- * minutes, and whoever was quiet may be quick for a while.
+ * A token bucket as one number: the time at which it will be full again (the generic cell rate algorithm). It refills
+ * evenly, holds the tokens of five minutes, and each request takes one. So a rate is an average over five minutes, with
+ * bursts after quiet times.
  *
- * A bucket that is full need not be kept: a new one is the same. Times are milliseconds of a clock that never steps
- * back, and come as arguments.
+ * A full bucket need not be stored: a new one is the same. Times are arguments, in milliseconds of a monotonic clock.
  */
 
 /** How long an empty bucket takes to fill up. */
 export const FILLS_WITHIN_MS = 300_000;
 
-/** A bucket that nobody has taken from. */
+/** A full bucket. */
 export const FULL = Number.NEGATIVE_INFINITY;
 
-/** Times are sums of fractions: whoever waited as long as was said must not be refused for a rounding. */
+/** Times are sums of fractions: a rounding error must not reject a caller that waited as long as it was told. */
 const ROUNDING_MS = 0.001;
 
 export interface Taking {
