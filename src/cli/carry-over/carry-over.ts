@@ -99,7 +99,7 @@ function resultOf(file: string, { customers }: BootstrapFile, left: LeftBehind):
   return {
     json: { file, customers: customers.length, profiles: profiles.length, balances: totals, not_carried_over: left },
     prose: [
-      `wrote ${file}: ${customers.length} customers and ${profiles.length} profiles with ${amountsText(totals)}`,
+      `wrote ${file}: customers ${customers.length}, profiles ${profiles.length}; ${amountsText(totals)}`,
       "Start this version with it on a new, empty database (PARBOOK_BOOTSTRAP). Compare these sums with the new ledger's.",
       "Not carried over:",
       "  all history and every ref_id: keep the old database and its backups",
