@@ -8,7 +8,7 @@ const SQL_UNITS = [
   "src/http/faults.test.ts",
   "src/ledger/balances.test.ts",
   "src/oauth/{oauth,keys/signing-keys,server/token-endpoint,tokens/tokens}.test.ts",
-  "src/postgres/{leases,migrations,schema-dump}.test.ts",
+  "src/postgres/{excess-privileges,leases,migrations,schema-dump}.test.ts",
 ];
 
 /** Tests of whole parts that need no PostgreSQL. */

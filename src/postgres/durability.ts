@@ -1,4 +1,4 @@
-/** Checks that commits are durable, and that the service's role cannot change append-only tables. */
+/** Checks that commits are durable. */
 import type { Queryable } from "./database.ts";
 
 /**
@@ -39,22 +39,4 @@ export async function findWeakSettings(database: Queryable): Promise<string[]> {
   return rows
     .filter(({ setting }) => setting === "off")
     .map(({ name }) => `the database runs with ${name}=off: confirmed changes can be lost in a crash`);
-}
-
-/** @returns A sentence for each append-only table that the service's role could change. */
-export async function findExcessPrivileges(database: Queryable): Promise<string[]> {
-  const rows = await database.rows<{ name: string; owned: boolean; superuser: boolean }>(
-    `select c.relname as name, pg_has_role(current_user, c.relowner, 'member') as owned,
-            (select rolsuper from pg_roles where rolname = current_user) as superuser
-       from pg_class c
-      where c.relnamespace = 'public'::regnamespace and c.relname in ('posting', 'transfer', 'execution', 'batch')
-        and (pg_has_role(current_user, c.relowner, 'member')
-             or has_table_privilege(c.oid, 'update') or has_table_privilege(c.oid, 'delete')
-             or has_table_privilege(c.oid, 'truncate'))
-      order by c.relname`,
-  );
-  return rows.map(({ name, owned, superuser }) => {
-    const how = superuser ? "is a superuser" : owned ? "owns the table or can become its owner" : "was granted it";
-    return `the service's role can change or remove rows of ${name}: it ${how}`;
-  });
 }

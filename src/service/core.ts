@@ -15,7 +15,8 @@ import { isContention, readDatabaseTime } from "../ledger/lane/lane-connection.t
 import type { LaneEvent, LaneOptions } from "../ledger/lane/lane-options.ts";
 import { LedgerClock } from "../ledger/ledger-clock.ts";
 import { Database, DatabaseReadOnly, serverError } from "../postgres/database.ts";
-import { findExcessPrivileges, findMissingPrivileges, findWeakSettings } from "../postgres/durability.ts";
+import { findMissingPrivileges, findWeakSettings } from "../postgres/durability.ts";
+import { findExcessPrivileges } from "../postgres/excess-privileges.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
