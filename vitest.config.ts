@@ -24,6 +24,22 @@ const STANDALONE = [
   "test/simulation/simulation.test.ts",
 ];
 
+/**
+ * What these show does not depend on the version of a server: they bring one of their own, or are about requests, programs
+ * and processes, with statements that other tests send too. `.ci/run` does not repeat them on another PostgreSQL.
+ */
+const SAME_ON_EACH_SERVER = [
+  "test/cli/{refusals,terminal}.test.ts",
+  "test/durability/*.test.ts",
+  "test/{fuzz,market-maker,proxies,tenancy,traces}/*.test.ts",
+  "test/ledger/database-away.test.ts",
+  "test/oauth/{debian-clients,nothing-secret,npm-clients}.test.ts",
+  "test/security/{attack,disk}.test.ts",
+  "test/service/{bugs,log,stalled-callers,tls}.test.ts",
+];
+// biome-ignore lint/style/noProcessEnv: the tests are run by it, not the service
+const isAnotherServer = process.env.PARBOOK_DATABASE_URL !== undefined;
+
 /** Long tests first: one that starts last would run alone, beside an idle core. */
 class LongTestsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -53,7 +69,7 @@ export default defineConfig({
         test: {
           name: "database",
           include: ["test/**/*.test.ts", ...SQL_UNITS],
-          exclude: [...PURE_PARTS, ...STANDALONE],
+          exclude: [...PURE_PARTS, ...STANDALONE, ...(isAnotherServer ? SAME_ON_EACH_SERVER : [])],
           globalSetup: ["test/support/global-setup.ts"],
         },
       },
