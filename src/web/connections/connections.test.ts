@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
@@ -36,7 +37,7 @@ function bounded(most: number, isProxy = (_address: string) => false): { server:
 }
 
 /** A connection as a server sees it that comes from elsewhere than this machine. */
-function arrive(server: Server, remoteAddress: string, event = "connection"): Duplex {
+function arrive(server: Server, remoteAddress: string | undefined, event = "connection"): Duplex {
   port += 1;
   const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress, remotePort: port });
   server.emit(event, socket);
@@ -204,6 +205,28 @@ test("who floods a connection loses it; an address that does it again and again 
   expect([asked(), dropped]).toEqual([48, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
   vi.advanceTimersByTime(10_000);
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+});
+
+test("what was sent on a connection that was reset before it was accepted is not served", async () => {
+  const { server, asked, dropped } = silentServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const accepted = once(server, "connection");
+  const client = `require("net").connect(${port}, "127.0.0.1", function () {
+    this.write(${JSON.stringify(REQUEST)}, () => this.resetAndDestroy());
+  })`;
+  // This process, and with it the server, waits for the client to end.
+  spawnSync(process.execPath, ["-e", client]);
+  await accepted;
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect([asked(), dropped]).toEqual([0, []]);
+});
+
+test("a TLS connection without an address is closed", () => {
+  const [cert, key] = readCertificate();
+  const { server } = silentServer({ cert, key });
+  expect(arrive(server, undefined, "secureConnection").destroyed).toBe(true);
 });
 
 test("a flood blocks the IPv6 network of 64 bits that it comes from, and none beside it", async () => {

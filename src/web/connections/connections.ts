@@ -84,17 +84,20 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
       ).unref();
     return undefined;
   };
+  // A connection that was reset before its address was asked for has none, but what it sent could still be read. No request
+  // is served whose caller has no address. Node remembers an address that it has once found.
   server.on("connection", (socket: Socket) => {
     floodReports.set(socket, noteFlood);
-    // Undefined when it is gone already.
     const address = socket.remoteAddress;
-    if (address === undefined || isShared(address)) return start(socket);
+    if (address === undefined) return void socket.destroy();
+    if (isShared(address)) return start(socket);
     const why = admit(socket, address);
     if (why === undefined) return;
     socket.destroy();
     report(address, why);
   });
   server.on("secureConnection", (socket: Socket) => {
+    if (socket.remoteAddress === undefined) socket.destroy();
     floodReports.set(socket, noteFlood);
     openConnections.noteSecure(socket);
   });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { connectForKeyUpdates } from "../../../test/support/key-updates.ts";
@@ -69,4 +69,17 @@ test("requests as small as they can be are no overhead, however many", async () 
   }
   expect(dropped).toEqual([]);
   expect(socket.destroyed).toBe(false);
+});
+
+test("a handshake that does not end ends its connection, and blocks its address", async () => {
+  const { port, dropped } = await startServer();
+  const socket = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  // The beginning of a ClientHello of 131,000 bytes, in records of 16 KiB.
+  const record = Buffer.concat([Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(16_384)]);
+  record.set([1, 1, 255, 184, 3, 3], 5);
+  socket.resume().write(Buffer.concat([record, Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(10_000)]));
+  await once(socket, "close");
+  expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
 });

@@ -1,7 +1,8 @@
 /**
  * Bounds what a TLS connection receives besides data. OpenSSL handles a message such as TLS 1.3's KeyUpdate while the
  * socket is read, without an event: 27 bytes cost the thread ten microseconds, so a few megabits a second would use all
- * of it. What was received and did not become data is measured instead, some times a second, and counted by address.
+ * of it. What was received and did not become data is measured instead, some times a second, and counted by address. So is
+ * what a handshake receives.
  */
 import type { Server, Socket } from "node:net";
 import { CountsPerSecond } from "../limits/per-second.ts";
@@ -9,10 +10,12 @@ import { CountsPerSecond } from "../limits/per-second.ts";
 const CHECK_MS = 100;
 /** Of all connections of a key: 2,400 messages, or 25 ms. A client needs no more than one message in an hour. */
 const MAX_BYTES_PER_SECOND = 65_536;
+/** A client's part of a handshake is below 4 KiB; OpenSSL would keep 128 KiB of one that never ends. */
+const MAX_HANDSHAKE_BYTES = 16_384;
 /** What a record adds to its data: header, nonce, tag, and with TLS 1.2's block ciphers padding. */
 const RECORD_BYTES = 85;
 
-/** Totals of a connection. The handshake is not in them: OpenSSL bounds it. */
+/** Totals of a connection since its handshake. */
 interface Measure {
   readonly received: number;
   readonly data: number;
@@ -33,7 +36,8 @@ export class TlsOverhead {
   readonly #counts = new CountsPerSecond();
   readonly #keyOf: (socket: Socket) => string;
   readonly #onTooMuch: (socket: Socket) => void;
-  readonly #accepted = new Map<string, Socket>();
+  /** Connections in their handshake, by peer. */
+  readonly #handshakes = new Map<string, Socket>();
   readonly #connections = new Set<Connection>();
 
   /**
@@ -47,17 +51,19 @@ export class TlsOverhead {
     server.once("close", () => clearInterval(checks));
     server.on("connection", (socket: Socket) => {
       const peer = peerOf(socket);
-      this.#accepted.set(peer, socket);
+      this.#handshakes.set(peer, socket);
       socket.once("close", () => {
-        if (this.#accepted.get(peer) === socket) this.#accepted.delete(peer);
+        if (this.#handshakes.get(peer) === socket) this.#handshakes.delete(peer);
       });
     });
     server.on("secureConnection", (socket: Socket) => this.#secured(socket));
   }
 
   #secured(secure: Socket): void {
-    const accepted = this.#accepted.get(peerOf(secure));
+    const peer = peerOf(secure);
+    const accepted = this.#handshakes.get(peer);
     if (accepted === undefined) return;
+    this.#handshakes.delete(peer);
     const checked = { received: accepted.bytesRead, data: secure.bytesRead, records: 0 };
     const connection: Connection = { accepted, secure, key: this.#keyOf(secure), records: 0, checked };
     secure.on("data", () => {
@@ -68,6 +74,9 @@ export class TlsOverhead {
   }
 
   #check(): void {
+    for (const socket of this.#handshakes.values()) {
+      if (socket.bytesRead > MAX_HANDSHAKE_BYTES) this.#onTooMuch(socket);
+    }
     for (const connection of this.#connections) {
       if (this.#isTooMuch(connection)) this.#onTooMuch(connection.secure);
     }
