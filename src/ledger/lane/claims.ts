@@ -40,8 +40,9 @@ export class RefIdLookup {
     this.#repeating.removeExpired();
   }
 
-  /** Completes commands whose ref_id another record holds. @returns the others, which may claim theirs */
-  async lookUp(some: readonly PendingCommand[]): Promise<Set<PendingCommand>> {
+  /** Completes commands whose ref_id another record holds. @returns the others that still wait, which may claim theirs */
+  async lookUp(group: readonly PendingCommand[]): Promise<Set<PendingCommand>> {
+    const some = group.filter((pending) => !pending.isComplete);
     const claims = some.flatMap(({ command }) => command.claim ?? []);
     const holders = await findHolders(this.#database, claims);
     const free = new Set<PendingCommand>();

@@ -22,23 +22,17 @@ import { type Key, keyName, readKeys } from "../rows.ts";
 import { RefIdLookup } from "./claims.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
-import { type DecidedBatch, Deciding } from "./deciding.ts";
+import { Deciding, type Decisions } from "./deciding.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { committed, dispatch, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
-import {
-  BOUNDS,
-  type LaneBounds,
-  type LaneEvent,
-  type LaneOptions,
-  type LaneReport,
-  type LaneState,
-} from "./lane-options.ts";
-import { Loading } from "./loading.ts";
-import { OutcomeReporter } from "./outcome-reporter.ts";
-import type { PendingCommand, Steps } from "./pending-command.ts";
+import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState } from "./lane-options.ts";
+import { readRows } from "./loading.ts";
+import { MicroBatcher } from "./micro-batcher.ts";
+import { report, reportByRefId } from "./outcome-reporter.ts";
+import type { PendingCommand } from "./pending-command.ts";
 import { Slot } from "./slot.ts";
 
 /** One batch commits while the next is decided and dispatched. */
@@ -56,7 +50,7 @@ const SWEEP_MS = 100;
 export class Lane {
   readonly #database: Database;
   readonly #clock: LedgerClock;
-  readonly #log: (event: LaneEvent) => void;
+  readonly #log: LaneOptions["log"];
   readonly #observer: Pick<LaneOptions, "onExecute" | "onCommitted">;
   readonly #bounds: LaneBounds;
   readonly #clockWatch: ClockWatch;
@@ -64,13 +58,13 @@ export class Lane {
   readonly #admission: AdmissionControl;
   readonly #deciding: Deciding;
   readonly #refIds: RefIdLookup;
-  readonly #outcomes: OutcomeReporter;
   #state: LaneState = "closed";
   #closing = false;
   #awayFault: Error | undefined;
   readonly #connection: LaneConnection;
-  /** Commands whose rows are being read, are known, or must be locked first. */
-  readonly #loading: Loading;
+  /** Commands that are probably retries, whose rows are being read, are known, or must be locked first. */
+  readonly #retries: MicroBatcher<PendingCommand>;
+  readonly #reads: MicroBatcher<PendingCommand>;
   readonly #queue = new FairQueue<PendingCommand>();
   #toLock: PendingCommand[] = [];
   /** Rows that another process changed recently: they are locked before they are decided on. */
@@ -94,9 +88,9 @@ export class Lane {
     this.#deciding = new Deciding(this.#bounds.cachedRows);
     this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#deciding);
-    const steps: Steps = { admit: (one) => this.#admit(one), fail: (one, error) => this.#fail(one, error) };
-    this.#outcomes = new OutcomeReporter(this.#refIds, this.#bounds.batch, steps);
-    this.#loading = new Loading(options.database, this.#deciding, this.#slot, this.#bounds.batch, steps);
+    const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#deciding, this.#slot, some);
+    this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
+    this.#retries = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, this.#refIds.lookUp(some)));
   }
 
   async start(): Promise<void> {
@@ -121,8 +115,8 @@ export class Lane {
   report(): LaneReport {
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#admission.size];
     const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.length };
-    const databaseAway = this.#awayFault !== undefined;
-    return { state, slot, depth, ...counts, databaseAway, clockFault: this.#clock.fault };
+    const faults = { databaseAway: this.#awayFault !== undefined, clockFault: this.#clock.fault };
+    return { state, slot, depth, ...counts, ...faults };
   }
 
   /**
@@ -140,7 +134,7 @@ export class Lane {
     else if (this.#awayFault !== undefined) pending.unavailable(awayReason(this.#awayFault));
     else if (this.#clock.fault !== undefined) pending.unavailable(this.#clock.fault);
     else if (pending.isComplete) return outcome;
-    else if (this.#refIds.isLikelyTaken(command.claim)) this.#outcomes.lookUpFirst(pending);
+    else if (this.#refIds.isLikelyTaken(command.claim)) this.#retries.add(pending);
     else this.#admit(pending);
     return outcome;
   }
@@ -165,7 +159,16 @@ export class Lane {
       this.#schedulePump();
       return;
     }
-    this.#loading.read(pending);
+    this.#reads.add(pending);
+  }
+
+  /** Admits the commands that a lookup returns. If it fails, all that it was for fail. */
+  async #proceed(some: readonly PendingCommand[], lookup: Promise<Iterable<PendingCommand>>): Promise<void> {
+    try {
+      for (const ready of await lookup) this.#admit(ready);
+    } catch (error) {
+      for (const pending of some) this.#fail(pending, error);
+    }
   }
 
   // Decide and dispatch ----------------------------------------------------------------------------------------------
@@ -199,7 +202,8 @@ export class Lane {
   #dispatch(group: readonly PendingCommand[]): void {
     // Rows in memory may be stale and so contradict each other, for example when another lane has added a hold. A rule
     // that fails is run again on locked rows; only a failure there is a bug.
-    const batch = this.#decide(group, (pending) => this.#toLock.push(pending));
+    const { batch, failed } = this.#decide(group);
+    this.#toLock.push(...failed.map(({ pending }) => pending));
     if (batch === undefined) return;
     const sent = dispatch(batch, this.#slot.next(batch.content.digest));
     this.#inFlight.push(sent);
@@ -209,12 +213,10 @@ export class Lane {
     );
   }
 
-  #decide(group: readonly PendingCommand[], onFailed: Steps["fail"]): DecidedBatch | undefined {
-    if (group.length === 0) return undefined;
-    const { batch, unknown, failed } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
-    for (const { pending, error } of failed) onFailed(pending, error);
+  #decide(group: readonly PendingCommand[]): Omit<Decisions, "unknown"> {
+    const { unknown, ...decisions } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
     for (const pending of unknown) this.#admit(pending);
-    return batch;
+    return decisions;
   }
 
   #onCommit(batch: InFlightBatch): void {
@@ -226,7 +228,9 @@ export class Lane {
 
   #committed(batch: InFlightBatch): void {
     this.#observer.onCommitted?.(committed(batch));
-    this.#outcomes.report(batch.decided);
+    const others = report(batch.decided);
+    const some = others.map(({ pending }) => pending);
+    if (some.length > 0) void this.#proceed(some, reportByRefId(this.#refIds, others));
   }
 
   // Decide under lock ------------------------------------------------------------------------------------------------
@@ -270,7 +274,8 @@ export class Lane {
         this.#deciding.reset();
         for (const pending of some) pending.clearAbsent();
         this.#deciding.remember(keys, rows, some);
-        const batch = this.#decide(some, (pending, error) => this.#fail(pending, error));
+        const { batch, failed } = this.#decide(some);
+        for (const { pending, error } of failed) this.#fail(pending, error);
         if (batch === undefined) return;
         sent = dispatch(batch, this.#slot.next(batch.content.digest));
         const statement = this.#connection.statementOf(sent);
@@ -312,7 +317,9 @@ export class Lane {
     const again = lost.flatMap(({ decided }) => decided.map(({ pending }) => pending));
     await this.#retryWhileAway(async () => {
       await this.#slot.renewOrTake();
-      if (lost[0] !== undefined) await this.#noteContested(lost[0]);
+      // Rows that another process changed under the lost batch are likely to be changed again.
+      const moved = lost[0] === undefined ? [] : await movedRows(this.#database, lost[0], this.#slot.number);
+      for (const name of moved) this.#contested.add(name);
       await this.#connection.open();
     });
     this.#deciding.reset();
@@ -341,11 +348,6 @@ export class Lane {
       this.#committed(batch);
     }
     return [];
-  }
-
-  /** Rows that another process changed under the lost batch are likely to be changed again. */
-  async #noteContested(batch: InFlightBatch): Promise<void> {
-    for (const name of await movedRows(this.#database, batch, this.#slot.number)) this.#contested.add(name);
   }
 
   /**

@@ -1,58 +1,31 @@
+/** Reports outcomes to callers once everything that they depend on is durable. */
 import { done } from "../../std/result.ts";
 import type { RefIdLookup } from "./claims.ts";
-import { MicroBatcher } from "./micro-batcher.ts";
-import type { Decided, PendingCommand, Steps } from "./pending-command.ts";
+import type { Decided, PendingCommand } from "./pending-command.ts";
 
 /**
- * Reports outcomes to callers once everything that they depend on is durable. A rejected command with a ref_id may be
- * the retry of one that succeeded, so its ref_id is looked up first.
+ * Reports the outcomes that are final.
+ * @returns the others: a rejected command with a ref_id may be the retry of one that succeeded
  */
-export class OutcomeReporter {
-  readonly #refIds: RefIdLookup;
-  readonly #steps: Steps;
-  readonly #repeated: MicroBatcher<PendingCommand>;
-
-  /** @param max commands per ref_id lookup */
-  constructor(refs: RefIdLookup, max: number, steps: Steps) {
-    this.#refIds = refs;
-    this.#steps = steps;
-    this.#repeated = new MicroBatcher(max, (group) => this.#admitFree(group.filter((pending) => !pending.isComplete)));
+export function report(decided: readonly Decided[]): Decided[] {
+  const toLookUp: Decided[] = [];
+  for (const one of decided) {
+    const { pending, decision } = one;
+    if (decision.kind === "done") pending.complete(done(decision.value));
+    else if (decision.kind === "rejected" && pending.command.claim === undefined) pending.complete(decision);
+    else toLookUp.push(one);
   }
+  return toLookUp;
+}
 
-  report(decided: readonly Decided[]): void {
-    const toLookUp: Decided[] = [];
-    for (const one of decided) {
-      const { pending, decision } = one;
-      if (decision.kind === "done") pending.complete(done(decision.value));
-      else if (decision.kind === "rejected" && pending.command.claim === undefined) pending.complete(decision);
-      else toLookUp.push(one);
-    }
-    if (toLookUp.length > 0) void this.#reportByRefId(toLookUp);
+/**
+ * Reports those others once their ref_ids have been looked up.
+ * @returns the commands that are to be decided again: their ref_id seemed to be taken, but is free
+ */
+export async function reportByRefId(refIds: RefIdLookup, decided: readonly Decided[]): Promise<Set<PendingCommand>> {
+  const free = await refIds.lookUp(decided.map(({ pending }) => pending));
+  for (const { pending, decision } of decided) {
+    if (decision.kind === "rejected" && free.delete(pending)) pending.complete(decision);
   }
-
-  /** For a command that is probably a retry: it is admitted only if its ref_id is free. */
-  lookUpFirst(pending: PendingCommand): void {
-    this.#repeated.add(pending);
-  }
-
-  async #admitFree(some: readonly PendingCommand[]): Promise<void> {
-    try {
-      for (const free of await this.#refIds.lookUp(some)) this.#steps.admit(free);
-    } catch (error) {
-      for (const pending of some) this.#steps.fail(pending, error);
-    }
-  }
-
-  async #reportByRefId(decided: readonly Decided[]): Promise<void> {
-    try {
-      const free = await this.#refIds.lookUp(decided.map(({ pending }) => pending));
-      for (const { pending, decision } of decided) {
-        if (!free.has(pending)) continue;
-        if (decision.kind === "rejected") pending.complete(decision);
-        else this.#steps.admit(pending);
-      }
-    } catch (error) {
-      for (const { pending } of decided) this.#steps.fail(pending, error);
-    }
-  }
+  return free;
 }

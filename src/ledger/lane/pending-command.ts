@@ -74,9 +74,3 @@ export interface Decided {
 export interface Taken {
   readonly kind: "taken";
 }
-
-/** How a command continues after a lookup: back to the queue, or to its caller with a fault. */
-export interface Steps {
-  admit(pending: PendingCommand): void;
-  fail(pending: PendingCommand, error: unknown): void;
-}
