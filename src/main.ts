@@ -9,7 +9,7 @@ import type { Config } from "./config/config.ts";
 import { Maker, type MakerEvent } from "./market-maker/maker.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
-import { type Addresses, type BuildOptions, type Built, build, sharedServerOptions } from "./service/build.ts";
+import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build.ts";
 import { type Component, startAll } from "./service/components.ts";
 import { type Core, openCore, StartupError } from "./service/core.ts";
 import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
@@ -65,19 +65,16 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
   const { core, domain, settlement, engines, accessLog, oauth, results, addresses } = service;
   const isWorker = config.roles.has("worker");
   return [
-    { name: "core", stop: () => core.close() },
+    { name: "core", start: () => () => core.close() },
     // A killed service leaves a stale one.
-    { name: "ready file of an earlier start", start: () => rm(readyFile(config.dataDir), { force: true }) },
+    step("ready file of an earlier start", () => rm(readyFile(config.dataDir), { force: true })),
     ...metricsComponents(options, service),
-    { name: "clock", start: () => waitForClock(core, stopping) },
-    { name: "check for times in the future", start: () => void warnOfTimesAhead(core) },
-    {
-      name: "bootstrap",
-      start: async () => {
-        results.bootstrap = await bootstrapFrom(config, core);
-        if (results.bootstrap !== undefined) await applyBootstrap({ ...core, ...domain }, results.bootstrap);
-      },
-    },
+    step("clock", () => waitForClock(core, stopping)),
+    step("check for times in the future", () => void warnOfTimesAhead(core)),
+    step("bootstrap", async () => {
+      results.bootstrap = await bootstrapFrom(config, core);
+      if (results.bootstrap !== undefined) await applyBootstrap({ ...core, ...domain }, results.bootstrap);
+    }),
     ...(isWorker ? [component("settlement", settlement)] : []),
     ...(config.roles.has("engine") ? [component("engines", engines)] : []),
     // Written once a minute and on stop, after the last request.
@@ -85,16 +82,32 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
     component("authorization", oauth),
     ...serverComponents(options, service),
     // First answer the requests that wait for a fill, or closing would wait for them.
-    { name: "waits for fills", stop: () => domain.exchange.stop() },
+    { name: "waits for fills", start: () => () => domain.exchange.stop() },
     ...(isWorker && config.mode === "sandbox" ? [makerComponent(options, service)] : []),
-    readyFileComponent(config, addresses),
+    { name: "ready file", start: () => writeReadyFile(config.dataDir, addresses) },
   ];
 }
 
-const component = (name: string, part: Required<Pick<Component, "start" | "stop">>): Component => ({
+interface Part {
+  start(): Promise<unknown> | unknown;
+  stop(): Promise<unknown> | unknown;
+}
+
+const component = (name: string, part: Part): Component => ({
   name,
-  start: () => part.start(),
-  stop: () => part.stop(),
+  start: async () => {
+    await part.start();
+    return () => part.stop();
+  },
+});
+
+/** A step of the start, with nothing to stop. */
+const step = (name: string, run: () => Promise<unknown> | unknown): Component => ({
+  name,
+  start: async () => {
+    await run();
+    return undefined;
+  },
 });
 
 function metricsComponents(
@@ -103,15 +116,15 @@ function metricsComponents(
 ): Component[] {
   const { metrics } = observers;
   if (metrics === undefined) return [];
-  let served: { readonly url: string; close(): Promise<void> } | undefined;
   return [
     {
       name: "metrics",
       start: async () => {
-        served = await serveMetrics(metrics, { config, core, engines, certificate: () => certificate.current?.cert });
+        const certificateNow = () => certificate.current?.cert;
+        const served = await serveMetrics(metrics, { config, core, engines, certificate: certificateNow });
         results.metricsUrl = served.url;
+        return () => served.close();
       },
-      stop: () => served?.close(),
     },
   ];
 }
@@ -129,8 +142,8 @@ function serverComponents(options: StartOptions, { api, oauth, certificate, addr
     start: async () => {
       const own = await listenOn(authServer, "auth");
       addresses.authUrl = config.authUrl ?? own;
+      return () => close(authServer, closeLimitsMs.auth);
     },
-    stop: () => close(authServer, closeLimitsMs.auth),
   };
   return [
     ...certificateComponents(config, log, certificate, [api.server, authServer.server]),
@@ -141,8 +154,8 @@ function serverComponents(options: StartOptions, { api, oauth, certificate, addr
         const own = await listenOn(api, "api");
         addresses.baseUrl = config.baseUrl ?? own;
         open();
+        return () => close(api, closeLimitsMs.api);
       },
-      stop: () => close(api, closeLimitsMs.api),
     },
   ];
 }
@@ -158,16 +171,7 @@ function certificateComponents(
   const changed = (tls: Tls): void => {
     certificate.current = tls;
   };
-  let stop: (() => void) | undefined;
-  return [
-    {
-      name: "certificate",
-      start: () => {
-        stop = followTls(config, current, servers, log, { changed });
-      },
-      stop: () => stop?.(),
-    },
-  ];
+  return [{ name: "certificate", start: () => followTls(config, current, servers, log, { changed }) }];
 }
 
 /** The sandbox's market maker. If it is off, the orders of an earlier one are cancelled. */
@@ -179,18 +183,7 @@ function makerComponent({ config, log }: StartOptions, { core, domain, observers
   const maker = new Maker({ ...core, ...domain, seed: SEED, log: onEvent });
   return config.sandboxMaker
     ? component("market maker", maker)
-    : { name: "orders of an earlier market maker", start: () => maker.cancelAll() };
-}
-
-function readyFileComponent({ dataDir }: Config, addresses: Addresses): Component {
-  let ready: { withdraw: () => Promise<void> } | undefined;
-  return {
-    name: "ready file",
-    start: async () => {
-      ready = await writeReadyFile(dataDir, addresses);
-    },
-    stop: () => ready?.withdraw(),
-  };
+    : step("orders of an earlier market maker", () => maker.cancelAll());
 }
 
 /** Bootstrap writes need a correct clock. The lane has logged the error. */

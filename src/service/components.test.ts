@@ -8,12 +8,23 @@ function component(name: string, failing: { start?: true; stop?: true } = {}): C
     events.push(`${what} ${name}`);
     if (failing[what]) throw new Error(`${name} cannot ${what}`);
   };
-  return { name, start: () => event("start"), stop: () => event("stop") };
+  return {
+    name,
+    start: async () => {
+      await event("start");
+      return () => event("stop");
+    },
+  };
 }
 
 test("components start in order and stop once, in reverse, also behind one that fails to stop", async () => {
   events = [];
-  const stop = await startAll([component("a"), { name: "empty" }, component("b", { stop: true }), component("c")]);
+  const stop = await startAll([
+    component("a"),
+    { name: "empty", start: () => undefined },
+    component("b", { stop: true }),
+    component("c"),
+  ]);
   await expect(stop()).rejects.toMatchObject({ errors: [{ message: "b failed to stop" }] });
   await stop();
   expect(events).toEqual(["start a", "start b", "start c", "stop c", "stop b", "stop a"]);

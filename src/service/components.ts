@@ -3,10 +3,11 @@
 export interface Component {
   /** For errors. */
   readonly name: string;
-  readonly start?: () => Promise<unknown> | unknown;
-  /** Called once, and only if `start` has succeeded. */
-  readonly stop?: () => Promise<unknown> | unknown;
+  /** @returns how to stop it, if it has to be stopped. Called once. */
+  readonly start: () => Promise<Stop | undefined> | Stop | undefined;
 }
+
+type Stop = () => Promise<unknown> | unknown;
 
 /**
  * Starts components one after the other.
@@ -15,26 +16,26 @@ export interface Component {
  * @throws What a start threw, after the components before it were stopped.
  */
 export async function startAll(components: readonly Component[]): Promise<() => Promise<void>> {
-  const started: Component[] = [];
-  const stop = async (): Promise<void> => {
+  const started: { readonly name: string; readonly stop: Stop }[] = [];
+  const stopAll = async (): Promise<void> => {
     const failures: Error[] = [];
-    for (const component of started.splice(0).reverse()) {
+    for (const { name, stop } of started.splice(0).reverse()) {
       try {
-        await component.stop?.();
+        await stop();
       } catch (error) {
-        failures.push(new Error(`${component.name} failed to stop`, { cause: error }));
+        failures.push(new Error(`${name} failed to stop`, { cause: error }));
       }
     }
     if (failures.length > 0) throw new AggregateError(failures, "some components failed to stop");
   };
   try {
-    for (const component of components) {
-      await component.start?.();
-      started.push(component);
+    for (const { name, start } of components) {
+      const stop = await start();
+      if (stop !== undefined) started.push({ name, stop });
     }
   } catch (error) {
-    await stop().catch(() => undefined);
+    await stopAll().catch(() => undefined);
     throw error;
   }
-  return stop;
+  return stopAll;
 }

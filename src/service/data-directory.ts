@@ -21,17 +21,15 @@ export interface Addresses {
 /**
  * Writes `ready.json` atomically, as the signal that the service is ready. A killed service leaves the file behind;
  * `pid` and `started` together identify the process.
+ * @returns Removes it.
  */
-export async function writeReadyFile(
-  dataDir: string,
-  { baseUrl, authUrl }: Addresses,
-): Promise<{ withdraw: () => Promise<void> }> {
+export async function writeReadyFile(dataDir: string, { baseUrl, authUrl }: Addresses): Promise<() => Promise<void>> {
   await makeDataDirectory(dataDir);
   const path = readyFile(dataDir);
   const { pid } = process;
   const ready = { base_url: baseUrl, auth_url: authUrl, pid, started: await processStart(pid) };
   await writeAtomically(path, `${JSON.stringify(ready)}\n`, 0o644);
-  return { withdraw: () => rm(path, { force: true }) };
+  return () => rm(path, { force: true });
 }
 
 /** The addresses of the running service; undefined if none runs, even if a stale file is left. */
