@@ -2,7 +2,7 @@
  * TLS without a proxy: certificate and key from two files, for both servers. The files are reread every minute to pick up
  * renewals. If they are unusable, an error is logged and the current certificate stays in use.
  */
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Server } from "node:net";
 import { createSecureContext, Server as TlsServer } from "node:tls";
@@ -32,8 +32,9 @@ export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | unde
   };
   try {
     createSecureContext(tls);
-    // createSecureContext accepts an empty file.
+    // createSecureContext takes an empty file for an absent one.
     new X509Certificate(tls.cert);
+    createPrivateKey(tls.key);
   } catch (error) {
     throw new StartupError(
       `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are not a certificate and its key in PEM: ${(error as Error).message}`,

@@ -117,6 +117,7 @@ test("a renewed certificate is used without a restart, and one that is wrong cha
 
 test("files that are no certificate with its key are told by their names, before anything is started", async () => {
   await writeFile(path("empty.crt"), "");
+  await writeFile(path("empty.key"), "");
   await expect(readTls(files("none.crt", "first.key"))).rejects.toThrow(
     `PARBOOK_TLS_CERT ${path("none.crt")} cannot be read: ENOENT`,
   );
@@ -125,6 +126,7 @@ test("files that are no certificate with its key are told by their names, before
   );
   for (const [cert, key] of [
     ["empty.crt", "first.key"],
+    ["first.crt", "empty.key"],
     ["first.key", "first.crt"],
     ["first.crt", "second.key"],
   ] as const) {
