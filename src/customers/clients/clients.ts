@@ -9,7 +9,7 @@ import { type ComparedClock, type Instant, requireCorrectTime } from "../../std/
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { isWithin, type Network } from "../../std/network.ts";
 import type { CustomerId } from "../customer-id.ts";
-import { digestSecret, generateSecret, SecretMatcher } from "./secrets.ts";
+import { digestSecret, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
 import {
   endSecrets,
   findClient,
@@ -200,6 +200,11 @@ export class Clients {
       .catch((error: unknown) => this.#onUnrecordedUse(clientId, error))
       .finally(() => this.#recording.delete(id));
   }
+}
+
+/** Whether a secret has the form of generated ones, 256 random bits: these cannot be guessed at any rate. */
+export function isGenerated(secret: string): boolean {
+  return schemeOf(secret) === "hmac";
 }
 
 function isVisible(text: string, maxLength: number): boolean {

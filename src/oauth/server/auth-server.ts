@@ -28,7 +28,10 @@ import { sentRequestId } from "../../web/request-id.ts";
 import { securityHeaders } from "../../web/security-headers.ts";
 import type { AccessDenial } from "../access-log/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
+import { readCredentials } from "./client-credentials.ts";
+import { readForm } from "./form.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
+import { ProvenSecrets } from "./proven-secrets.ts";
 import { TokenAdmission } from "./token-admission.ts";
 import { handleTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
 import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRequestError } from "./token-error.ts";
@@ -120,21 +123,24 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     done();
   });
   paceRetries(server, sharedBy(trustedProxies));
-  if (limiter !== undefined) limitAddresses(server, limiter);
+  const proven = new ProvenSecrets();
+  if (limiter !== undefined) limitAddresses(server, limiter, proven);
   server.addHook("onRequest", (request, reply, done) => {
     if (request.is404) void rejectUnknownPath(request, reply);
     else done();
   });
-  tokenRoute(server, options);
+  tokenRoute(server, { ...options, clients: proven.observing(options.clients) });
   documentRoutes(server, options);
   healthRoutes(server, options);
   return server;
 }
 
 /**
- * Limits by address only, because the client is not authenticated yet, and authentication is the expensive part.
+ * Limits by address, because the client is not authenticated yet, and authentication is the expensive part. Past the rate
+ * of its address, a client that has just authenticated has a rate of its own; for this its request is read.
  */
-function limitAddresses(server: FastifyInstance, limiter: RateLimiter): void {
+function limitAddresses(server: FastifyInstance, limiter: RateLimiter, proven: ProvenSecrets): void {
+  const overRate = new WeakMap<FastifyRequest, Verdict>();
   server.addHook("onRequest", (request, reply, done) => {
     const { path } = urlOf(request);
     if (path === ALIVE_PATH || path === READY_PATH) {
@@ -142,10 +148,41 @@ function limitAddresses(server: FastifyInstance, limiter: RateLimiter): void {
       return verdict?.admitted === false ? rejectTooMany(reply.headers(verdict.headers), verdict) : done();
     }
     const verdict = limiter.ofAddress(path === TOKEN_PATH ? "token" : "rest", request.ip);
+    if (!verdict.admitted && path === TOKEN_PATH && isShortForm(request)) {
+      overRate.set(request, verdict);
+      return done();
+    }
     reply.headers(verdict.headers);
     if (verdict.admitted) done();
     else rejectTooMany(reply, verdict);
   });
+  server.addHook("preHandler", async (request, reply) => {
+    const rejection = overRate.get(request);
+    if (rejection === undefined) return undefined;
+    const clientId = await findProven(request, proven);
+    const verdict = clientId === undefined ? rejection : limiter.ofClientAt("token", clientId, request.ip);
+    reply.headers(verdict.headers);
+    if (!verdict.admitted) rejectTooMany(reply, verdict);
+    return verdict.admitted ? undefined : reply;
+  });
+}
+
+/** Past the rate, no more than this is read. */
+const SHORT_FORM_BYTES = 2_048;
+
+function isShortForm({ method, headers }: FastifyRequest): boolean {
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  return method === "POST" && headers["transfer-encoding"] === undefined && length <= SHORT_FORM_BYTES;
+}
+
+/** @returns the client whose secret the request shows, if it was valid a short time ago */
+async function findProven(request: FastifyRequest, proven: ProvenSecrets): Promise<string | undefined> {
+  const { "content-type": contentType, authorization } = request.headers;
+  if (!Buffer.isBuffer(request.body)) return undefined;
+  const form = await readForm(contentType, request.body);
+  const credentials = form instanceof TokenRequestError ? form : readCredentials(authorization, form);
+  if (credentials instanceof TokenRequestError) return undefined;
+  return credentials.readings.find(({ clientId, secret }) => proven.has(clientId, secret))?.clientId;
 }
 
 /**

@@ -67,6 +67,11 @@ export class RateLimiter {
     return this.#judge(this.#addresses[rateClass], rateLimitKey(address), { rate: rateClass, caller: "address" });
   }
 
+  /** A client that is known by its secret. Each address has a bucket of its own, as it has without one. */
+  ofClientAt(rateClass: RateClass, clientId: string, address: string): Verdict {
+    return this.ofClient(rateClass, `${rateLimitKey(address)} ${clientId}`);
+  }
+
   /** Who asks whether the service is there, and is not on the machine itself or a trusted proxy. */
   ofHealth(address: string): Verdict | undefined {
     if (this.#isShared(address)) return undefined;

@@ -1,0 +1,104 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Clients } from "../../customers/clients/clients.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { must } from "../../std/assert.ts";
+import { IdSource } from "../../std/id.ts";
+import { parseNetwork } from "../../std/network.ts";
+import { RateLimiter } from "../../web/limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../web/limits/rates.ts";
+import { createAuthServer } from "./auth-server.ts";
+
+const ids = new IdSource();
+const GENERATED = "g".repeat(43);
+const ROTATED = "r".repeat(43);
+const CHOSEN = "correct horse battery staple";
+const valid = new Set([GENERATED, ROTATED, CHOSEN]);
+let verified = 0;
+
+class ToyClients implements Pick<Clients, "authenticate"> {
+  readonly #customerId = ids.next() as CustomerId;
+
+  async authenticate(clientId: string, secret: string) {
+    verified += 1;
+    if (!valid.has(secret) || clientId !== "acme") return "client_authentication_failed" as const;
+    return { clientId, customerId: this.#customerId, scopes: ["*"] };
+  }
+}
+
+/** Three requests at once of each bucket, and none after that. */
+const server = createAuthServer({
+  authUrl: () => "http://auth.test",
+  keys: { published: () => [] },
+  clients: new ToyClients(),
+  tokens: { issue: async () => ({ accessToken: "a token", tokenId: ids.next() }) },
+  ids,
+  log: pino({ level: "silent" }),
+  limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
+  trustedProxies: [must(parseNetwork("127.0.0.0/8"), "a network")],
+});
+let url = "";
+beforeAll(async () => {
+  url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/oauth2/token`;
+});
+afterAll(() => server.close());
+
+const formOf = (secret: string, more = {}): URLSearchParams =>
+  new URLSearchParams({ grant_type: "client_credentials", client_id: "acme", client_secret: secret, ...more });
+
+async function ask(address: string, request: RequestInit): Promise<number> {
+  const headers = { ...request.headers, "x-forwarded-for": address };
+  return (await fetch(url, { ...request, headers })).status;
+}
+
+const post = (address: string, body: URLSearchParams | FormData): Promise<number> =>
+  ask(address, { method: "POST", body });
+
+/** A neighbour at the same address, without credentials. */
+async function exhaust(address: string): Promise<void> {
+  let status = 405;
+  while (status === 405) status = await ask(address, { method: "GET" });
+  expect(status).toBe(429);
+}
+
+test("a client with a valid generated secret has a rate of its own where a neighbour uses up the address's", async () => {
+  expect(await post("203.0.113.1", formOf(GENERATED))).toBe(200);
+  await exhaust("203.0.113.1");
+  const multipart = new FormData();
+  for (const [name, value] of formOf(GENERATED)) multipart.set(name, value);
+  const authorization = `Basic ${Buffer.from(`acme:${GENERATED}`).toString("base64")}`;
+  const basic = {
+    method: "POST",
+    body: new URLSearchParams({ grant_type: "client_credentials" }),
+    headers: { authorization },
+  };
+  expect([
+    await post("203.0.113.1", formOf(GENERATED)),
+    await post("203.0.113.1", multipart),
+    await ask("203.0.113.1", basic),
+    await post("203.0.113.1", formOf(GENERATED)),
+  ]).toEqual([200, 200, 200, 429]);
+
+  // Its rate is one for each address, and nobody else's.
+  await exhaust("203.0.113.2");
+  expect(await post("203.0.113.2", formOf(GENERATED))).toBe(200);
+});
+
+test("past the rate of the address nothing else is verified: wrong, chosen and invalidated secrets, long forms", async () => {
+  expect(await post("203.0.113.3", formOf(CHOSEN))).toBe(200);
+  expect(await post("203.0.113.3", formOf(ROTATED))).toBe(200);
+  await exhaust("203.0.113.3");
+  valid.delete(ROTATED);
+  // Verified once more, and forgotten.
+  expect(await post("203.0.113.3", formOf(ROTATED))).toBe(401);
+  verified = 0;
+  const wrong = new URLSearchParams({ grant_type: "client_credentials", client_id: "other", client_secret: GENERATED });
+  expect([
+    await post("203.0.113.3", formOf("x".repeat(43))),
+    await post("203.0.113.3", formOf(CHOSEN)),
+    await post("203.0.113.3", formOf(ROTATED)),
+    await post("203.0.113.3", formOf(GENERATED, { scope: "s".repeat(2_000) })),
+    await post("203.0.113.3", wrong),
+    verified,
+  ]).toEqual([429, 429, 429, 429, 429, 0]);
+});
