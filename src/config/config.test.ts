@@ -269,34 +269,58 @@ test("the market maker comes with the demo's customers, unless it is said", () =
   expect(maker({ PARBOOK_MODE: "production" })).toBe(false);
 });
 
-test("production keeps its database connection to this machine or under TLS, unless it is told otherwise", () => {
+test("production's database is on this machine or verified by TLS, unless PARBOOK_WITHOUT_TLS says otherwise", () => {
   const lines = (url: string, more: Record<string, string> = {}) =>
     linesOf({ PARBOOK_MODE: "production", PARBOOK_DATABASE_URL: url, ...more });
   const refused =
-    "PARBOOK_DATABASE_URL connects over the network without TLS: add ?sslmode=verify-full, or set PARBOOK_WITHOUT_TLS=database if the network itself is secure";
-  const plain = [
-    "",
-    "?sslmode=disable",
-    "?sslmode=prefer",
-    "?sslmode=allow",
-    "?ssl=false",
-    "?ssl=true&sslmode=disable",
+    "PARBOOK_DATABASE_URL does not make the driver verify who it talks to: add ?sslmode=verify-full, name localhost or a socket's directory if the database is on this machine, or set PARBOOK_WITHOUT_TLS=database if the network itself is secure";
+  const unverified = [
+    ...["", "?sslmode=disable", "?sslmode=prefer", "?sslmode=allow", "?sslmode=require", "?sslmode=verify-ca"],
+    ...["?sslmode=no-verify", "?sslmode=VERIFY-FULL", "?ssl=false", "?ssl=1", "?ssl=true&sslmode=disable"],
+    ...["?uselibpqcompat=true&sslmode=prefer", "?uselibpqcompat=true&sslmode=require", "?host="],
   ];
-  for (const query of plain) expect(lines(`postgres://parbook:secret@db/parbook${query}`)).toEqual([refused]);
-  expect(lines("postgres://parbook@localhost/parbook?host=db")).toEqual([refused]);
-  expect(lines("postgres://parbook@localhost.example.com/parbook")).toEqual([refused]);
-  expect(lines("postgres://parbook@my-localhost/parbook")).toEqual([refused]);
-  const underTls = ["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full", "?sslmode=no-verify", "?ssl=1"];
-  for (const query of underTls) {
-    expect(lines(`postgres://parbook@db/parbook${query}`)).toEqual([]);
+  for (const query of unverified) {
+    expect(lines(`postgres://parbook:secret@db/parbook${query}`), query).toEqual([refused]);
+  }
+  const remote = ["localhost/parbook?host=db", "localhost.example.com/parbook", "my-localhost/parbook"];
+  for (const host of remote) expect(lines(`postgres://parbook@${host}`), host).toEqual([refused]);
+  expect(lines("postgres:///parbook")).toEqual([refused]);
+  for (const query of ["?sslmode=verify-full", "?ssl=false&uselibpqcompat=true&sslmode=verify-full"]) {
+    expect(lines(`postgres://parbook@db/parbook${query}`), query).toEqual([]);
   }
   const local = ["localhost", "127.0.0.1:5433", "127.10.20.30", "[::1]", "%2Frun%2Fpostgresql"];
   for (const host of local) expect(lines(`postgres://parbook@${host}/parbook`)).toEqual([]);
   expect(lines("postgres://parbook@localhost/parbook?host=/run/postgresql")).toEqual([]);
-  expect(lines("postgres:///parbook")).toEqual([]);
   expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "database" })).toEqual([]);
   expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "http" })).toEqual([refused]);
   const migrates = { PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" };
-  expect(lines("postgres://parbook@db/parbook?ssl=1", migrates)).toEqual([refused.replace("DATABASE", "MIGRATE")]);
+  expect(lines("postgres://parbook@db/parbook?sslmode=verify-full", migrates)).toEqual([
+    refused.replace("DATABASE", "MIGRATE"),
+  ]);
   expect(linesOf({ PARBOOK_DATABASE_URL: "postgres://parbook@db/parbook" })).toEqual([]);
+});
+
+test("an address of the database gives each parameter once, and has no fragment", () => {
+  for (const name of ["PARBOOK_DATABASE_URL", "PARBOOK_MIGRATE_URL"]) {
+    const lines = (query: string) =>
+      linesOf({ PARBOOK_DATABASE_URL: "postgres://a@db/x", [name]: `postgres://parbook:hunter2@db/parbook${query}` });
+    const twice = `${name} gives the parameter sslmode more than once`;
+    expect(lines("?sslmode=verify-full&application_name=a&sslmode=disable")).toEqual([twice]);
+    expect(lines("?sslmode=verify-full&sslm%6Fde=verify-full")).toEqual([twice]);
+    expect(lines("?host=localhost&host=db")).toEqual([`${name} gives the parameter host more than once`]);
+    expect(lines("#?sslmode=verify-full")).toEqual([`${name} has a fragment: write # as %23`]);
+  }
+});
+
+test("a public address is a host and perhaps a port and a path, and what else it has is not shown", () => {
+  const rule = "is not just a host and perhaps a port and a path: it has a user, query, fragment or space";
+  for (const name of ["PARBOOK_BASE_URL", "PARBOOK_AUTH_URL"]) {
+    const lines = (text: string) => linesOf({ [name]: text });
+    for (const rest of ["/x?y", "/?", "/#z", "#", "/a b", "/ "]) {
+      expect(lines(`https://localhost:26080${rest}`)).toEqual([`${name} "https://localhost:26080${rest}" ${rule}`]);
+    }
+    expect(lines("https://user:pw@localhost:26080/x?y#z")).toEqual([`${name} ${rule}`]);
+    expect(lines("https://@localhost")).toEqual([`${name} ${rule}`]);
+    expect(lines("https://localhost:26080/parbook/")).toEqual([]);
+  }
 });

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { Network } from "../std/network.ts";
 import { isPlainPath } from "../std/plain-path.ts";
 import { DEFAULT_RATES, type RequestRates } from "../web/limits/rates.ts";
+import { databaseAddress, publicAddress } from "./address-settings.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
 import { InvalidValue, type Setting } from "./setting.ts";
@@ -104,14 +105,14 @@ export function readConfig(environment: Environment): Config {
     host: get("PARBOOK_HOST", { absent: "127.0.0.1", read: (text) => text }),
     port: get("PARBOOK_PORT", wholeNumber(8080, 0, 65_535)),
     authPort: get("PARBOOK_AUTH_PORT", wholeNumber(8081, 0, 65_535)),
-    baseUrl: get("PARBOOK_BASE_URL", url(["http:", "https:"])),
-    authUrl: get("PARBOOK_AUTH_URL", url(["http:", "https:"])),
+    baseUrl: get("PARBOOK_BASE_URL", publicAddress),
+    authUrl: get("PARBOOK_AUTH_URL", publicAddress),
     metricsHost: get("PARBOOK_METRICS_HOST", { absent: "127.0.0.1", read: (text) => text }),
     metricsPort: get("PARBOOK_METRICS_PORT", { absent: undefined, read: wholeNumber(0, 0, 65_535).read }),
     dataDir: get("PARBOOK_DATA_DIR", { absent: resolve("data"), read: (text) => resolve(text) }),
     walArchive: get("PARBOOK_WAL_ARCHIVE", walArchive),
-    databaseUrl: get("PARBOOK_DATABASE_URL", url(["postgres:", "postgresql:"])),
-    migrateUrl: get("PARBOOK_MIGRATE_URL", url(["postgres:", "postgresql:"])),
+    databaseUrl: get("PARBOOK_DATABASE_URL", databaseAddress),
+    migrateUrl: get("PARBOOK_MIGRATE_URL", databaseAddress),
     bootstrap,
     roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
     settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
@@ -171,7 +172,7 @@ function unknownSettings(environment: Environment, known: ReadonlySet<string>): 
 
 /** The value, unless it may contain a password or key. */
 function shown(name: string, text: string): string[] {
-  return /DATABASE|MIGRATE|ENCRYPTION/.test(name) ? [] : [JSON.stringify(text.slice(0, 100))];
+  return /DATABASE|MIGRATE|ENCRYPTION/.test(name) || text.includes("@") ? [] : [JSON.stringify(text.slice(0, 100))];
 }
 
 /** Becomes part of a shell command of PostgreSQL, so it must not need quoting. */
@@ -199,14 +200,6 @@ function wholeNumber(absent: number, least: number, most: number): Setting<numbe
       : new InvalidValue(`is not a whole number from ${least} to ${most}`);
   };
   return { absent, read };
-}
-
-function url(protocols: readonly string[]): Setting<string | undefined> {
-  const read = (text: string): string | InvalidValue =>
-    URL.canParse(text) && protocols.includes(new URL(text).protocol)
-      ? text.replace(/\/+$/, "")
-      : new InvalidValue(`is not a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(" or ")}`);
-  return { absent: undefined, read };
 }
 
 function readRoles(text: string): ReadonlySet<Role> | InvalidValue {

@@ -33,25 +33,24 @@ export function transportContradictions({ mode, databaseUrl, migrateUrl, ...tran
   }
   if (mode === "sandbox" || transport.withoutTls.has("database")) return lines;
   for (const [name, url] of Object.entries({ PARBOOK_DATABASE_URL: databaseUrl, PARBOOK_MIGRATE_URL: migrateUrl })) {
-    if (url === undefined || isLocal(url) || usesTls(url)) continue;
+    if (url === undefined || isLocal(url) || isVerified(url)) continue;
     lines.push(
-      `${name} connects over the network without TLS: add ?sslmode=verify-full, or set PARBOOK_WITHOUT_TLS=database if the network itself is secure`,
+      `${name} does not make the driver verify who it talks to: add ?sslmode=verify-full, name localhost or a socket's directory if the database is on this machine, or set PARBOOK_WITHOUT_TLS=database if the network itself is secure`,
     );
   }
   return lines;
 }
 
-/** A Unix socket or loopback. */
+/** A Unix socket or loopback. Without a host it is not known: the driver would use PGHOST. */
 function isLocal(url: string): boolean {
   const { hostname, searchParams } = new URL(url);
-  const host = searchParams.get("host") ?? decodeURIComponent(hostname);
-  return host === "" || host.startsWith("/") || /^(?:localhost|127(?:\.[0-9]+){3}|::1|\[::1\])$/.test(host);
+  // As the driver does, an empty parameter is ignored.
+  const host = searchParams.get("host") || decodeURIComponent(hostname);
+  return host.startsWith("/") || /^(?:localhost|127(?:\.[0-9]+){3}|::1|\[::1\])$/.test(host);
 }
 
-/** As the driver reads it. `prefer` and `allow` fall back to cleartext. */
-function usesTls(url: string): boolean {
-  const { searchParams } = new URL(url);
-  const mode = searchParams.get("sslmode");
-  if (mode !== null) return ["require", "verify-ca", "verify-full", "no-verify"].includes(mode);
-  return ["true", "1"].includes(searchParams.get("ssl") ?? "");
-}
+/**
+ * The only mode that checks certificate and host name whatever other parameters say. `require` and `ssl=1` would too, but
+ * not with `uselibpqcompat=true`, nor in the driver's next version.
+ */
+const isVerified = (url: string): boolean => new URL(url).searchParams.get("sslmode") === "verify-full";
