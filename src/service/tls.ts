@@ -3,11 +3,13 @@
  * renewals. If they are unusable, an error is logged and the current certificate stays in use.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
 import type { Server } from "node:net";
 import { createSecureContext, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
 import { type Config, InvalidSettings } from "../config/config.ts";
+import { formatInstant, type Instant, systemClock } from "../std/clock.ts";
 import { startPoll } from "../std/poll.ts";
 import { StartupError } from "./core.ts";
 
@@ -22,8 +24,14 @@ type TlsFiles = Pick<Config, "tlsCert" | "tlsKey">;
 
 const READ_EVERY_MS = 60_000;
 
+/** Many times what a chain of certificates takes. */
+const MOST_BYTES = 1_048_576;
+
 /** @returns Undefined if not configured. @throws StartupError when the files are unusable. */
-export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | undefined> {
+export async function readTls(
+  { tlsCert, tlsKey }: TlsFiles,
+  now: Instant = systemClock.now(),
+): Promise<Tls | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
   const tls: Tls = {
     cert: await readSetting("PARBOOK_TLS_CERT", tlsCert),
@@ -33,20 +41,39 @@ export async function readTls({ tlsCert, tlsKey }: TlsFiles): Promise<Tls | unde
   try {
     createSecureContext(tls);
     // createSecureContext takes an empty file for an absent one.
-    new X509Certificate(tls.cert);
-    createPrivateKey(tls.key);
+    if (!new X509Certificate(tls.cert).checkPrivateKey(createPrivateKey(tls.key))) throw new Error("different keys");
   } catch (error) {
     throw new StartupError(
       `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are not a certificate and its key in PEM: ${(error as Error).message}`,
     );
   }
+  const [start, end] = validityOf(tls);
+  if (now < start || now >= end) {
+    const period = `from ${formatInstant(start)} until ${formatInstant(end)}`;
+    throw new StartupError(`PARBOOK_TLS_CERT ${tlsCert} is valid ${period}, but now it is ${formatInstant(now)}`);
+  }
   return tls;
+}
+
+function validityOf({ cert }: Tls): [start: Instant, end: Instant] {
+  const { validFrom, validTo } = new X509Certificate(cert);
+  return [Date.parse(validFrom) as Instant, Date.parse(validTo) as Instant];
 }
 
 async function readSetting(name: string, path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    // A pipe would otherwise be waited for.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const stat = await file.stat();
+      if (!stat.isFile()) throw new StartupError(`${name} ${path} is not a regular file`);
+      if (stat.size > MOST_BYTES) throw new StartupError(`${name} ${path} is longer than ${MOST_BYTES} bytes`);
+      return await file.readFile("utf8");
+    } finally {
+      await file.close();
+    }
   } catch (error) {
+    if (error instanceof StartupError) throw error;
     throw new StartupError(`${name} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
 }
@@ -60,14 +87,17 @@ export function followTls(
   { everyMs = READ_EVERY_MS, changed = (_tls: Tls): void => undefined } = {},
 ) {
   let current = inUse;
+  const report = (text: string): void =>
+    log.info({ file: files.tlsCert, expires: formatInstant(validityOf(current)[1]) }, text);
   const follow = async (): Promise<void> => {
     const tls = (await readTls(files)) ?? current;
     if (tls.cert === current.cert && tls.key === current.key) return;
     for (const server of servers) if (server instanceof TlsServer) server.setSecureContext(tls);
     current = tls;
     changed(tls);
-    log.info("certificate reloaded");
+    report("certificate reloaded");
   };
+  report("certificate in use");
   const poll = startPoll(everyMs, follow, (error) => log.error({ error }, "certificate not reloaded"));
   return () => poll.stop();
 }

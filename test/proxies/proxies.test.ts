@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -113,6 +114,8 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
         // Some proxies have a bound of their own, or hand on one header for many.
         expect(told.includes('{"ip"') ? told : `{"ip":"${CALLER}"}`, name).toContain(`{"ip":"${CALLER}"}`);
       }
+
+      expect(await Promise.all([front.api, front.auth].map(speaksHttp2)), name).toEqual([false, false]);
 
       const answered = await sendSequences(front);
       expect(answered.filter((id) => id.includes("h"))).toEqual([]);
@@ -232,6 +235,19 @@ async function startProxy(
     return told.length === 2 && told.every(({ status }) => status === 200);
   });
   return urls;
+}
+
+/** Whether a server answers a caller that begins with HTTP/2. */
+async function speaksHttp2(url: string): Promise<boolean> {
+  const session = connectHttp2(url);
+  const ended = new Promise<boolean>((resolve) =>
+    session.once("error", () => resolve(false)).once("close", () => resolve(false)),
+  );
+  const request = session.request({ ":path": "/healthz" }).on("error", () => undefined);
+  const answered = new Promise<boolean>((resolve) => request.once("response", () => resolve(true)));
+  const speaks = await Promise.race([ended, answered]);
+  session.destroy();
+  return speaks;
 }
 
 async function freePort(): Promise<number> {
