@@ -104,11 +104,11 @@ export default {
     ...parts,
     ...frontDoors,
     {
-      name: "ledger-does-not-know-its-lane",
+      name: "ledger-does-not-know-its-writer",
       comment: "What the ledger is made of is pure; the lane is what writes it.",
       severity: "error",
       from: { path: "^src/ledger/[^/]+$", pathNot: TESTS },
-      to: { path: "^src/ledger/lane/" },
+      to: { path: "^src/ledger/writer/" },
     },
     {
       name: "every-folder-has-a-ring",

@@ -1,7 +1,7 @@
 /** When settlement does its work; what it does is in rules.test.ts and test/protocol/conversions.test.ts. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "../ledger/caller.ts";
-import type { Lane } from "../ledger/lane/lane.ts";
+import type { Lane } from "../ledger/writer/lane.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { cancellationOf, settlementOf } from "./conversions.ts";
 import { Settlement } from "./settlement.ts";

@@ -6,7 +6,7 @@
  * A clock that was set back must not delay settlement: delays use the monotonic clock, and the query treats conversions
  * created in the future as due.
  */
-import type { Lane } from "../ledger/lane/lane.ts";
+import type { Lane } from "../ledger/writer/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
 import { settlementOf } from "./conversions.ts";

@@ -1,7 +1,7 @@
 /** Customers: the organisations that own profiles and API clients. */
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import type { Lane } from "../ledger/lane/lane.ts";
+import type { Lane } from "../ledger/writer/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Clock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";

@@ -8,7 +8,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
-import type { Lane } from "../ledger/lane/lane.ts";
+import type { Lane } from "../ledger/writer/lane.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";

@@ -5,7 +5,7 @@
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import type { Lane } from "../../src/ledger/lane/lane.ts";
+import type { Lane } from "../../src/ledger/writer/lane.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -4,7 +4,7 @@ import { Engine, type EngineEvent } from "../../src/exchange/engine/engine.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import type { Lane } from "../../src/ledger/lane/lane.ts";
+import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startLane } from "../support/movements.ts";

@@ -8,8 +8,8 @@ import {
 } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { keyName } from "../../src/ledger/rows.ts";
+import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";

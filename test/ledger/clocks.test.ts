@@ -5,7 +5,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createCustomers } from "../../src/customers/customers.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { readBalances } from "../../src/ledger/balances.ts";
-import { Lane } from "../../src/ledger/lane/lane.ts";
+import { Lane } from "../../src/ledger/writer/lane.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { Database, type Queryable } from "../../src/postgres/database.ts";

@@ -4,10 +4,10 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { activeProfile, profileKey } from "../../src/customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { State } from "../../src/ledger/decision.ts";
-import { Batch, linkHash, NO_HASH } from "../../src/ledger/lane/batch.ts";
-import { Memory } from "../../src/ledger/lane/memory.ts";
-import { Statements } from "../../src/ledger/lane/statement.ts";
 import { readKeys } from "../../src/ledger/rows.ts";
+import { Batch, linkHash, NO_HASH } from "../../src/ledger/writer/batch.ts";
+import { RowCache } from "../../src/ledger/writer/row-cache.ts";
+import { Statements } from "../../src/ledger/writer/statement.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { type Asset, USD } from "../../src/money/asset.ts";
 import { must } from "../../src/std/assert.ts";
@@ -55,7 +55,7 @@ test("a transfer writes sixteen records to PostgreSQL's log", async () => {
 });
 
 async function batchOfTransfers(profiles: readonly ProfileId[]) {
-  const memory = new Memory(1_000);
+  const memory = new RowCache(1_000);
   const keys = profiles.flatMap((profile) => [profileKey(profile), accountKey(profile, USD)]);
   for (const { table, key, row } of await readKeys(db.database, keys, SLOT, "none")) memory.set(table, key, row);
   const state: State = { get: (table, key) => memory.get(table, key) };

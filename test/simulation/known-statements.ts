@@ -4,8 +4,8 @@
  */
 import { conversionTable } from "../../src/conversions/store.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
-import { LOCKING_SETTINGS } from "../../src/ledger/lane/lane-connection.ts";
 import { columnsOf } from "../../src/ledger/rows.ts";
+import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";
 import { SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
@@ -55,7 +55,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return [];
   },
 
-  // ledger/lane/slot.ts
+  // ledger/writer/slot.ts
   "select n, hash from batch where slot = $1 order by n desc limit 1": ({ tables }, [slot]) => {
     const batches = tables.rows("batch").filter((row) => row.slot === slot);
     const [last] = batches.sort((a, b) => Number(b.n) - Number(a.n));
@@ -89,7 +89,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return behind(run, row === undefined ? [] : [pick(row, "hash")]);
   },
 
-  // ledger/lane/claims.ts: among claims of orders, and among others
+  // ledger/writer/ref-id-lookup.ts: among claims of orders, and among others
   [holdersOf("coalesce(null)")]: (run, claims) => findHolders(run, claims, () => null),
   [holdersOf("coalesce((select r.closed_at from orders r where r.customer_id = c.customer_id and r.id = c.id), null)")]:
     (run, claims) =>

@@ -5,11 +5,11 @@
 import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { Batch } from "../../src/ledger/lane/batch.ts";
-import { Memory } from "../../src/ledger/lane/memory.ts";
-import { Slot } from "../../src/ledger/lane/slot.ts";
-import { type BatchTimes, Statements } from "../../src/ledger/lane/statement.ts";
 import { change, readKeys } from "../../src/ledger/rows.ts";
+import { Batch } from "../../src/ledger/writer/batch.ts";
+import { RowCache } from "../../src/ledger/writer/row-cache.ts";
+import { Slot } from "../../src/ledger/writer/slot.ts";
+import { type BatchTimes, Statements } from "../../src/ledger/writer/statement.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { Database, Queryable } from "../../src/postgres/database.ts";
@@ -56,7 +56,7 @@ interface Deposit {
 
 /** A conversion that is there, opened or closed by a batch that writes nothing else. */
 function closing(slot: number, n: number, status: Conversion["status"], had: bigint): Said {
-  const memory = new Memory(100);
+  const memory = new RowCache(100);
   const at = (is: boolean): Instant | undefined => (is ? NOW : undefined);
   const conversion: Conversion = {
     ...{
@@ -86,7 +86,7 @@ const hashOf = (slot: number, n: number): Buffer => Buffer.alloc(32, 16 * slot +
 
 /** One dollar for a profile, which has had so many of them, as a lane would send it. */
 function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, refId, previous, times }: Deposit): Said {
-  const memory = new Memory(100);
+  const memory = new RowCache(100);
   const known = (owner: ProfileId | "world", times: number, sign: "" | "-"): void => {
     if (times === 0) return;
     const account = emptyAccount(owner, USD, slot);

@@ -10,10 +10,10 @@ import {
 } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
-import { Lane } from "../../src/ledger/lane/lane.ts";
-import type { LaneBounds, LaneEvent } from "../../src/ledger/lane/lane-options.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
 import type { Key } from "../../src/ledger/rows.ts";
+import { Lane } from "../../src/ledger/writer/lane.ts";
+import type { LaneBounds, LaneEvent } from "../../src/ledger/writer/lane-options.ts";
 import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import type { Database, Queryable } from "../../src/postgres/database.ts";

@@ -11,9 +11,9 @@ import { type Order, type OrderId, orderTable } from "../../src/exchange/order.t
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command, type Rejection } from "../../src/ledger/decision.ts";
 import { depositEntries, externalTransferKeys } from "../../src/ledger/external-transfers.ts";
-import type { Lane } from "../../src/ledger/lane/lane.ts";
 import { accountOf } from "../../src/ledger/rejections.ts";
 import { change, columnsOf, type SqlRecord } from "../../src/ledger/rows.ts";
+import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import type { Queryable } from "../../src/postgres/database.ts";

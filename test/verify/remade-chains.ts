@@ -1,7 +1,7 @@
 /** What somebody does who owns the database and knows the program: he makes the chains again, with hashes that fit. */
 
 import { readHeads, walkBatches } from "../../src/ledger/batch-log.ts";
-import { NO_HASH } from "../../src/ledger/lane/batch.ts";
+import { NO_HASH } from "../../src/ledger/writer/batch.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { hashedTables, hashOf } from "../../src/verify/ledger/chain.ts";
 import { TABLES } from "../../src/verify/verify.ts";

@@ -8,7 +8,7 @@
  * decoy: response times reveal neither which clients exist nor how their secrets are stored.
  */
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
-import { Recent } from "../../std/recent.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 
 /** `hmac`: HMAC-SHA-256 with the salt as key; `scrypt`: with `SCRYPT` below. Other parameters need a new scheme. */
 export type SecretScheme = "hmac" | "scrypt";
@@ -64,7 +64,7 @@ export class SecretMatcher {
    * request: a rotated or expired secret is rejected all the same. Keys are hashes keyed per process. Wrong secrets are
    * not cached.
    */
-  readonly #matchedSecrets = new Recent<number>(CACHE_CAPACITY);
+  readonly #matchedSecrets = new LruCache<number>(CACHE_CAPACITY);
   readonly #hashKey = randomBytes(DIGEST_BYTES);
 
   /** @returns the digest that matches; "busy" when the queue was full and nothing was compared */

@@ -19,7 +19,7 @@
  * leads. The market's head excludes it: every command increments its version, and the successor did so first.
  */
 import type { Market } from "../../catalogue/market.ts";
-import type { Lane } from "../../ledger/lane/lane.ts";
+import type { Lane } from "../../ledger/writer/lane.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
 import type { Clock, Instant } from "../../std/clock.ts";

@@ -7,7 +7,7 @@
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
-import type { Lane } from "../../ledger/lane/lane.ts";
+import type { Lane } from "../../ledger/writer/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
 import type { Instant } from "../../std/clock.ts";

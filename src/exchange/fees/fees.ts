@@ -14,7 +14,7 @@ import { type Amount, plus, ZERO } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
-import { Recent } from "../../std/recent.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 import { dayOf } from "../customer-volume.ts";
 import { readGross } from "./store.ts";
 
@@ -55,7 +55,7 @@ const MAX_CUSTOMERS = 10_000;
 
 export class Fees {
   readonly #parts: FeesParts;
-  readonly #known = new Recent<{ readonly at: Instant; readonly basis: Promise<FeeBasis> }>(MAX_CUSTOMERS);
+  readonly #known = new LruCache<{ readonly at: Instant; readonly basis: Promise<FeeBasis> }>(MAX_CUSTOMERS);
 
   constructor(parts: FeesParts) {
     this.#parts = parts;

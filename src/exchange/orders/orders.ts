@@ -6,7 +6,7 @@ import { profileKey } from "../../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Claim, Outcome, Rejection } from "../../ledger/decision.ts";
-import type { Lane } from "../../ledger/lane/lane.ts";
+import type { Lane } from "../../ledger/writer/lane.ts";
 import { type Amount, mulDiv, unitOf, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";

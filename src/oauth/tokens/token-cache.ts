@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Instant } from "../../std/clock.ts";
-import { Recent } from "../../std/recent.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 import type { Grant } from "./grant.ts";
 
 /** A token whose signature was verified. */
@@ -21,10 +21,10 @@ export function fingerprint(token: string): string {
  * whether a cached token still holds (expiry, key, client).
  */
 export class TokenCache {
-  readonly #tokens: Recent<VerifiedToken>;
+  readonly #tokens: LruCache<VerifiedToken>;
 
   constructor(capacity: number) {
-    this.#tokens = new Recent(capacity);
+    this.#tokens = new LruCache(capacity);
   }
 
   get(key: string): VerifiedToken | undefined {

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { Lane } from "../../ledger/lane/lane.ts";
-import type { CommittedBatch, LaneEvent, LaneState } from "../../ledger/lane/lane-options.ts";
+import type { Lane } from "../../ledger/writer/lane.ts";
+import type { CommittedBatch, LaneEvent, LaneState } from "../../ledger/writer/lane-options.ts";
 import { type Database, DatabaseAway, DatabaseReadOnly, serverError } from "../../postgres/database.ts";
 import { gauge, plainGauge } from "./gauge.ts";
 

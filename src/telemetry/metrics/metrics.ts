@@ -4,7 +4,7 @@
  */
 import { Registry } from "prom-client";
 import type { Engines } from "../../exchange/engine/engines.ts";
-import type { Lane } from "../../ledger/lane/lane.ts";
+import type { Lane } from "../../ledger/writer/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { AccessMetrics } from "./access.ts";
 import { addDatabaseMetrics } from "./books.ts";

@@ -1,6 +1,6 @@
 import { context, ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import { Unavailable } from "../../ledger/decision.ts";
-import type { CommittedBatch, LaneOptions } from "../../ledger/lane/lane-options.ts";
+import type { CommittedBatch, LaneOptions } from "../../ledger/writer/lane-options.ts";
 
 interface Executed {
   readonly span: Span;

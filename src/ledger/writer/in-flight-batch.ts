@@ -2,7 +2,7 @@
 import type { Database } from "../../postgres/database.ts";
 import { type Key, keyName, readKeys } from "../rows.ts";
 import { guardsOf } from "./batch.ts";
-import type { DecidedBatch } from "./deciding.ts";
+import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch } from "./lane-options.ts";
 import type { Link } from "./slot.ts";
 

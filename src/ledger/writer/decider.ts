@@ -4,12 +4,12 @@
  */
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
-import { Recent } from "../../std/recent.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../rows.ts";
 import { Batch, type BatchContent } from "./batch.ts";
-import { Memory } from "./memory.ts";
 import type { Decided, PendingCommand } from "./pending-command.ts";
+import { RowCache } from "./row-cache.ts";
 
 export interface DecidedBatch {
   readonly content: BatchContent;
@@ -29,18 +29,18 @@ export interface Decisions {
   readonly failed: readonly { readonly pending: PendingCommand; readonly error: Error }[];
 }
 
-export class Deciding {
-  readonly #memory: Memory;
+export class Decider {
+  readonly #cache: RowCache;
   /** Recently claimed ref_ids and their records. The database catches what is missing here. */
-  readonly #claims: Recent<string>;
+  readonly #claims: LruCache<string>;
   /** Batches never go back in time. */
   #lastDecidedAt = 0 as Instant;
-  /** Increments on every reset, so that rows read for an older memory are dropped. */
+  /** Increments on every reset, so that rows read before it are dropped. */
   #epoch = 0;
 
   constructor(remembered: number) {
-    this.#memory = new Memory(remembered);
-    this.#claims = new Recent(remembered);
+    this.#cache = new RowCache(remembered);
+    this.#claims = new LruCache(remembered);
   }
 
   get epoch(): number {
@@ -58,11 +58,11 @@ export class Deciding {
   }
 
   #isKnown(pending: PendingCommand, key: Key): boolean {
-    return this.#memory.has(key.table, key.key) || pending.isAbsent(keyName(key));
+    return this.#cache.has(key.table, key.key) || pending.isAbsent(keyName(key));
   }
 
   /**
-   * Adds rows that were read for these commands; for them alone, keys without a row count as absent. A row that memory
+   * Adds rows that were read for these commands; for them alone, keys without a row count as absent. A row that the cache
    * has already evicted is not absent: it is read again.
    */
   remember(
@@ -70,8 +70,8 @@ export class Deciding {
     rows: readonly (Key & { readonly row: StateRow })[],
     readFor: readonly PendingCommand[],
   ): void {
-    // A row that is already in memory is newer than what was read.
-    for (const { table, key, row } of rows) if (!this.#memory.has(table, key)) this.#memory.set(table, key, row);
+    // A row that is already cached is newer than what was read.
+    for (const { table, key, row } of rows) if (!this.#cache.has(table, key)) this.#cache.set(table, key, row);
     const missing = new Set(keys.map(keyName));
     for (const key of rows) missing.delete(keyName(key));
     for (const pending of readFor) {
@@ -80,7 +80,7 @@ export class Deciding {
   }
 
   reset(): void {
-    this.#memory.clear();
+    this.#cache.clear();
     this.#claims.clear();
     // It may stem from a clock that was wrong.
     this.#lastDecidedAt = 0 as Instant;
@@ -89,7 +89,7 @@ export class Deciding {
 
   /** @param now what rules see; it may step back, unlike the times of batches */
   decide(group: readonly PendingCommand[], slot: number, now: Instant): Decisions {
-    const batch = new Batch(this.#memory, slot);
+    const batch = new Batch(this.#cache, slot);
     const decided: Decided[] = [];
     const unknown: PendingCommand[] = [];
     const failed: { pending: PendingCommand; error: Error }[] = [];
@@ -103,7 +103,7 @@ export class Deciding {
       } catch (error) {
         failed.push({ pending, error: error instanceof Error ? error : new Error(String(error)) });
         if (!batch.isInconsistent) continue;
-        // Its changes are half applied, so the memory is worthless. No outcome has been reported yet.
+        // Its changes are half applied, so the cache is invalid. No outcome has been reported yet.
         this.reset();
         const others = [...decided.map((one) => one.pending), ...group.slice(i + 1)];
         return { batch: undefined, unknown: [...unknown, ...others], failed };
@@ -152,7 +152,7 @@ export class Deciding {
   #view(pending: PendingCommand): State {
     return {
       get: <Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined => {
-        const row = this.#memory.get(table, key);
+        const row = this.#cache.get(table, key);
         assert(
           row !== undefined || pending.isAbsent(keyName({ table, key })),
           () => `a command that reads ${table.name} ${key} depends on it`,

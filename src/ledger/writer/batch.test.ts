@@ -22,7 +22,7 @@ import { changing, countColumn, key, uuidColumn, versionColumn } from "../column
 import type { Changes } from "../decision.ts";
 import { addition, change, recordTable, type StateRow, stateTable } from "../rows.ts";
 import { addedRows, Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
-import { Memory } from "./memory.ts";
+import { RowCache } from "./row-cache.ts";
 
 const ids = new IdSource();
 const [a, b] = [ids.next(), ids.next()] as [Uuid & ProfileId, Uuid & ProfileId];
@@ -50,16 +50,16 @@ const noteTable = recordTable<{ id: Uuid }>({
   orderBy: (row) => row.id,
 });
 
-let memory: Memory;
+let cache: RowCache;
 let batch: Batch;
 beforeEach(() => {
-  memory = new Memory(100);
-  batch = new Batch(memory, 1);
+  cache = new RowCache(100);
+  batch = new Batch(cache, 1);
 });
 
 function remember(owner: Owner, available: string, seq: bigint, at = 0): Account {
   const account = { ...emptyAccount(owner, USD, 1), available: amountOf(available), seq, at: at as Instant };
-  memory.set(accountTable, accountKey(owner, USD).key, account);
+  cache.set(accountTable, accountKey(owner, USD).key, account);
   return account;
 }
 
@@ -99,7 +99,7 @@ test("an account occurs once in a batch, with its version before and its state a
   const numbers = postingsOf(content).map(({ owner_id, seq }) => `${owner_id === a ? "a" : "b"}${seq}`);
   expect(numbers).toEqual(["a8", "a9", "a10", "b1", "b2", "b3"]);
   expect([...guardsOf(content).values()].sort()).toEqual([0n, 7n]);
-  expect(memory.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ seq: 10n, at: NOW });
+  expect(cache.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ seq: 10n, at: NOW });
 });
 
 test("a row that was only read is checked, and an absent one is not", () => {
@@ -120,7 +120,7 @@ test("a row that is read and then changed is not checked as well", () => {
 
 test("two changes increment a row's version twice, whatever version the rule wrote", () => {
   const id = ids.next();
-  memory.set(counterTable, id, { id, count: 1, seq: 4n } as Counter);
+  cache.set(counterTable, id, { id, count: 1, seq: 4n } as Counter);
   batch.dependOn([keyOfCounter(id)]);
   add(batch, { states: [change(counterTable, { id, count: 2, seq: 4n })] });
   add(batch, { states: [change(counterTable, { id, count: 3, seq: 99n })] });
@@ -142,8 +142,8 @@ test("the time of a batch is the latest of all its accounts, in any order", () =
     [early, late],
     [late, early],
   ] as const) {
-    memory = new Memory(100);
-    batch = new Batch(memory, 1);
+    cache = new RowCache(100);
+    batch = new Batch(cache, 1);
     remember(a, "10", 7n, from);
     remember(b, "10", 7n, to);
     add(batch, { journals: [move(a, b)] });
@@ -163,7 +163,7 @@ test("the digest covers what is stored, in a canonical order", () => {
   const notes = [ids.next(), ids.next(), ids.next()];
   const journals = [move("world", a), move("world", b)];
   const digests = [notes, [...notes].reverse()].map((order) => {
-    const one = new Batch(new Memory(100), 1);
+    const one = new Batch(new RowCache(100), 1);
     add(one, { journals, records: order.map((id) => addition(noteTable, { id })) });
     return one.close(NOW);
   });
@@ -202,7 +202,7 @@ test("the digest depends on every stored value", () => {
   const id = ids.next();
   const transfer = move("world", a);
   const close = (journals: Journal[], count: number, at: number, note: Uuid, caller = ENGINE): string => {
-    const one = new Batch(new Memory(100), 1);
+    const one = new Batch(new RowCache(100), 1);
     const states = [change(counterTable, { id, count, seq: 0n })];
     add(one, { journals, states, records: [addition(noteTable, { id: note })] }, caller);
     return one.close(at as Instant).digest.toString("hex");

@@ -5,7 +5,7 @@
  * Exact LRU by deleting and re-inserting would make `Map` rehash constantly, and an iterator to the oldest entry keeps
  * every old table of the map alive.
  */
-export class Recent<Value> {
+export class LruCache<Value> {
   readonly #generationSize: number;
   #younger = new Map<string, Value>();
   #older = new Map<string, Value>();

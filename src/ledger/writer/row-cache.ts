@@ -3,11 +3,11 @@
  * each batch checks the versions of the rows that it depends on. The absence of a row is not cached.
  */
 import { assert } from "../../std/assert.ts";
-import { Recent } from "../../std/recent.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 import type { AnyStateTable, StateRow, StateTable } from "../rows.ts";
 
-export class Memory {
-  readonly #tables = new Map<string, Recent<StateRow>>();
+export class RowCache {
+  readonly #tables = new Map<string, LruCache<StateRow>>();
   readonly #max: number;
 
   /** @param max rows per table: far more than a few batches touch, so that no row in flight is evicted */
@@ -26,7 +26,7 @@ export class Memory {
   /** Evicts rows that were not used recently when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
     assert(row.seq > 0n, () => `a cached row has been written, but ${table.name} ${key} has not`);
-    const rows = this.#tables.get(table.name) ?? new Recent<StateRow>(this.#max);
+    const rows = this.#tables.get(table.name) ?? new LruCache<StateRow>(this.#max);
     this.#tables.set(table.name, rows);
     rows.set(key, row);
   }

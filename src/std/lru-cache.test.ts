@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Recent } from "./recent.ts";
+import { LruCache } from "./lru-cache.ts";
 
 const HALF = 3;
 
 test("whatever is set, asked for, taken out and forgotten, it has what came last and nothing that was not set", () => {
-  const recent = new Recent<number>(2 * HALF);
+  const recent = new LruCache<number>(2 * HALF);
   // Beside it the same without a bound, in the order in which things were set or found last.
   let expected: [string, number][] = [];
   const without = (name: string) => expected.filter(([other]) => other !== name);
@@ -39,7 +39,7 @@ test("whatever is set, asked for, taken out and forgotten, it has what came last
 });
 
 test("what is set again and again takes no more room than once", () => {
-  const recent = new Recent<object>(200_000);
+  const recent = new LruCache<object>(200_000);
   const names = Array.from({ length: 100 }, (_, i) => `name ${i}`);
   const setAll = (times: number) => {
     for (let i = 0; i < times; i += 1) for (const name of names) recent.set(name, { i });

@@ -30,7 +30,7 @@ import {
   type TextRow,
   textRow,
 } from "../rows.ts";
-import type { Memory } from "./memory.ts";
+import type { RowCache } from "./row-cache.ts";
 
 /** A row that the batch depends on: `was` is the version that was decided on, 0 if there was no row. */
 interface BatchRow {
@@ -94,9 +94,9 @@ export interface BatchContent extends HashedContent {
 }
 
 export class Batch {
-  readonly #memory: Memory;
+  readonly #cache: RowCache;
   readonly #slot: number;
-  /** By table and key. Undefined: a command depends on the row, but memory does not have it. */
+  /** By table and key. Undefined: a command depends on the row, but it is not cached. */
   readonly #rows = new Map<AnyStateTable, Map<string, BatchRow | undefined>>();
   readonly #records = new Map<AnyRecordTable, { row: object; caller: number }[]>();
   readonly #callers = new Callers();
@@ -104,8 +104,8 @@ export class Batch {
   readonly #claims: (Claim & { readonly replaces?: string })[] = [];
   #adding = false;
 
-  constructor(memory: Memory, slot: number) {
-    this.#memory = memory;
+  constructor(cache: RowCache, slot: number) {
+    this.#cache = cache;
     this.#slot = slot;
   }
 
@@ -114,12 +114,12 @@ export class Batch {
     for (const { table, key } of keys) {
       const rows = this.#rowsOfTable(table);
       if (rows.get(key) !== undefined) continue;
-      const row = this.#memory.get<StateRow>(table, key);
+      const row = this.#cache.get<StateRow>(table, key);
       rows.set(key, row && { table, key, was: row.seq, row, changed: false, callers: undefined });
     }
   }
 
-  /** Adds the changes of an accepted command, and updates memory. */
+  /** Adds the changes of an accepted command, and updates the cache. */
   add({ states = [], records = [], journals = [] }: Changes, by: Caller): void {
     if (states.length + records.length + journals.length === 0) return;
     this.#adding = true;
@@ -135,7 +135,7 @@ export class Batch {
     this.#adding = false;
   }
 
-  /** Whether adding a command's changes failed half-way: the batch and the memory must be discarded. */
+  /** Whether adding a command's changes failed half-way: the batch and the cache must be discarded. */
   get isInconsistent(): boolean {
     return this.#adding;
   }
@@ -157,7 +157,7 @@ export class Batch {
     for (const item of accounts) {
       const account = accountOf(item);
       item.row = postedAt(account, latest(at, account.at));
-      this.#memory.set(item.table, item.key, item.row);
+      this.#cache.set(item.table, item.key, item.row);
     }
     for (const posting of this.#postings) posting.at = latest(at, posting.at);
     const records = [...this.#records].map(([table, rows]) => addedRows(table, rows));
@@ -179,7 +179,7 @@ export class Batch {
     const batchRow = this.#rowFor(table, key);
     batchRow.row = { ...row, seq: batchRow.row.seq + 1n };
     batchRow.changed = true;
-    this.#memory.set(table, key, batchRow.row);
+    this.#cache.set(table, key, batchRow.row);
     return batchRow;
   }
 
@@ -192,7 +192,7 @@ export class Batch {
       const account = applyEntry(accountOf(batchRow), entry);
       batchRow.row = account;
       batchRow.changed = true;
-      this.#memory.set(accountTable, key, account);
+      this.#cache.set(accountTable, key, account);
       this.#postings.push({
         ownerId: account.ownerId,
         asset: account.asset,
@@ -213,7 +213,7 @@ export class Batch {
     const rows = this.#rowsOfTable(table);
     const existing = rows.get(key);
     if (existing !== undefined) return existing;
-    const row = this.#memory.get<StateRow>(table, key) ?? empty?.() ?? { seq: 0n };
+    const row = this.#cache.get<StateRow>(table, key) ?? empty?.() ?? { seq: 0n };
     const taken: BatchRow = { table, key, was: row.seq, row, changed: false, callers: undefined };
     rows.set(key, taken);
     return taken;

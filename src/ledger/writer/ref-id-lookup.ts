@@ -4,7 +4,7 @@ import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Claim, type ClaimKind, claimKey } from "../decision.ts";
-import type { Deciding } from "./deciding.ts";
+import type { Decider } from "./decider.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import type { PendingCommand } from "./pending-command.ts";
 
@@ -22,12 +22,12 @@ const REPEATING_MS = 10_000;
 
 export class RefIdLookup {
   readonly #database: Queryable;
-  readonly #deciding: Deciding;
+  readonly #decider: Decider;
   readonly #repeating: ExpiringSet;
 
-  constructor(database: Queryable, clock: Clock, deciding: Deciding) {
+  constructor(database: Queryable, clock: Clock, decider: Decider) {
     this.#database = database;
-    this.#deciding = deciding;
+    this.#decider = decider;
     this.#repeating = new ExpiringSet(clock, REPEATING_MS);
   }
 
@@ -63,7 +63,7 @@ export class RefIdLookup {
       pending.unavailable("its ref_id is changing hands");
       return false;
     }
-    this.#deciding.rememberClaim(claimKey(claim), id);
+    this.#decider.rememberClaim(claimKey(claim), id);
     const isOwn = id === claim.id;
     const { closedBefore } = claim.released ?? {};
     const released = !isOwn && closedAt !== undefined && closedBefore !== undefined && closedAt < closedBefore;

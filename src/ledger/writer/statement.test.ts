@@ -5,7 +5,7 @@ import type { Instant } from "../../std/clock.ts";
 import { IdSource, type Uuid } from "../../std/id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../accounts.ts";
 import { Batch } from "./batch.ts";
-import { Memory } from "./memory.ts";
+import { RowCache } from "./row-cache.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 const ids = new IdSource();
@@ -14,12 +14,12 @@ const ONE = amountOf("1");
 
 /** A batch of deposits into existing or new accounts, with ref_ids and rows that are only checked. */
 function statementOf(statements: Statements, deposits: number, known: boolean, claims = 0, looked = 0): Statement {
-  const memory = new Memory(1_000);
-  const batch = new Batch(memory, 1);
+  const cache = new RowCache(1_000);
+  const batch = new Batch(cache, 1);
   const profile = (): ProfileId => {
     const id = ids.next() as Uuid as ProfileId;
     const account = { ...emptyAccount(id, USD, 1), seq: 1n };
-    if (known) memory.set(accountTable, accountKey(id, USD).key, account);
+    if (known) cache.set(accountTable, accountKey(id, USD).key, account);
     return id;
   };
   for (let i = 0; i < looked; i += 1) batch.dependOn([accountKey(profile(), USD)]);

@@ -8,7 +8,7 @@
  *   running     batches are decided on the rows in memory and dispatched; up to two are in flight on one connection.
  *   locking     no batch is in flight; commands whose rows must be locked first are being decided.
  *   recovering  a batch failed, or its outcome is unknown. Nothing is decided until the outcome of every in-flight
- *               batch is known; then memory is reset.
+ *               batch is known; then the cache is cleared.
  *
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */
@@ -19,20 +19,20 @@ import { pause } from "../../std/pause.ts";
 import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
 import { type Key, keyName, readKeys } from "../rows.ts";
-import { RefIdLookup } from "./claims.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
-import { Deciding, type Decisions } from "./deciding.ts";
+import { Decider, type Decisions } from "./decider.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { committed, dispatch, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState } from "./lane-options.ts";
-import { readRows } from "./loading.ts";
 import { MicroBatcher } from "./micro-batcher.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
 import type { PendingCommand } from "./pending-command.ts";
+import { readRows } from "./read-rows.ts";
+import { RefIdLookup } from "./ref-id-lookup.ts";
 import { Slot } from "./slot.ts";
 
 /** One batch commits while the next is decided and dispatched. */
@@ -56,7 +56,7 @@ export class Lane {
   readonly #clockWatch: ClockWatch;
   readonly #slot: Slot;
   readonly #admission: AdmissionControl;
-  readonly #deciding: Deciding;
+  readonly #decider: Decider;
   readonly #refIds: RefIdLookup;
   #state: LaneState = "closed";
   #closing = false;
@@ -85,10 +85,10 @@ export class Lane {
     this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
-    this.#deciding = new Deciding(this.#bounds.cachedRows);
+    this.#decider = new Decider(this.#bounds.cachedRows);
     this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
-    this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#deciding);
-    const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#deciding, this.#slot, some);
+    this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
+    const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);
     this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
     this.#retries = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, this.#refIds.lookUp(some)));
   }
@@ -154,7 +154,7 @@ export class Lane {
   // Load -------------------------------------------------------------------------------------------------------------
 
   #admit(pending: PendingCommand): void {
-    if (this.#deciding.isKnown(pending)) {
+    if (this.#decider.isKnown(pending)) {
       this.#queue.push(pending.command.queueKey, pending);
       this.#schedulePump();
       return;
@@ -214,7 +214,7 @@ export class Lane {
   }
 
   #decide(group: readonly PendingCommand[]): Omit<Decisions, "unknown"> {
-    const { unknown, ...decisions } = this.#deciding.decide(group, this.#slot.number, this.#clock.now());
+    const { unknown, ...decisions } = this.#decider.decide(group, this.#slot.number, this.#clock.now());
     for (const pending of unknown) this.#admit(pending);
     return decisions;
   }
@@ -271,9 +271,9 @@ export class Lane {
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
         // Rows that were read without a lock may be older than the locked ones.
-        this.#deciding.reset();
+        this.#decider.reset();
         for (const pending of some) pending.clearAbsent();
-        this.#deciding.remember(keys, rows, some);
+        this.#decider.remember(keys, rows, some);
         const { batch, failed } = this.#decide(some);
         for (const { pending, error } of failed) this.#fail(pending, error);
         if (batch === undefined) return;
@@ -285,7 +285,7 @@ export class Lane {
       const lost: InFlightBatch | undefined = sent;
       const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
       // Only now, because the slot may have changed, and with it the house accounts.
-      this.#deciding.reset();
+      this.#decider.reset();
       // If a clock was set, all later batches would fail too: reconnecting measures it anew.
       if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
       if (!hasCommitted) return asFault(error);
@@ -302,7 +302,7 @@ export class Lane {
     this.#recover();
   }
 
-  /** The only recovery path, whatever failed: resolve the batches in flight, reset memory, decide again under lock. */
+  /** The only recovery path, whatever failed: resolve the batches in flight, clear the cache, decide again under lock. */
   #recover(): void {
     if (this.#state === "recovering" || this.#state === "closed") return;
     this.#state = "recovering";
@@ -322,7 +322,7 @@ export class Lane {
       for (const name of moved) this.#contested.add(name);
       await this.#connection.open();
     });
-    this.#deciding.reset();
+    this.#decider.reset();
     await this.#decideUnderLock(again);
     const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
     const counts = { committed: all - again.length, again: again.length, voided: lost.length };
