@@ -39,13 +39,13 @@ const RINGS = {
 /** Inside a folder, which of its parts may import which others. What is not listed may be imported by all of the folder. */
 const PARTS = {
   "exchange/book": [],
-  "exchange/markets": [],
-  "exchange/fees": [],
+  "exchange/market-status": [],
+  "exchange/customer-fees": [],
   "exchange/executions": [],
-  "exchange/orders": ["exchange/fees", "exchange/markets"],
+  "exchange/orders": ["exchange/customer-fees", "exchange/market-status"],
   "exchange/market-data": ["exchange/orders"],
-  "exchange/feed": ["exchange/market-data"],
-  "exchange/engine": ["exchange/book", "exchange/feed"],
+  "exchange/market-feed": ["exchange/market-data"],
+  "exchange/engine": ["exchange/book", "exchange/market-feed"],
 };
 
 /**

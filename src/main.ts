@@ -6,7 +6,7 @@ import { rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "./config/config.ts";
-import { Maker, type MakerEvent } from "./market-maker/maker.ts";
+import { Maker, type MakerEvent } from "./market-maker/market-maker.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
 import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build.ts";

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
-import { endAgreement } from "../../src/catalogue/fees/fee-schedule.ts";
+import { endAgreement } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";

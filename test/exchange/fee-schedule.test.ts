@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
+import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fee-schedule/store.ts";
 import { checkTiers, type FeeRates, type FeeTier, highestRebate, MAX_TIERS } from "../../src/catalogue/fee-tiers.ts";
-import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fees/fee-schedule.ts";
-import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fees/store.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { amountOf, formatAmount } from "../../src/money/amount.ts";
 import { serverError } from "../../src/postgres/database.ts";

@@ -1,10 +1,10 @@
 /** The feeds over sockets, on nodes that run no engine, while engines elsewhere match what comes, change hands and fail. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { Engine } from "../../src/exchange/engine/engine.ts";
-import type { BookChange } from "../../src/exchange/feed/book-change.ts";
-import { BookRecorder } from "../../src/exchange/feed/book-recorder.ts";
-import { Feed } from "../../src/exchange/feed/market-feed.ts";
 import { createMarketData } from "../../src/exchange/market-data/market-data.ts";
+import type { BookChange } from "../../src/exchange/market-feed/book-change.ts";
+import { BookRecorder } from "../../src/exchange/market-feed/book-recorder.ts";
+import { Feed } from "../../src/exchange/market-feed/market-feed.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { feedRoutes } from "../../src/http/feeds/feeds.ts";
 import { marketDataRoutes } from "../../src/http/routes/markets/market-data.ts";

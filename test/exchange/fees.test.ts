@@ -1,8 +1,8 @@
 /** Which rates a customer is given, and what counts towards them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import { Fees } from "../../src/exchange/customer-fees/customer-fees.ts";
 import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
-import { Fees } from "../../src/exchange/fees/fees.ts";
 import { formatAmount } from "../../src/money/amount.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";

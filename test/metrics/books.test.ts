@@ -2,7 +2,7 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readDueConversions } from "../../src/conversions/due-conversions.ts";
-import { readMarketQueues } from "../../src/exchange/markets/market-queues.ts";
+import { readMarketQueues } from "../../src/exchange/market-status/market-queues.ts";
 import { readOutstandingSupply } from "../../src/ledger/outstanding-supply.ts";
 import { readDatabaseTime } from "../../src/ledger/writer/lane-connection.ts";
 import type { Instant } from "../../src/std/clock.ts";

@@ -1,6 +1,6 @@
 /** A customer's fees as he reads them, and as his orders are given them: through the whole service, engines included. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fees/fee-schedule.ts";
+import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { OrderId } from "../../src/exchange/exchange.ts";
 import { amountOf, formatAmount } from "../../src/money/amount.ts";

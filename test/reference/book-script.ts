@@ -12,7 +12,7 @@
  */
 import { expect } from "vitest";
 import { Book } from "../../src/exchange/book/book.ts";
-import type { Effect } from "../../src/exchange/book/effect.ts";
+import type { Effect } from "../../src/exchange/book/command-effect.ts";
 import type {
   BookOrder,
   BookOrderId,

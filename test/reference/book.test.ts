@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Book } from "../../src/exchange/book/book.ts";
 import type { BookState } from "../../src/exchange/book/book-state.ts";
-import type { Effect } from "../../src/exchange/book/effect.ts";
+import type { Effect } from "../../src/exchange/book/command-effect.ts";
 import { type Command, commands, orderId, orderOf } from "./book-commands.ts";
 import { NaiveBook } from "./naive-book.ts";
 import { OrderFollower } from "./order-follower.ts";

@@ -4,7 +4,13 @@
  * only the types and the constructors of what both answer.
  */
 import { type BookState, hashState } from "../../src/exchange/book/book-state.ts";
-import { type CancelReason, cancelled, type Effect, filledUp, rejected } from "../../src/exchange/book/effect.ts";
+import {
+  type CancelReason,
+  cancelled,
+  type Effect,
+  filledUp,
+  rejected,
+} from "../../src/exchange/book/command-effect.ts";
 import type {
   BookOrder,
   BookOrderId,

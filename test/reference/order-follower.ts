@@ -4,7 +4,7 @@
  */
 
 import type { Book } from "../../src/exchange/book/book.ts";
-import type { Closed, Effect, Filled, Rested } from "../../src/exchange/book/effect.ts";
+import type { Closed, Effect, Filled, Rested } from "../../src/exchange/book/command-effect.ts";
 import type { BookOrder, BookOrderId, RestingOrder } from "../../src/exchange/book/order.ts";
 import { assert, must } from "../../src/std/assert.ts";
 

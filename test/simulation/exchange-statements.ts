@@ -30,7 +30,7 @@ const ordersOf = ({ tables }: Run, market: unknown, status: string): Row[] =>
   tables.rows("orders").filter((row) => row.market === market && row.status === status);
 
 export const exchangeStatements: Readonly<Record<string, Statement>> = {
-  // exchange/markets/markets.ts, exchange/fees/store.ts, catalogue/fees/store.ts
+  // exchange/market-status/markets.ts, exchange/customer-fees/store.ts, catalogue/fee-schedule/store.ts
   "select last_price from market_head where market = $1": ({ tables }, [market]) => {
     const row = tables.get("market_head", String(market));
     return row === undefined ? [] : [pick(row, "last_price")];
@@ -72,7 +72,7 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     return isNew ? [{ status, market, committed_behind: null }] : behind(market);
   },
 
-  // exchange/engine/order-queue.ts
+  // exchange/engine/store.ts
   [`select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
       from market m
       left join (select ${PENDING_COLUMNS}

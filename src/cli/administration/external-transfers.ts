@@ -4,7 +4,7 @@
  */
 import { type Command, Option } from "commander";
 import type { MarketCode } from "../../catalogue/market.ts";
-import { findLastPrice } from "../../exchange/markets/markets.ts";
+import { findLastPrice } from "../../exchange/market-status/markets.ts";
 import { problemOf } from "../../http/problems/rejection-problems.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";

@@ -1,6 +1,5 @@
 /** `parbook fee`: the fee tiers of a market, and agreements with single customers. */
 import type { Command } from "commander";
-import type { FeeRates, FeeRejection, FeeTier } from "../../catalogue/fee-tiers.ts";
 import {
   type Agreement,
   agreeFees,
@@ -9,7 +8,8 @@ import {
   type MarketNotScheduled,
   readTiers,
   setFeeTiers,
-} from "../../catalogue/fees/fee-schedule.ts";
+} from "../../catalogue/fee-schedule/fee-schedule.ts";
+import type { FeeRates, FeeRejection, FeeTier } from "../../catalogue/fee-tiers.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Amount, formatAmount } from "../../money/amount.ts";

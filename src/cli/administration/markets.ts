@@ -1,8 +1,8 @@
 /** `parbook market`: halts and resumes markets. */
 import type { Command } from "commander";
 import type { MarketCode } from "../../catalogue/market.ts";
-import { haltMarket, resumeMarket } from "../../exchange/markets/halt.ts";
-import { listMarkets } from "../../exchange/markets/markets.ts";
+import { haltMarket, resumeMarket } from "../../exchange/market-status/halt.ts";
+import { listMarkets } from "../../exchange/market-status/markets.ts";
 import { formatAmount } from "../../money/amount.ts";
 import {
   addCommand,

@@ -1,5 +1,5 @@
 /** What a database of 0.1 holds, in SQL on its tables. The sandbox's market maker is left out: 1.0 opens its own. */
-import { MAKER } from "../../market-maker/desks.ts";
+import { MAKER } from "../../market-maker/market-quoters.ts";
 import type { Queryable } from "../../postgres/database.ts";
 
 /** How many of each there are. */

@@ -10,8 +10,15 @@
 import { assert } from "../../std/assert.ts";
 import { BookSide, type LevelTotal, type Resting } from "./book-side.ts";
 import { type BookState, hashState } from "./book-state.ts";
-import { isBeyondCollar } from "./collar.ts";
-import { type CancelReason, type Closed, cancelled, type Effect, filledUp, type Rested, rejected } from "./effect.ts";
+import {
+  type CancelReason,
+  type Closed,
+  cancelled,
+  type Effect,
+  filledUp,
+  type Rested,
+  rejected,
+} from "./command-effect.ts";
 import {
   assertPositive,
   assertWellFormed,
@@ -32,6 +39,7 @@ import {
   type StopOrder,
 } from "./order.ts";
 import { OrderIndex } from "./order-index.ts";
+import { isBeyondCollar } from "./price-collar.ts";
 import { isThrough, WaitingStops } from "./waiting-stops.ts";
 
 const ONE_LOT = 1 as Lots;

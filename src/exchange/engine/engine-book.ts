@@ -7,17 +7,17 @@ import type { Caller } from "../../ledger/caller.ts";
 import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { Book } from "../book/book.ts";
-import { cancelled } from "../book/effect.ts";
+import { cancelled } from "../book/command-effect.ts";
 import type { BookOrderId, Price, Sequence, StopOrder } from "../book/order.ts";
 import { isStop } from "../book/order.ts";
-import type { LevelChange } from "../feed/book-change.ts";
+import type { LevelChange } from "../market-feed/book-change.ts";
 import type { MarketHead, MarketState } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
+import { amountOfLots, bookOrder, priceUnits } from "./book-units.ts";
 import { Expiries } from "./expiries.ts";
 import type { HaltRejection, RoundEffect } from "./matching.ts";
 import type { BookedOrder, Committed, Round } from "./matching-command.ts";
-import { amountOfLots, bookOrder, priceUnits } from "./matching-units.ts";
-import type { CancelRequest, OpenOrder, PendingOrder } from "./order-queue.ts";
+import type { CancelRequest, OpenOrder, PendingOrder } from "./store.ts";
 
 /** The part of the engine's backlog that was read, oldest first. */
 export interface Work {

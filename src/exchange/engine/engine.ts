@@ -24,11 +24,11 @@ import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
-import type { BookChange } from "../feed/book-change.ts";
+import type { BookChange } from "../market-feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { RoundEffect } from "./matching.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./matching-command.ts";
-import { deleteCancels, eachOpenOrder, eachWaitingStop, readBacklog, readCancels } from "./order-queue.ts";
+import { deleteCancels, eachOpenOrder, eachWaitingStop, readBacklog, readCancels } from "./store.ts";
 
 /** For the operator's log. */
 export type EngineEvent =

@@ -20,7 +20,7 @@ import {
   type EngineEvent,
   type EngineState,
 } from "./engine.ts";
-import { findOldestWork } from "./order-queue.ts";
+import { findOldestWork } from "./store.ts";
 
 export type { AroundRound, CommittedRound, EngineEvent, EngineState, RoundInFlight } from "./engine.ts";
 

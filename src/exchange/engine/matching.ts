@@ -13,14 +13,14 @@ import { type Amount, minus, negative, plus, ZERO } from "../../money/amount.ts"
 import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { siblingId } from "../../std/id.ts";
-import type { Closed, Effect, Filled } from "../book/effect.ts";
+import type { Closed, Effect, Filled } from "../book/command-effect.ts";
 import type { BookOrderId, Sequence } from "../book/order.ts";
 import type { Execution, ExecutionId } from "../execution.ts";
 import { executedAtOf, matchJournalId, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order } from "../order.ts";
+import { amountOfLots, priceOf, quoteOf } from "./book-units.ts";
 import { heldAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
-import { amountOfLots, priceOf, quoteOf } from "./matching-units.ts";
 
 /** An order that never entered the book, because the market is halted. */
 export interface HaltRejection {

@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { MarketQueue } from "../../exchange/markets/market-queues.ts";
+import type { MarketQueue } from "../../exchange/market-status/market-queues.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 import { gauge, plainGauge, type Sample } from "./gauge.ts";
 

@@ -3,7 +3,7 @@
  * waits at most half a second; after that, or after a failure, there is no snapshot, while the read continues.
  */
 import type { DueConversions } from "../../conversions/due-conversions.ts";
-import type { MarketQueue } from "../../exchange/markets/market-queues.ts";
+import type { MarketQueue } from "../../exchange/market-status/market-queues.ts";
 import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { pause } from "../../std/pause.ts";
 

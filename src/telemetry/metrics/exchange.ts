@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { EngineEvent, Engines } from "../../exchange/engine/engines.ts";
 import type { FeedEvent } from "../../http/feeds/feeds.ts";
-import type { MakerEvent } from "../../market-maker/maker.ts";
+import type { MakerEvent } from "../../market-maker/market-maker.ts";
 import { gauge, plainGauge } from "./gauge.ts";
 
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];

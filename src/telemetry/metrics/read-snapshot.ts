@@ -1,5 +1,5 @@
 import { readDueConversions } from "../../conversions/due-conversions.ts";
-import { readMarketQueues } from "../../exchange/markets/market-queues.ts";
+import { readMarketQueues } from "../../exchange/market-status/market-queues.ts";
 import type { LedgerClock } from "../../ledger/ledger-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { readArchiveFailing } from "../../postgres/archive-failing.ts";

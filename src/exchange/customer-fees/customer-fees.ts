@@ -6,8 +6,8 @@
  * that are placed in that time depend on the cache.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { readAgreements } from "../../catalogue/fee-schedule/fee-schedule.ts";
 import { type FeeRates, type FeeTier, tierFor } from "../../catalogue/fee-tiers.ts";
-import { readAgreements } from "../../catalogue/fees/fee-schedule.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Amount, plus, ZERO } from "../../money/amount.ts";

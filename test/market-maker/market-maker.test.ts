@@ -4,8 +4,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { tourSteps } from "../../src/cli/demo/tour.ts";
 import type { Exchange } from "../../src/exchange/exchange.ts";
-import { type Desks, MAKER, type MakerEvent, openDesks } from "../../src/market-maker/desks.ts";
-import { Maker } from "../../src/market-maker/maker.ts";
+import { Maker } from "../../src/market-maker/market-maker.ts";
+import {
+  MAKER,
+  type MakerEvent,
+  type MarketQuoters,
+  openMarketQuoters,
+} from "../../src/market-maker/market-quoters.ts";
 import { QUOTED_MARKETS } from "../../src/market-maker/quoted-markets.ts";
 import { amountOf, minus } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
@@ -170,21 +175,22 @@ async function openOrders({ db }: TestService): Promise<number> {
 
 interface ByHand {
   readonly service: TestService;
-  readonly desks: Desks;
+  readonly quoters: MarketQuoters;
   readonly events: MakerEvent[];
-  /** Other desks of the same customer on the same database. */
-  more(exchange?: Exchange): Promise<Desks>;
+  /** Other quoters of the same customer on the same database. */
+  more(exchange?: Exchange): Promise<MarketQuoters>;
 }
 
 async function byHand(seed = "test", through?: (database: ClientConfig) => Promise<ClientConfig>): Promise<ByHand> {
   const made = await startTestService({}, through);
   const events: MakerEvent[] = [];
   const parts = { ...made.service.core, ...made.service, seed, log: (event: MakerEvent) => void events.push(event) };
-  const more = (exchange: Exchange = made.service.exchange) => openDesks({ ...parts, exchange });
-  return { service: made, desks: await more(), events, more };
+  const more = (exchange: Exchange = made.service.exchange) => openMarketQuoters({ ...parts, exchange });
+  return { service: made, quoters: await more(), events, more };
 }
 
-const settle = (desks: Desks): Promise<void> => until("it settles", async () => (await desks.pass()) === "settled");
+const settle = (quoters: MarketQuoters): Promise<void> =>
+  until("it settles", async () => (await quoters.pass()) === "settled");
 
 async function stored({ db }: TestService): Promise<unknown> {
   const [row] = await db.owner.rows(
@@ -196,16 +202,16 @@ async function stored({ db }: TestService): Promise<unknown> {
 
 test("with the same seed and the same trades there are the same quotes; while nobody trades nothing is written", async () => {
   const [one, two, other] = await Promise.all([byHand(), byHand(), byHand("another")]);
-  const quotesOf = async ({ service: made, desks }: ByHand): Promise<Book[]> => {
+  const quotesOf = async ({ service: made, quoters }: ByHand): Promise<Book[]> => {
     const who = await made.customer();
     const profile = await made.profile(who, { USD: "1000000", BTC: "10" });
     const books: Book[] = [];
     for (const body of [market("BUY", "500"), market("SELL", "1"), market("BUY", "300000"), market("SELL", "0.25")]) {
-      await settle(desks);
+      await settle(quoters);
       books.push(await bookOf(made));
       await trade(made, who, profile, body);
     }
-    await settle(desks);
+    await settle(quoters);
     books.push(await bookOf(made));
     return books;
   };
@@ -214,7 +220,7 @@ test("with the same seed and the same trades there are the same quotes; while no
   expect(first).not.toEqual(third);
 
   const before = await stored(one.service);
-  for (let pass = 0; pass < 5; pass += 1) expect(await one.desks.pass()).toBe("settled");
+  for (let pass = 0; pass < 5; pass += 1) expect(await one.quoters.pass()).toBe("settled");
   // A process that comes after it finds everything in its place.
   const next = await one.more();
   for (let pass = 0; pass < 5; pass += 1) expect(await next.pass()).toBe("settled");
@@ -232,7 +238,7 @@ test("where two make the markets at once, one ladder is left of it", async () =>
     bothHaveLooked = resolve;
   });
   const arrived = new Set<string>();
-  const oneOfTwo = (name: string): Promise<Desks> => {
+  const oneOfTwo = (name: string): Promise<MarketQuoters> => {
     const place: Exchange["place"] = async (...order) => {
       if (arrived.add(name).size === 2) bothHaveLooked();
       await meeting;
@@ -254,18 +260,18 @@ test("where two make the markets at once, one ladder is left of it", async () =>
 
 test("a database that is away leaves nothing behind that is not found again", async () => {
   let relay: Relay | undefined;
-  const { service: made, desks } = await byHand("test", async (database) => {
+  const { service: made, quoters } = await byHand("test", async (database) => {
     relay = await startRelay(database);
     return relay.connection;
   });
-  await settle(desks);
+  await settle(quoters);
   const who = await made.customer();
   await trade(made, who, await made.profile(who, { BTC: "10" }), market("SELL", "7.5"));
   relay?.refuse(true);
   relay?.cut();
-  await expect(desks.pass()).rejects.toThrow();
+  await expect(quoters.pass()).rejects.toThrow();
   relay?.refuse(false);
-  await until("it settles", async () => (await desks.pass().catch(() => "failed")) === "settled");
+  await until("it settles", async () => (await quoters.pass().catch(() => "failed")) === "settled");
   expect(await openOrders(made)).toBe(10 * QUOTED_MARKETS.length);
   expect(isWhole(await bookOf(made))).toBe(true);
   await expectBooksBalance(made.db.owner);
@@ -291,14 +297,14 @@ test("a cancel that fails is asked for again", async () => {
     return placing;
   };
   const failing = { ...made.service, exchange: { ...exchange, cancel, place } };
-  const desks = await openDesks({ ...made.service.core, ...failing, seed: "test", log: () => undefined });
-  await settle(desks);
+  const quoters = await openMarketQuoters({ ...made.service.core, ...failing, seed: "test", log: () => undefined });
+  await settle(quoters);
   const who = await made.customer();
   await trade(made, who, await made.profile(who, { BTC: "1" }), market("SELL", "0.1"));
   isFailing = true;
-  await expect(desks.pass()).rejects.toThrow("it could not be stored");
+  await expect(quoters.pass()).rejects.toThrow("it could not be stored");
   isFailing = false;
-  await settle(desks);
+  await settle(quoters);
   await Promise.all(placements);
   expect(await openOrders(made)).toBe(10 * QUOTED_MARKETS.length);
   expect(isWhole(await bookOf(made))).toBe(true);
@@ -307,8 +313,8 @@ test("a cancel that fails is asked for again", async () => {
 });
 
 test("what is scarce is paid in", async () => {
-  const { service: made, desks } = await byHand();
-  await settle(desks);
+  const { service: made, quoters } = await byHand();
+  await settle(quoters);
   const profile = await made.service.core.profiles.getDefault(MAKER);
   const [row] = await made.db.owner.rows<{ available: string }>(
     "select available from account where owner_id = $1 and asset = 'USD'",
@@ -323,7 +329,7 @@ test("what is scarce is paid in", async () => {
   const who = await made.customer();
   const till = await made.profile(who, { BTC: "10" });
   expect(await trade(made, who, till, market("SELL", "7.5"))).toMatchObject({ status: "FILLED" });
-  await settle(desks);
+  await settle(quoters);
   expect(isWhole(await bookOf(made))).toBe(true);
   const deposits = await made.service.transfers.list({ customerId: MAKER, order: "DESC", limit: 100 });
   expect(deposits.filter(({ asset, direction }) => asset === "USD" && direction === "CREDIT")).toHaveLength(2);
@@ -332,16 +338,16 @@ test("what is scarce is paid in", async () => {
 });
 
 test("a market that refuses orders is left alone for a while, and the others go on", async () => {
-  const { service: made, desks, events } = await byHand();
+  const { service: made, quoters, events } = await byHand();
   const { exchange } = made.service;
   await exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
-  await settle(desks);
+  await settle(quoters);
   expect(events).toEqual([{ kind: "order_refused", market: "BTCUSD", reason: "market_unavailable" }]);
   expect(await openOrders(made)).toBe(10 * (QUOTED_MARKETS.length - 1));
-  expect(await desks.pass()).toBe("settled");
+  expect(await quoters.pass()).toBe("settled");
   expect(events).toHaveLength(1);
   await exchange.resumeMarket("BTCUSD" as MarketCode, TESTER);
-  await until("it is tried again", async () => (await desks.pass()) === "settled" && isWhole(await bookOf(made)));
+  await until("it is tried again", async () => (await quoters.pass()) === "settled" && isWhole(await bookOf(made)));
   await expectBooksBalance(made.db.owner);
   await made.close();
 });

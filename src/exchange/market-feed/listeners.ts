@@ -3,7 +3,7 @@ import type { Instant } from "../../std/clock.ts";
 
 export type Listener<News> = (news: News) => void;
 
-export class Audience<News> {
+export class Listeners<News> {
   readonly #listeners = new Set<Listener<News>>();
   #leftAt: Instant | undefined;
 

@@ -19,7 +19,7 @@ const LONGEST_PAUSE_MS = 60_000;
 
 const NOTHING: Changes = { cancel: [], place: [] };
 
-export class Desk {
+export class MarketQuoter {
   readonly terms: QuotedMarket;
   readonly #seed: string;
   /** The orders not known to be closed. */
@@ -67,7 +67,7 @@ export class Desk {
     let traded = false;
     let rejected = false;
     for (const order of orders) {
-      const before = must(this.#orders.get(order.id), "only an order of the desk is observed");
+      const before = must(this.#orders.get(order.id), "only an order of the quoter is observed");
       traded ||= order.filled > before.filled;
       if (order.status === "OPEN" && before.status !== "OPEN") this.#rejections = 0;
       rejected ||= order.status === "REJECTED";

@@ -6,7 +6,7 @@
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { BookChange } from "./book-change.ts";
-import { addChanges, removeChanges } from "./feed-store.ts";
+import { addChanges, removeChanges } from "./store.ts";
 
 export interface BookRecorderOptions {
   readonly database: Pick<Database, "rows">;

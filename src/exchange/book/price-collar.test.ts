@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { expectPlay } from "../../../test/reference/book-script.ts";
-import { isBeyondCollar } from "./collar.ts";
 import type { Price } from "./order.ts";
+import { isBeyondCollar } from "./price-collar.ts";
 
 const price = (value: number) => value as Price;
 

@@ -14,10 +14,10 @@
  */
 import type { Instant } from "../../std/clock.ts";
 import type { OrderBook } from "../market-data/store.ts";
-import { Audience } from "./audience.ts";
 import type { LevelChange } from "./book-change.ts";
 import { BookCopy } from "./book-copy.ts";
-import type { FoundChanges } from "./feed-store.ts";
+import { Listeners } from "./listeners.ts";
+import type { FoundChanges } from "./store.ts";
 
 /** New totals at one version. Listeners receive undefined when the book has been read for the first time. */
 export interface BookNews {
@@ -26,7 +26,7 @@ export interface BookNews {
 }
 
 export class BookFollower {
-  readonly audience = new Audience<BookNews | undefined>();
+  readonly listeners = new Listeners<BookNews | undefined>();
   readonly #gapTimeoutMs: number;
   #copy: BookCopy | undefined;
   #isLost = false;
@@ -52,7 +52,7 @@ export class BookFollower {
     this.#behindSince = undefined;
     if (this.#copy === undefined) {
       this.#copy = new BookCopy(book);
-      this.audience.notify(undefined);
+      this.listeners.notify(undefined);
     } else {
       this.#notify(book.number, this.#copy.replace(book));
     }
@@ -79,6 +79,6 @@ export class BookFollower {
   }
 
   #notify(number: bigint, levels: readonly LevelChange[]): void {
-    if (levels.length > 0) this.audience.notify({ number, levels });
+    if (levels.length > 0) this.listeners.notify({ number, levels });
   }
 }

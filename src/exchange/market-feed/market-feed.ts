@@ -11,10 +11,10 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
 import { type Match, type OrderBook, readBook, readRecentMatches } from "../market-data/store.ts";
-import type { Audience, Listener } from "./audience.ts";
 import { BookFollower, type BookNews } from "./book-follower.ts";
-import { readChanges, readMatches } from "./feed-store.ts";
+import type { Listener, Listeners } from "./listeners.ts";
 import { type LastMatch, MatchFollower } from "./match-follower.ts";
+import { readChanges, readMatches } from "./store.ts";
 
 /** A subscription, until `stop`. */
 export interface Followed<State> {
@@ -61,7 +61,7 @@ interface Positioned<Position extends bigint> {
 }
 
 interface Follower<State, News> extends Positioned<bigint> {
-  readonly audience: Audience<News>;
+  readonly listeners: Listeners<News>;
   readonly state: State | undefined;
 }
 
@@ -105,14 +105,14 @@ export class Feed implements MarketFeed {
   ): Followed<State> {
     const follower = followers.get(market) ?? make();
     followers.set(market, follower);
-    follower.audience.join(listener);
+    follower.listeners.join(listener);
     if (!this.#isRunning) void this.#run();
     this.#bell.notify();
     return {
       get state() {
         return follower.state;
       },
-      stop: () => follower.audience.leave(listener, this.#options.clock.now()),
+      stop: () => follower.listeners.leave(listener, this.#options.clock.now()),
     };
   }
 
@@ -181,7 +181,7 @@ export class Feed implements MarketFeed {
     const { clock, lingerMs = LINGER_MS } = this.#options;
     const since = (clock.now() - lingerMs) as Instant;
     for (const followers of [this.#books, this.#matches]) {
-      for (const [market, { audience }] of followers) if (audience.isIdleSince(since)) followers.delete(market);
+      for (const [market, { listeners }] of followers) if (listeners.isIdleSince(since)) followers.delete(market);
     }
   }
 

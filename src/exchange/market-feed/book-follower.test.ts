@@ -12,7 +12,7 @@ let events: string[];
 beforeEach(() => {
   follower = new BookFollower(PATIENCE_MS);
   events = [];
-  follower.audience.join((news) =>
+  follower.listeners.join((news) =>
     events.push(
       news === undefined ? "known" : `${news.number}: ${news.levels.map(({ amount }) => formatAmount(amount))}`,
     ),

@@ -2,7 +2,7 @@
  * The market maker of sandbox mode: an ordinary customer that quotes both sides of a few markets, so that users of the
  * API have a counterparty. It deposits, places, cancels and reads with the same commands as any customer.
  *
- * It repeats passes, each of which compares its orders with the ladders it wants (`desk.ts`). Results of a pass:
+ * It repeats passes, each of which compares its orders with the ladders it wants (`market-quoter.ts`). Results of a pass:
  *   standing_by  another process holds the lease.
  *   at_work      orders were placed or cancelled, or are on their way onto or off the book.
  *   settled      every ladder rests, except on markets that reject orders, which it backs off from. Without trades nothing
@@ -18,11 +18,11 @@
 import type { Database } from "../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
-import { type Desks, type DesksParts, MAKER, openDesks } from "./desks.ts";
+import { MAKER, type MarketMakerParts, type MarketQuoters, openMarketQuoters } from "./market-quoters.ts";
 
-export type { MakerEvent } from "./desks.ts";
+export type { MakerEvent } from "./market-quoters.ts";
 
-export interface MakerParts extends DesksParts {
+export interface MakerParts extends MarketMakerParts {
   readonly database: Database;
   /** The unique name of this process, for the lease. */
   readonly holder: string;
@@ -47,7 +47,7 @@ export class Maker {
   #lease: Lease | undefined;
   /** In ms of the monotonic clock. */
   #renewAt = 0;
-  #desks: Desks | undefined;
+  #quoters: MarketQuoters | undefined;
   #stopping = false;
   #running: Promise<void> | undefined;
 
@@ -73,7 +73,7 @@ export class Maker {
   /** For a sandbox whose maker was turned off: cancels the orders that it has left. */
   async cancelAll(): Promise<void> {
     if ((await this.#parts.customers.find(MAKER)) === undefined || !(await this.#holdsLease())) return;
-    await (await openDesks(this.#parts)).cancelAll();
+    await (await openMarketQuoters(this.#parts)).cancelAll();
     await this.#release();
   }
 
@@ -93,8 +93,8 @@ export class Maker {
   async #tryPass(): Promise<PassResult> {
     try {
       if (!(await this.#holdsLease())) return "standing_by";
-      this.#desks ??= await openDesks(this.#parts);
-      return await this.#desks.pass();
+      this.#quoters ??= await openMarketQuoters(this.#parts);
+      return await this.#quoters.pass();
     } catch (error) {
       this.#parts.log({ kind: "pass_failed", error: error instanceof Error ? error : new Error(String(error)) });
       return "failed";
@@ -107,7 +107,7 @@ export class Maker {
     const isKept = this.#lease !== undefined && (await renewLease(database, this.#lease, LEASE_MS));
     if (!isKept) {
       // Another holder may have moved the prices.
-      this.#desks = undefined;
+      this.#quoters = undefined;
       this.#lease = await takeLease(database, LEASE, holder, LEASE_MS);
     }
     this.#renewAt = performance.now() + LEASE_MS / 3;

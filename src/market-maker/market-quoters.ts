@@ -1,5 +1,5 @@
 /**
- * All markets of the maker: reads the state of its orders and makes the changes that each desk returns. A failed pass may
+ * All markets of the maker: reads the state of its orders and makes the changes that each quoter returns. A failed pass may
  * leave orders with an unknown outcome, so open orders are searched by market after a failure and once a minute, and
  * surplus ones are cancelled.
  */
@@ -18,7 +18,7 @@ import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { sandboxTransfer, type Transfers } from "../transfers/transfers.ts";
-import { Desk } from "./desk.ts";
+import { MarketQuoter } from "./market-quoter.ts";
 import { DEPOSITS, QUOTED_MARKETS } from "./quoted-markets.ts";
 import type { Changes, Quote } from "./quotes.ts";
 
@@ -28,7 +28,7 @@ export type MakerEvent =
   | { readonly kind: "deposit_refused"; readonly asset: string; readonly reason: string }
   | { readonly kind: "pass_failed"; readonly error: Error };
 
-export interface DesksParts {
+export interface MarketMakerParts {
   readonly database: Queryable;
   readonly catalogue: Catalogue;
   readonly customers: Customers;
@@ -47,26 +47,26 @@ const SEARCH_MS = 60_000;
 /** Orders of one status on one market that a search takes over. */
 const MAX_FOUND = 1_000;
 
-/** The changes of a desk, and its market in the catalogue. */
+/** The changes of a quoter, and its market in the catalogue. */
 interface Plan extends Changes {
-  readonly desk: Desk;
+  readonly quoter: MarketQuoter;
   readonly market: Market;
 }
 
-/** Opens the desks. Creates the maker's customer if it does not exist. */
-export async function openDesks(parts: DesksParts): Promise<Desks> {
+/** Opens the quoters. Creates the maker's customer if it does not exist. */
+export async function openMarketQuoters(parts: MarketMakerParts): Promise<MarketQuoters> {
   await parts.customers.ensure(MAKER, NAME, CALLER);
-  return new Desks(parts, (await parts.profiles.getDefault(MAKER)).id);
+  return new MarketQuoters(parts, (await parts.profiles.getDefault(MAKER)).id);
 }
 
-export class Desks {
-  readonly #parts: DesksParts;
+export class MarketQuoters {
+  readonly #parts: MarketMakerParts;
   readonly #profileId: ProfileId;
-  readonly #desks = new Map<string, Desk>();
+  readonly #quoters = new Map<string, MarketQuoter>();
   /** In ms of the monotonic clock. */
   #searchAt = 0;
 
-  constructor(parts: DesksParts, profileId: ProfileId) {
+  constructor(parts: MarketMakerParts, profileId: ProfileId) {
     this.#parts = parts;
     this.#profileId = profileId;
   }
@@ -79,7 +79,9 @@ export class Desks {
       const plans = this.#plans();
       await this.#topUp(plans);
       await allOf(plans.map((plan) => this.#execute(plan)));
-      const isSettled = plans.every(({ desk, place, cancel }) => place.length + cancel.length === 0 && desk.isAtRest);
+      const isSettled = plans.every(
+        ({ quoter, place, cancel }) => place.length + cancel.length === 0 && quoter.isAtRest,
+      );
       return isSettled ? "settled" : "at_work";
     } catch (error) {
       this.#searchAt = 0;
@@ -94,7 +96,7 @@ export class Desks {
   }
 
   #orders(): Order[] {
-    return [...this.#desks.values()].flatMap((desk) => desk.orders);
+    return [...this.#quoters.values()].flatMap((quoter) => quoter.orders);
   }
 
   async #observe(): Promise<void> {
@@ -102,8 +104,8 @@ export class Desks {
     if (known.length === 0) return;
     const orders = await this.#list({ profileId: this.#profileId, ids: known, limit: known.length });
     const now = performance.now();
-    for (const [market, desk] of this.#desks) {
-      desk.observe(
+    for (const [market, quoter] of this.#quoters) {
+      quoter.observe(
         orders.filter((order) => order.market === market),
         now,
       );
@@ -117,15 +119,15 @@ export class Desks {
     if (now < this.#searchAt) return;
     for (const terms of QUOTED_MARKETS) {
       if (catalogue.findMarket(terms.market) === undefined) continue;
-      let desk = this.#desks.get(terms.market);
-      if (desk === undefined) {
+      let quoter = this.#quoters.get(terms.market);
+      if (quoter === undefined) {
         const [newest] = await this.#list({ market: terms.market, limit: 1 });
-        desk = new Desk(terms, seed, newest);
-        this.#desks.set(terms.market, desk);
+        quoter = new MarketQuoter(terms, seed, newest);
+        this.#quoters.set(terms.market, quoter);
       }
       // In the order of an order's life, so that none is missed when its status changes between two reads.
       for (const status of ["PENDING_SUBMISSION", "SUBMITTED", "OPEN"] as const) {
-        for (const order of await this.#list({ market: terms.market, status, limit: MAX_FOUND })) desk.add(order);
+        for (const order of await this.#list({ market: terms.market, status, limit: MAX_FOUND })) quoter.add(order);
       }
     }
     this.#searchAt = now + SEARCH_MS;
@@ -138,9 +140,9 @@ export class Desks {
   #plans(): Plan[] {
     const { catalogue } = this.#parts;
     const now = performance.now();
-    return [...this.#desks].flatMap(([code, desk]) => {
+    return [...this.#quoters].flatMap(([code, quoter]) => {
       const market = catalogue.findMarket(code);
-      return market === undefined ? [] : [{ desk, market, ...desk.changes(market, now) }];
+      return market === undefined ? [] : [{ quoter, market, ...quoter.changes(market, now) }];
     });
   }
 
@@ -165,19 +167,23 @@ export class Desks {
     if (outcome.kind === "rejected") log({ kind: "deposit_refused", asset, reason: outcome.rejection.code });
   }
 
-  async #execute({ desk, market, cancel, place }: Plan): Promise<void> {
-    const placing = allOf(place.map((quote) => this.#place(desk, market, quote)));
-    const cancelling = allOf(cancel.map((id) => this.#cancel(id).then(() => desk.onCancelRequested(id))));
+  async #execute({ quoter, market, cancel, place }: Plan): Promise<void> {
+    const placing = allOf(place.map((quote) => this.#place(quoter, market, quote)));
+    const cancelling = allOf(cancel.map((id) => this.#cancel(id).then(() => quoter.onCancelRequested(id))));
     await allOf<unknown>([placing, cancelling]);
     const placed = await placing;
-    for (const outcome of placed) if (outcome.kind === "done") desk.add(outcome.value);
+    for (const outcome of placed) if (outcome.kind === "done") quoter.add(outcome.value);
     const refused = placed.find((outcome) => outcome.kind === "rejected");
     if (refused === undefined) return;
-    desk.onRejected(performance.now());
+    quoter.onRejected(performance.now());
     this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.rejection.code });
   }
 
-  #place(desk: Desk, market: Market, { side, price, amount }: Quote): Promise<Outcome<Order, OrderRejection, Claim>> {
+  #place(
+    quoter: MarketQuoter,
+    market: Market,
+    { side, price, amount }: Quote,
+  ): Promise<Outcome<Order, OrderRejection, Claim>> {
     const order = {
       customerId: MAKER,
       profileId: this.#profileId,
@@ -187,7 +193,7 @@ export class Desks {
       timeInForce: "GTC",
       baseAmount: amount,
       price: { amount: price, isExact: true },
-      metadata: desk.metadata,
+      metadata: quoter.metadata,
     } as const;
     return this.#parts.exchange.place(order, CALLER);
   }

@@ -5,7 +5,7 @@
 import type { ExecutionId } from "../execution.ts";
 import { NO_EXECUTION } from "../execution-id.ts";
 import type { Match } from "../market-data/store.ts";
-import { Audience } from "./audience.ts";
+import { Listeners } from "./listeners.ts";
 
 export interface LastMatch {
   readonly last: Match | undefined;
@@ -13,7 +13,7 @@ export interface LastMatch {
 
 export class MatchFollower {
   /** Receives new matches in order, and undefined when the last match has been read. */
-  readonly audience = new Audience<readonly Match[] | undefined>();
+  readonly listeners = new Listeners<readonly Match[] | undefined>();
   #state: LastMatch | undefined;
 
   /** Undefined until it has been read. */
@@ -28,13 +28,13 @@ export class MatchFollower {
 
   read(last: Match | undefined): void {
     this.#state = { last };
-    this.audience.notify(undefined);
+    this.listeners.notify(undefined);
   }
 
   take(matches: readonly Match[]): void {
     const last = matches.at(-1);
     if (last === undefined) return;
     this.#state = { last };
-    this.audience.notify(matches);
+    this.listeners.notify(matches);
   }
 }
