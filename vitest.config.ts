@@ -3,9 +3,9 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Unit tests of what is mostly SQL. */
 const SQL_UNITS = [
-  "src/customers/across-customers.test.ts",
+  "src/customers/operator-queries.test.ts",
   "src/customers/clients/clients.test.ts",
-  "src/http/faults.test.ts",
+  "src/http/error-handler.test.ts",
   "src/ledger/balances.test.ts",
   "src/oauth/{oauth,keys/signing-keys,server/token-endpoint,tokens/tokens}.test.ts",
   "src/postgres/{excess-privileges,leases,migrations,schema-dump}.test.ts",

@@ -7,18 +7,18 @@ import type { Server } from "node:net";
 import type { Logger } from "pino";
 import type { Config } from "./config/config.ts";
 import { Maker, type MakerEvent } from "./market-maker/market-maker.ts";
+import type { Domain } from "./service/api-routes.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
-import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build.ts";
-import { type Component, startAll } from "./service/components.ts";
+import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build-service.ts";
 import { type Core, openCore, StartupError } from "./service/core.ts";
 import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
 import { ensureDemoFile } from "./service/demo-file.ts";
 import { close, gate, listen, listenAddressOf, ownAddress } from "./service/listening.ts";
 import { laneObserver, observersOf } from "./service/observers.ts";
-import { rejectDemo, rejectDemoClients } from "./service/refuse-demo.ts";
-import type { Domain } from "./service/resources.ts";
+import { rejectDemoClients, rejectSandboxData } from "./service/reject-sandbox-data.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
+import { type Component, startAll } from "./service/start-and-stop.ts";
 import { followTls, requireTls, type Tls } from "./service/tls.ts";
 import { pause } from "./std/pause.ts";
 import { findTimesAhead } from "./verify/times-ahead.ts";
@@ -217,7 +217,7 @@ function logMaker(log: Logger, event: MakerEvent): void {
 async function bootstrapFrom(config: Config, { ids, database }: Core): Promise<BootstrapFile | undefined> {
   const own = config.bootstrap === undefined ? undefined : await readBootstrapFile(config.bootstrap);
   if (config.mode === "production") {
-    await rejectDemo(config.dataDir, own);
+    await rejectSandboxData(config.dataDir, own);
     await rejectDemoClients(database);
   }
   if (own !== undefined || config.mode === "production") return own;

@@ -8,7 +8,7 @@ import type { BackupState } from "../postgres/embedded/backup-manifest.ts";
 import { lastMigration } from "../postgres/migrations.ts";
 import { createLogger } from "../service/logger.ts";
 import { provideDatabase } from "../service/provide-database.ts";
-import { headRecord } from "./auditing/heads.ts";
+import { headRecord } from "./auditing/chain-heads.ts";
 import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction } from "./command.ts";
 import { printError } from "./terminal.ts";
 

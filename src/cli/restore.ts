@@ -8,7 +8,7 @@ import { formatInstant } from "../std/clock.ts";
 import { isPlainPath } from "../std/plain-path.ts";
 import { type VerifyReport, verifyAll } from "../verify/verify.ts";
 import { readPath, readTime } from "./arguments.ts";
-import { headOf } from "./auditing/heads.ts";
+import { headOf } from "./auditing/chain-heads.ts";
 import { reportLines, reportRecord } from "./auditing/verify.ts";
 import { rejectExternal, reportProgress } from "./backup.ts";
 import { addCommand, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";

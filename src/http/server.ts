@@ -1,7 +1,7 @@
 /**
  * The HTTP API: one Fastify server with everything that all routes share. A request passes, in this order: request id,
  * header checks, 404 and 405, shutdown, load, token, rate limit, scope, queue capacity, body, validation, admission;
- * then the handler. Anything thrown on the way becomes a problem (`faults.ts`).
+ * then the handler. Anything thrown on the way becomes a problem (`error-handler.ts`).
  *
  * A file in routes/ looks like this. The schema is validator, serialiser and documentation at once; the handler returns
  * the body or throws a problem; `request.grant` is the caller.
@@ -58,17 +58,17 @@ import {
   unsentOf,
 } from "./access/request-admission.ts";
 import type { Api } from "./api.ts";
-import { BODY_LIMIT_BYTES, createErrorHandler, respondToClientError } from "./faults.ts";
-import { UpgradeRequest } from "./feeds/upgrade.ts";
+import { BODY_LIMIT_BYTES, createErrorHandler, respondToClientError } from "./error-handler.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi/openapi.ts";
 import { referencePage } from "./openapi/reference-page.ts";
 import { problemPages } from "./problems/problem-pages.ts";
 import { notFound, Problem, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
+import { rejectAmbiguousBody, rejectAmbiguousHeaders } from "./requests/ambiguous-headers.ts";
 import { readJson } from "./requests/body-reader.ts";
-import { rejectUnsoundBody, rejectUnsoundHeaders } from "./requests/unsound-headers.ts";
 import { AJV, readRequest } from "./requests/validation.ts";
+import { UpgradeRequest } from "./websocket-feeds/upgrade.ts";
 
 export type { Api } from "./api.ts";
 
@@ -156,7 +156,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
-      rejectUnsoundBody(request);
+      rejectAmbiguousBody(request);
       return readJson(bytes);
     },
   );
@@ -177,7 +177,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   reduceForwardedFor(api, trustedProxies);
   options.observe?.(api);
   const admit = admitBy(options.limiter);
-  rejectUnsoundHeaders(api);
+  rejectAmbiguousHeaders(api);
   rejectUnknownRoutes(api, options.baseUrl, admit);
   rejectWhileClosing(api);
   paceRetries(api, sharedBy(trustedProxies));

@@ -12,8 +12,8 @@ import { KeyEncryption } from "./keys/key-encryption.ts";
 import { SigningKeys } from "./keys/signing-keys.ts";
 import { type AuthServerOptions, createAuthServer } from "./server/auth-server.ts";
 import { ClientRestrictions } from "./tokens/client-restrictions.ts";
-import { Freshness } from "./tokens/freshness.ts";
 import type { Grant, RestrictedToken } from "./tokens/grant.ts";
+import { Freshness } from "./tokens/token-data-freshness.ts";
 import { Tokens } from "./tokens/tokens.ts";
 
 export { tokenPath } from "./server/token-operation.ts";

@@ -1,7 +1,7 @@
 /** The data directory. It contains `ready.json` while the service runs. */
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { processStart } from "../std/process-start.ts";
+import { processStart } from "../std/process-start-time.ts";
 import { writeAtomically } from "../std/write-atomically.ts";
 
 /** The directory holds secrets. */

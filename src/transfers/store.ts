@@ -1,5 +1,5 @@
 import type { CustomerId } from "../customers/customer-id.ts";
-import { byId, type Filter, idBounds, listOf, sql } from "../customers/lists.ts";
+import { byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
 import { columnsOf, recordTable, type SqlRecord } from "../ledger/rows.ts";

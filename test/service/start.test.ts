@@ -8,7 +8,7 @@ import { type Config, InvalidSettings } from "../../src/config/config.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap.ts";
 import { readBootstrapFile } from "../../src/service/bootstrap-file.ts";
-import { rejectDemo, rejectDemoClients } from "../../src/service/refuse-demo.ts";
+import { rejectDemoClients, rejectSandboxData } from "../../src/service/reject-sandbox-data.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
 import { startTestService } from "../support/service.ts";
@@ -221,7 +221,7 @@ test("production rejects sandbox data and guessable or published secrets", async
   );
   const dataDir = await mkdtemp(join(directory, "data-"));
   await writeFile(join(dataDir, "demo.json"), "{}");
-  await expect(rejectDemo(dataDir, undefined)).rejects.toThrow(
+  await expect(rejectSandboxData(dataDir, undefined)).rejects.toThrow(
     `${dataDir}/demo.json is the demo of a sandbox: production needs its own data directory`,
   );
 });

@@ -1,8 +1,8 @@
 /** `parbook client`. A secret is shown only once, when it is created: only its hash is stored. */
 import { type Command, Option } from "commander";
-import { type ListedClient, listClients } from "../../customers/across-customers.ts";
 import { Clients, type NewClientRejection } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import { type ListedClient, listClients } from "../../customers/operator-queries.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Network } from "../../std/network.ts";

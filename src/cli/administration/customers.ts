@@ -1,8 +1,8 @@
 /** `parbook customer` and `parbook profile`. */
 import type { Command } from "commander";
-import { findOwner, listCustomers } from "../../customers/across-customers.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Customer, findCustomer } from "../../customers/customers.ts";
+import { findOwner, listCustomers } from "../../customers/operator-queries.ts";
 import { findProfile, listProfiles, type Profile } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Queryable } from "../../postgres/database.ts";

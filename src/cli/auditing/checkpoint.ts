@@ -1,6 +1,5 @@
 /** `parbook checkpoint`: writes the signed heads of the hash chains, for `verify` to compare with later. */
 import { createPublicKey } from "node:crypto";
-import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { batchName } from "../../ledger/batch-log.ts";
 import type { Foundation } from "../../service/core.ts";
@@ -9,8 +8,9 @@ import { writeAtomically } from "../../std/write-atomically.ts";
 import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
+import { fileExists } from "../file-exists.ts";
+import { headRecord } from "./chain-heads.ts";
 import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
-import { headRecord } from "./heads.ts";
 
 interface CheckpointOptions {
   readonly newKey?: string;
@@ -40,7 +40,7 @@ async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promis
   if (newKey !== undefined || key === undefined || file === undefined)
     throw new WrongUsage("give --key and --file, or --new-key alone");
   const privateKey = await readPrivateKey(key);
-  const before = (await isThere(file)) ? await readSigned(file, createPublicKey(privateKey)) : undefined;
+  const before = (await fileExists(file)) ? await readSigned(file, createPublicKey(privateKey)) : undefined;
   return withFoundation(async ({ database, clock }) => {
     requireCorrectTime(clock);
     const checkpoint = await takeCheckpoint(database, clock.now());
@@ -87,14 +87,4 @@ function answerOf(file: string, { booksId, at, heads }: Checkpoint, keyId: strin
     },
     prose: [`${file}: ${heads.map(batchName).join(", ") || "no batches"}, signed by key ${keyId}`],
   };
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return false;
-      throw error;
-    },
-  );
 }

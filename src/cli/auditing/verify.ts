@@ -9,8 +9,8 @@ import { readBooksId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
 import { readDuration } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
+import { headRecord } from "./chain-heads.ts";
 import { readPublicKey, readSigned } from "./checkpoint-file.ts";
-import { headRecord } from "./heads.ts";
 
 interface VerifyCommandOptions {
   readonly checkpoint?: string;

@@ -2,7 +2,6 @@
  * `parbook carry-over`: writes the customers, profiles and balances of a database of 0.1 as a bootstrap file. Reads one
  * snapshot and changes nothing. Refuses while a process of 0.1 runs or money is held.
  */
-import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import { amountOf, formatAmount, plus, ZERO } from "../../money/amount.ts";
 import { Database, type Queryable } from "../../postgres/database.ts";
@@ -12,6 +11,7 @@ import { createLogger } from "../../service/logger.ts";
 import { provideDatabase } from "../../service/provide-database.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction } from "../command.ts";
+import { fileExists } from "../file-exists.ts";
 import {
   countUnfinished,
   type LeftBehind,
@@ -30,7 +30,7 @@ export function addCarryOver(program: Command): void {
 }
 
 async function writeBalances(file: string): Promise<CommandResult> {
-  if (await isThere(file)) throw new CommandRejected(`${file} is there already: name another file`);
+  if (await fileExists(file)) throw new CommandRejected(`${file} is there already: name another file`);
   const config = commandConfig();
   const log = createLogger(config, 2);
   const provided = await provideDatabase(config, "command", (line) => log.info(line));
@@ -128,15 +128,5 @@ function amountsText(amounts: Amounts): string {
     Object.entries(amounts)
       .map(([asset, amount]) => `${amount} ${asset}`)
       .join(", ") || "nothing"
-  );
-}
-
-function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return false;
-      throw error;
-    },
   );
 }

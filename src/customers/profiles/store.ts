@@ -6,7 +6,7 @@ import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
-import { type Filter, listOf, sql } from "../lists.ts";
+import { type Filter, listOf, sql } from "../list-queries.ts";
 
 export interface Profile extends StateRow {
   readonly id: ProfileId;

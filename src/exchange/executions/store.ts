@@ -1,5 +1,5 @@
 /** Lists executions for their parties. Ids encode times, so bounds on time are bounds on ids. */
-import { type Filter, listOf, sql } from "../../customers/lists.ts";
+import { type Filter, listOf, sql } from "../../customers/list-queries.ts";
 import type { Instant } from "../../std/clock.ts";
 import { executionTable } from "../execution.ts";
 import { HIGHEST_EXECUTION, lowestId } from "../execution-id.ts";

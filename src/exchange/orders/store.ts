@@ -1,6 +1,6 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { byId, type Filter, idBounds, listOf, sql } from "../../customers/lists.ts";
+import { byId, type Filter, idBounds, listOf, sql } from "../../customers/list-queries.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";

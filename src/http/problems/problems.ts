@@ -1,5 +1,5 @@
 /**
- * Problems: every response that is not a success (RFC 9457). Handlers and hooks throw a `Problem`; `faults.ts` turns any
+ * Problems: every response that is not a success (RFC 9457). Handlers and hooks throw a `Problem`; `error-handler.ts` turns any
  * other error into one, and sends it.
  */
 

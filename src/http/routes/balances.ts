@@ -9,11 +9,11 @@ import type { AssetCode as Code } from "../../money/asset.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
+import { problemFor, type RequestDocumenting } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
 import { AssetCode, Decimal, ListOf, ProfileIdParam, Repeatable } from "../requests/schemas.ts";
 import { lastUntil } from "../requests/time-range.ts";
-import { problemFor, type RequestDocumenting } from "../wire.ts";
 import { ownProfile } from "./path-profile.ts";
 
 const BalanceBody = Type.Object(

@@ -12,6 +12,16 @@ import type { Profiles } from "../../customers/profiles/profiles.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
+import {
+  type Every,
+  idPosition,
+  present,
+  problemFor,
+  profileIdOf,
+  requestedAmount,
+  valueOrThrow,
+  withExisting,
+} from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
@@ -31,16 +41,6 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../requests/time-range.ts";
-import {
-  type Every,
-  idPosition,
-  present,
-  problemFor,
-  profileIdOf,
-  requestedAmount,
-  valueOrThrow,
-  withExisting,
-} from "../wire.ts";
 import { filteredProfile } from "./path-profile.ts";
 
 const Status = Type.Enum([...CONVERSION_STATUSES], {

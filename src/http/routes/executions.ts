@@ -6,11 +6,11 @@ import type { ProfileId } from "../../ledger/accounts.ts";
 import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
+import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
-import { type Every, present } from "../wire.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` increases with \`executed_at\`.

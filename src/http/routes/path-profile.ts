@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { problemFor, profileIdOf, profileInPath, type RequestDocumenting } from "../wire.ts";
+import { problemFor, profileIdOf, profileInPath, type RequestDocumenting } from "../domain-mapping.ts";
 
 /**
  * The profile in the path of a list.

@@ -5,6 +5,7 @@ import { formatInstant, type Instant, parseInstant } from "../../std/clock.ts";
 import { parseUuid, type Uuid } from "../../std/id.ts";
 import type { Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
+import { type Every, present, problemFor, profileInPath, valueOrThrow, withExisting } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
@@ -19,7 +20,6 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
-import { type Every, present, problemFor, profileInPath, valueOrThrow, withExisting } from "../wire.ts";
 
 const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };
 const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };

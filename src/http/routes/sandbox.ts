@@ -6,10 +6,10 @@ import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
 import { CRYPTO_NETWORKS, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
+import { requestedAmount, valueOrThrow } from "../domain-mapping.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../requests/schemas.ts";
-import { requestedAmount, valueOrThrow } from "../wire.ts";
 import { ownProfile } from "./path-profile.ts";
 
 const DepositBody = Body(

@@ -4,8 +4,8 @@ import { formatAmount } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
 import { CRYPTO_NETWORKS, TRANSFER_TYPES, type Transfer, type TransferType } from "../../transfers/transfers.ts";
+import { present } from "../domain-mapping.ts";
 import { AccountId, AssetCode, Decimal, IdentityId, Metadata, Timestamp, UuidText } from "../requests/schemas.ts";
-import { present } from "../wire.ts";
 
 export const TRANSFER_STATUSES = ["PENDING", "COMPLETED", "FAILED"] as const;
 

@@ -12,6 +12,7 @@ import {
   type Transfers,
 } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
+import { type Every, idPosition, profileIdOf, requestedAmount, valueOrThrow, withExisting } from "../domain-mapping.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
@@ -32,7 +33,6 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
-import { type Every, idPosition, profileIdOf, requestedAmount, valueOrThrow, withExisting } from "../wire.ts";
 import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(

@@ -28,6 +28,7 @@ import { sentRequestId } from "../../web/request-id.ts";
 import { securityHeaders } from "../../web/security-headers.ts";
 import type { AccessDenial } from "../access-log/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
+import { rejectAmbiguousHeaders, rejectUnreadable, respondToClientError } from "./ambiguous-requests.ts";
 import { readCredentials } from "./client-credentials.ts";
 import { readForm } from "./form.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
@@ -35,7 +36,6 @@ import { ProvenSecrets } from "./proven-secrets.ts";
 import { TokenAdmission } from "./token-admission.ts";
 import { handleTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
 import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRequestError } from "./token-error.ts";
-import { rejectUnreadable, rejectUnsoundHeaders, respondToClientError } from "./unsound-requests.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
@@ -236,7 +236,7 @@ async function answer(request: FastifyRequest, reply: FastifyReply, options: Aut
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   const { query } = urlOf(request);
   const asked = { query, contentType, authorization, body, address: request.ip };
-  const answered = rejectUnsoundHeaders(request) ?? (await handleTokenRequest(asked, options));
+  const answered = rejectAmbiguousHeaders(request) ?? (await handleTokenRequest(asked, options));
   const about = { request_id: request.id, address: request.ip };
   options.onTokenRequest?.(answered instanceof TokenRequestError ? answered.error : "issued");
   if (answered instanceof TokenRequestError) {

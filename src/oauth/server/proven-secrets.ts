@@ -6,13 +6,13 @@
  */
 import { createHmac, randomBytes } from "node:crypto";
 import { isGenerated } from "../../customers/clients/clients.ts";
-import { Recent } from "../../std/recent.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 import type { TokenEndpointOptions } from "./token-endpoint.ts";
 
 const MOST = 10_000;
 
 export class ProvenSecrets {
-  readonly #proven = new Recent<true>(MOST);
+  readonly #proven = new LruCache<true>(MOST);
   /** In memory there are hashes keyed per process, no secrets. */
   readonly #hashKey = randomBytes(32);
 

@@ -12,7 +12,7 @@ import { IdSource } from "../../std/id.ts";
 import { KeyEncryption } from "../keys/key-encryption.ts";
 import { SigningKeys } from "../keys/signing-keys.ts";
 import { ClientRestrictions } from "./client-restrictions.ts";
-import { Freshness } from "./freshness.ts";
+import { Freshness } from "./token-data-freshness.ts";
 import { Tokens } from "./tokens.ts";
 
 const SECOND = 1_000;

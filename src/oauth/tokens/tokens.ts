@@ -9,11 +9,11 @@ import { ClockFault, type ComparedClock, type Instant } from "../../std/clock.ts
 import { type IdSource, parseUuid } from "../../std/id.ts";
 import { ALGORITHM, type SigningKeys, TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
 import type { Scope } from "../scopes.ts";
+import { hasCanonicalSignature, withCanonicalSignature } from "./canonical-signature.ts";
 import type { ClientRestrictions } from "./client-restrictions.ts";
-import type { Freshness } from "./freshness.ts";
 import type { Grant, RestrictedToken } from "./grant.ts";
-import { hasCanonicalSignature, withCanonicalSignature } from "./signature-form.ts";
 import { fingerprint, TokenCache, type VerifiedToken } from "./token-cache.ts";
+import type { Freshness } from "./token-data-freshness.ts";
 
 /** RFC 9068, section 2.1: distinguishes access tokens from other JWTs. */
 const TYPE = "at+jwt";

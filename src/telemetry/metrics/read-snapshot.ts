@@ -2,8 +2,8 @@ import { readDueConversions } from "../../conversions/due-conversions.ts";
 import { readMarketQueues } from "../../exchange/market-status/market-queues.ts";
 import type { LedgerClock } from "../../ledger/ledger-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
-import { readArchiveFailing } from "../../postgres/archive-failing.ts";
 import type { Queryable } from "../../postgres/database.ts";
+import { readArchiveFailing } from "../../postgres/wal-archiving-status.ts";
 import type { DatabaseSnapshot } from "./database-watch.ts";
 
 /** Sequential, so that monitoring never uses more than one connection. */

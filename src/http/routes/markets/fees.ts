@@ -3,9 +3,9 @@ import type { CustomerFees, Exchange, MarketFees } from "../../../exchange/excha
 import { formatAmount } from "../../../money/amount.ts";
 import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
+import { problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, ListOf, Timestamp } from "../../requests/schemas.ts";
-import { problemFor } from "../../wire.ts";
 
 const TakerRate = {
   ...Decimal,

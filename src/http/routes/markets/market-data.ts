@@ -15,9 +15,9 @@ import {
 import { type Amount, formatAmount } from "../../../money/amount.ts";
 import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
+import { present, problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, Repeatable, Timestamp } from "../../requests/schemas.ts";
-import { present, problemFor } from "../../wire.ts";
 import { candleRoutes } from "./candles.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 

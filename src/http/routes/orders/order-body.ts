@@ -17,6 +17,7 @@ import type { ProfileId } from "../../../ledger/accounts.ts";
 import { amountOf, formatAmount, SCALE } from "../../../money/amount.ts";
 import { assert } from "../../../std/assert.ts";
 import { formatInstant, type Instant, parseInstant } from "../../../std/clock.ts";
+import { type Every, present, profileIdOf, requestedAmount } from "../../domain-mapping.ts";
 import { type FailingField, invalid, shownValue } from "../../problems/failing-fields.ts";
 import {
   AccountId,
@@ -29,7 +30,6 @@ import {
   Timestamp,
   UuidText,
 } from "../../requests/schemas.ts";
-import { type Every, present, profileIdOf, requestedAmount } from "../../wire.ts";
 
 const TIMES = ["GTC", "FOK", "IOC", "GTT"] as const;
 const SIDES = ["BUY", "SELL"] as const;

@@ -5,6 +5,15 @@ import type { Exchange, OrderFilter, OrderId } from "../../../exchange/exchange.
 import type { ProfileId } from "../../../ledger/accounts.ts";
 import { releaseAdmission } from "../../access/request-admission.ts";
 import type { Api } from "../../api.ts";
+import {
+  type Every,
+  idPosition,
+  problemFor,
+  profileInPath,
+  type RequestDocumenting,
+  valueOrThrow,
+  withExisting,
+} from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
 import {
@@ -18,15 +27,6 @@ import {
   uuidOf,
 } from "../../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../../requests/time-range.ts";
-import {
-  type Every,
-  idPosition,
-  problemFor,
-  profileInPath,
-  type RequestDocumenting,
-  valueOrThrow,
-  withExisting,
-} from "../../wire.ts";
 import { filteredProfile, ownProfile } from "../path-profile.ts";
 import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
 

@@ -20,11 +20,11 @@ import { containBugs } from "../web/connections/contain-bugs.ts";
 import { sharedBy } from "../web/connections/transport.ts";
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "../web/readiness.ts";
+import { addApiRoutes, type Domain } from "./api-routes.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 import type { Core } from "./core.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
-import { addResources, type Domain } from "./resources.ts";
 import { readTls, type Tls } from "./tls.ts";
 
 export interface BuildOptions {
@@ -196,7 +196,7 @@ async function buildApi(
     onCutOff: observers.metrics?.requests.slowReaders,
   });
   healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addResources(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
+  if (config.roles.has("api")) addApiRoutes(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
   return api;
 }
 

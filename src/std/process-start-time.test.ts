@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import { must } from "./assert.ts";
-import { processStart } from "./process-start.ts";
+import { processStart } from "./process-start-time.ts";
 
 test("a process is told from any other that has or had its id", async () => {
   const child = spawn("sleep", ["60"]);

@@ -4,7 +4,6 @@ import type { Config } from "../config/config.ts";
 import type { Conversions } from "../conversions/conversions.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import type { Api } from "../http/api.ts";
-import { type FeedEvent, feedRoutes } from "../http/feeds/feeds.ts";
 import { balanceRoutes } from "../http/routes/balances.ts";
 import { conversionRoutes } from "../http/routes/conversions.ts";
 import { executionRoutes } from "../http/routes/executions.ts";
@@ -15,6 +14,7 @@ import { orderRoutes } from "../http/routes/orders/orders.ts";
 import { profileRoutes } from "../http/routes/profiles.ts";
 import { sandboxRoutes } from "../http/routes/sandbox.ts";
 import { transferRoutes } from "../http/routes/transfers.ts";
+import { type FeedEvent, feedRoutes } from "../http/websocket-feeds/feeds.ts";
 import { readBalances } from "../ledger/balances.ts";
 import { type AssetCode, USD } from "../money/asset.ts";
 import type { Transfers } from "../transfers/transfers.ts";
@@ -26,7 +26,7 @@ export interface Domain {
   readonly exchange: Exchange;
 }
 
-export function addResources(
+export function addApiRoutes(
   api: Api,
   config: Config,
   core: Core,

@@ -24,7 +24,7 @@ export function rejectUnreadable(request: FastifyRequest, reply: FastifyReply): 
   return true;
 }
 
-export function rejectUnsoundHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
+export function rejectAmbiguousHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
   if (isTooMany(raw.rawTrailers)) return new TokenRequestError("invalid_request", TOO_MANY_HEADERS.reason);
   const twice = doubledHeader(raw);
   if (twice !== undefined) return new TokenRequestError("invalid_request", `the header ${twice} occurs more than once`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasCanonicalSignature, withCanonicalSignature } from "./signature-form.ts";
+import { hasCanonicalSignature, withCanonicalSignature } from "./canonical-signature.ts";
 
 /** The order of P-256 (SP 800-186, section 3.2.1.3). */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;

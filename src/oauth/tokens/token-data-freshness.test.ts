@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { DatabaseAway } from "../../postgres/database.ts";
-import { Freshness } from "./freshness.ts";
+import { Freshness } from "./token-data-freshness.ts";
 
 /** Readings that take so long, each in turn. */
 function readingsThatTake(...durations: number[]) {

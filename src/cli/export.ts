@@ -2,11 +2,11 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type Command, Option } from "commander";
-import { exportJournals, FORMATS, type Format } from "../../accounting/export.ts";
-import { withPath } from "../../std/file-error.ts";
-import { findMissingHead, readBooksId } from "../../verify/take-checkpoint.ts";
-import { CommandRejected, WrongUsage, withFoundation } from "../command.ts";
-import { readPublicKey, readSigned } from "./checkpoint-file.ts";
+import { exportJournals, FORMATS, type Format } from "../accounting/export.ts";
+import { withPath } from "../std/file-error.ts";
+import { findMissingHead, readBooksId } from "../verify/take-checkpoint.ts";
+import { readPublicKey, readSigned } from "./auditing/checkpoint-file.ts";
+import { CommandRejected, WrongUsage, withFoundation } from "./command.ts";
 
 interface ExportOptions {
   readonly format: Format;

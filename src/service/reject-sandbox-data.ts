@@ -13,7 +13,7 @@ const SHORTEST_SECRET = 20;
 /** Secrets used in our documentation. */
 const PUBLISHED: ReadonlySet<string> = new Set(["correct horse battery staple"]);
 
-export async function rejectDemo(dataDir: string, bootstrap: BootstrapFile | undefined): Promise<void> {
+export async function rejectSandboxData(dataDir: string, bootstrap: BootstrapFile | undefined): Promise<void> {
   const path = demoFile(dataDir);
   const found = await access(path).then(
     () => true,

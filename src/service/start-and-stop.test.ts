@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Component, startAll } from "./components.ts";
+import { type Component, startAll } from "./start-and-stop.ts";
 
 let events: string[];
 

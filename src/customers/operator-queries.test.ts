@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
-import { listClients, listCustomers } from "./across-customers.ts";
 import type { CustomerId } from "./customer-id.ts";
+import { listClients, listCustomers } from "./operator-queries.ts";
 
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000001" as CustomerId;
 

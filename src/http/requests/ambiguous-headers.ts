@@ -13,7 +13,7 @@ import {
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 
-export function rejectUnsoundHeaders(api: Api): void {
+export function rejectAmbiguousHeaders(api: Api): void {
   api.addHook("onRequest", (request, reply, done) => {
     const why = unreadable(request.raw);
     if (why !== undefined) {
@@ -28,7 +28,7 @@ export function rejectUnsoundHeaders(api: Api): void {
 }
 
 /** Called when the body and its trailers have arrived. */
-export function rejectUnsoundBody({ raw, headers }: FastifyRequest): void {
+export function rejectAmbiguousBody({ raw, headers }: FastifyRequest): void {
   if (isTooMany(raw.rawTrailers)) throw new Problem(TOO_MANY_HEADERS.status, TOO_MANY_HEADERS.reason);
   if (isCoded(headers)) throw new Problem(415, "the body has a Content-Encoding: send application/json without one");
   if (hasForeignCharset(headers))
