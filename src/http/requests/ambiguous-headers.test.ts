@@ -229,6 +229,11 @@ test("a request that waits to be told to go on is told so, unless others are sti
   const head = bytes(POST, ...SOUND, ...expecting);
   const last = bytes(GET, ...SOUND, "Connection: close");
   expect(statusesIn(await sendRaw(toy.url, head, 1, json + last))).toEqual([100, 200, 200]);
+  // A body without content is none: its connection stays as well.
+  for (const empty of [[], ["Content-Length: 0"], ["Content-Length: 00"]]) {
+    const nothing = bytes(GET, ...SOUND, "Expect: 100-continue", ...empty);
+    expect(statusesIn(await sendRaw(toy.url, nothing, 1, last)), empty.join()).toEqual([100, 200, 200]);
+  }
   const waiting = bytes(GET, ...SOUND) + bytes(GET, ...SOUND, "Expect: 100-continue");
   // Node closes the connection behind the answer to one that was not told to go on.
   const told = await sendRaw(toy.url, waiting);

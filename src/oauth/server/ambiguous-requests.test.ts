@@ -93,6 +93,7 @@ test("a form is asked for only where it will be read", async () => {
   expect(authenticate).not.toHaveBeenCalled();
   const read = await sendRaw(authUrl, expecting("/oauth2/token", FORM.length), 1, FORM + SOUND_REQUEST);
   expect(statusesIn(read)).toEqual([100, 401, 401]);
+  expect(statusesIn(await sendRaw(authUrl, expecting("/oauth2/token", 0), 1, SOUND_REQUEST))).toEqual([100, 400, 401]);
 });
 
 test("1,100 headers are 431 in our words or in Node's, and nothing behind them is carried out", async () => {

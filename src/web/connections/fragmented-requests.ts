@@ -16,9 +16,9 @@ const FREE = 16;
 /** About ten milliseconds of work. */
 const MOST_A_SECOND = 2_000;
 
-/** Whether the headers announce a body. */
+/** Whether the headers announce content. */
 export function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || headers["content-length"] !== undefined;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 export class FragmentCounter {
