@@ -1,4 +1,5 @@
 /** Both servers with a certificate of the operator's own, and what every answer says for safety. */
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { get } from "node:https";
@@ -10,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Config } from "../../src/config/config.ts";
 import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
 import { followTls, readTls } from "../../src/service/tls.ts";
+import type { Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { startToyApi } from "../support/toy-api.ts";
 import { until } from "../support/until.ts";
@@ -100,15 +102,18 @@ test("a renewed certificate is used without a restart, and one that is wrong cha
   const tls = await readTls(live);
   if (tls === undefined) throw new Error("the files were set");
   const toy = await startToyApi(undefined, { tls });
-  const log = pino({ level: "error" }, { write: (line: string) => void failures.push(line) });
-  const failures: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const told = (text: string) => lines.filter(({ msg }) => msg === text);
   const stop = followTls(live, tls, [toy.api.server], log, { everyMs: 10 });
   try {
     await renew("second", "crt");
-    await until("the half-changed pair was told of", () => failures.length > 0);
+    await until("the half-changed pair was told of", () => told("certificate not reloaded").length > 0);
     expect((await certificateOf(toy.url)).subject.CN).toBe("first");
     await renew("second", "key");
     await until("the new one is used", async () => (await certificateOf(toy.url)).subject.CN === "second");
+    const seen = { file: path("live.crt"), expires: "2126-10-28T05:32:22.000Z" };
+    expect([told("certificate in use"), told("certificate reloaded")]).toMatchObject([[seen], [seen]]);
   } finally {
     await stop();
     await toy.close();
@@ -135,4 +140,24 @@ test("files that are no certificate with its key are told by their names, before
     );
   }
   expect(await readTls({ tlsCert: undefined, tlsKey: undefined })).toBe(undefined);
+});
+
+test("a certificate is not used outside its time, nor read from what is no file or a very long one", async () => {
+  const first = files("first.crt", "first.key");
+  const at = (time: string) => readTls(first, Date.parse(time) as Instant);
+  const period = "is valid from 2026-11-21T05:32:22.000Z until 2126-10-28T05:32:22.000Z";
+  for (const time of ["2026-11-21T05:32:21.999Z", "2126-10-28T05:32:22.000Z"]) {
+    await expect(at(time)).rejects.toThrow(`PARBOOK_TLS_CERT ${path("first.crt")} ${period}, but now it is ${time}`);
+  }
+  for (const time of ["2026-11-21T05:32:22.000Z", "2126-10-28T05:32:21.999Z"]) {
+    expect(await at(time)).toBeDefined();
+  }
+  await writeFile(path("long.key"), " ".repeat(1_048_577));
+  const long = `PARBOOK_TLS_KEY ${path("long.key")} is longer than 1048576 bytes`;
+  await expect(readTls(files("first.crt", "long.key"))).rejects.toThrow(long);
+  execFileSync("mkfifo", [path("pipe.key")]);
+  for (const key of ["/dev/zero", path("pipe.key"), directory]) {
+    const refused = `PARBOOK_TLS_KEY ${key} is not a regular file`;
+    await expect(readTls({ ...first, tlsKey: key })).rejects.toThrow(refused);
+  }
 });
