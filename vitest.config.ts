@@ -20,7 +20,7 @@ const STANDALONE = [
   "test/backup/*.test.ts",
   "test/cli/{secrets,service}.test.ts",
   "test/reliability/{storm,storm-checks}.test.ts",
-  "test/service/ends.test.ts",
+  "test/service/shutdown.test.ts",
   "test/simulation/simulation.test.ts",
 ];
 

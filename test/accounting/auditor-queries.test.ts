@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { must } from "../../src/std/assert.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { makeSmallBooks, type SmallBooks } from "../verify/small-books.ts";
+import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
 import { tamper } from "../verify/tampering.ts";
 import { keepUntouched, restoreUntouched } from "../verify/untouched.ts";
 

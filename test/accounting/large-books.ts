@@ -9,7 +9,7 @@ import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
-import { makeSmallBooks } from "../verify/small-books.ts";
+import { makeSmallBooks } from "../verify/small-ledger.ts";
 
 const ETH = "ETH" as AssetCode;
 const ODD_CODES = ["1INCH", "00", "1E5", "TRUE", "NULL", "FALSE", "ABCDEFGHIJKLMNOP"] as AssetCode[];

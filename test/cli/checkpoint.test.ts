@@ -8,7 +8,7 @@ import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { readCheckpoint, type SignedCheckpoint, signCheckpoint } from "../../src/verify/checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { urlOf } from "../support/service.ts";
-import { makeSmallBooks } from "../verify/small-books.ts";
+import { makeSmallBooks } from "../verify/small-ledger.ts";
 import { answerOf, parbook } from "./parbook.ts";
 
 // Each command is a process of its own, which on a busy machine takes seconds to come up.
@@ -30,7 +30,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a checkpoint is contained in what follows, or both commands say what the books lack", async () => {
+test("a checkpoint is contained in the later ledger, or both commands say what is missing", async () => {
   const [key, file] = [join(folder, "books.key"), join(folder, "books.checkpoint")];
   const { key_id } = (await answerOf(settings, "checkpoint", "--new-key", key)) as { key_id: string };
   const checkpoint = ["checkpoint", "--key", key, "--file", file];

@@ -14,7 +14,7 @@ import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId } from "../support/movements.ts";
 import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
-import { makeSmallBooks } from "../verify/small-books.ts";
+import { makeSmallBooks } from "../verify/small-ledger.ts";
 import { parbook, parbookInto } from "./parbook.ts";
 
 // Each command is a process of its own, which on a busy machine takes seconds to come up.
@@ -38,7 +38,7 @@ async function exported(): Promise<string> {
   return text;
 }
 
-test("the books are written as they are, or as they were at a checkpoint, if it is one of theirs", async () => {
+test("the export covers the ledger as it is, or as of a checkpoint that it contains", async () => {
   const settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_LOG_LEVEL: "error" };
   const books = await makeSmallBooks(db.database);
   const checkpoint = await takeCheckpoint(db.database, systemClock.now());
@@ -62,7 +62,7 @@ test("the books are written as they are, or as they were at a checkpoint, if it 
   await expectBooksBalance(db.database);
 });
 
-test("an export to a full disk is one line", async (context) => {
+test("an export to a full disk fails with one line", async (context) => {
   required(context, existsSync("/dev/full") ? undefined : "there is no /dev/full");
   const settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_LOG_LEVEL: "error" };
   expect(await parbookInto("/dev/full", settings, "export", "--format", "beancount")).toEqual({

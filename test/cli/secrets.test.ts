@@ -22,7 +22,7 @@ afterAll(async () => {
   await data.remove();
 });
 
-test("the demo says when its secret was rotated away, and takes the tour with the new one", async () => {
+test("the demo says when its secret was rotated, and runs the tour with the new one", async () => {
   const path = demoFile(data.path);
   const file = await readFile(path, "utf8");
   const { client_id: clientId, client_secret: secret } = JSON.parse(file).customers[0].clients[0];
@@ -41,7 +41,7 @@ test("the demo says when its secret was rotated away, and takes the tour with th
   expect(await answerOf(settings, "demo")).toMatchObject({ passed: true });
 });
 
-test("that signing keys lie in the database in clear is said where it matters, and before no other command", async () => {
+test("the warning about unencrypted signing keys is printed by key commands only", async () => {
   const production = { ...settings, PARBOOK_MODE: "production" };
   expect((await parbook(production, "customer", "list")).stderr).toBe("");
   const { exitCode, stderr } = await parbook(production, "key", "list");
@@ -51,7 +51,7 @@ test("that signing keys lie in the database in clear is said where it matters, a
   );
 });
 
-test("a client that was disabled is not given a new secret", async () => {
+test("a disabled client gets no new secret", async () => {
   const customer = (await answerOf(settings, "customer", "create", "--name", "Gone")) as { id: string };
   const client = ["--customer", customer.id, "--client-id", "gone", "--scopes", "*"];
   await answerOf(settings, "client", "create", ...client);

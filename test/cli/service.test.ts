@@ -32,7 +32,7 @@ afterAll(async () => {
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-test("the start prints a tour of less than a screen whose lines work in sh and in bash", async () => {
+test("the start prints a tour that fits a screen and whose lines work in sh and bash", async () => {
   const tour = tourOf(service.output());
   expect(tour.all.length).toBeLessThanOrEqual(40);
   expect(tour.all.filter((line) => line.length > 120)).toEqual([]);
@@ -61,7 +61,7 @@ test("the start prints a tour of less than a screen whose lines work in sh and i
   }
 });
 
-test("the demo takes the tour, as often as one likes", async () => {
+test("the demo runs the tour, repeatedly", async () => {
   const first = await parbook(settings, "demo");
   expect(first).toMatchObject({ exitCode: 0, stderr: "" });
   expect(first.stdout).toMatch(/\nEvery response was as expected\.\n$/);
@@ -69,7 +69,7 @@ test("the demo takes the tour, as often as one likes", async () => {
   expect(await answerOf(settings, "demo")).toMatchObject({ passed: true, steps: { length: 10 } });
 });
 
-test("the demo says what was not as expected", async () => {
+test("the demo reports unexpected responses", async () => {
   expect(await answerOf(settings, "market", "halt", "BTCUSD")).toEqual({ market: "BTCUSD", status: "HALTED" });
   const { exitCode, stdout } = await parbook(settings, "demo");
   expect(exitCode).toBe(1);
@@ -77,7 +77,7 @@ test("the demo says what was not as expected", async () => {
   expect(await answerOf(settings, "market", "resume", "BTCUSD")).toEqual({ market: "BTCUSD", status: "OPEN" });
 });
 
-test("the operator's commands work beside the service", async () => {
+test("the operator's commands work while the service runs", async () => {
   const customer = (await answerOf(settings, "customer", "create", "--name", "Test & Sons")) as Record<string, string>;
   const { id = "", default_profile_id: profile = "" } = customer;
   expect(customer).toEqual({
@@ -131,7 +131,7 @@ test("the operator's commands work beside the service", async () => {
   expect(await listed.json()).toMatchObject({ items: [{ ref_id: "wire-1" }] });
 });
 
-test("the operator sets what trading costs, and is told why when it cannot be", async () => {
+test("the operator sets fees, and a rejected change says why", async () => {
   const made = (await answerOf(settings, "customer", "create", "--name", "Desk")) as { id: string };
   const tiers = ["0:0.004:0.0002", "50000:0.002:0.0002"];
   const listed = {
@@ -192,74 +192,82 @@ test("the operator sets what trading costs, and is told why when it cannot be", 
 /** Each command is a process of its own, which takes its time on a busy machine. */
 const SEVERAL_COMMANDS = { timeout: 120_000 };
 
-test("keys are replaced and revoked beside the service, which follows within seconds", SEVERAL_COMMANDS, async () => {
-  const token = await tokenOf("reports", await newSecret("reports"));
-  const accepted = async (): Promise<boolean> => {
-    const answer = await fetch(`${service.ready.base_url}/v2/transfer/transfers`, { headers: bearer(token) });
-    await answer.arrayBuffer();
-    return answer.status === 200;
-  };
-  const kids = async (): Promise<string[]> => {
-    const answer = await fetch(`${service.ready.auth_url}/.well-known/jwks.json`);
-    return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
-  };
-  const [first = ""] = await kids();
-  const { kid } = (await answerOf(settings, "key", "rotate")) as { kid: string };
-  await until("the new key is published", async () => (await kids()).join() === [first, kid].join());
-  expect(await accepted()).toBe(true);
-  expect(await answerOf(settings, "key", "list")).toEqual({
-    items: [
-      {
-        kid: first,
-        state: "retired",
-        created_at: expect.any(String),
-        retired_at: expect.any(String),
-        encrypted: false,
-      },
-      { kid, state: "current", created_at: expect.any(String), encrypted: false },
-    ],
-  });
-  expect(await answerOf(settings, "key", "revoke", "--kid", first)).toEqual({ kid: first, revoked: true });
-  await until("the revoked key's token is refused", async () => !(await accepted()));
-  expect(await parbook(settings, "key", "revoke", "--kid", first)).toEqual({
-    exitCode: 1,
-    stdout: "",
-    stderr: `key not found: ${first}\n`,
-  });
-});
+test(
+  "keys are rotated and revoked while the service runs, which follows within seconds",
+  SEVERAL_COMMANDS,
+  async () => {
+    const token = await tokenOf("reports", await newSecret("reports"));
+    const accepted = async (): Promise<boolean> => {
+      const answer = await fetch(`${service.ready.base_url}/v2/transfer/transfers`, { headers: bearer(token) });
+      await answer.arrayBuffer();
+      return answer.status === 200;
+    };
+    const kids = async (): Promise<string[]> => {
+      const answer = await fetch(`${service.ready.auth_url}/.well-known/jwks.json`);
+      return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+    };
+    const [first = ""] = await kids();
+    const { kid } = (await answerOf(settings, "key", "rotate")) as { kid: string };
+    await until("the new key is published", async () => (await kids()).join() === [first, kid].join());
+    expect(await accepted()).toBe(true);
+    expect(await answerOf(settings, "key", "list")).toEqual({
+      items: [
+        {
+          kid: first,
+          state: "retired",
+          created_at: expect.any(String),
+          retired_at: expect.any(String),
+          encrypted: false,
+        },
+        { kid, state: "current", created_at: expect.any(String), encrypted: false },
+      ],
+    });
+    expect(await answerOf(settings, "key", "revoke", "--kid", first)).toEqual({ kid: first, revoked: true });
+    await until("the revoked key's token is refused", async () => !(await accepted()));
+    expect(await parbook(settings, "key", "revoke", "--kid", first)).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `key not found: ${first}\n`,
+    });
+  },
+);
 
-test("a client is restricted to networks beside the service, and set free again", SEVERAL_COMMANDS, async () => {
-  const secret = await newSecret("reports");
-  const restricted = await answerOf(
-    settings,
-    "client",
-    "restrict",
-    "reports",
-    "--from",
-    "::ffff:192.0.2.0/120, 2001:db8::/32",
-  );
-  expect(restricted).toEqual({ client_id: "reports", networks: ["192.0.2.0/24", "2001:db8::/32"] });
-  expect(await tokenOf("reports", secret)).toBeUndefined();
-  expect(await parbook(settings, "client", "restrict", "reports")).toEqual({
-    exitCode: 2,
-    stdout: "",
-    stderr: "give --from or --from-anywhere\n",
-  });
-  const slip = await parbook(settings, "client", "restrict", "reports", "--from", "192.0.2.1/24");
-  expect(slip).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(slip.stderr).toContain('"192.0.2.1/24" is not an IP address or a CIDR network');
-  expect(await answerOf(settings, "client", "restrict", "reports", "--from-anywhere")).toEqual({
-    client_id: "reports",
-  });
-  expect(await tokenOf("reports", secret)).toEqual(expect.any(String));
-});
+test(
+  "a client is restricted to networks while the service runs, and unrestricted again",
+  SEVERAL_COMMANDS,
+  async () => {
+    const secret = await newSecret("reports");
+    const restricted = await answerOf(
+      settings,
+      "client",
+      "restrict",
+      "reports",
+      "--from",
+      "::ffff:192.0.2.0/120, 2001:db8::/32",
+    );
+    expect(restricted).toEqual({ client_id: "reports", networks: ["192.0.2.0/24", "2001:db8::/32"] });
+    expect(await tokenOf("reports", secret)).toBeUndefined();
+    expect(await parbook(settings, "client", "restrict", "reports")).toEqual({
+      exitCode: 2,
+      stdout: "",
+      stderr: "give --from or --from-anywhere\n",
+    });
+    const slip = await parbook(settings, "client", "restrict", "reports", "--from", "192.0.2.1/24");
+    expect(slip).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(slip.stderr).toContain('"192.0.2.1/24" is not an IP address or a CIDR network');
+    expect(await answerOf(settings, "client", "restrict", "reports", "--from-anywhere")).toEqual({
+      client_id: "reports",
+    });
+    expect(await tokenOf("reports", secret)).toEqual(expect.any(String));
+  },
+);
 
 async function newSecret(clientId: string): Promise<string> {
   const rotated = await answerOf(settings, "client", "rotate", clientId, "--overlap", "0");
   return (rotated as { client_secret: string }).client_secret;
 }
 
-test("verify says what is off, and where", async () => {
+test("verify names the broken records", async () => {
   expect(await answerOf(settings, "verify")).toMatchObject({ sound: true, had_checkpoint: false });
   const ended = await tampering(async (owner) => {
     await owner.rows("update account set pending = 1 where house is null and asset = 'BTC'");
@@ -272,7 +280,7 @@ test("verify says what is off, and where", async () => {
   expect(ended.stdout).toMatch(/\nThe books are not sound\.\n$/);
 });
 
-test("a second service on the same data directory is refused, and the first one goes on", async () => {
+test("a second service on the same data directory is rejected, and the first one continues", async () => {
   const { ready } = service;
   expect(
     await parbook({ ...settings, PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0", PARBOOK_LOG_LEVEL: "error" }, "start"),
@@ -285,7 +293,7 @@ test("a second service on the same data directory is refused, and the first one 
   expect((await fetch(`${ready.base_url}/readyz`)).status).toBe(200);
 });
 
-test("killed in the middle and started again, it has everything that it had answered, once", async () => {
+test("killed under load and restarted, it has every acknowledged write exactly once", async () => {
   const mover = await transferMover();
   const before = await mover.balance();
   const sent: Promise<void>[] = [];
@@ -319,7 +327,7 @@ test("killed in the middle and started again, it has everything that it had answ
   expect(await answerOf(settings, "demo")).toMatchObject({ passed: true });
 });
 
-test("asked to stop, it ends in order; verify then brings the database up by itself", async () => {
+test("it stops in order on a signal; verify then starts the database itself", async () => {
   const { exitCode, stderr } = await service.end("SIGTERM");
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
   expect(await readReady(data.path)).toBe(undefined);
@@ -382,7 +390,7 @@ async function transferMover(): Promise<{ move: (refId: string) => Promise<numbe
   };
 }
 
-/** With the rights of whoever owns the database. */
+/** With the rights of the database's owner. */
 async function tampering<Value>(work: (owner: Database) => Promise<Value>): Promise<Value> {
   const reached = await reachEmbedded(data.path);
   if (reached === undefined) throw new Error("the database does not run");

@@ -186,7 +186,7 @@ const leaves = (command: Command, path: readonly string[] = []): string[] =>
     ? [path.join(" ")]
     : command.commands.flatMap((each) => leaves(each, [...path, each.name()]));
 
-test("every text in the database is hostile, but for those that are ours", () => {
+test("every text in the database is hostile, except our own", () => {
   // Two have checks of their own, and one is of rows that are gone once they were read.
   expect(untouched).toEqual(["client_secret.scheme", "order_cancel.caller", "refusal.kind"]);
 });
@@ -207,7 +207,7 @@ test.for(Object.keys(RUNS))("parbook %s writes nothing that a terminal would obe
   }
 });
 
-test("a name with a line break is one row of a list, and JSON has it as it is", async () => {
+test("a name with a line break is one row of a list, and unchanged in JSON", async () => {
   const { stdout } = await run(argvOf("profile list"));
   const json = await run([...argvOf("profile list"), "--json"]);
   const { items } = JSON.parse(json.stdout) as { items: { nickname: string }[] };
@@ -216,7 +216,7 @@ test("a name with a line break is one row of a list, and JSON has it as it is", 
   expect(items.map(({ nickname }) => nickname)).toContain(`${HOSTILE}name ${HOSTILE}`);
 });
 
-test("what was typed is not obeyed either", async () => {
+test("control characters in arguments are escaped too", async () => {
   for (const argv of [[HOSTILE], ["profile", "list", `--${HOSTILE}`], ["profile", "list", "--customer", HOSTILE]]) {
     const { exitCode, stderr } = await run(argv);
     expect([exitCode, stderr]).toEqual([2, expect.not.stringMatching(OBEYED)]);

@@ -1,4 +1,4 @@
-/** What one order may set in motion at once: whoever rests a thousand tiny orders must not stop a market. */
+/** How much one order may cause in a round: a thousand tiny resting orders must not stop a market. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CommittedRound, createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -56,7 +56,7 @@ const counted = async (where: string): Promise<number> => {
   return Number(row?.count);
 };
 
-test("an order meets a thousand others at most: what is left of it is cancelled, and the market goes on", async () => {
+test("an order matches at most a thousand others: the rest of it is cancelled, and the market continues", async () => {
   const market = "ETHUSD";
   await placeMany(ann, 1_002, { market, side: "SELL", base: "0.001", price: "1000" });
   const cut = await exchange.place(bob, { market, side: "BUY", base: "2", price: "1000" });
@@ -69,7 +69,7 @@ test("an order meets a thousand others at most: what is left of it is cancelled,
   expect(await exchange.told(rest)).toBe("OPEN 0.002 for 2, holds 1.0035");
 }, 90_000);
 
-test("a long cascade is stored in parts, one behind the other", async () => {
+test("a long cascade of stops is committed in several rounds, in order", async () => {
   const market = "LTCUSD";
   const [seller, buyer] = [await exchange.trader("Cat", "1000 LTC"), await exchange.trader("Dan", "1000 USD")];
   const stop: OrderAsked = { market, type: "STOP_MARKET", side: "SELL", base: "0.01", stopPrice: "100" };

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-test("a market goes to a node whose clock is right, and is not taken where it is wrong", async () => {
+test("a market moves to a node whose clock is right; a node with a wrong clock does not take it", async () => {
   const catalogue = await loadCatalogue(db.database);
   const listMarkets = () => catalogue.listMarkets().filter(({ code }) => code === "BTCUSD");
   const clocks = [0, 1].map(() => ({ now: () => systemClock.now(), fault: undefined as string | undefined }));

@@ -23,7 +23,7 @@ afterAll(async () => {
   await exchange.close();
 });
 
-test("of orders that are filled about when they expire, each is either filled whole or cancelled whole", async () => {
+test("an order that is filled near its expiry is either filled completely or cancelled completely", async () => {
   const [ann, bob] = [await exchange.trader("Ann", "1000 ETH"), await exchange.trader("Bob", "100000 USD")];
   const one = { market: "ETHUSD", base: "1", price: "100" } as const;
   const endings = { filled: 0, cancelled: 0 };

@@ -49,7 +49,7 @@ async function place(trader: Trader, asked: OrderAsked) {
   return id;
 }
 
-test("a resting buy holds remaining base x limit price x (1 + taker rate), and gives back what a maker is spared", async () => {
+test("a resting buy holds remaining base x limit price x (1 + taker rate), and releases the commission that a maker does not pay", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
   const fees = await exchange.fees("USD");
@@ -71,7 +71,7 @@ test("a resting buy holds remaining base x limit price x (1 + taker rate), and g
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "876.5810368 + 0", ETH: "0.1 + 0" });
 });
 
-test("a buy that takes pays its commission out of its hold, and is given back what a better price spares it", async () => {
+test("a taker buy pays its commission from its hold, and the price improvement is released", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
   const sell = await place(seller, limit("SELL", "0.5", "1000"));
@@ -112,7 +112,7 @@ test("the smallest amounts are exact to the 18th decimal", async () => {
   expect((await exchange.balances(seller.profileId)).USD).toBe("1.524617729336227561 + 0");
 });
 
-test("a match gives each party an execution, and both and the journal find each other by id", async () => {
+test("a match makes an execution for each party; ids link both and the journal", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
   const sell = await place(seller, limit("SELL", "0.25", "1000", { identityAccountId: "account 7" }));
@@ -133,7 +133,7 @@ test("a match gives each party an execution, and both and the journal find each 
   expect(journals).toEqual([{ journal_id: matchJournalId(sold.id) }]);
 });
 
-test("a market buy spends its quote amount with the commission on top, and is given back the rest when it closes", async () => {
+test("a market buy spends its quote amount plus commission, and the rest is released when it closes", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
   await place(seller, limit("SELL", "0.1", "1000"));
@@ -184,7 +184,7 @@ test("a resting sell's rebate goes to its recipient with the proceeds", async ()
   expect(await exchange.balances(till)).toEqual({ USD: "100.03 + 0" });
 });
 
-test("a rebate is never more than the commission of the same match", async () => {
+test("a rebate never exceeds the commission of the same match", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
   const sell = await place(seller, limit("SELL", "0.1", "1000", { makerRebate: "0.002" }));
@@ -194,7 +194,7 @@ test("a rebate is never more than the commission of the same match", async () =>
   expect(await exchange.fees("USD")).toBe(fees);
 });
 
-test("what an IOC cannot trade at once is cancelled and released, and a FOK that cannot be filled moves nothing", async () => {
+test("the unfilled part of an IOC is cancelled and released, and a FOK that cannot be filled moves nothing", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
   const sell = await place(seller, limit("SELL", "0.1", "1000"));
@@ -206,7 +206,7 @@ test("what an IOC cannot trade at once is cancelled and released, and a FOK that
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "899.65 + 0", ETH: "0.1 + 0" });
 });
 
-test("an own resting order that is reached is cancelled, and its hold released", async () => {
+test("a customer's own resting order that would match is cancelled, and its hold released", async () => {
   const trader = await exchange.trader("trader", "1000 USD, 1 ETH");
   const other = await exchange.trader("other", "1 ETH");
   const own = await place(trader, limit("SELL", "0.1", "1000"));

@@ -86,7 +86,7 @@ async function endLease(): Promise<void> {
   );
 }
 
-test("a market is served once, and taken over when it is let go of", async () => {
+test("one process serves a market, and another takes over when it is released", async () => {
   const first = await startProcess("first");
   await serves(first);
   const second = await startProcess("second");
@@ -101,7 +101,7 @@ test("a market is served once, and taken over when it is let go of", async () =>
   expect(await exchange.told(buy)).toBe("FILLED 1 for 1000, holds 0");
 });
 
-test("a hold that another process has made since is found, whatever this one's lane remembers of the account", async () => {
+test("a hold that another process has added is found, whatever this process has cached of the account", async () => {
   const { engine, events } = await startProcess("engine");
   for (const price of ["1000", "1001"]) {
     const order = await exchange.place(ann, eth("BUY", "1", price));
@@ -113,7 +113,7 @@ test("a hold that another process has made since is found, whatever this one's l
   expect(events.map(({ kind }) => kind)).toEqual(["market_opened"]);
 });
 
-test("an engine that was paused past its lease commits nothing when it wakes up, and stands by", async () => {
+test("an engine that was suspended past its lease commits nothing when it resumes, and stands by", async () => {
   let pausedAt: (() => void) | undefined;
   let holdsBack = false;
   const first = await startProcess("first", (execute) => async (command) => {
@@ -151,7 +151,7 @@ test("an engine that was paused past its lease commits nothing when it wakes up,
   expect(second.engine.state).toBe("serving");
 });
 
-test("a round that is decided after the market was opened anew is refused, also with the same fence", async () => {
+test("a round decided after the market was reopened is rejected, even with the same fencing token", async () => {
   let opened = 0;
   let lateRound: (() => Promise<unknown>) | undefined;
   const { engine } = await startProcess("engine", (execute) => async (command) => {
@@ -173,7 +173,7 @@ test("a round that is decided after the market was opened anew is refused, also 
   await exchange.untilDone();
 });
 
-test("a late answer to the renewal of a lost lease does not give up the next lease", async () => {
+test("a late response to the renewal of a lost lease does not release the next lease", async () => {
   let answerLate: (() => void) | undefined;
   class SlowOnce extends Database {
     override async rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
@@ -204,7 +204,7 @@ test("a late answer to the renewal of a lost lease does not give up the next lea
   await exchange.untilDone();
 });
 
-test("an engine that does not know that it lost the market strikes out no cancel", async () => {
+test("an engine that has lost its lease unknowingly removes no cancel request", async () => {
   const first = await startProcess("first");
   await serves(first);
   const waking = first.engine.wake.bind(first.engine);
@@ -225,47 +225,50 @@ test("an engine that does not know that it lost the market strikes out no cancel
   expect(await exchange.told(order)).toBe("CANCELLED 0 for 0, holds 0");
 });
 
-test.each([0, 1, 2, 3, 4])("after a crash behind %i rounds every order goes on from where it was", async (rounds) => {
-  let passed = -1;
-  const dying = await startProcess("dying", (execute) => (command) => {
-    // The first is the opening.
-    if (passed >= rounds) return Promise.reject(new Unavailable("dead"));
-    passed += 1;
-    return execute(command);
-  });
-  await serves(dying);
-  const ids: OrderId[] = [];
-  const orders = [
-    eth("SELL", "1", "1000"),
-    eth("SELL", "2", "1010"),
-    eth("BUY", "1.5", "1010"),
-    eth("BUY", "0.5", "900"),
-  ];
-  for (const asked of orders) {
-    ids.push(await exchange.place(asked.side === "SELL" ? ann : bob, asked));
-    const taken = Math.min(ids.length, rounds);
-    await until("the engine has taken what it can", async () => {
-      const all = await Promise.all(ids.map((id) => exchange.order(id)));
-      return all.filter(({ status }) => status !== "PENDING_SUBMISSION").length === taken;
+test.each([0, 1, 2, 3, 4])(
+  "after a crash %i rounds in, every order continues from its last committed state",
+  async (rounds) => {
+    let passed = -1;
+    const dying = await startProcess("dying", (execute) => (command) => {
+      // The first is the opening.
+      if (passed >= rounds) return Promise.reject(new Unavailable("dead"));
+      passed += 1;
+      return execute(command);
     });
-  }
-  await dying.engine.stop();
-  await expectBooksBalance(exchange.db.database);
+    await serves(dying);
+    const ids: OrderId[] = [];
+    const orders = [
+      eth("SELL", "1", "1000"),
+      eth("SELL", "2", "1010"),
+      eth("BUY", "1.5", "1010"),
+      eth("BUY", "0.5", "900"),
+    ];
+    for (const asked of orders) {
+      ids.push(await exchange.place(asked.side === "SELL" ? ann : bob, asked));
+      const taken = Math.min(ids.length, rounds);
+      await until("the engine has taken what it can", async () => {
+        const all = await Promise.all(ids.map((id) => exchange.order(id)));
+        return all.filter(({ status }) => status !== "PENDING_SUBMISSION").length === taken;
+      });
+    }
+    await dying.engine.stop();
+    await expectBooksBalance(exchange.db.database);
 
-  const next = await startProcess("next");
-  await serves(next);
-  await exchange.untilDone();
-  expect(await Promise.all(ids.map((id) => exchange.told(id)))).toEqual([
-    "FILLED 1 for 1000, holds 0",
-    "OPEN 0.5 for 505, holds 1.5",
-    "FILLED 1.5 for 1505, holds 0",
-    "OPEN 0 for 0, holds 451.575",
-  ]);
-  for (const id of ids) await exchange.askToCancel(id);
-  await exchange.untilDone();
-});
+    const next = await startProcess("next");
+    await serves(next);
+    await exchange.untilDone();
+    expect(await Promise.all(ids.map((id) => exchange.told(id)))).toEqual([
+      "FILLED 1 for 1000, holds 0",
+      "OPEN 0.5 for 505, holds 1.5",
+      "FILLED 1.5 for 1505, holds 0",
+      "OPEN 0 for 0, holds 451.575",
+    ]);
+    for (const id of ids) await exchange.askToCancel(id);
+    await exchange.untilDone();
+  },
+);
 
-test("executions of a market only ever rise, whoever serves it", async () => {
+test("execution ids of a market always increase, whichever process serves it", async () => {
   const seen: bigint[] = [];
   for (const holder of ["first", "second", "third"]) {
     const served = await startProcess(holder);
@@ -303,7 +306,7 @@ test("all markets are opened at once, and each is served by one of two processes
   await until("the other process has all", () => survivor?.report().every(({ state }) => state === "serving") ?? false);
 });
 
-test("100,000 open orders are back within two seconds", async () => {
+test("a book of 100,000 open orders is rebuilt within two seconds", async () => {
   await exchange.db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                          maker_rebate, created_at, status, sequence, priority, filled, filled_gross, held, is_triggered,

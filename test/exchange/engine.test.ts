@@ -86,7 +86,7 @@ async function place(trader: Trader, asked: OrderAsked): Promise<OrderId> {
 const isOf = (market: string) => (command: Parameters<Execute>[0]) =>
   command.dependsOn.some((key) => keyName(key) === `market_head/${market}`);
 
-test("orders are served by price, then by age, and the remainder rests", async () => {
+test("orders match by price, then by time, and the remainder rests", async () => {
   const dear = await place(ann, eth("SELL", "1", "1010"));
   const first = await place(ann, eth("SELL", "1", "1000"));
   const second = await place(ann, eth("SELL", "1", "1000"));
@@ -97,7 +97,7 @@ test("orders are served by price, then by age, and the remainder rests", async (
   expect(await exchange.told(buy)).toBe("OPEN 2 for 2000, holds 504.25875");
 });
 
-test("orders that wait together are taken in the order in which they were placed", async () => {
+test("pending orders are taken in the order in which they were placed", async () => {
   await engines.stop();
   const sell = await exchange.place(ann, eth("SELL", "1", "1000"));
   const early = await exchange.place(bob, eth("BUY", "1", "1000"));
@@ -110,7 +110,7 @@ test("orders that wait together are taken in the order in which they were placed
   expect(rounds.filter(({ market, effects }) => market.code === "ETHUSD" && effects.length > 0)).toHaveLength(1);
 });
 
-test("a cancel that comes before the fill wins, and one that comes after it finds the order closed", async () => {
+test("a cancel before the fill wins; a cancel after it finds the order closed", async () => {
   const sell = await place(ann, eth("SELL", "1", "1000"));
   await engines.stop();
   await exchange.askToCancel(sell);
@@ -149,7 +149,7 @@ test("an order that is cancelled before an engine has taken it is placed first, 
   expect(await exchange.told(buy)).toBe("CANCELLED 0.4 for 400, holds 0");
 });
 
-test("a halted market rejects what was accepted, keeps what rests, and still cancels; opened again it matches", async () => {
+test("a halted market rejects accepted orders, keeps resting ones and still cancels; once resumed it matches", async () => {
   const resting = await place(ann, eth("SELL", "1", "1000"));
   const other = await place(ann, eth("SELL", "1", "1001"));
   await exchange.setStatus("ETHUSD", "HALTED");
@@ -164,7 +164,7 @@ test("a halted market rejects what was accepted, keeps what rests, and still can
   expect(await exchange.told(next)).toBe("FILLED 1 for 1000, holds 0");
 });
 
-test("a halt that comes while a match is on its way wins: the book is built anew and the order rejected", async () => {
+test("a halt during a match wins: the book is rebuilt and the order rejected", async () => {
   const sell = await place(ann, eth("SELL", "1", "1000"));
   before = async (command) => {
     if (!isOf("ETHUSD")(command)) return;
@@ -180,7 +180,7 @@ test("a halt that comes while a match is on its way wins: the book is built anew
   await exchange.setStatus("ETHUSD", "OPEN");
 });
 
-test("a stop waits as SUBMITTED, also over a restart, and is triggered by the last execution price", async () => {
+test("a stop stays SUBMITTED, also across a restart, until the last execution price triggers it", async () => {
   await place(ann, eth("SELL", "1", "1000"));
   await place(bob, eth("BUY", "1", "1000"));
   const stop = await place(ann, { ...eth("SELL", "1", "980"), type: "STOP_LIMIT", stopPrice: "990" });
@@ -201,7 +201,7 @@ test("a post-only order that would cross is rejected, and an order beyond the co
   expect(await exchange.told(slip)).toBe("REJECTED price_collar 0 for 0, holds 0");
 });
 
-test("an order expires within a second of its time, also over a restart and while the market is halted", async () => {
+test("an order expires within a second of its time, also across a restart and on a halted market", async () => {
   const expirationDate = ahead(1_500);
   const order = await place(ann, eth("SELL", "1", "1000", { timeInForce: "GTT", expirationDate }));
   const stop = await place(ann, {
@@ -221,14 +221,14 @@ test("an order expires within a second of its time, also over a restart and whil
   await exchange.setStatus("ETHUSD", "OPEN");
 });
 
-test("an order whose time was up before an engine took it trades nothing", async () => {
+test("an order that expired before an engine took it does not trade", async () => {
   const sell = await place(ann, eth("SELL", "1", "1000"));
   const late = await place(bob, eth("BUY", "1", "1000", { timeInForce: "GTT", expirationDate: ahead(-1) }));
   expect(await exchange.told(late)).toBe("CANCELLED 0 for 0, holds 0");
   expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 1");
 });
 
-test("listeners are told of every round after its commit, and one that throws disturbs nobody", async () => {
+test("listeners are notified of every round after its commit, and one that throws does not affect others", async () => {
   const seen: string[] = [];
   engines.onCommitted(() => {
     throw new Error("no");
@@ -248,7 +248,7 @@ test("listeners are told of every round after its commit, and one that throws di
   expect(events.filter((event) => event.kind === "listener_failed")).toHaveLength(2);
 });
 
-test("a market that fails stops no other, says how long its orders wait, and goes on when it can", async () => {
+test("a failing market stops no other, reports its order lag, and recovers", async () => {
   before = async (command) => {
     if (isOf("ETHUSD")(command)) throw new Unavailable("not now");
   };
@@ -264,7 +264,7 @@ test("a market that fails stops no other, says how long its orders wait, and goe
   await until("the market lags no more", () => lag() === 0);
 });
 
-test("a round whose outcome is not known is looked up: what was committed is not done again", async () => {
+test("a round with an unknown outcome is looked up, and not repeated if it was committed", async () => {
   const { lane } = exchange;
   await engines.stop();
   const sell = await exchange.place(ann, eth("SELL", "1", "1000"));

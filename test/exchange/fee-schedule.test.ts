@@ -1,4 +1,4 @@
-/** What an operator may set, what he is refused, and what the tables refuse whoever writes to them. */
+/** Fee changes by operators: what is accepted, what is rejected, and what the tables' constraints reject for any writer. */
 import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -67,14 +67,14 @@ const above = (makerRebate: string, takerRate: string) => ({
   takerRate: amountOf(takerRate),
 });
 
-test("tiers take the place of those that were there, in the order of their minimums", async () => {
+test("new tiers replace the old ones, in the order of their minimums", async () => {
   expect(await set("1000000:0.0005:0.0005 0:0.004:0")).toBeUndefined();
   expect(await stored()).toBe("0:0.004:0 1000000:0.0005:0.0005");
   expect(await set("0:0:0 0.000000000000000001:0.9999:0")).toBeUndefined();
   expect(await stored()).toBe("0:0:0 0.000000000000000001:0.9999:0");
 });
 
-test("an agreement takes the place of the one before, and ends", async () => {
+test("an agreement replaces the previous one, and can be ended", async () => {
   expect(await agree(0, "0.001", "0.0005")).toBeUndefined();
   expect(await agree(1, "0.002", "0")).toBeUndefined();
   expect(await agree(0, "0.0004", "0.0004")).toBeUndefined();
@@ -109,7 +109,7 @@ test.each([
   expect(await stored()).toBe(BASE);
 });
 
-test("rates are held against what was agreed, and agreements against the tiers and each other", async () => {
+test("tiers are checked against agreements, and agreements against tiers and each other", async () => {
   expect(await agree(0, "0.0035", "0.0004")).toBeUndefined();
   expect(await set("0:0.0035:0.0003 1000:0.0003:0.0003")).toEqual(above("0.0004", "0.0003"));
   expect(await agree(1, "0.0003", "0")).toEqual(above("0.0004", "0.0003"));
@@ -120,13 +120,13 @@ test("rates are held against what was agreed, and agreements against the tiers a
   expect(await agree(0, "0.0003", "0")).toBeUndefined();
 });
 
-test("a market that there is not has no fees", async () => {
+test("an unknown market has no fees", async () => {
   const nowhere = "DOGEUSD" as MarketCode;
   expect(await set(BASE, nowhere)).toEqual({ code: "market_not_found" });
   expect(await agree(0, "0.1", "0", nowhere)).toEqual({ code: "market_not_found" });
 });
 
-test("of two operators who would break the rule together, at the same time, one is refused", async () => {
+test("of two concurrent changes that would break the rule together, one is rejected", async () => {
   for (let round = 0; round < 20; round += 1) {
     await endAgreement(db.database, MARKET, customers[0] as Uuid);
     await set(BASE);
@@ -166,7 +166,7 @@ const insert = (minimum: number, takerRate: string, makerRebate: string, ceiling
 const raise = (ceiling: string): string =>
   `update fee_schedule set rebate_ceiling = ${ceiling} where market = '${MARKET}'`;
 
-test("who raises the ceiling waits for a low commission that is not committed yet, and is then refused", () =>
+test("a higher rebate waits for an uncommitted lower commission, and is then rejected", () =>
   sessions(async (a, b) => {
     await a.query(insert(1000, "0.0004", "0", "0.0003"));
     const raising = failure(b.query(raise("0.0005")));
@@ -175,7 +175,7 @@ test("who raises the ceiling waits for a low commission that is not committed ye
     expect(await raising).toBe("rebate_within_commission");
   }));
 
-test("who brings a low commission waits for a ceiling that is not committed yet, and is then refused", () =>
+test("a lower commission waits for an uncommitted higher rebate, and is then rejected", () =>
   sessions(async (a, b) => {
     await b.query(raise("0.0005"));
     await b.query(insert(1000, "0.0035", "0.0005", "0.0005"));
@@ -211,7 +211,7 @@ const tierSets = fc
   .array(rates, { minLength: 1, maxLength: 4 })
   .map((all) => all.map((one, i) => ({ ...one, minimumGross: amountOf(`${i * 10}`) })));
 
-test("for any tiers, the rule and the tables are of one mind", async () => {
+test("for any tiers, the rule and the tables' constraints agree", async () => {
   await fc.assert(
     fc.asyncProperty(tierSets, async (tiers) => {
       const refusal = checkTiers(tiers);

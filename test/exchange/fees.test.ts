@@ -71,7 +71,7 @@ test.each([
   expect(await rates(newFees(), await customer(traded))).toBe(expected);
 });
 
-test("a day is counted until midnight of the thirtieth day", async () => {
+test("a day counts until midnight of the thirtieth day", async () => {
   const id = await customer({ "BTCUSD 2026-03-02": "100000" });
   const fees = newFees();
   time = NOON + DAY / 2 - 1;
@@ -83,7 +83,7 @@ test("a day is counted until midnight of the thirtieth day", async () => {
   expect(await rates(fees, id)).toBe("0.0035 0.0003");
 });
 
-test("what is known of a customer is read again after three seconds, and when he asks", async () => {
+test("a customer's rates are read again after three seconds, and whenever the customer lists its fees", async () => {
   time = NOON;
   const id = await customer({});
   const fees = newFees();
@@ -108,7 +108,7 @@ test("what is known of a customer is read again after three seconds, and when he
   expect(await rates(fees, id)).toBe("0.0018 0.0004");
 });
 
-test("a clock that has stepped back does not make what is known last longer", async () => {
+test("a clock that steps back does not extend the life of the cache", async () => {
   time = NOON;
   const id = await customer({});
   const fees = newFees();
@@ -118,7 +118,7 @@ test("a clock that has stepped back does not make what is known last longer", as
   expect(await rates(fees, id)).toBe("0.0025 0.0003");
 });
 
-test("orders that are placed at once read once, and a read that failed is not kept", async () => {
+test("concurrent orders share one read, and a failed read is not cached", async () => {
   time = NOON;
   const id = await customer({ "BTCUSD 2026-03-31": "100000" });
   let reads = 0;
@@ -134,7 +134,7 @@ test("orders that are placed at once read once, and a read that failed is not ke
   reads = 0;
   const found = await Promise.all(Array.from({ length: 50 }, () => rates(fees, id)));
   expect(new Set(found)).toEqual(new Set(["0.0025 0.0003"]));
-  // What he traded, and what was agreed with him.
+  // One of the volumes, one of the agreements.
   expect(reads).toBe(2);
 });
 
@@ -214,7 +214,7 @@ class LateMarket {
 const MIDNIGHT = Date.parse("2031-06-01T00:00:00Z");
 const TEN_MINUTES = 10 * 60_000;
 
-test("each match counts for both of its parties, on the day of its time, also when midnight comes between two", async () => {
+test("each match counts for both parties on the day of its time, also across midnight", async () => {
   const market = await LateMarket.open(MIDNIGHT - TEN_MINUTES);
   await market.trade();
   await market.done();
@@ -229,7 +229,7 @@ test("each match counts for both of its parties, on the day of its time, also wh
   await market.close();
 });
 
-test("a market goes on when the clock was ahead over midnight and is set back: its matches never step back", async () => {
+test("a market continues when a clock that was ahead over midnight is set back, and match times never decrease", async () => {
   const market = await LateMarket.open(MIDNIGHT - TEN_MINUTES);
   await market.trade();
   await market.done();

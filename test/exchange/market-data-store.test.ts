@@ -31,7 +31,7 @@ afterAll(() => db.close());
 
 const level = (price: string, amount: string) => ({ price: amountOf(price), amount: amountOf(amount) });
 
-test("a bounded book has so many levels of each side, and these are the best", async () => {
+test("a book with a limit has that many levels per side, the best ones", async () => {
   const [bids, asks] = [
     [level("99", "3.5"), level("90", "2")],
     [level("101", "0.75"), level("110", "2")],
@@ -44,7 +44,7 @@ test("a bounded book has so many levels of each side, and these are the best", a
   });
 });
 
-test("a written book is the book that is read, level by level and digit by digit", async () => {
+test("a stored book is read back exactly, level by level", async () => {
   for (const most of [10_000, 1]) {
     const book = await readBook(db.database, BTCUSD, most);
     const { number, bids, asks } = await writeBook(db.database, BTCUSD, most);
@@ -78,7 +78,7 @@ test("yesterday's price is that of the last match of 24 hours ago or earlier, to
   expect(await yesterday(NOW)).toBe(amountOf("200"));
 });
 
-test("a range opens with the first match at its begin or later, and the last match is the one asked for", async () => {
+test("a range opens with its first match, and the last match is the one with the requested id", async () => {
   const first = await addMatch(NOW, "300");
   const second = await addMatch(NOW + 1, "400");
   const quotes = await readQuotes(db.database, BTCUSD, first, [first, first + 1n, second + 1n]);

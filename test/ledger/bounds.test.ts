@@ -53,7 +53,7 @@ async function untilTold(outcome: Promise<unknown>): Promise<string> {
  * Taken out to see it fail: commands were not looked at for their deadline before they were decided (`#isInTime`). The
  * caller was told 503 by the sweep, and the money moved.
  */
-test("a command whose time is over by the process's clock is not decided any more", async () => {
+test("a command past its deadline by the process's clock is not decided", async () => {
   const clock = new TestClock();
   const { lane, fund } = await start({ clock, toleranceMs: ANY_TIME_MS });
   const [a, b] = newProfiles(2);
@@ -70,7 +70,7 @@ test("a command whose time is over by the process's clock is not decided any mor
  * Taken out to see it fail: the batch said `true` for `in_time`. The money moved 0.3 s after the caller had been told
  * that it was too late.
  */
-test("a batch that comes to its end after the deadline by the database's clock does nothing", async () => {
+test("a batch that completes after its deadline by the database's clock has no effect", async () => {
   const [a, b] = newProfiles(2);
   const patient = await startLane(db.another());
   await patient.fund([a, b], "10");
@@ -118,7 +118,7 @@ test("after a clock was set back, what is decided under lock is in time", async 
 /*
  * Taken out to see it fail: the bounds of `Inside`. Everybody was let in.
  */
-test("past its bound the lane answers 503 at once, the house excepted", async () => {
+test("beyond its bound the lane rejects with 503 at once, except commands of the platform", async () => {
   const { lane } = await start({ bounds: { pending: 20, pendingPerCustomer: 10 } });
   const send = (turn: Parameters<typeof movement>[0]["turn"]): Promise<string> =>
     untilTold(lane.execute(movement({ from: "world", to: newProfile(), amount: "1", ...(turn && { turn }) })));
@@ -137,7 +137,7 @@ test("past its bound the lane answers 503 at once, the house excepted", async ()
 /*
  * Taken out to see it fail: one queue for all. The single command came after the whole flood.
  */
-test("a customer who floods the lane does not keep another one waiting", async () => {
+test("a customer that floods the lane does not delay another", async () => {
   const { lane, fund } = await start({ bounds: { batch: 10 } });
   const [a, b, c] = newProfiles(3);
   await fund([a, b, c], "1000");
@@ -154,7 +154,7 @@ test("a customer who floods the lane does not keep another one waiting", async (
 /*
  * Taken out to see it fail: batches were sent while commands waited to be locked. They waited as long as the stream went on.
  */
-test("a command that has to lock its rows is not kept waiting by a steady stream of others", async () => {
+test("a command that has to lock its rows is not starved by a steady stream of others", async () => {
   const { lane, fund } = await start({ bounds: { batch: 1 } });
   const [a, b, c] = newProfiles(3);
   await fund([a, b, c], "1000");

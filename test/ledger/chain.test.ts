@@ -61,7 +61,7 @@ async function moveWhileSaving(profile: ProfileId, during: () => void): Promise<
  * Taken out to see it fail: the statement counted its predecessor as 1 in any case. The second batch committed, was
  * held for lost with the first, and moved its money twice.
  */
-test("a batch that fails takes the one behind it with it, though that is about other accounts", async () => {
+test("a failed batch fails the next one in flight, even if it concerns other accounts", async () => {
   const profile = await knownProfile();
   const [a, b, c, d] = newProfiles(4);
   await ours.fund([a, b, c, d], "10");
@@ -89,7 +89,7 @@ test("a batch that fails takes the one behind it with it, though that is about o
  * Taken out to see it fail: rows that are only looked at were not checked (no `checkRows`). The transfer took effect
  * though the profile that it rested on had been closed before it was saved.
  */
-test("a row that was looked at and moved before the save makes the rule decide again", async () => {
+test("a row that changes between decision and save makes the rule decide again", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
@@ -116,7 +116,7 @@ test("a row that was looked at and moved before the save makes the rule decide a
  * Taken out to see it fail: `rest` was called for accepted commands only. The caller was refused for a state that was
  * over when the answer left.
  */
-test("a refusal is given only when what it rests on still stands", async () => {
+test("a rejection is returned only if the rows that it depends on are unchanged", async () => {
   const profile = await knownProfile();
   const look: Command<string, { code: "not_yet" }> = {
     queueKey: newId(),
@@ -135,7 +135,7 @@ test("a refusal is given only when what it rests on still stands", async () => {
 /*
  * Taken out to see it fail: `#decideUnderLock` failed the whole group together, and then the neighbours were told 503.
  */
-test("a poisonous command falls alone, and its neighbours take effect once", async () => {
+test("a command that the database rejects fails alone, and the others of its batch take effect once", async () => {
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const id = newId();
@@ -159,7 +159,7 @@ test("a poisonous command falls alone, and its neighbours take effect once", asy
   expect(await availableUsd(db.database, [a, b])).toEqual(["7", "3"]);
 });
 
-test("a command whose own code breaks falls alone, and nothing of it stays in memory", async () => {
+test("a command whose rule throws fails alone, and leaves nothing in the cache", async () => {
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
   const send = movement({ from: a, to: b, amount: "1" });
@@ -186,7 +186,7 @@ test("a command whose own code breaks falls alone, and nothing of it stays in me
  * Taken out to see it fail: `#noteContested` noted nothing. The lane decided on its memory again, and the second save
  * failed as the first had.
  */
-test("a row that somebody else moved is locked before it is decided on, for a while", async () => {
+test("a row that another process has changed is locked before decisions for a while", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
@@ -210,7 +210,7 @@ test("a row that somebody else moved is locked before it is decided on, for a wh
  * Taken out to see it fail: memory was not emptied once the rows were locked. The command was decided on the row that
  * had been read before the lock, and failed again.
  */
-test("what is read under the lock counts, whatever was read without one before", async () => {
+test("rows read under lock replace rows read earlier without one", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
@@ -231,10 +231,10 @@ test("what is read under the lock counts, whatever was read without one before",
 });
 
 /*
- * Taken out to see it fail: the statement locked tables by name, accounts first. It held the account while it waited
- * for the profile, and whoever had locked the profile could not go on to the account.
+ * Without the order of locks this fails: a statement that locks tables by name locks accounts first. It holds the account
+ * while it waits for the profile, and the holder of the profile's lock waits for the account.
  */
-test("a batch locks accounts last, as those do who lock rows first", async () => {
+test("a batch locks accounts last, as commands that lock rows first do", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");

@@ -93,7 +93,7 @@ test.each([
   },
 );
 
-test("a clock that steps while commands wait decides none of them, and all when it is set right within their time", async () => {
+test("while the clock is wrong pending commands are not decided; if it is corrected before their deadlines, all are", async () => {
   const { lane, fund } = await start();
   await fund([newProfile()], "1");
   const outcomes = newProfiles(20).map((to) => untilTold(lane.execute(deposit(to))));
@@ -129,7 +129,7 @@ test("a lost batch is not decided again while the clock is wrong", async () => {
   expect(last?.at).toBeGreaterThanOrEqual(before?.now as Instant);
 });
 
-test("after a clock that was ahead for a moment what is stored is of the present", async () => {
+test("after a clock was briefly ahead, stored times are of the present", async () => {
   const { lane } = await start();
   const [a, b] = newProfiles(2);
   expect(await untilTold(lane.execute(deposit(a, "10")))).toBe("done");
@@ -257,7 +257,7 @@ test("after both clocks were ahead and were set back, batches have the present t
   await database.close();
 });
 
-test("once the database's clock is right again, what is made is dated by it, though ids were made seventy years ahead", async () => {
+test("once the database's clock is right again new records have its time, even if ids are seventy years ahead", async () => {
   const YEARS_MS = 70 * 365 * 24 * HOUR_MS;
   await setDatabaseClock(0);
   const database = new OtherClock({ connection: db.connection, maxConnections: 5, onIdleError: () => undefined });
@@ -299,7 +299,7 @@ test("once the database's clock is right again, what is made is dated by it, tho
   await database.close();
 });
 
-test("an installation may have a time of its own, a year from now, and its batches are held to that", async () => {
+test("with a configured offset of a year batches have the offset time, and a clock without it is reported as behind", async () => {
   const YEAR_MS = 365 * 24 * HOUR_MS;
   aheadMs = YEAR_MS;
   const { lane } = await start({ businessOffsetMs: YEAR_MS });
@@ -322,7 +322,7 @@ async function aheadOnce(ms: number, ...of: ReturnType<typeof newProfile>[]): Pr
   await db.owner.rows("update batch set not_ahead = null");
 }
 
-test("a time in the future that an account has is passed on, but never raised, and spares the others", async () => {
+test("a future time of an account is passed on to its counterparty unchanged, and to no other account", async () => {
   const [a, b, c, d] = newProfiles(4);
   // So that the other one, whose house accounts are of its slot, has another slot.
   const { lane, fund } = await start();
@@ -340,7 +340,7 @@ test("a time in the future that an account has is passed on, but never raised, a
   for (const profile of [c, d]) expect(times.get(profile)).toBeLessThan(Date.now() + 2_000);
 });
 
-test("a house account that is ahead passes its time on to nobody, and keeps its own order", async () => {
+test("a house account with a future time passes it on to no other account, and keeps its own order", async () => {
   const [a, b] = newProfiles(2);
   await aheadOnce(MONTH_MS, a);
   const { fund } = await start();
@@ -358,7 +358,7 @@ test("a house account that is ahead passes its time on to nobody, and keeps its 
   ]);
 });
 
-test("a rule is told the time as it is, also when an account before it was in the future", async () => {
+test("a rule receives the current time, even after an account with a future time", async () => {
   const [a, b] = newProfiles(2);
   await aheadOnce(MONTH_MS, a);
   const { lane } = await start();

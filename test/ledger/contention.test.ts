@@ -41,7 +41,7 @@ test("of two commands that each would empty an account, one takes effect", async
   }
 });
 
-test("an account is emptied to exactly zero, and one unit more is refused", async () => {
+test("an account can be emptied to exactly zero, and one unit more is rejected", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from], "0.000000000000000003");
   const unit = formatAmount(1n as Amount);
@@ -51,7 +51,7 @@ test("an account is emptied to exactly zero, and one unit more is refused", asyn
   expect(await availableUsd(db.database, [from, to])).toEqual(["0", "0.000000000000000003"]);
 });
 
-test("A to B and B to A at full speed through one lane fails nobody", async () => {
+test("transfers from A to B and from B to A at full speed through one lane all succeed", async () => {
   const [a, b] = newProfiles(2);
   await ours.fund([a, b], "1000");
   const outcomes = await Promise.all(
@@ -64,7 +64,7 @@ test("A to B and B to A at full speed through one lane fails nobody", async () =
   expect(ours.events).toEqual([]);
 });
 
-test("two lanes over the same accounts at once get in each other's way and fail nobody", async () => {
+test("two lanes that contend for the same accounts fail no command", async () => {
   const profiles = newProfiles(6);
   await ours.fund(profiles, "1000");
   /** Each client sends one after the other, as clients do. */
@@ -90,7 +90,7 @@ test("two lanes over the same accounts at once get in each other's way and fail 
  * Taken out to see it fail: a row that memory had no room for was noted as missing. Transfers from accounts with money
  * were refused for want of it.
  */
-test("a lane that remembers fifty rows serves a thousand accounts", async () => {
+test("a lane that caches fifty rows serves a thousand accounts", async () => {
   await ours.lane.stop();
   const small = await startLane(db.database, { holder: "ours", bounds: { cachedRows: 50 } });
   const profiles = newProfiles(1_000);
@@ -109,7 +109,7 @@ test("a lane that remembers fifty rows serves a thousand accounts", async () => 
  * Taken out to see it fail: what fails on remembered rows was told to the caller as a bug. A settlement or a fill would
  * have failed for good whenever another node had made its hold.
  */
-test("what another lane holds can be released here, although the rows remembered here know nothing of it", async () => {
+test("a hold of another lane can be released here, although the cached rows lack it", async () => {
   const [profile] = newProfiles(1);
   await ours.fund([profile], "10");
   const shift = (from: Part, to: Part): Command<string, never> => ({

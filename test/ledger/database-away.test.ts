@@ -24,7 +24,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-test("a database that goes away and comes back: 503 meanwhile, then on without a restart, nothing lost or doubled", async () => {
+test("while the database is down requests get 503; afterwards service resumes without a restart, and nothing is lost or duplicated", async () => {
   const connection = server.connection("postgres", "postgres");
   const database = new Database({ connection, maxConnections: 5, onIdleError: () => undefined });
   await database.rows("create role service");

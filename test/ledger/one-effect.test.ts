@@ -1,4 +1,4 @@
-/** A ref_id has one effect, whoever sends it, however often and at once. */
+/** A ref_id has one effect, however often and concurrently it is sent. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { Claim, Outcome, Released } from "../../src/ledger/decision.ts";
 import type { Instant } from "../../src/std/clock.ts";
@@ -39,7 +39,7 @@ function idsOf(outcomes: readonly Outcome<Uuid, InsufficientFunds, Claim>[], kin
   });
 }
 
-test("one ref_id fifty times at once has one effect, and the others hear whose it is", async () => {
+test("fifty concurrent requests with one ref_id have one effect, and the others get the existing record", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "invoice 1" };
@@ -68,7 +68,7 @@ test("one ref_id with fifty different bodies through two lanes has one effect", 
   expect(received).toEqual([`${outcomes.findIndex(({ kind }) => kind === "done") + 1}`]);
 });
 
-test("the same ref_id of another customer is another one", async () => {
+test("ref_ids of different customers are independent", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const send = (): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
@@ -76,7 +76,7 @@ test("the same ref_id of another customer is another one", async () => {
   expect((await Promise.all([send(), send()])).map(({ kind }) => kind)).toEqual(["done", "done"]);
 });
 
-test("the retry of what succeeded hears so, though there is nothing left to pay it with", async () => {
+test("the retry of a successful transfer returns it, even if the balance is now too low", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "5");
   const send = movement({ from, to, amount: "5", claim: { customerId: newId(), refId: "all of it" } });
@@ -89,7 +89,7 @@ test("the retry of what succeeded hears so, though there is nothing left to pay 
   expect(await second.lane.execute(retry)).toEqual(exists);
 });
 
-test("a refusal does not use the ref_id up", async () => {
+test("a rejected request does not use up its ref_id", async () => {
   const [from, to] = newProfiles(2);
   const claim = { customerId: newId(), refId: "when there is money" };
   const send = (): Promise<Outcome<Uuid, InsufficientFunds, Claim>> =>
@@ -113,7 +113,7 @@ async function insertClosedOrder(customerId: Uuid, id: Uuid): Promise<void> {
 
 const released: Released = { table: "orders", closedBefore: (Date.now() - 60_000) as Instant };
 
-test("a ref_id that its holder let go of is taken over exactly once by fifty at once", async () => {
+test("of fifty concurrent requests exactly one takes over a released ref_id", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const claim = { customerId: newId(), refId: "order 7" };
@@ -131,7 +131,7 @@ test("a ref_id that its holder let go of is taken over exactly once by fifty at 
   expect(await db.database.rows("select id from claim where customer_id = $1", [claim.customerId])).toEqual([{ id }]);
 });
 
-test("of two lanes that take over a ref_id on rows of their own, having both found it let go of, one does", async () => {
+test("of two lanes that both take over a released ref_id, one succeeds", async () => {
   const [from, to, otherFrom, otherTo] = newProfiles(4);
   await first.fund([from, otherFrom], "100");
   const claim = { customerId: newId(), refId: "order 8" };
@@ -154,7 +154,7 @@ test("of two lanes that take over a ref_id on rows of their own, having both fou
 /*
  * Taken out to see it fail: `claim_pkey` in `isContention`. The second of the two heard 500, as of a bug.
  */
-test("whoever loses the race for a ref_id again, its rows being locked, hears whose it is", async () => {
+test("a command that loses the race for a ref_id again, under lock, returns the existing record", async () => {
   const { lane, fund, events } = await startLane(db.another(), { bounds: { deadlineMs: 60_000 } });
   const [from, to] = newProfiles(2);
   await fund([from, to], "100");
@@ -190,7 +190,7 @@ async function claimed(customerId: Uuid, refId: string) {
  * Taken out to see it fail: nothing was noted of who repeats. Each of the ref_ids failed a batch, and with it all that
  * the lane remembered.
  */
-test("a client that sends a backlog of old ref_ids again fails one batch, not one for each", async () => {
+test("a client that resends many old ref_ids fails one batch, not one per ref_id", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "100");
   const customerId = newId();
@@ -200,13 +200,13 @@ test("a client that sends a backlog of old ref_ids again fails one batch, not on
   const fresh = await startLane(db.another());
   for (let i = 0; i < 20; i += 1) expect((await send(fresh, i)).kind).toBe("exists");
   expect(fresh.events.filter(({ kind }) => kind === "batch_failed")).toHaveLength(1);
-  // Whoever repeats may still send something new.
+  // A client that repeats itself can still send something new.
   expect((await send(fresh, 20)).kind).toBe("done");
   await fresh.lane.stop();
   expect(await availableUsd(db.database, [from, to])).toEqual(["79", "21"]);
 });
 
-test("what a client that repeated something sends is looked up together, not one by one", async () => {
+test("ref_ids of a client that has repeated one are looked up together, not one by one", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "1000");
   const customerId = newId();

@@ -73,7 +73,7 @@ test("the batches of a slot are in the order of their times, also when the clock
   expect(times).toEqual(times.toSorted((x, y) => x - y));
 });
 
-test("a batch with the time of an account that is ahead does not take those behind it along", async () => {
+test("a future time of an account does not carry over to later batches", async () => {
   const clock = { now: () => (Date.now() + 3_600_000) as Instant };
   const ahead = await start(db.database, { clock, toleranceMs: ANY_TIME_MS });
   const ours = await start(db.another());
@@ -93,7 +93,7 @@ async function batchTimes(slot: number): Promise<Instant[]> {
   return rows.map(({ at }) => at);
 }
 
-test("a process that starts again takes its slot back at once, and voids the number that might be under way", async () => {
+test("a restarted process takes back its slot at once, and voids the batch number that may be in flight", async () => {
   const before = await start(db.database, { holder: "data directory 7" });
   await before.fund(newProfiles(1), "1");
   // Killed: nothing is let go of.
@@ -102,7 +102,7 @@ test("a process that starts again takes its slot back at once, and voids the num
   expect(await batches()).toEqual(["1/0 void", "1/1", "1/2 void", "1/3"]);
 });
 
-test("a stopped lane lets go of its slot, so that another process need not wait for it", async () => {
+test("a stopped lane releases its slot, so another process need not wait for the lease to expire", async () => {
   const before = await start(db.database);
   await before.fund(newProfiles(1), "1");
   await before.lane.stop();
@@ -115,7 +115,7 @@ test("a stopped lane lets go of its slot, so that another process need not wait 
  * Taken out to see it fail: the successor did not void the next number (`#openChain` answered the head that it read).
  * The former holder's batch committed after the slot had changed hands.
  */
-test("a lane that slept through its lease commits nothing on the slot any more, and takes another one", async () => {
+test("a lane that was suspended past its lease commits nothing on the slot, and takes another one", async () => {
   const [a, b] = newProfiles(2);
   const old = await start(db.database, PAUSED);
   await old.fund([a], "10");
@@ -128,7 +128,7 @@ test("a lane that slept through its lease commits nothing on the slot any more, 
   expect(await batches()).toEqual(["1/0 void", "1/1", "1/2 void", "1/3", "2/0 void", "2/1"]);
 });
 
-test("a batch that was under way when the slot changed hands is lost, and done again once on another slot", async () => {
+test("a batch in flight when the slot changes its holder is lost, and repeated once on another slot", async () => {
   const [a, b] = newProfiles(2);
   const old = await start(db.database, PAUSED);
   await old.fund([a, b], "10");
@@ -164,7 +164,7 @@ test("an idle lane that lost its slot takes another one by itself", async () => 
   expect(old.events.map(({ kind }) => kind)).toEqual(["recovered"]);
 });
 
-test("stop answers everybody who is inside, and takes nobody in any more", async () => {
+test("a stop completes every admitted command, and admits no more", async () => {
   const ours = await start(db.database);
   const profiles = newProfiles(200);
   const funded = ours.fund(profiles, "1");
@@ -182,7 +182,7 @@ test("stop answers everybody who is inside, and takes nobody in any more", async
 /*
  * Taken out to see it fail: a closed lane went on asking the database that was away, and `stop` waited for it.
  */
-test("a lane that is stopped while the database is away does not come back to it", async () => {
+test("a lane that is stopped while the database is away does not reconnect", async () => {
   const ours = await start(db.database, { bounds: { deadlineMs: 200 } });
   await setConnectable(db, false);
   await terminate(db, "parbook lane");

@@ -101,7 +101,7 @@ test("a ref_id of any text is found again, and another text is another ref_id", 
   await other.lane.stop();
 });
 
-test("the hash of a batch is made again from the rows that it stored", async () => {
+test("the hash of a batch can be recomputed from the rows that it stored", async () => {
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10.5");
   await ours.lane.execute(movement({ from: a, to: b, amount: "0.000000000000000001" }));

@@ -44,7 +44,7 @@ afterEach(async () => {
  * Taken out to see it fail: `hasCommitted` looked for the row of the batch instead of taking its number. It found
  * none, the command was decided again, and both took effect.
  */
-test("a batch that commits after its connection was lost is answered as done, and done once", async () => {
+test("a batch that commits after its connection was lost is reported as done, and takes effect once", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   // The batch has written its own row when it comes to the postings, and waits there for ours.
@@ -59,7 +59,7 @@ test("a batch that commits after its connection was lost is answered as done, an
   );
   await untilBlocked(db);
   relay.cut();
-  // Whoever wants to know waits for the old transaction, too.
+  // The lookup of the outcome waits for the old transaction, too.
   await untilBlocked(db, 2);
   await inTheWay.query("rollback");
   await inTheWay.end();
@@ -69,7 +69,7 @@ test("a batch that commits after its connection was lost is answered as done, an
   expect(ours.events.at(-1)).toMatchObject({ kind: "recovered", committed: 1, again: 0 });
 });
 
-test("a batch whose number was taken while it waited never commits, and is done again once", async () => {
+test("a batch whose number is taken while it waits never commits, and is repeated once", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
@@ -87,7 +87,7 @@ test("a batch whose number was taken while it waited never commits, and is done 
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
 
-test("while the outcome is unknown nobody is told that it is done or that it is not", async () => {
+test("while an outcome is unknown it is reported neither as done nor as failed", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
@@ -115,7 +115,7 @@ test("while the outcome is unknown nobody is told that it is done or that it is 
 /*
  * Taken out to see it fail: the lane's patience went by the time of day. Its caller would have waited for an hour.
  */
-test("a clock that is set back makes nobody wait longer for a database that is away", async () => {
+test("a clock that is set back does not extend the wait for an unavailable database", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
@@ -134,7 +134,7 @@ test("a clock that is set back makes nobody wait longer for a database that is a
   expect(await availableUsd(db.database, [from, to])).toEqual(["10", "10"]);
 });
 
-test("connections that are ended over and over lose nothing and double nothing", async () => {
+test("repeatedly terminated connections lose and duplicate nothing", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "1000");
   const customerId = newId();

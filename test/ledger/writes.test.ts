@@ -92,7 +92,7 @@ test("the operator can ask which client, token, address and operation made each 
   await service.close();
 }, 120_000);
 
-test("what was written is told in pages, from a time on, and as not kept where it is older than this", async () => {
+test("writes are listed in pages from a time on, with a note where older ones have no caller", async () => {
   const db = await testDatabase();
   const { lane } = await startLane(db.database);
   const ids = newProfiles(3);

@@ -297,7 +297,7 @@ const LISTS: Readonly<Record<string, Values>> = {
 };
 
 describe.each(Object.entries(LISTS))("GET %s", (path, bad) => {
-  test("refuses every bad parameter by its name", async () => {
+  test("rejects every bad parameter by name", async () => {
     for (const [name, value] of bad) {
       const answer = await call("GET", `${path}?${name}=${value}`);
       expect([name, value, answer.status]).toEqual([name, value, 400]);
@@ -305,7 +305,7 @@ describe.each(Object.entries(LISTS))("GET %s", (path, bad) => {
     }
   });
 
-  test("refuses what is empty, more than a hundred values, and a single-valued parameter given twice", async () => {
+  test("rejects empty values, more than a hundred values, and a repeated single-valued parameter", async () => {
     const repeatable = /^(ids|profile_ids|group_ids|ref_ids|account_ids|identity_ids|type|statuses|assets)$/;
     const fine = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
     for (const name of new Set(bad.map(([parameter]) => parameter))) {

@@ -54,7 +54,7 @@ test("all assets are listed in the order of their codes; named ones once each", 
   expect(one.body).toEqual({ asset: "USD", available: "10.5", trading: "0" });
 });
 
-test("an asset that there is not is named", async () => {
+test("an unknown asset is named", async () => {
   expectProblem(
     await balances("default", "?assets=USD&assets=usd"),
     failingField("assets", "usd", "is not the code of an asset of this service"),
@@ -62,7 +62,7 @@ test("an asset that there is not is named", async () => {
   expectProblem(await balances("default", "/usd"), { status: 404, detail: "asset not found: usd" });
 });
 
-test("a balance is told as it was at a time, what was booked at that very moment included", async () => {
+test("a balance at a past time includes what was posted at exactly that time", async () => {
   const profile = await service.profile(acme);
   const first = (await recordOf(await deposit(profile, { asset: "USD", amount: "1" }))) as { created_at: string };
   const [account] = await service.db.owner.rows<{ at: number }>("select at from account where owner_id = $1", [
@@ -84,7 +84,7 @@ test("a balance is told as it was at a time, what was booked at that very moment
   expect(listed.body).toEqual({ items: [{ asset: "USD", available: "0", trading: "0" }], next_page_cursor: "" });
 });
 
-test("fiat comes in by wire", async () => {
+test("fiat is deposited by wire", async () => {
   const profile = await service.profile(acme);
   const answer = await deposit(profile, { asset: "EUR", amount: "10.50", crypto_network: null });
   const record = (await recordOf(answer)) as { created_at: string };
@@ -118,7 +118,7 @@ test("fiat comes in by wire", async () => {
   });
 });
 
-test("coins come in on a chain, worth their number in USD", async () => {
+test("a stablecoin is deposited on a chain, and is valued at par in USD", async () => {
   const answer = await deposit("default", { asset: "USDP", amount: "0.12345678" });
   expect(await recordOf(answer)).toMatchObject({
     profile_id: acme.defaultProfile,
@@ -142,7 +142,7 @@ test("crypto without a last price has no notional value", async () => {
   expect(record).not.toHaveProperty("notional_value");
 });
 
-test("crypto is worth what it traded at last, half a cent up", async () => {
+test("crypto is valued at its last price, rounded half up to a cent", async () => {
   const trade = async (customer: TestCustomer, side: "BUY" | "SELL", balances: Readonly<Record<string, string>>) => {
     const path = `/v2/profiles/${await service.profile(customer, balances)}/orders`;
     const body = { side, market: "BTCUSD", type: "LIMIT", base_amount: "0.01", price: "50001" };
@@ -166,7 +166,7 @@ test("crypto is worth what it traded at last, half a cent up", async () => {
   }
 });
 
-test("what cannot be deposited is refused by its rule", async () => {
+test("a deposit that breaks a rule is rejected with that rule", async () => {
   expectProblem(await deposit("default", { asset: "PYUSD", amount: "0.0000001" }), {
     status: 400,
     slug: "exceed-precision",
@@ -183,7 +183,7 @@ test("what cannot be deposited is refused by its rule", async () => {
   });
 });
 
-test("in production there is no such path, neither served nor described", async () => {
+test("the path does not exist in production, nor in its OpenAPI document", async () => {
   // On an embedded server of its own: production does not start on the tests' server, which does not wait for its disk.
   const own = { databaseUrl: undefined, migrateUrl: undefined };
   const production = await startTestService({ mode: "production", withoutTls: new Set(["http"]), ...own });

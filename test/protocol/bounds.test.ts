@@ -39,7 +39,7 @@ interface Edge {
   readonly says: string;
 }
 
-test("what is at a bound is not refused for it, and what is past it is", async () => {
+test("a value at a bound is accepted, and one beyond it is rejected", async () => {
   const wrong: unknown[] = [];
   let count = 0;
   for (const { operation, input } of inputs) {

@@ -46,7 +46,7 @@ async function balances(service: TestService, as: TestCustomer, profile: string)
   );
 }
 
-test("a conversion is answered as CREATED with what was sent, then settles at par", async () => {
+test("a conversion is returned as CREATED with the request's fields, then settles at par", async () => {
   const acme = await settling.customer();
   const [payer, receiver] = [await settling.profile(acme, { USD: "100" }), await settling.profile(acme)];
   const sent = {
@@ -84,7 +84,7 @@ test("a conversion is answered as CREATED with what was sent, then settles at pa
   });
 });
 
-test("minting, converting and redeeming come back to where they began, but for dust", async () => {
+test("minting, converting and redeeming return to the initial balances, except for dust", async () => {
   const acme = await settling.customer();
   const profile = await settling.profile(acme, { USD: "10", USDP: "0.12345678" });
   const steps = [
@@ -107,7 +107,7 @@ test("minting, converting and redeeming come back to where they began, but for d
   });
 });
 
-test("what is absent is left out, and the source is in neither part of the balance until the end", async () => {
+test("absent fields are omitted, and the source amount is held until the cancel", async () => {
   const acme = await holding.customer();
   const profile = await holding.profile(acme, { USD: "10" });
   const body = { profile_id: profile, amount: "4", source_asset: "USD", target_asset: "USDG" };
@@ -134,7 +134,7 @@ test("what is absent is left out, and the source is in neither part of the balan
   });
 });
 
-test("a clock that is set back leaves no conversion behind, nor those that are made then", async () => {
+test("conversions created before and after a clock is set back are settled", async () => {
   const stepping = await startTestService({ clockToleranceMs: 3_600_000 });
   const acme = await stepping.customer();
   const profile = await stepping.profile(acme, { USD: "10" });
@@ -174,7 +174,7 @@ test("a settled conversion cannot be cancelled", async () => {
   });
 });
 
-test("of a cancel and a settlement that meet, exactly one wins, and the canceller hears which", async () => {
+test("of a concurrent cancel and settlement exactly one wins, and the response to the cancel says which", async () => {
   const acme = await settling.customer();
   const profile = await settling.profile(acme, { USD: "30" });
   const body = { profile_id: profile, amount: "1", source_asset: "USD", target_asset: "USDG" };
@@ -231,7 +231,7 @@ test.each([
   });
 });
 
-test("one unit more than there is cannot be converted; all that there is can", async () => {
+test("the whole balance can be converted; one unit more cannot", async () => {
   const acme = await holding.customer();
   const profile = await holding.profile(acme, { USD: "10" });
   const body = { profile_id: profile, source_asset: "USD", target_asset: "USDG" };
@@ -257,7 +257,7 @@ test("profiles of others, unknown ones and inactive ones are not found, on eithe
   }
 });
 
-test("a conversion of another customer's does not exist", async () => {
+test("another customer's conversion is not found", async () => {
   const [acme, other] = [await holding.customer(), await holding.customer()];
   const profile = await holding.profile(acme, { USD: "1" });
   const body = { profile_id: profile, amount: "1", source_asset: "USD", target_asset: "USDG" };

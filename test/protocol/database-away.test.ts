@@ -30,7 +30,7 @@ const send = (refId: string): Promise<Answer> =>
     body: { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD", ref_id: refId },
   });
 
-test("without its database the service answers 503 with Retry-After, and recovers by itself, losing and doubling nothing", async () => {
+test("without its database the service responds 503 with Retry-After, recovers by itself, and loses and duplicates nothing", async () => {
   const answers = new Map<string, Answer>();
   let sent = 0;
   let stop = false;
@@ -68,7 +68,7 @@ test("without its database the service answers 503 with Retry-After, and recover
   stop = true;
   await Promise.all(callers);
 
-  // Whoever does not know repeats with the same ref_id and learns the truth: nothing answered is lost.
+  // A caller without a response repeats with the same ref_id and gets the outcome: nothing acknowledged is lost.
   for (const [refId, { status, body }] of answers) {
     if (status === 200) expect((await send(refId)).body.meta.existing.id).toBe(body.id);
     else expect(status).toBe(503);

@@ -121,7 +121,7 @@ test("every amount has the pattern, and metadata its bounds", () => {
     expect(propertiesOf("NewTransfer")[field]).toMatchObject(bounds);
 });
 
-test("the list of executions takes the parameters of its table", () => {
+test("the list of executions documents every filter", () => {
   const { parameters = [] } = operations().find(({ operationId }) => operationId === "listExecutions") ?? {};
   expect(parameters.map(({ name }) => name).toSorted()).toEqual(
     "account_id limit order_id page_cursor profile_id range.begin range.end since_execution_id".split(" "),
@@ -131,7 +131,7 @@ test("the list of executions takes the parameters of its table", () => {
   expect(schemaOf("since_execution_id")).toMatchObject({ type: "string", pattern: "^[0-9]+$", maxLength: 20 });
 });
 
-test("the examples of an order's problems are what the service answers", async () => {
+test("the examples of an order's problems equal the service's responses", async () => {
   const { token: as, defaultProfile } = await service.customer();
   const place = async (base_amount: string) => {
     const body = { side: "BUY", market: "BTCUSD", type: "LIMIT", price: "25000", base_amount };
@@ -147,7 +147,7 @@ test("the examples of an order's problems are what the service answers", async (
   });
 });
 
-test("the token endpoint answers what its examples say, to both kinds of forms", async () => {
+test("the token endpoint responds as its examples say, to both encodings", async () => {
   const customer = await service.customer();
   const { requestBody, responses } = operations().find(({ operationId }) => operationId === "issueToken") ?? {};
   const exampleOf = (status: string) => responses?.[status]?.content["application/json"]?.example as object;

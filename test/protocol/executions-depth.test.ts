@@ -58,14 +58,14 @@ const FILTERS: readonly [string, Filter][] = [
 // A row may lie on a page of its own; the index is a few pages deep, and an account has up to 200 executions.
 const MOST_PAGES = 330;
 
-test.each(FILTERS)("a page by %s costs as little in the depth as at the top", async (_name, query) => {
+test.each(FILTERS)("a deep page by %s costs as little as the first", async (_name, query) => {
   for (const after of [SHALLOW, DEEP]) {
     const { pages } = await costOfPage({ ...query, after });
     expect(pages, `behind ${after}`).toBeLessThan(MOST_PAGES);
   }
 });
 
-test("the measure sees a filter that has to walk: the same page read without an index costs many times more", async () => {
+test("the measurement detects a scan: the same page read without an index costs many times more", async () => {
   await db.owner.rows("drop index execution_account");
   const { pages } = await costOfPage({ customerId: BIG, accountId: "nobody" });
   expect(pages).toBeGreaterThan(10 * MOST_PAGES);

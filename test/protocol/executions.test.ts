@@ -86,7 +86,7 @@ test("both parties' records are listed whole, newest first", async () => {
   expect(next_page_cursor).not.toBe("");
 });
 
-test("an execution of an order without an account has the twelve fields", async () => {
+test("an execution of an order without a subaccount reference has twelve fields", async () => {
   const { items } = await listed(`/v2/executions?since_execution_id=${IDS[2]}&limit=1`);
   expect(items).toEqual([
     {
@@ -149,7 +149,7 @@ describe("filters", () => {
   });
 });
 
-test("pages follow each other without loss or double; the last is told, also when it is exactly full", async () => {
+test("pages neither miss nor repeat an execution; the last one is marked, even when exactly full", async () => {
   const seen: string[] = [];
   let cursor = "";
   for (const limit of [3, 1, 4]) {
@@ -164,7 +164,7 @@ test("pages follow each other without loss or double; the last is told, also whe
   await api.db.owner.rows("delete from execution where executed_at > $1", [new Date(NEWEST)]);
 });
 
-describe("a query that is not understood is refused", () => {
+describe("an invalid query is rejected", () => {
   const notDigits = "is not a number of 1 to 20 decimal digits";
   const notTime = 'is not an RFC 3339 date-time with at most 9 decimals of a second, like "2026-11-21T09:30:00.000Z"';
   const cases: [string, string, string, unknown, string][] = [
@@ -181,7 +181,7 @@ describe("a query that is not understood is refused", () => {
     expect(await ask(api, "GET", `${path}?${query}`)).toEqual(badField(field, value, rule));
   });
 
-  test("a cursor that holds no execution", async () => {
+  test("a cursor that is not the position of an execution", async () => {
     const { next_page_cursor } = await listed("/v2/executions?limit=1");
     const [version, digest] = JSON.parse(Buffer.from(next_page_cursor, "base64url").toString()) as unknown[];
     const forged = Buffer.from(JSON.stringify([version, digest, ["'; --"]])).toString("base64url");
@@ -189,7 +189,7 @@ describe("a query that is not understood is refused", () => {
   });
 });
 
-test("unless asked otherwise a customer's page has 100 and a profile's 20", async () => {
+test("the default page has 100 executions for a customer and 20 for a profile", async () => {
   const busy = await api.profile(api.globex, {});
   for (let n = 0; n < 101; n += 1)
     await insert(idAt(NEWEST - 1_000, n), busy.id, api.globex.customerId, FIRST_ORDER, null);

@@ -29,7 +29,7 @@ async function place(customer: TestCustomer, side: string, amount: string, price
 const heard = (client: FeedClient, count: number) =>
   until(`${count} messages have come`, () => client.messages.length >= count);
 
-test("orders are on the feed as they are on the book, and what they trade as it is on the list", async () => {
+test("the feed shows orders as the book does, and trades as the list does", async () => {
   const book = await new BookClient(service.baseUrl, "/marketdata/ETHUSD").opened();
   const executions = await new FeedClient(service.baseUrl, "/executiondata/ETHUSD").opened();
   await heard(book, 1);
@@ -57,7 +57,7 @@ test("orders are on the feed as they are on the book, and what they trade as it 
   await expectBooksBalance(service.db.owner);
 });
 
-test("readers have half of the connections, and are told when the service ends", async () => {
+test("readers have at most half of the connections, and are notified of a shutdown", async () => {
   const readers: FeedClient[] = [];
   for (let i = 0; i < 10; i += 1) readers.push(await new FeedClient(service.baseUrl, "/marketdata/BTCUSD").opened());
   const late = new FeedClient(service.baseUrl, "/marketdata/BTCUSD");

@@ -1,4 +1,4 @@
-/** A customer's fees as he reads them, and as his orders are given them: through the whole service, engines included. */
+/** A customer's fees as listed, and as applied to its orders: through the whole service, engines included. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
@@ -46,7 +46,7 @@ async function ratesOf({ id: customerId }: TestCustomer, order: string): Promise
   return `${formatAmount(found.takerRate)} ${formatAmount(found.makerRebate)}`;
 }
 
-test("who has traded nothing has the lowest tier, on every market", async () => {
+test("a customer without trades has the lowest tier on every market", async () => {
   const customer = await service.customer();
   const { status, body } = await service.call("GET", "/v2/fees", { as: customer.token });
   expect(status).toBe(200);
@@ -100,7 +100,7 @@ test("volume counts at once, for maker and taker, on all markets with the quote 
   await expectBooksBalance(service.db.database);
 });
 
-test("what is agreed with a customer holds instead of the tiers, until it ends", async () => {
+test("an agreement with a customer replaces the tiers until it ends", async () => {
   const { database } = service.service.core;
   const market = "LTCUSD" as MarketCode;
   const customer = await service.customer();
@@ -126,7 +126,7 @@ test("what is agreed with a customer holds instead of the tiers, until it ends",
   await expectBooksBalance(service.db.database);
 });
 
-test("tiers that the operator sets are those of every process within seconds, and the first is the market's", async () => {
+test("tiers set by the operator apply in every process within seconds, and the lowest is shown on the market", async () => {
   const market = "BCHUSD" as MarketCode;
   const tiers = [
     { minimumGross: amountOf("0"), takerRate: amountOf("0.01"), makerRebate: amountOf("0") },
@@ -157,7 +157,7 @@ test.each([
   expect(body.detail).toContain(detail);
 });
 
-test("fees are told to who may read orders", async () => {
+test("reading fees requires the scope for reading orders", async () => {
   const customer = await service.customer();
   const token = await service.token(customer, "funding:read_profile");
   expect((await service.call("GET", "/v2/fees", { as: token })).status).toBe(403);

@@ -50,7 +50,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 /** An order is filled at once, so that it has executions. */
 const FURTHER: Readonly<Record<string, object>> = { placeOrder: { price: "25000", await_fill_millis: 10_000 } };
 
-test("each word of a request is in the record that it makes, and each filter by a word finds what has it", async () => {
+test("each free text of a request is in the record created, and each filter by it finds exactly such records", async () => {
   const requests = withWordsIn("body");
   expect(requests.length).toBeGreaterThan(4);
   for (const operation of requests) {

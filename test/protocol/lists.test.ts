@@ -97,7 +97,7 @@ describe("transfers", () => {
     for (const [query, expected] of cases) expect([query, await idsOf(`${LIST}?${query}`)]).toEqual([query, expected]);
   });
 
-  test("are filtered by times as they are given", async () => {
+  test("are filtered by times of any precision", async () => {
     const at = internal.created_at;
     const one = `ids=${internal.id}`;
     const cases: [string, boolean][] = [
@@ -121,7 +121,7 @@ describe("transfers", () => {
     }
   });
 
-  test("are in the order that is asked for; by UPDATED_AT the oldest comes first unless said", async () => {
+  test("are in the requested order; by UPDATED_AT the default is oldest first", async () => {
     const query = `${LIST}?profile_ids=${from}`;
     const newestFirst = [platform.id, internal.id, deposit.id];
     expect(await idsOf(`${query}&order=ASC`)).toEqual(newestFirst.toReversed());

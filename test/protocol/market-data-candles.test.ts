@@ -123,7 +123,7 @@ async function all(query: string) {
 const iso = (time: number): string => new Date(time).toISOString();
 const WHOLE = `range.begin=${iso(MONDAY - 20 * WEEK)}&range.end=${iso(MONDAY + 60 * WEEK)}`;
 
-test("the candles of every increment are what the matches say, one after the other", async () => {
+test("the candles of every increment equal those computed from the matches", async () => {
   expect(Object.keys(LENGTHS_MINUTES)).toEqual(INCREMENTS);
   for (const increment of INCREMENTS) {
     const { status, body } = await get(`increment=${increment}&limit=1000&${WHOLE}`);
@@ -140,13 +140,13 @@ test("days begin at midnight UTC, weeks on a Monday", async () => {
   expect(new Set(weeks.map(({ timestamp }) => new Date(timestamp).getUTCDay()))).toEqual(new Set([1]));
 });
 
-test("the pages of a list are together what one page is, whatever their size", async () => {
+test("pages of any size together equal one large page", async () => {
   const whole = candlesOf(matches, 60);
   expect(await all(`increment=ONE_HOUR&limit=7&${WHOLE}`)).toEqual(whole);
   expect(await all(`increment=ONE_HOUR&limit=${whole.length}&${WHOLE}`)).toEqual(whole);
 });
 
-test("the range is of the times at which candles begin, both ends included, and a candle is never cut", async () => {
+test("the range applies to the candles' begin, both ends inclusive, and never cuts a candle", async () => {
   const hours = candlesOf(matches, 60);
   const [newest, oldest] = [hours[10], hours[20]];
   const range = `range.begin=${oldest?.timestamp}&range.end=${newest?.timestamp}`;
@@ -184,12 +184,12 @@ test("without a range the candles of the last 26 weeks are listed", async () => 
   expect(body.items).toEqual(candlesOf([recent], 1));
 });
 
-test("ends of the calendar as a range take in everything", async () => {
+test("the first and last possible times as a range include everything", async () => {
   const everything = "range.begin=0001-01-01T00:00:00Z&range.end=9999-12-31T23:59:59.999Z";
   expect((await get(`increment=ONE_WEEK&${everything}`)).body.items).toEqual(candlesOf(matches, 10_080));
 });
 
-test("a request for candles is refused in whole sentences", async () => {
+test("an invalid request for candles is rejected with the rule that it breaks", async () => {
   const refused = async (query: string) => {
     const { status, body } = await get(query);
     expect(status).toBe(400);
@@ -218,7 +218,7 @@ test("a request for candles is refused in whole sentences", async () => {
   ]);
 });
 
-test("candles need their scope, a request of the right shape, and a market that there is", async () => {
+test("candles require their scope, a valid request and an existing market", async () => {
   const token = await service.token(reader, "exchange:read_order");
   expect((await get("increment=ONE_DAY", token)).status).toBe(403);
   expect((await service.call("GET", `${PATH}?increment=ONE_DAY`)).status).toBe(401);
@@ -230,7 +230,7 @@ test("candles need their scope, a request of the right shape, and a market that 
   expect(shapeless.status).toBe(400);
 });
 
-test("the ticker counts the last day alone, and yesterday's price is of a day ago or earlier", async () => {
+test("the ticker covers the last 24 hours only, and yesterday's price is at least 24 hours old", async () => {
   const now = Date.now();
   const day = 24 * 60 * MINUTE;
   await store("UNIUSD", [

@@ -46,7 +46,7 @@ async function expectBook(market: string, bids: object[], asks: object[]): Promi
   expect(await bookOf(market)).toEqual({ market, sequence: NUMBER, bids, asks });
 }
 
-test("a market on which nothing has happened has an empty book, and nothing in its ticker but zero volumes", async () => {
+test("a market without orders or trades has an empty book, and only zero volumes in its ticker", async () => {
   expect(await bookOf("WLDUSD")).toEqual({ market: "WLDUSD", sequence: NUMBER, bids: [], asks: [] });
   const nothing = { volume: "0", range: { begin: TIME, end: TIME } };
   const ticker = await read("/v2/markets/WLDUSD/ticker");
@@ -60,7 +60,7 @@ test("a market on which nothing has happened has an empty book, and nothing in i
   });
 });
 
-test("the book sums what rests at each price, best prices first, and nothing of what has closed", async () => {
+test("the book sums the open orders at each price, best prices first", async () => {
   const place = await trader(maker, "BTCUSD");
   await place("BUY", "0.5", "24000");
   await place("BUY", "0.25", "24000");
@@ -91,7 +91,7 @@ test("the book sums what rests at each price, best prices first, and nothing of 
   await expectBooksBalance(service.db.owner);
 });
 
-test("what was traded is in the ticker, the recent executions and the prices as soon as the taker hears of it", async () => {
+test("a trade is in the ticker, the recent executions and the prices as soon as the taker has its response", async () => {
   const [make, take] = [await trader(maker, "ETHUSD"), await trader(taker, "ETHUSD")];
   await make("SELL", "1", "2000");
   await make("SELL", "2", "2010");
@@ -157,7 +157,7 @@ test("the prices of all markets come in the order of their codes", async () => {
   expect(codes).toEqual(codes.toSorted());
 });
 
-test("a market that there is not is 404 in a path, and 400 as a filter", async () => {
+test("an unknown market is 404 in a path, and 400 as a filter", async () => {
   for (const route of ["order-book", "ticker", "recent-executions"]) {
     const answer = await service.call("GET", `/v2/markets/btcusd/${route}`);
     expect(answer.status).toBe(404);
@@ -170,7 +170,7 @@ test("a market that there is not is 404 in a path, and 400 as a filter", async (
   ]);
 });
 
-test("whoever reads the book while it is traded on finds it whole and never crossed, and at the end what rests", async () => {
+test("a book read during trading is complete and never crossed, and ends as the resting orders", async () => {
   const [make, take] = [await trader(maker, "LTCUSD"), await trader(taker, "LTCUSD")];
   let isTrading = true;
   const reading = (async () => {

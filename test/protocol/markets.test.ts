@@ -20,7 +20,7 @@ async function listed(): Promise<Markets> {
   return (await response.json()) as Markets;
 }
 
-test("anybody may read all markets, with what each takes", async () => {
+test("the markets and their limits are public", async () => {
   const { items, next_page_cursor } = await listed();
   const codes = items.map(({ market }) => market);
   expect(codes).toEqual(codes.toSorted());
@@ -44,7 +44,7 @@ test("anybody may read all markets, with what each takes", async () => {
   });
 });
 
-test("a halt is seen at once, and so is its end", async () => {
+test("a halt and its end are visible at once", async () => {
   const status = async () => (await listed()).items.find(({ market }) => market === "BTCUSD")?.status;
   await api.exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
   expect(await status()).toBe("HALTED");
@@ -52,7 +52,7 @@ test("a halt is seen at once, and so is its end", async () => {
   expect(await status()).toBe("OPEN");
 });
 
-test("the last price of a market is its head's, and nothing before the first execution", async () => {
+test("the last price of a market is its head's, and undefined before the first execution", async () => {
   const market = "BTCUSD" as MarketCode;
   expect(await api.exchange.lastPrice(market)).toBeUndefined();
   await api.db.owner.rows(

@@ -1,4 +1,4 @@
-/** What is sent many times at once takes effect once, and everybody hears the same. */
+/** A request that is sent many times concurrently takes effect once, and all get the same response. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
@@ -65,7 +65,7 @@ test.each([
   expect(await available(profile)).toBe(String(100 - Number(one.body.amount)));
 });
 
-test("fifty profiles with one nickname: one is made", async () => {
+test("of fifty profiles with one nickname created concurrently, one succeeds", async () => {
   const answers = await Promise.all(fifty.map(() => post("/v2/profiles", { nickname: "one of fifty" })));
   await expectOneEffect(answers);
 });
@@ -98,7 +98,7 @@ test("of a transfer and a conversion that would each empty the account, one wins
   }
 });
 
-test("a conversion that fifty cancel at once is cancelled once", async () => {
+test("fifty concurrent cancels of a conversion cancel it once", async () => {
   const profile = await service.profile(acme, { USD: "10" });
   const body = { profile_id: profile, amount: "10", source_asset: "USD", target_asset: "USDG" };
   const { id } = (await post("/v2/conversion/stablecoins", body)).body;

@@ -1,5 +1,5 @@
 /**
- * Which of two reasons a caller hears (docs/contract/requests.md#order-of-checks): 401, 403 scope, 400 shape, 409
+ * Which of two errors a caller gets (docs/contract/requests.md#order-of-checks): 401, 403 scope, 400 shape, 409
  * ref_id, 404, then what depends on state. One test per neighbouring pair, and who may call what.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -54,7 +54,7 @@ const OPERATIONS = [
 ] as const;
 
 describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
-  test("hears 401 without a token or with a bad one", async () => {
+  test("returns 401 without a token or with a bad one", async () => {
     const without = await service.call(method, path);
     expectProblem(without, {
       status: 401,
@@ -157,7 +157,7 @@ describe.each(Object.entries(doors))("a %s", (_name, { post, good, wrong }) => {
     expect((await post(acme.token, { ...good(), ref_id: "taken" })).status).toBe(200);
   });
 
-  test.each(NEIGHBOURS)("hears %s before %s", async (first, then) => {
+  test.each(NEIGHBOURS)("returns %s before %s", async (first, then) => {
     const reasons: readonly Reason[] = [first, then];
     const token = reasons.includes(401) ? undefined : reasons.includes(403) ? useless : acme.token;
     const faults = ([400, 409, 404, "state"] as const).filter((reason) => reasons.includes(reason));
@@ -167,14 +167,14 @@ describe.each(Object.entries(doors))("a %s", (_name, { post, good, wrong }) => {
     expect(answer.body.type.endsWith("/already-exists")).toBe(first === 409);
   });
 
-  test("hears what depends on state when nothing else is wrong", async () => {
+  test("returns errors that depend on state only if nothing else is wrong", async () => {
     const answer = await post(acme.token, { ...good(), ...wrong.state });
     expect([400, 403]).toContain(answer.status);
     expect(answer.body.detail).toMatch(/^profile .* has .* available|converts? to|is not a multiple of/);
   });
 });
 
-test("a nickname: 400 before 409 before 404", async () => {
+test("a nickname: 400, then 409, then 404", async () => {
   const taken = { nickname: "taken" };
   const post = (path: string, body: object, method = "POST") => service.call(method, path, { as: acme.token, body });
   expect((await post("/v2/profiles", taken)).status).toBe(200);
@@ -186,7 +186,7 @@ test("a nickname: 400 before 409 before 404", async () => {
   expect((await post("/v2/profiles", { nickname: "free" })).status).toBe(200);
 });
 
-test("a deposit: 400 of the shape before 404 before what the catalogue says", async () => {
+test("a deposit: 400 for the shape, then 404, then the catalogue's rules", async () => {
   const post = (id: string, body: object) =>
     service.call("POST", `/v2/sandbox/profiles/${id}/deposit`, { as: acme.token, body });
   const wire = { asset: "USD", amount: "1.001", crypto_network: "BASE" };
@@ -195,7 +195,7 @@ test("a deposit: 400 of the shape before 404 before what the catalogue says", as
   expect((await post(profile, wire)).status).toBe(400);
 });
 
-test("a method that a path does not have is told before the token is asked for", async () => {
+test("a method that a path does not have is rejected before the token is checked", async () => {
   const answer = await service.call("PATCH", "/v2/transfer/platform");
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
 });

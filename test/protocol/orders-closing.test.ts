@@ -33,7 +33,7 @@ async function placed(json: object = LIMIT_BUY): Promise<OrderId> {
 const requests = (id: string) =>
   api.db.database.rows("select profile_id, order_id, market from order_cancel where order_id = $1", [id]);
 
-test("asking for a cancel stores the request once, wakes the engine, and leaves the order to it", async () => {
+test("a cancel stores one request and notifies the engine, which closes the order", async () => {
   const id = await placed();
   api.woken.length = 0;
   for (const _ of [1, 2]) expect(await ask(api, "DELETE", `${path}/${id}`)).toEqual({ status: 200, body: {} });
@@ -42,7 +42,7 @@ test("asking for a cancel stores the request once, wakes the engine, and leaves 
   expect((await ask(api, "GET", `${path}/${id}`)).body).toMatchObject({ status: "PENDING_SUBMISSION" });
 });
 
-test("an order that is closed cannot be cancelled, and no request is stored", async () => {
+test("a closed order cannot be cancelled, and no cancel request is stored", async () => {
   for (const status of ["FILLED", "CANCELLED"] as const) {
     const id = await placed();
     await api.close({ id, profileId: profile.id }, { status });
@@ -60,7 +60,7 @@ test("an order that is closed cannot be cancelled, and no request is stored", as
   );
 });
 
-test("an order is there for its own customer and through its own profile only", async () => {
+test("an order is found only by its own customer and through its own profile", async () => {
   const id = await placed();
   const other = await api.profile(api.acme, {});
   const missing = problem(404, "Not Found", `order not found: ${id}`);
@@ -95,7 +95,7 @@ async function awaited(millis: number, signal?: AbortSignal) {
   return { answer, order: must(found, "the order was found") };
 }
 
-test("a wait ends when the engine of this process tells that the order has closed", async () => {
+test("a wait ends when this process's engine reports that the order has closed", async () => {
   const { answer, order } = await awaited(10_000);
   const [filled, filledGross] = [amountOf("0.5"), amountOf("12500")];
   api.tell({ ...order, status: "OPEN" });
@@ -107,7 +107,7 @@ test("a wait ends when the engine of this process tells that the order has close
   expect(millis).toBeLessThan(5_000);
 });
 
-test("a wait ends when the order was closed by an engine elsewhere", async () => {
+test("a wait ends when another process's engine has closed the order", async () => {
   const { answer, order } = await awaited(10_000);
   await api.close(order, {});
   const { status, body, millis } = await answer;
@@ -115,14 +115,14 @@ test("a wait ends when the order was closed by an engine elsewhere", async () =>
   expect(millis).toBeLessThan(5_000);
 });
 
-test("a wait that lasts too long answers the order as it is", async () => {
+test("a wait that times out returns the order as it is", async () => {
   const { answer } = await awaited(300);
   const { status, body, millis } = await answer;
   expect([status, body]).toEqual([200, expect.objectContaining({ status: "PENDING_SUBMISSION" })]);
   expect(millis).toBeGreaterThanOrEqual(300);
 });
 
-test("a caller who hangs up ends the wait and nothing else", async () => {
+test("a caller that disconnects ends the wait and nothing else", async () => {
   const hangUp = new AbortController();
   const { answer, order } = await awaited(10_000, hangUp.signal);
   hangUp.abort();
@@ -130,7 +130,7 @@ test("a caller who hangs up ends the wait and nothing else", async () => {
   expect((await ask(api, "GET", `${path}/${order.id}`)).body).toMatchObject({ status: "PENDING_SUBMISSION" });
 });
 
-test("who waits on top of the bound is answered at once, and stopping answers everybody", async () => {
+test("a wait beyond the bound returns at once, and a stop ends all waits", async () => {
   const id = await placed();
   const order = must(await api.exchange.findOrderOfCustomer(api.acme.customerId, id), "it was placed");
   const waits = new FillWaiters(api.db.database, 1);
@@ -142,7 +142,7 @@ test("who waits on top of the bound is answered at once, and stopping answers ev
   expect(await first).toEqual(order);
 });
 
-test("one customer takes a quarter of the waits at most, and the others are waited for all the same", async () => {
+test("one customer uses at most a quarter of the waits, and others still get theirs", async () => {
   const order = must(await api.exchange.findOrderOfCustomer(api.acme.customerId, await placed()), "it was placed");
   const waits = new FillWaiters(api.db.database, 8);
   const { signal } = new AbortController();

@@ -58,7 +58,7 @@ const FILTERS: readonly [string, Filter, number][] = [
 /** A row may lie on a page of its own; an index is a few pages deep. */
 const MOST_PAGES = 330;
 
-test.each(FILTERS)("a page by %s costs as little in the depth as at the top", async (_name, filter, found) => {
+test.each(FILTERS)("a deep page by %s costs as little as the first", async (_name, filter, found) => {
   const top = await costOfPage(filter);
   expect(top.rows).toBe(found);
   expect(top.pages).toBeLessThan(MOST_PAGES);

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test("an order that is waited for is answered as its fill has left it, and both parties read their executions", async () => {
+test("an order that is awaited is returned as filled, and both parties can read their executions", async () => {
   const [maker, taker] = [await service.customer("maker"), await service.customer("taker")];
   const desk = await service.profile(maker, { BTC: "1" });
   const till = await service.profile(taker, { USD: "100000" });

@@ -106,7 +106,7 @@ describe("the 20 cells of type and time in force", () => {
     ["STOP_LIMIT", "IOC"],
     ["STOP_LIMIT", "FOK"],
   ];
-  test.each(INVALID)("%s %s is refused, naming the two", async (type, time) => {
+  test.each(INVALID)("%s %s is rejected, and both fields are named", async (type, time) => {
     const expiry = time === "GTT" ? { expiration_date: IN_AN_HOUR } : {};
     const json = { side: "BUY", type, ...BUYS[type], time_in_force: time, ...expiry };
     const rule = `is not valid for a ${type} order, which takes ${TAKES[type]}`;
@@ -125,7 +125,7 @@ describe("the 20 cells of type and time in force", () => {
   });
 });
 
-describe("an expiry is read as it is written", () => {
+describe("an expiry is parsed as written", () => {
   const sell = {
     side: "SELL",
 
@@ -149,7 +149,7 @@ describe("an expiry is read as it is written", () => {
     await maker.cancel(order.id);
   });
 
-  test("not more than ten seconds ahead, it makes a rejected order that holds nothing", async () => {
+  test("an expiry less than ten seconds ahead makes a REJECTED order that holds nothing", async () => {
     const poor = await Desk.open(service, "ETHUSD", {});
     for (const ahead of [-1_000_000, 0, 10_000]) {
       // By the time that this arrives it is less than that ahead.

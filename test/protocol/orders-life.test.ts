@@ -38,7 +38,7 @@ async function cancelOf(desk: Desk, id: string) {
   return { status, body };
 }
 
-test("a cancel is asked for in every state that is not closed, and refused in every one that is", async () => {
+test("a cancel is accepted in every open state and rejected in every closed one", async () => {
   const [maker, taker] = await open("QNTUSD", "QNT");
   const resting = await maker.place(limit("SELL", "2", "100"));
   await taker.place(limit("BUY", "0.5", "100"));
@@ -59,7 +59,7 @@ test("a cancel is asked for in every state that is not closed, and refused in ev
   expect(await cancelOf(taker, filled.id)).toEqual(tooLate("FILLED"));
 });
 
-test("cancels of one order that arrive together, before an engine has it, are all answered and one takes effect", async () => {
+test("concurrent cancels of an order that no engine has taken all get a response, and one takes effect", async () => {
   const [maker] = await open("WLDUSD", "WLD");
   for (let round = 0; round < 5; round += 1) {
     const { body } = await maker.send(limit("SELL", "1", "100"));
@@ -70,10 +70,10 @@ test("cancels of one order that arrive together, before an engine has it, are al
   expect(await maker.balance("WLD")).toBe("1000/0");
 });
 
-test("many who wait for their orders are all told of the one trade that closes them", async () => {
+test("all callers that await orders closed by one round get their responses", async () => {
   const [maker, taker] = await open("MNTUSD", "MNT");
   const waits = Array.from({ length: 30 }, () => taker.send(limit("BUY", "1", "2", { await_fill_millis: 10_000 })));
-  // Selling to whoever has come so far, until all of them have been served.
+  // Sells to the orders placed so far, until all of them are filled.
   let sold = 0;
   while (sold < 30) {
     const sell = await maker.place(limit("SELL", String(30 - sold), "2", { time_in_force: "IOC" }));
@@ -85,7 +85,7 @@ test("many who wait for their orders are all told of the one trade that closes t
   expect(await taker.balance("MNT")).toBe("1030/0");
 });
 
-test("who waits hears at once of what is closed at once, and of a cancel when it comes", async () => {
+test("a waiting caller gets its response at once if the order closes at once, else when it is cancelled", async () => {
   const [maker] = await open("RENDERUSD", "RENDER");
   const started = Date.now();
   const waiting = { await_fill_millis: 10_000 };
@@ -110,7 +110,7 @@ async function stored(refId: string, desk: Desk): Promise<string> {
   return id;
 }
 
-test("a triggered stop is judged by the book as any other: its collar, what is there, and what its sum buys", async () => {
+test("a triggered stop passes the same checks as any order: collar, liquidity, smallest lot", async () => {
   const [maker, taker] = await open("BTCUSD", "BTC");
   const stop = (type: string, more: Fields): Fields => ({ type, stop_price: "100", ...more });
   const slip = await taker.place(stop("STOP_LIMIT", { side: "BUY", base_amount: "1", price: "400" }));

@@ -17,7 +17,7 @@ const MARKETS =
     " ",
   );
 
-test("every market of the interface trades within its own bounds", async () => {
+test("every market of the contract trades within its own bounds", async () => {
   const { body } = await service.call("GET", "/v2/markets");
   expect(body.items.map(({ market }: { market: string }) => market)).toEqual(MARKETS.toSorted());
   for (const { market, base_asset, quote_asset, tick, min_base_amount, max_base_amount } of body.items) {

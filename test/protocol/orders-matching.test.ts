@@ -20,7 +20,7 @@ const SELL = "SELL";
 /** Two who trade with each other on a market that no other test uses. */
 const open = (market: string, base: string) => openPair(service, market, base);
 
-test("market orders take what there is, from the best price on, and give the rest back", async () => {
+test("market orders take the available liquidity from the best price on, and release the rest", async () => {
   const [maker, taker] = await open("LTCUSD", "LTC");
   await maker.place(limit(SELL, "1", "100"));
   await maker.place(limit(SELL, "2", "101"));
@@ -39,7 +39,7 @@ test("market orders take what there is, from the best price on, and give the res
   expect(await taker.balance("LTC")).toBe("1002/0");
 });
 
-test("a market buy that pays for less than one smallest unit is rejected, and one that pays for exactly one is filled", async () => {
+test("a market buy worth less than one lot is rejected, and one worth exactly one lot is filled", async () => {
   const [maker, taker] = await open("BTCUSD", "BTC");
   await maker.place(limit(SELL, "0.01", "100000001"));
   const buy = { type: "MARKET", side: BUY, quote_amount: "1" };
@@ -49,7 +49,7 @@ test("a market buy that pays for less than one smallest unit is rejected, and on
   expect(await taker.balance("USD")).toBe("999998.9965/0");
 });
 
-test("IOC keeps what it gets, FOK takes all or nothing, and neither rests", async () => {
+test("IOC keeps its partial fill, FOK fills completely or not at all, and neither rests", async () => {
   const [maker, taker] = await open("LINKUSD", "LINK");
   await maker.place(limit(SELL, "2", "10"));
   expect(tell(await taker.place(limit(BUY, "3", "10", { time_in_force: "FOK" })))).toBe("CANCELLED");
@@ -76,7 +76,7 @@ test("post-only orders rest or are rejected, and never take", async () => {
   expect(await taker.balance("USD")).toBe("999900.6535/99.3465");
 });
 
-test("a customer does not trade with itself: what rests is cancelled, also that of another profile", async () => {
+test("a customer does not trade with itself: its resting order is cancelled, also on another profile", async () => {
   const [maker, taker] = await open("UNIUSD", "UNI");
   const sibling = await Desk.open(service, "UNIUSD", { USD: "1000" }, maker);
   const own = await maker.place(limit(SELL, "1", "10"));
@@ -90,7 +90,7 @@ test("a customer does not trade with itself: what rests is cancelled, also that 
   expect(tell(await sibling.place({ type: "MARKET", side: BUY, quote_amount: "10" }))).toBe("REJECTED no_liquidity");
 });
 
-test("a limit far through the middle that would trade is rejected, and one that would not rests", async () => {
+test("a limit beyond the collar is rejected if it would trade, and rests otherwise", async () => {
   const [maker, taker] = await open("BCHUSD", "BCH");
   await maker.place(limit(BUY, "1", "99"));
   await maker.place(limit(SELL, "1", "101"));
@@ -101,7 +101,7 @@ test("a limit far through the middle that would trade is rejected, and one that 
   expect(tell(await taker.place(limit(BUY, "1", "114.99")))).toBe("FILLED 1 at 101");
 });
 
-test("stops go off in the order of their prices, each trade may set off the next, and all of it is done at once", async () => {
+test("stops trigger in the order of their prices, each trade may trigger the next, all in one round", async () => {
   const [maker, taker] = await open("ETHUSD", "ETH");
   const stop = (base_amount: string, stop_price: string): Fields => ({
     type: "STOP_MARKET",
@@ -123,7 +123,7 @@ test("stops go off in the order of their prices, each trade may set off the next
   expect(body.items.map(({ price }: { price: string }) => price)).toEqual(["97", "98", "99", "100"]);
 });
 
-test("of stops with one price the older goes first, and what is already through goes off at once", async () => {
+test("among stops with the same price the older triggers first, and a stop already through triggers at once", async () => {
   const [maker, taker] = await open("MATICUSD", "MATIC");
   const stop = (more: Fields): Fields => ({ type: "STOP_MARKET", side: SELL, base_amount: "10", ...more });
   const older = await taker.place(stop({ stop_price: "2" }));
@@ -163,7 +163,7 @@ test("a stop limit rests at its limit once it is triggered, and can be cancelled
   expect(await taker.balance("USD")).toBe("999985.9966/0");
 });
 
-test("a halted market triggers nothing and rejects what it had accepted; resumed, it goes on where it was", async () => {
+test("a halted market triggers no stops and rejects accepted orders; once resumed it continues where it was", async () => {
   const [maker, taker] = await open("ENAUSD", "ENA");
   const market = "ENAUSD" as MarketCode;
   const stop = await taker.place({ type: "STOP_MARKET", side: SELL, base_amount: "1", stop_price: "1" });
@@ -197,7 +197,7 @@ test("GTT orders are cancelled within a second of their time: partly filled, res
   expect(await maker.balance("USD")).toBe("999999.0003/0");
 });
 
-test("pages of executions that are read while there is trading miss nothing that was there, and show nothing twice", async () => {
+test("pages of executions read during trading miss and repeat nothing", async () => {
   const [maker, taker] = await open("SKYUSD", "SKY");
   const trade = async (): Promise<void> => {
     const sells = Array.from({ length: 5 }, () => maker.send(limit(SELL, "1", "1")));

@@ -42,7 +42,7 @@ const STAMPS = {
 };
 const NOTHING_FILLED = { amount_filled: "0", volume_weighted_average_price: "0", is_triggered: false };
 
-test("a limit buy holds its worth with the commission on top, and waits for its engine", async () => {
+test("a limit buy holds its value plus commission, and is pending until an engine takes it", async () => {
   const placed = await ask(api, "POST", path, { json: LIMIT_BUY });
   expect(placed).toEqual({
     status: 200,
@@ -106,7 +106,7 @@ test("all fields of an order are echoed: amounts canonical, the rest as sent", a
   expect(await balance("BTC")).toEqual(["9.9", "0.1"]);
 });
 
-test("a market buy holds what it may spend with the commission on top; a market sell holds its base", async () => {
+test("a market buy holds its quote amount plus commission; a market sell holds its base amount", async () => {
   const buy = { side: "BUY", market: "BTCUSD", type: "MARKET", quote_amount: "1000.01" };
   const bought = await ask(api, "POST", path, { json: buy });
   expect(bought).toEqual({
@@ -135,7 +135,7 @@ test("a hold is exact to the last of 18 decimals", async () => {
   expect(await balance("USD")).toEqual(["999998.761109003761109005", "1.238890996238890995"]);
 });
 
-test("exactly the funds are enough, and one unit less is not", async () => {
+test("exactly the required funds are enough, and one unit less is not", async () => {
   const poor = await api.profile(api.acme, { USD: "12543.75", BTC: "0.5" });
   const short = { ...LIMIT_BUY, price: "25001" };
   const poorPath = `/v2/profiles/${poor.id}/orders`;
@@ -189,7 +189,7 @@ test("half of the identity pair gives a stored REJECTED order that holds nothing
   expect(api.woken).toEqual([]);
 });
 
-test("a recipient is counted as awaited by orders of other profiles that are open", async () => {
+test("a recipient counts the open orders of other profiles that will pay into it", async () => {
   const recipient = await api.profile(api.acme, {});
   const awaited = async (): Promise<number | undefined> =>
     (await api.profiles.find(api.acme.customerId, recipient.id))?.incomingCount;
@@ -208,7 +208,7 @@ test("`default` in the path is the caller's DEFAULT profile", async () => {
   expect(await ask(api, "GET", `/v2/profiles/default/orders/${id}`)).toEqual(placed);
 });
 
-test("of ten orders with one ref_id that arrive at once exactly one takes effect", async () => {
+test("of ten concurrent orders with one ref_id exactly one takes effect", async () => {
   const json = { ...LIMIT_BUY, ref_id: `once-${profile.id}` };
   const answers = await Promise.all(Array.from({ length: 10 }, () => ask(api, "POST", path, { json })));
   const [winner, ...others] = answers.toSorted((a, b) => a.status - b.status);
@@ -220,7 +220,7 @@ test("of ten orders with one ref_id that arrive at once exactly one takes effect
   expect(await balance("USD")).toEqual(["987456.25", "12543.75"]);
 });
 
-test("a ref_id is another's to use, and free again when its order has been closed for more than 24 hours", async () => {
+test("a ref_id is unique per customer, and free again 24 hours after its order has closed", async () => {
   const json = { ...LIMIT_BUY, ref_id: `day-${profile.id}` };
   const first = (await ask(api, "POST", path, { json })).body as { id: OrderId };
   const other = await api.profile(api.globex, { USD: "1000000" });
@@ -241,7 +241,7 @@ test("a ref_id is another's to use, and free again when its order has been close
   );
 });
 
-test("the ref_id of a rejected order is taken for 24 hours, and then goes to one of those who ask at once", async () => {
+test("the ref_id of a rejected order is taken for 24 hours; then one of several concurrent requests gets it", async () => {
   const json = { ...LIMIT_BUY, ref_id: `rejected-${profile.id}` };
   const rejected = await ask(api, "POST", path, { json: { ...json, identity_id: "alone" } });
   expect(rejected.body).toMatchObject({ status: "REJECTED" });
@@ -264,7 +264,7 @@ test("the ref_id of a rejected order is taken for 24 hours, and then goes to one
   expect(listed.body).toEqual({ items: [winner?.body, rejected.body], next_page_cursor: "" });
 });
 
-test("a halted market takes no orders, hears cancels, and takes orders again when it is resumed", async () => {
+test("a halted market rejects orders but accepts cancels, and accepts orders again once resumed", async () => {
   const market = "BTCUSD" as MarketCode;
   const { id } = (await ask(api, "POST", path, { json: LIMIT_BUY })).body as { id: string };
   expect((await api.exchange.haltMarket(market, TESTER)).kind).toBe("done");

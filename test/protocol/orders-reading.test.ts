@@ -40,7 +40,7 @@ async function listed(path: string, token = "acme"): Promise<Page> {
   return answer.body as Page;
 }
 
-test("a customer's orders are listed whole, newest first, and nobody else's", async () => {
+test("a customer's own orders are listed with all fields, newest first", async () => {
   expect(await listed("/v2/orders")).toEqual({ items: orders, next_page_cursor: "" });
   const globex = await listed("/v2/orders", "globex");
   expect(globex.items).toHaveLength(1);
@@ -86,7 +86,7 @@ describe("filters", () => {
   });
 });
 
-test("pages follow each other without loss or double, whatever is placed meanwhile", async () => {
+test("pages neither miss nor repeat an order, even while orders are placed", async () => {
   const seen: object[] = [];
   let cursor = "";
   for (const limit of [2, 1, 2, 100]) {
@@ -100,7 +100,7 @@ test("pages follow each other without loss or double, whatever is placed meanwhi
   expect(cursor).toBe("");
 });
 
-describe("a query that is not understood is refused", () => {
+describe("an invalid query is rejected", () => {
   const cases: [string, string, unknown, string][] = [
     [
       "status=open",
@@ -124,7 +124,7 @@ describe("a query that is not understood is refused", () => {
     expect(await ask(api, "GET", `/v2/orders?${query}`)).toEqual(badField(field, value, rule));
   });
 
-  test("a market that is not there", async () => {
+  test("an unknown market", async () => {
     const answer = await ask(api, "GET", "/v2/orders?market=NOSUCH");
     expect(answer).toEqual(badField("market", "NOSUCH", `is not one of ${api.exchange.marketCodes().join(", ")}`));
   });
@@ -140,7 +140,7 @@ describe("a query that is not understood is refused", () => {
   });
 });
 
-test("an order that was filled tells what it came to on average, half up at 8 decimals", async () => {
+test("a filled order has its average price, rounded half up at 8 decimals", async () => {
   const json = { ...LIMIT_BUY, base_amount: "0.0003" };
   const path = `/v2/profiles/${two.id}/orders`;
   const { id } = (await ask(api, "POST", path, { json })).body as Pick<Order, "id">;

@@ -21,7 +21,7 @@ afterAll(async () => {
 const moved = async ({ customer, profileId, market }: Desk, service: TestService): Promise<Desk> =>
   new Desk(service, { ...customer, token: await service.token(customer) }, profileId, market);
 
-test("what waits over a restart is triggered, expires and fills as if nothing had been", async () => {
+test("pending stops and orders are triggered, expire and fill after a restart", async () => {
   const money = { USD: "100000", LTC: "1000" };
   const [maker, taker] = [await Desk.open(first, "LTCUSD", money), await Desk.open(first, "LTCUSD", money)];
   await maker.place(limit("SELL", "1", "100"));

@@ -24,7 +24,7 @@ afterAll(async () => {
 const call = (method: string, path: string, body?: object, as = acme.token): Promise<Answer> =>
   service.call(method, `/v2/profiles${path}`, { as, body });
 
-test("a profile is answered as it was made, and read again by its id", async () => {
+test("a profile is returned when created, and can be read by its id", async () => {
   const answer = await call("POST", "", { nickname: "payouts", description: "Pays our suppliers." });
   expectSuccess(answer);
   const { id, created_at: createdAt } = answer.body;
@@ -68,7 +68,7 @@ test("default is the caller's DEFAULT profile", async () => {
   expect((await call("GET", "/default", undefined, other.token)).body.id).toBe(other.defaultProfile);
 });
 
-test("a nickname has 100 code points at most, and is the customer's once", async () => {
+test("a nickname has at most 100 code points and is unique per customer", async () => {
   const nickname = "😀".repeat(100);
   const made = await call("POST", "", { nickname });
   expectSuccess(made);
@@ -84,7 +84,7 @@ test("a nickname has 100 code points at most, and is the customer's once", async
   expectSuccess(await call("POST", "", { nickname }, other.token));
 });
 
-test("what is sent is changed, and nothing else", async () => {
+test("an update changes the fields that were sent and no others", async () => {
   const { body: made } = await call("POST", "", { nickname: "old", description: "d" });
   const path = `/${made.id}`;
   const renamed = await call("PUT", path, { nickname: "new" });
@@ -95,11 +95,11 @@ test("what is sent is changed, and nothing else", async () => {
   expect(described.body).toEqual({ ...renamed.body, description: "", updated_at: described.body.updated_at });
   expect((await call("PUT", path, {})).body).toMatchObject({ nickname: "new", description: "" });
   expectSuccess(await call("PUT", path, { nickname: "old" }));
-  // A name that a profile once had is nobody else's: whoever remembers it finds the same profile.
+  // A former nickname stays taken: a retry of the creation finds the same profile.
   expect((await call("POST", "", { nickname: "new" })).body.meta.existing.id).toBe(made.id);
 });
 
-test("profiles that are not the caller's are not found, by any operation", async () => {
+test("other customers' profiles are not found by any operation", async () => {
   for (const id of [UNKNOWN, other.defaultProfile]) {
     const problem = { status: 404, detail: `profile not found: ${id}` };
     expectProblem(await call("GET", `/${id}`), problem);
@@ -110,7 +110,7 @@ test("profiles that are not the caller's are not found, by any operation", async
   }
 });
 
-test("a deactivated profile is still read and listed, but takes part in nothing", async () => {
+test("a deactivated profile can be read and listed, and nothing else", async () => {
   const { body: made } = await call("POST", "", { nickname: "retired" });
   const answer = await call("PUT", `/${made.id}/deactivate`);
   expectSuccess(answer);
@@ -136,7 +136,7 @@ test("deactivating again is answered with the profile as it is, but only to its 
   expectProblem(await call("PUT", path, undefined, other.token), problem);
 });
 
-test("a deposit takes an inactive profile back into use", async () => {
+test("a deposit reactivates an inactive profile", async () => {
   const { body: made } = await call("POST", "", { nickname: "revived" });
   expectSuccess(await call("PUT", `/${made.id}/deactivate`));
   const deposit = { as: acme.token, body: { asset: "USD", amount: "1" } };
@@ -144,7 +144,7 @@ test("a deposit takes an inactive profile back into use", async () => {
   expect((await call("GET", `/${made.id}`)).body.status).toBe("ACTIVE");
 });
 
-test("dust goes to the DEFAULT profile when a profile is taken out of use", async () => {
+test("dust goes to the DEFAULT profile when a profile is deactivated", async () => {
   const profile = await service.profile(acme, { ETH: "0.001" });
   expectProblem(await call("PUT", `/${profile}/deactivate`), {
     status: 403,
@@ -195,7 +195,7 @@ test("a profile with an open order is not empty, though the order holds less tha
   await until("the hold is released", async () => (await call("PUT", `/${buyer}/deactivate`)).status === 200);
 });
 
-test("the DEFAULT profile, one that holds money and one that is awaited stay in use", async () => {
+test("the DEFAULT profile, one with a balance and one with incoming payments cannot be deactivated", async () => {
   const problem = (detail: string, meta = {}) => ({ status: 403, slug: "profile-not-empty", detail, meta });
   expectProblem(await call("PUT", "/default/deactivate"), problem("the DEFAULT profile cannot be deactivated"));
   const [rich, awaited] = [await service.profile(acme, { USD: "10.5" }), await service.profile(acme)];

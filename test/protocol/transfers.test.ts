@@ -73,7 +73,7 @@ test("metadata under names that JavaScript gives a meaning comes back as it was 
   expect(sound).toBe(true);
 });
 
-test("a platform transfer answers the sender's record, and GET shows the same", async () => {
+test("a platform transfer returns the sender's record, as GET does", async () => {
   const from = await service.profile(acme, { USD: "100" });
   const to = await service.profile(other);
   const answer = await move("platform", {
@@ -119,7 +119,7 @@ test("a platform transfer answers the sender's record, and GET shows the same", 
   });
 });
 
-test("an internal transfer sends what it must and no more, and both its records are the caller's", async () => {
+test("an internal transfer needs only its required fields, and both records are the caller's", async () => {
   const [from, to] = [await service.profile(acme, { PYUSD: "1" }), await service.profile(acme)];
   const answer = await move("internal", {
     from_profile_id: from,
@@ -178,7 +178,7 @@ test.each(["platform", "internal"] as const)(
   },
 );
 
-test("the exact balance can be sent; one unit more is refused, and leaves the ref_id free", async () => {
+test("the exact balance can be sent; one unit more is rejected, and leaves the ref_id free", async () => {
   const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
   const body = { from_profile_id: from, to_profile_id: to, asset: "USD", ref_id: "exact" };
   expectProblem(await move("internal", { ...body, amount: "10.01" }), {
@@ -190,7 +190,7 @@ test("the exact balance can be sent; one unit more is refused, and leaves the re
   expectSuccess(await move("internal", { ...body, amount: "10" }));
 });
 
-test("an amount finer than the asset is refused, not rounded", async () => {
+test("an amount with more decimals than the asset has is rejected, not rounded", async () => {
   const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
   for (const amount of ["1.001", "0.0000000000000000001"]) {
     expectProblem(await move("platform", { from_profile_id: from, to_profile_id: to, asset: "USD", amount }), {
@@ -202,7 +202,7 @@ test("an amount finer than the asset is refused, not rounded", async () => {
   }
 });
 
-test("an asset that there is not is refused by its name; codes are case-sensitive", async () => {
+test("an unknown asset is rejected by name; codes are case-sensitive", async () => {
   const [from, to] = [await service.profile(acme), await service.profile(acme)];
   for (const asset of ["usd", "DOGE"]) {
     const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset };
@@ -213,7 +213,7 @@ test("an asset that there is not is refused by its name; codes are case-sensitiv
   }
 });
 
-test("a profile on both sides is refused, in whatever case its id is written", async () => {
+test("a transfer to the same profile is rejected, in whatever case its id is written", async () => {
   const profile = await service.profile(acme, { USD: "1" });
   const shouted = String(profile).toUpperCase();
   const body = { from_profile_id: profile, to_profile_id: shouted, amount: "1", asset: "USD" };
@@ -225,7 +225,7 @@ test("a profile on both sides is refused, in whatever case its id is written", a
   }
 });
 
-test("a profile that is not there, not the caller's or not active is not found", async () => {
+test("a profile that does not exist, is another customer's or is inactive is not found", async () => {
   const mine = await service.profile(acme, { USD: "1" });
   const theirs = await service.profile(other, { USD: "1" });
   const inactive = await service.profile(acme);
@@ -245,7 +245,7 @@ test("a profile that is not there, not the caller's or not active is not found",
   }
 });
 
-test("a ref_id that was used before answers the first record, whatever else is asked for and whoever is to pay", async () => {
+test("a used ref_id returns the first record, whatever the amount or profile of the new request", async () => {
   const [from, to] = [await service.profile(acme, { USD: "1" }), await service.profile(acme)];
   const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD", ref_id: "again" };
   const first = await move("internal", body);

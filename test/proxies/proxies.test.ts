@@ -14,7 +14,7 @@ import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { must } from "../../src/std/assert.ts";
 import { parseNetwork } from "../../src/std/network.ts";
-import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/noting-servers.ts";
+import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/recording-servers.ts";
 import { answersIn } from "../fuzz/raw-answers.ts";
 import { sequenceOf } from "../fuzz/raw-sequences.ts";
 import { FeedClient } from "../support/feed-client.ts";

@@ -35,7 +35,7 @@ async function readThrough(command: string, padding: number): Promise<{ read: nu
 const argumentsOf = (output: 1 | 2, padding: number): string[] =>
   [process.execPath, WRITER, output, report, LINES, padding].map(String);
 
-test.each([1, 2] as const)("lines on output %i that nobody reads are counted, and end nothing", async (output) => {
+test.each([1, 2] as const)("log lines on output %i without a reader are counted, and stop nothing", async (output) => {
   const [program, ...args] = argumentsOf(output, 1);
   const child = spawn(must(program, "Node"), args, { stdio: ["ignore", "pipe", "pipe"] });
   child.stdio[output]?.destroy();
@@ -43,7 +43,7 @@ test.each([1, 2] as const)("lines on output %i that nobody reads are counted, an
   expect(Number(readFileSync(report, "utf8"))).toBe(LINES);
 });
 
-test("when the reader comes back, so do the lines", async () => {
+test("when the reader returns, so do the lines", async () => {
   const { read, dropped } = await readThrough("head -n 5 PIPE; sleep 0.2; cat PIPE", 1);
   expect(read.slice(0, 5)).toEqual([0, 1, 2, 3, 4]);
   expect(read.at(-1)).toBe(LINES - 1);
@@ -52,7 +52,7 @@ test("when the reader comes back, so do the lines", async () => {
   expect(read.length + dropped).toBeLessThanOrEqual(LINES);
 });
 
-test("a reader that reads nothing holds nobody up: past 1 MiB lines are dropped, and the rest comes once it reads", async () => {
+test("a stalled log reader delays nothing: beyond 1 MiB lines are dropped, and the buffer is delivered once it reads", async () => {
   const { read, dropped } = await readThrough(
     `exec 3<PIPE; until [ -s ${report} ]; do sleep 0.1; done; cat <&3`,
     10_000,

@@ -40,7 +40,7 @@ const SHARED = [
 ];
 const SHARED_TEXT = /^database connections do not have dedicated backends: .* pool_mode = session/;
 
-test.for(SHARED)("behind PgBouncer with %o a start is refused", async ({ idle, ...settings }, context) => {
+test.for(SHARED)("behind PgBouncer with %o a start is rejected", async ({ idle, ...settings }, context) => {
   required(context, missingPgbouncer());
   const failure = await startBehind(settings, idle).then(
     (service) => service.close(),

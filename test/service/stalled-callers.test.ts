@@ -6,7 +6,7 @@ import { startTestService } from "../support/service.ts";
 
 const LIMITS_MS = { api: 1_000, auth: 500 };
 
-test("a stop ends connections whose callers read nothing of their answers, or have sent half of a request", async () => {
+test("a stop closes connections whose callers do not read their responses or have sent half a request", async () => {
   const { baseUrl, authUrl, stop, close } = await startTestService({}, undefined, undefined, LIMITS_MS);
   onTestFinished(close);
   const host = ["Host: a", ""].join("\r\n");

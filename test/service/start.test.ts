@@ -72,7 +72,7 @@ test("the bootstrap file is applied, and applied again without effect", async ()
   await service.close();
 });
 
-test("an opening deposit that another node is just making is tried again", async () => {
+test("an opening deposit that another node is making concurrently is retried", async () => {
   const service = await startTestService();
   const { core, transfers } = service.service;
   let tries = 0;
@@ -92,7 +92,7 @@ test("an opening deposit that another node is just making is tried again", async
   await service.close();
 });
 
-test("a bootstrap file that is wrong starts nothing, and says every line", async () => {
+test("an invalid bootstrap file prevents the start, and every error is listed", async () => {
   const wrong = {
     customers: [{ name: "", profiles: [{ nickname: "desk", balances: { USD: "-1" } }], colour: "blue" }],
   };
@@ -110,7 +110,7 @@ test("a bootstrap file that is wrong starts nothing, and says every line", async
   await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
 });
 
-test("a bootstrap file that names what another customer has is refused as a whole", async () => {
+test("a bootstrap file with an id of another customer is rejected as a whole", async () => {
   const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
   const rows = () =>
     service.db.owner.rows(
@@ -152,13 +152,13 @@ test("a bootstrap file that names what another customer has is refused as a whol
 
 const PRODUCTION: Partial<Config> = { mode: "production", withoutTls: new Set(["http"]) };
 
-test("a sandbox that is not told of the owner of the tables starts when nothing is to be migrated", async () => {
+test("a sandbox without the owner's connection starts if there is nothing to migrate", async () => {
   const service = await startTestService({ migrateUrl: undefined });
   expect((await service.call("GET", "/readyz")).status).toBe(200);
   await service.close();
 });
 
-test("a sandbox that would have to migrate and is not the owner says what is missing", async () => {
+test("a sandbox that has to migrate without the owner's connection says what is missing", async () => {
   let last: string | undefined;
   const failure = await startTestService({ migrateUrl: undefined }, async (connection) => {
     const { user, password } = inject("owner");
@@ -173,7 +173,7 @@ test("a sandbox that would have to migrate and is not the owner says what is mis
   expect(failure).toBe(`the database lacks ${last}: run parbook migrate with PARBOOK_MIGRATE_URL first`);
 });
 
-test("production refuses a database that is not durable, and a role that could change the books", async () => {
+test("production rejects a database that is not durable, and a role that could change the ledger", async () => {
   const { user, password } = inject("owner");
   const asOwner = async (database: ClientConfig): Promise<ClientConfig> => ({ ...database, user, password });
   const failure = await startTestService({ ...PRODUCTION }, asOwner).then(
@@ -188,7 +188,7 @@ test("production refuses a database that is not durable, and a role that could c
   ]);
 });
 
-test("production refuses addresses that are not safe to send a secret to", async () => {
+test("production rejects addresses that are not safe for sending a secret", async () => {
   const of = (setting: string) =>
     `${setting} must begin with https:// in production: set it, or set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY if there is no TLS proxy, or set PARBOOK_WITHOUT_TLS=http to allow plain HTTP`;
   await expect(startTestService({ mode: "production" })).rejects.toThrow(
@@ -246,7 +246,7 @@ test("production rejects a sandbox database while its demo clients are live", as
   await db.close();
 });
 
-test("readyz and healthz answer, and ready.json is there while it serves", async () => {
+test("readyz and healthz respond, and ready.json exists while the service runs", async () => {
   const service = await startTestService();
   expect((await service.call("GET", "/healthz")).body).toEqual({ status: "alive" });
   expect((await service.call("GET", "/readyz")).body).toEqual({ status: "ready" });

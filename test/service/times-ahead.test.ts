@@ -67,7 +67,7 @@ const NOTES = ["\\d+ accounts have", "orders have", "transfers have", "the marke
   ),
 );
 
-test("a node starts on books that are a month ahead, warns, and everything goes on as of the present", async () => {
+test("a node starts on a ledger with times a month ahead, warns, and writes present times", async () => {
   const ofTimes = () => warnings.filter((warning) => warning.includes("in the future"));
   await until("the node has warned", () => ofTimes().length >= NOTES.length);
   expect(ofTimes()).toEqual(NOTES);
@@ -91,7 +91,7 @@ test("a node starts on books that are a month ahead, warns, and everything goes 
   expect(tell(await ann.closed(resting))).toBe("CANCELLED 1 at 2000");
 });
 
-test("a conversion settles, balances are those of now, and verify finds the books sound, with a note", async () => {
+test("a conversion settles, balances are current, and verify passes with a note", async () => {
   const mint = { profile_id: ann.profileId, amount: "2", source_asset: "USD", target_asset: "USDG" };
   const conversions = "/v2/conversion/stablecoins";
   const { status, body } = await service.call("POST", conversions, { as: ann.customer.token, body: mint });
@@ -115,7 +115,7 @@ test("a conversion settles, balances are those of now, and verify finds the book
   expect(formatReport(report.checks)).not.toContain("broken");
 });
 
-test("a ref_id that a closed order has let go is a later order's, though that has the lower id", async () => {
+test("a ref_id released by a closed order goes to a later order, even if that has the lower id", async () => {
   expect((await ann.cancel(resting)).status).toBe(200);
   expect((await ann.closed(resting)).status).toBe("CANCELLED");
   // As if only its id had been made by a clock that was ahead. A day after an order is closed its ref_id is free.

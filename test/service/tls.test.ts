@@ -56,7 +56,7 @@ async function certificateOf(url: string, options: object = {}): Promise<PeerCer
 /*
  * Taken out to see it fail: `minVersion`. It is Node's own default too, so here that is what an operator can make of it.
  */
-test("both servers speak TLS, nothing older than 1.2, and say that they always will", async () => {
+test("both servers use TLS 1.2 or newer, and send Strict-Transport-Security", async () => {
   const { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS } = tls;
   Object.assign(tls, { DEFAULT_MIN_VERSION: "TLSv1", DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0" });
   const inUse = await readTls(files("first.crt", "first.key"));
@@ -95,7 +95,7 @@ async function renew(name: string, kind: "crt" | "key"): Promise<void> {
   await rename(path("draft"), path(`live.${kind}`));
 }
 
-test("a renewed certificate is used without a restart, and one that is wrong changes nothing", async () => {
+test("a renewed certificate is used without a restart, and an invalid one is ignored", async () => {
   await renew("first", "crt");
   await renew("first", "key");
   const live = files("live.crt", "live.key");
@@ -108,7 +108,7 @@ test("a renewed certificate is used without a restart, and one that is wrong cha
   const stop = followTls(live, tls, [toy.api.server], log, { everyMs: 10 });
   try {
     await renew("second", "crt");
-    await until("the half-changed pair was told of", () => told("certificate not reloaded").length > 0);
+    await until("the half-changed pair is logged", () => told("certificate not reloaded").length > 0);
     expect((await certificateOf(toy.url)).subject.CN).toBe("first");
     await renew("second", "key");
     await until("the new one is used", async () => (await certificateOf(toy.url)).subject.CN === "second");
@@ -120,7 +120,7 @@ test("a renewed certificate is used without a restart, and one that is wrong cha
   }
 });
 
-test("files that are no certificate with its key are told by their names, before anything is started", async () => {
+test("files that are not a certificate and its key are named in the error, before anything starts", async () => {
   await writeFile(path("empty.crt"), "");
   await writeFile(path("empty.key"), "");
   await expect(readTls(files("none.crt", "first.key"))).rejects.toThrow(

@@ -26,7 +26,7 @@ const setClock = (aheadMs: number): void => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + aheadMs });
 };
 
-test("a node whose clock is a month ahead changes nothing and says why, and works within seconds of its being right", async () => {
+test("a node whose clock is a month ahead changes nothing and says why, and recovers within seconds of a correction", async () => {
   service = await startTestService({ metricsPort: 0 });
   const acme = await service.customer();
   const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme, {})];
@@ -100,7 +100,7 @@ test("a node that is started while its clock is wrong says why in log and metric
   expect(await findTimesAhead(service.db.database)).toEqual([]);
 });
 
-test("a node that waits for its clock to be right can be stopped meanwhile", async () => {
+test("a node that is waiting for its clock to be corrected can be stopped", async () => {
   service = await startTestService();
   await service.stop();
   setClock(MONTH_MS);
@@ -115,7 +115,7 @@ test("a node that waits for its clock to be right can be stopped meanwhile", asy
   );
 });
 
-test("commands that would keep a wrong time for years are refused, and a key in wrong hands is revoked all the same", async () => {
+test("commands that would store a wrong time are rejected, but a compromised key can be revoked", async () => {
   service = await startTestService();
   const { clientId } = await service.customer();
   const stored = () =>

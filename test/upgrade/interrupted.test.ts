@@ -12,7 +12,7 @@ import { answerOf } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
-import { makeSmallBooks } from "../verify/small-books.ts";
+import { makeSmallBooks } from "../verify/small-ledger.ts";
 import { migrationsWith, newDatabase } from "./new-database.ts";
 
 vi.setConfig({ testTimeout: 240_000 });

@@ -6,8 +6,8 @@ import type { Checkpoint } from "../../src/verify/checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { CHECKPOINT_TAMPERINGS } from "./checkpoint-tamperings.ts";
-import { remakeChains } from "./remade-chains.ts";
-import { makeSmallBooks, type SmallBooks } from "./small-books.ts";
+import { remakeChains } from "./recomputed-chains.ts";
+import { makeSmallBooks, type SmallBooks } from "./small-ledger.ts";
 import { findingsOf, tamper } from "./tampering.ts";
 import { keepUntouched, restoreUntouched } from "./untouched.ts";
 
@@ -27,13 +27,13 @@ afterAll(async () => {
   await db.close();
 });
 
-test("the books contain their checkpoint, also when they have gone on since", async () => {
+test("the ledger contains its checkpoint, also after further batches", async () => {
   await books.transfer("4");
   expect(await findingsOf(db.database, books, { checkpoint: checkpoint.heads })).toEqual([]);
   expect(await findMissingHead(db.database, checkpoint.heads)).toBeUndefined();
 });
 
-test("making the chains again changes nothing where nothing was changed", async () => {
+test("recomputing the chains changes nothing if nothing was tampered with", async () => {
   await restoreUntouched(db.owner);
   await remakeChains(db.owner);
   expect(await readHeads(db.database)).toEqual(checkpoint.heads);
@@ -49,6 +49,6 @@ test.each(CHECKPOINT_TAMPERINGS)("$title", async ({ sql, remade, findings }) => 
   expect(await findMissingHead(db.database, checkpoint.heads)).toEqual({ slot: 1, n: 20n });
 });
 
-test("a checkpoint of no batch at all lacks nothing", async () => {
+test("an empty checkpoint is always contained", async () => {
   expect(await findMissingHead(db.database, [])).toBeUndefined();
 });

@@ -12,9 +12,9 @@ import { amountOf } from "../../src/money/amount.ts";
 import { TABLES, verifyAll } from "../../src/verify/verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startLane, TESTER } from "../support/movements.ts";
-import { makeSmallBooks } from "./small-books.ts";
+import { makeSmallBooks } from "./small-ledger.ts";
 import { keepUntouched } from "./untouched.ts";
-import { COLUMNS_NOT_COVERED, COVERED, NOT_COVERED } from "./what-is-covered.ts";
+import { COLUMNS_NOT_COVERED, COVERED, NOT_COVERED } from "./covered-tables.ts";
 
 let db: TestDatabase;
 
@@ -50,7 +50,7 @@ function openHead(): Command<undefined, never> {
   };
 }
 
-test("every table of the schema is covered, or there is a reason why not", async () => {
+test("every table of the schema is covered, or listed with a reason", async () => {
   const tables = await db.owner.rows<{ name: string }>(
     "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1",
   );
@@ -66,7 +66,7 @@ test("verify has the description of every table whose rows say which batch wrote
   expect(described.sort()).toEqual(tables.map(({ name }) => name));
 });
 
-test("docs/checkpoints.md says of every table whether it is covered", async () => {
+test("docs/checkpoints.md states for every table whether it is covered", async () => {
   const page = await readFile(new URL("../../docs/checkpoints.md", import.meta.url), "utf8");
   const [, covered = "", notCovered = ""] = /\nThe chain covers(.*?)Not covered(.*?)\n\n/s.exec(page) ?? [];
   const missing = (tables: readonly string[], text: string) =>

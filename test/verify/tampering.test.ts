@@ -1,5 +1,5 @@
 /**
- * Whoever can write to the tables as their owner can change anything. Each kind of change is made once, and what
+ * The owner of the tables can change anything in them. Each kind of change is made once, and what
  * `verify` says about it is compared word for word: the first finding of every check that found something. Pages of
  * two rows stand for the large ones of real books: a walk that ends after its first page finds nothing here.
  */
@@ -8,7 +8,7 @@ import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { FURTHER_TAMPERINGS } from "./further-tamperings.ts";
 import { LEDGER_TAMPERINGS } from "./ledger-tamperings.ts";
 import { RECORD_TAMPERINGS } from "./record-tamperings.ts";
-import { makeSmallBooks, type SmallBooks } from "./small-books.ts";
+import { makeSmallBooks, type SmallBooks } from "./small-ledger.ts";
 import { findingsOf, tamper } from "./tampering.ts";
 import { keepUntouched, restoreUntouched } from "./untouched.ts";
 

@@ -1,6 +1,6 @@
 import type { Database } from "../../src/postgres/database.ts";
 import { type VerifyOptions, verifyAll } from "../../src/verify/verify.ts";
-import type { SmallBooks } from "./small-books.ts";
+import type { SmallBooks } from "./small-ledger.ts";
 
 /** One way to change the books behind the lane's back, and what `verify` has to say about it. */
 export interface Tampering {

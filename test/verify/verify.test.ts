@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { makeSmallBooks, type SmallBooks } from "./small-books.ts";
+import { makeSmallBooks, type SmallBooks } from "./small-ledger.ts";
 
 let db: TestDatabase;
 let books: SmallBooks;
@@ -16,7 +16,7 @@ afterAll(async () => {
   await db.close();
 });
 
-test("books that nobody touched are sound in every check", async () => {
+test("an untampered ledger is sound in every check", async () => {
   const report = await verifyAll(db.database);
   expect(report.checks.flatMap(({ first }) => first ?? [])).toEqual([]);
   // A check that has looked at nothing has proved nothing.
@@ -25,7 +25,7 @@ test("books that nobody touched are sound in every check", async () => {
 });
 
 // The slower the machine, the more has been moved when a round begins: so it has time.
-test("verifying is sound while money moves at full speed", { timeout: 120_000 }, async () => {
+test("verify finds nothing while money moves at full speed", { timeout: 120_000 }, async () => {
   let moving = true;
   let moved = 0;
   const move = async (step: () => Promise<void>): Promise<void> => {

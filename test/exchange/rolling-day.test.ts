@@ -61,7 +61,7 @@ async function market(code: string) {
   return { match, tradedSince, last: () => last };
 }
 
-test("whenever it is asked, and however many matches came since, a day is the sum of its matches", async () => {
+test("a rolling day equals the sum of its matches at every read", async () => {
   const { match, tradedSince, last } = await market("BTCUSD");
   const day = new RollingDays(db.database, "BTCUSD" as MarketCode, 3);
   let [now, state] = [START, 11];

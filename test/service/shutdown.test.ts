@@ -103,7 +103,7 @@ async function expectWholeEnd({ session, postmaster }: Running, limitS = END_LIM
 
 const isReady = (): boolean => existsSync(join(data.path, "ready.json"));
 
-test("a reader who goes away does not end the service, which counts the lines that are lost; SIGTERM to the process group does, in order", async () => {
+test("a closed log reader does not stop the service, which counts lost lines; SIGTERM to the process group stops it in order", async () => {
   const port = await freePort();
   const file = join(data.path, "exit-code");
   // The shell has the signal too; it only has to live to tell how npm ended.
@@ -120,7 +120,7 @@ test("a reader who goes away does not end the service, which counts the lines th
   await expectWholeEnd(running);
 });
 
-test("signals that mean nothing here are logged and open no debugger; when its terminal is closed the service stops in order", async () => {
+test("unused signals are logged and open no debugger; a closed terminal stops the service in order", async () => {
   const running = await start(inTerminal([...PARBOOK, "start"]));
   for (const signal of ["SIGPIPE", "SIGUSR1", "SIGUSR2"] as const) process.kill(running.service, signal);
   await until("both are logged", () => running.said().match(/SIGUSR[12] is ignored/g)?.length === 2);
@@ -132,7 +132,7 @@ test("signals that mean nothing here are logged and open no debugger; when its t
   await expectWholeEnd(running);
 });
 
-test("Ctrl-C under npm stops in order, though the signal comes twice; a later one insists", async () => {
+test("Ctrl-C under npm stops in order, though the signal arrives twice; a later Ctrl-C forces the end", async () => {
   const running = await start(inTerminal(NPM_START));
   // PostgreSQL cannot end now, and so holds the stop up.
   process.kill(running.postmaster, "SIGSTOP");
@@ -180,7 +180,7 @@ test("SIGTERM to every process at once, as systemd sends it to a unit, stops in 
   expect(await answerOf(settings, "audit", "refusals")).toMatchObject({ items: [{ kind: "invalid_token", count: 1 }] });
 });
 
-test("SIGTERM to npx, which ends its shell alone, stops the service in order", async () => {
+test("SIGTERM to npx, which only ends its shell, stops the service in order", async () => {
   // As npx starts it: by a shell that stays, and is not replaced by the service.
   const shell = ["sh", "-c", '"$@"; exit', "sh"];
   const running = await start([...shell, ...PARBOOK, "start"], { npm_command: "exec" });
@@ -192,7 +192,7 @@ test("SIGTERM to npx, which ends its shell alone, stops the service in order", a
   await expectWholeEnd(running);
 });
 
-test("when it is killed under npm nobody is left, and the file that says where it serves is known to be of a dead one", async () => {
+test("after a kill under npm no process is left, and ready.json is recognised as stale", async () => {
   const running = await start(NPM_START);
   process.kill(running.service, "SIGKILL");
   expect(await running.ended).not.toBe(0);
@@ -203,7 +203,7 @@ test("when it is killed under npm nobody is left, and the file that says where i
   );
 });
 
-test("Ctrl-C in a command that has brought the database up by itself ends that in order too", async () => {
+test("Ctrl-C in a command that has started the database stops that in order too", async () => {
   const target = join(data.path, "..", "never");
   // A file without an end, so that the backup is still at it.
   const endless = join(data.path, "demo.json");

@@ -58,7 +58,7 @@ describe.each(["base_amount", "price"])("a malformed %s is refused", (field) => 
   });
 });
 
-describe("a field that is missing, of the wrong type, or out of its range is refused", () => {
+describe("a field that is missing, of the wrong type or out of range is rejected", () => {
   const LONG = "x".repeat(101);
   const uuidRule = "is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
   const times = "is not one of GTC, FOK, IOC, GTT";
@@ -102,7 +102,7 @@ describe("a field that is missing, of the wrong type, or out of its range is ref
   });
 });
 
-test("a price between two ticks is refused, naming both; below the first tick there is only one", async () => {
+test("a price between two ticks is rejected, naming both; below the first tick, naming that one", async () => {
   const above = { ...LIMIT_BUY, price: "25000.5" };
   const ticks = "is not a multiple of BTCUSD's tick 1: the nearest";
   expect(await refused(above)).toEqual(badField("price", "25000.5", `${ticks} are 25000 and 25001`));
@@ -115,14 +115,14 @@ test("a price between two ticks is refused, naming both; below the first tick th
   expect(await refused(stop)).toEqual(badField("stop_price", "24000.5", `${ticks} are 24000 and 24001`));
 });
 
-test("a price that the book cannot count is refused", async () => {
+test("a price beyond the book's range is rejected", async () => {
   const json = { ...LIMIT_BUY, base_amount: "0.0001", price: "9007199255" };
   expect(await refused(json)).toEqual(
     badField("price", "9007199255", "is above 9007199254, the highest price on BTCUSD"),
   );
 });
 
-test("an amount outside the market's bounds is refused, whatever its precision", async () => {
+test("an amount outside the market's bounds is rejected, whatever its precision", async () => {
   for (const base_amount of ["0.00009999", "0.000099999999"]) {
     expect(await refused({ ...LIMIT_BUY, base_amount })).toEqual(
       badField("base_amount", base_amount, "is below the minimum of BTCUSD: 0.0001 BTC"),
@@ -139,7 +139,7 @@ test("an amount outside the market's bounds is refused, whatever its precision",
   );
 });
 
-test("an amount with more decimals than the market takes is refused, also where the asset has more", async () => {
+test("an amount with more decimals than the market has is rejected, even if the asset has more", async () => {
   const cases: [object, string, string, number][] = [
     [{ ...LIMIT_BUY, base_amount: "0.500000001" }, 'base_amount "0.500000001"', "BTC", 8],
     [{ ...LIMIT_BUY, market: "ETHUSD", base_amount: "0.500000001" }, 'base_amount "0.500000001"', "ETH", 8],
@@ -159,7 +159,7 @@ test("an amount with more decimals than the market takes is refused, also where 
   }
 });
 
-test("an order that is worth more than its market allows is refused", async () => {
+test("an order above its market's maximum value is rejected", async () => {
   const json = { ...LIMIT_BUY, base_amount: "200.00000001" };
   expect(await refused(json)).toEqual(
     problem(
@@ -179,18 +179,18 @@ test("an order that is worth more than its market allows is refused", async () =
   );
 });
 
-test("a market that is not there is refused with those that are", async () => {
+test("an unknown market is rejected with a list of the markets", async () => {
   const answer = await refused({ ...LIMIT_BUY, market: "btcusd" });
   const codes = api.exchange.marketCodes().join(", ");
   expect(codes).toContain("BTCUSD");
   expect(answer).toEqual(badField("market", "btcusd", `is not one of ${codes}`));
 });
 
-describe("a profile that is not the caller's or not active is not found", () => {
+describe("another customer's profile and an inactive one are not found", () => {
   const NOBODY = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
   const notFound = (id: string) => problem(404, "Not Found", `profile not found: ${id}`);
 
-  test("as the one that places", async () => {
+  test("as the placing profile", async () => {
     const others = await api.profile(api.globex, { USD: "1000000" });
     for (const id of [NOBODY, others.id]) {
       expect(await ask(api, "POST", `/v2/profiles/${id}/orders`, { json: LIMIT_BUY })).toEqual(notFound(id));
@@ -209,7 +209,7 @@ describe("a profile that is not the caller's or not active is not found", () => 
     );
   });
 
-  test("with an id that is none, which is a shape", async () => {
+  test("with a malformed id, which is a 400", async () => {
     expect(await ask(api, "POST", "/v2/profiles/me/orders", { json: LIMIT_BUY })).toEqual(
       badField(
         "profile_id",
@@ -220,7 +220,7 @@ describe("a profile that is not the caller's or not active is not found", () => 
   });
 });
 
-test("refusals are told in their order: shape, profile, market, tick, bounds, precision, notional, funds", async () => {
+test("rejections come in this order: shape, profile, market, tick, bounds, precision, notional, funds", async () => {
   const nobody = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
   const poor = await api.profile(api.acme, {});
   const all = {
@@ -231,7 +231,7 @@ test("refusals are told in their order: shape, profile, market, tick, bounds, pr
     recipient_profile_id: nobody,
     time_in_force: "GTT",
   };
-  const mended: [object, RegExp][] = [
+  const corrections: [object, RegExp][] = [
     [{}, /^expiration_date is required/],
     [{ time_in_force: "GTC" }, /^profile not found/],
     [{ recipient_profile_id: poor.id }, /^market "NOSUCH"/],
@@ -242,14 +242,14 @@ test("refusals are told in their order: shape, profile, market, tick, bounds, pr
     [{ base_amount: "100" }, /^profile .* has 0 USD available, but 2508750 is needed/],
   ];
   let json = all;
-  for (const [mend, detail] of mended) {
-    json = { ...json, ...mend };
+  for (const [correction, detail] of corrections) {
+    json = { ...json, ...correction };
     const { body } = await ask(api, "POST", `/v2/profiles/${poor.id}/orders`, { json });
     expect((body as { detail: string }).detail).toMatch(detail);
   }
 });
 
-test("placing asks for its scope", async () => {
+test("placing requires its scope", async () => {
   expect(await ask(api, "POST", path, { token: "acme/none", json: LIMIT_BUY })).toEqual(
     problem(403, "Forbidden", "insufficient scopes: found '', required one of '[exchange:write_order]'", {
       meta: { required: ["exchange:write_order"], granted: [] },

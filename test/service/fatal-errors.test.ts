@@ -52,7 +52,7 @@ async function leasesOf({ ready }: ServiceProcess): Promise<string[]> {
 
 const eth = (side: OrderAsked["side"]): OrderAsked => ({ market: "ETHUSD", side, base: "1", price: "1000" });
 
-test("a process that meets a bug gives its leases back, and another one trades within seconds", async () => {
+test("a process that ends by a bug releases its leases, and another one trades within seconds", async () => {
   const [ann, bob] = [await exchange.trader("Ann", "10 ETH"), await exchange.trader("Bob", "10000 USD")];
   const first = await startNode();
   const serves = async (node: ServiceProcess) => (await leasesOf(node)).includes("market/ETHUSD");
@@ -74,7 +74,7 @@ test("a process that meets a bug gives its leases back, and another one trades w
   await expectOrdersAddUp(exchange.db.database);
 });
 
-test("a process that has met a bug ends within seconds even when the database does not release its leases", async () => {
+test("after a bug a process ends within seconds, even if its leases cannot be released", async () => {
   const node = await startNode();
   const inTheWay = await openTransaction(exchange.db.owner);
   await inTheWay.query("lock table lease in exclusive mode");
@@ -85,7 +85,7 @@ test("a process that has met a bug ends within seconds even when the database do
   await inTheWay.end();
 });
 
-test("from a bug on nothing is committed, not even what was begun, and the leases are free", async () => {
+test("after a bug nothing is committed, not even a batch in progress, and the leases are free", async () => {
   // The engines of a service that has just started commit that they have their markets.
   const service = await startTestService({ roles: new Set(["api", "auth", "worker"]) });
   onTestFinished(() => service.close());

@@ -1,4 +1,4 @@
-/** What somebody does who owns the database and knows the program: he makes the chains again, with hashes that fit. */
+/** What an attacker with the database and the program can do: recompute the chains with consistent hashes. */
 
 import { readHeads, walkBatches } from "../../src/ledger/batch-log.ts";
 import { NO_HASH } from "../../src/ledger/writer/batch.ts";

@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => data.remove());
 
-test("wrong settings are told all at once, and nothing is started", async () => {
+test("invalid settings are reported together, and nothing is started", async () => {
   const settings = { PARBOOK_PORT: "http", PARBOOK_MODE: "test", PARBOOK_DATABSE_URL: "x" };
   expect(await parbook({ ...settings, PARBOOK_DATA_DIR: data.path }, "start")).toEqual({
     exitCode: 2,
@@ -33,7 +33,7 @@ test("wrong settings are told all at once, and nothing is started", async () => 
   });
 });
 
-test("who reads no further, as `head` does, ends a command without a word", async () => {
+test("a reader that closes early, such as `head`, ends a command silently", async () => {
   expect(await parbookUnread({ PARBOOK_DATA_DIR: data.path }, "--help")).toEqual({
     exitCode: 0,
     stdout: "",
@@ -41,7 +41,7 @@ test("who reads no further, as `head` does, ends a command without a word", asyn
   });
 });
 
-test("what is typed wrongly is told before anything is started", async () => {
+test("wrong usage is reported before anything is started", async () => {
   const settings = { PARBOOK_DATA_DIR: data.path };
   const answers = await Promise.all([
     parbook(settings, "deposit", "--profile", "17", "--asset", "USD", "--amount", "1"),
@@ -52,7 +52,7 @@ test("what is typed wrongly is told before anything is started", async () => {
   expect(answers[1]?.stderr).toMatch(/"all" is not a scope. Use \* for all, or one or more of conversion:read_/);
 });
 
-test("a database that is away is one line", async () => {
+test("an unreachable database is reported in one line", async () => {
   const settings = { PARBOOK_DATA_DIR: data.path, PARBOOK_DATABASE_URL: "postgres://parbook@127.0.0.1:1/parbook" };
   expect(await parbook(settings, "start")).toEqual({
     exitCode: 1,
@@ -62,7 +62,7 @@ test("a database that is away is one line", async () => {
   });
 });
 
-test("a data directory that cannot be made or is no database is one line", async () => {
+test("an unusable data directory is reported in one line", async () => {
   const file = join(data.path, "file");
   await writeFile(file, "");
   const other = join(data.path, "other");
@@ -84,7 +84,7 @@ test("a data directory that cannot be made or is no database is one line", async
   });
 });
 
-test("a port in use is one line, and what had been started is stopped", async () => {
+test("a port in use is reported in one line, and everything started is stopped", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };

@@ -52,7 +52,7 @@ async function asOwner(connection: ClientConfig, ...statements: string[]): Promi
 const assign = (place: string, [name, value]: readonly [string, string, ...string[]]): string =>
   `alter ${place} set ${name} = ${name === "search_path" ? value : `'${value}'`}`;
 
-test.for(SETTINGS)("with %s set to %s a session of ours has %s", async ([name, value, own]) => {
+test.for(SETTINGS)("with %s set to %s our sessions have %s", async ([name, value, own]) => {
   const { user, database } = db.connection;
   await asOwner(db.connection, assign(`role ${user} in database ${database}`, [name, value]));
   onTestFinished(() => asOwner(db.connection, `alter role ${user} in database ${database} reset ${name}`));
@@ -95,7 +95,7 @@ test("with all of them at once the service works, and the books balance", async 
   await service.close();
 });
 
-test("a session whose triggers do not fire is refused in words", async () => {
+test("a session whose triggers do not fire is rejected with the reason", async () => {
   const { user, database } = db.connection;
   await asOwner(db.connection, `alter role ${user} in database ${database} set session_replication_role = replica`);
   onTestFinished(() =>
@@ -109,7 +109,7 @@ test("a session whose triggers do not fire is refused in words", async () => {
   });
 });
 
-test("on a database that takes no changes a start is refused in words", async () => {
+test("on a read-only database a start is rejected with the reason", async () => {
   const readOnly = async (connection: ClientConfig): Promise<ClientConfig> => {
     await asOwner(connection, `alter database ${connection.database} set default_transaction_read_only = on`);
     return connection;
@@ -122,7 +122,7 @@ test("on a database that takes no changes a start is refused in words", async ()
   });
 });
 
-test("a node whose database becomes read-only is not ready and says so, until it is writable again", async () => {
+test("a node whose database becomes read-only is not ready, with the reason, until it is writable again", async () => {
   let place: ClientConfig = {};
   const service = await startTestService({}, async (connection) => {
     place = connection;
@@ -151,7 +151,7 @@ test("a node whose database becomes read-only is not ready and says so, until it
   await service.close();
 });
 
-test("a role that may not write behind what it has found is refused in words", async () => {
+test("a role without execute on pg_logical_emit_message is rejected with the reason", async () => {
   const revoke = `do $$ declare each regprocedure; begin
     for each in select oid from pg_proc where proname = 'pg_logical_emit_message'
     loop execute format('revoke execute on function %s from public', each); end loop; end $$`;
@@ -165,7 +165,7 @@ test("a role that may not write behind what it has found is refused in words", a
   });
 });
 
-test("a database of another encoding is refused in words", async () => {
+test("a database with another encoding is rejected with the reason", async () => {
   const { database: name = "" } = db.connection;
   await asOwner(
     { ...db.connection, database: "postgres" },

@@ -35,7 +35,7 @@ function manyPostings(count: number): Command<undefined, never> {
   };
 }
 
-test("no page of a walk grows with the books, nor with one account's history", async () => {
+test("no page of a scan grows with the ledger, nor with one account's history", async () => {
   const { lane } = await startLane(db.database);
   // After many small batches large ones come unexpected.
   for (let i = 0; i < 60; i += 1) await lane.execute(manyPostings(1));

@@ -20,7 +20,7 @@ const LIMIT_BUY = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "
 const MARKET_BUY = { side: "BUY", market: "BTCUSD", type: "MARKET", quote_amount: "1000" };
 const refused = (json: object) => ask(api, "POST", `/v2/profiles/${profile.id}/orders`, { json });
 
-describe("fields that do not fit the kind of the order are refused", () => {
+describe("fields that do not apply to the order's type are rejected", () => {
   const { base_amount: _, ...noAmount } = LIMIT_BUY;
   const { price: __, ...noPrice } = LIMIT_BUY;
   const { quote_amount: ___, ...noQuote } = MARKET_BUY;
@@ -118,7 +118,7 @@ describe("fields that do not fit the kind of the order are refused", () => {
     expect(await refused(json)).toEqual(badField(field, value, rule));
   });
 
-  test("all of them are told at once", async () => {
+  test("all failing fields are reported together", async () => {
     const json = { ...MARKET_BUY, quote_amount: undefined, base_amount: "1", price: "2", expiration_date: "tomorrow" };
     const errors = [
       { field: "base_amount", value: "1", rule: "does not belong to a MARKET BUY order" },
@@ -132,7 +132,7 @@ describe("fields that do not fit the kind of the order are refused", () => {
   });
 });
 
-describe("an expiry that is no time between 1970 and 9999 is refused", () => {
+describe("an expiry that is not a time between 1970 and 9999 is rejected", () => {
   const GTT = { ...LIMIT_BUY, time_in_force: "GTT" };
   const rule =
     'is neither an RFC 3339 date-time, like "2026-11-21T09:30:00.000Z", nor milliseconds, within the years 1970 to 9999';
@@ -162,7 +162,7 @@ describe("an expiry that is no time between 1970 and 9999 is refused", () => {
   });
 });
 
-test("a stop is bounded as the order that it becomes", async () => {
+test("a stop has the bounds of the order that it becomes", async () => {
   const notional = (type: string, value: string) =>
     problem(
       403,
