@@ -19,7 +19,7 @@ const RINGS = {
   "exchange/book": ["std", "money"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
   accounting: ["std", "money", "postgres", "ledger", "exchange"],
-  http: [
+  api: [
     "std",
     "money",
     "postgres",
@@ -33,7 +33,7 @@ const RINGS = {
     "exchange",
   ],
   "market-maker": ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
-  telemetry: ["std", "postgres", "ledger", "web", "conversions", "exchange", "http", "market-maker"],
+  telemetry: ["std", "postgres", "ledger", "web", "conversions", "exchange", "api", "market-maker"],
 };
 
 /** Inside a folder, which of its parts may import which others. What is not listed may be imported by all of the folder. */
@@ -92,9 +92,9 @@ const parts = Object.entries(PARTS).map(([part, mayImport]) => {
 
 const frontDoors = Object.entries(FRONT_DOORS).map(([folder, files]) => ({
   name: `front-door-${folder}`,
-  comment: `http/ and market-maker/ come into ${folder}/ by ${files.join(", ")}.`,
+  comment: `api/ and market-maker/ come into ${folder}/ by ${files.join(", ")}.`,
   severity: "error",
-  from: { path: "^src/(?:http|market-maker)/", pathNot: TESTS },
+  from: { path: "^src/(?:api|market-maker)/", pathNot: TESTS },
   to: { path: `^src/${folder}/`, pathNot: `^src/${folder}/(?:${files.join("|")})\\.ts$` },
 }));
 

@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const SQL_UNITS = [
   "src/customers/operator-queries.test.ts",
   "src/customers/clients/clients.test.ts",
-  "src/http/error-handler.test.ts",
+  "src/api/error-handler.test.ts",
   "src/ledger/balances.test.ts",
   "src/oauth/{oauth,keys/signing-keys,server/token-endpoint,tokens/tokens}.test.ts",
   "src/postgres/{excess-privileges,leases,migrations,schema-dump}.test.ts",

@@ -10,8 +10,8 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { pino } from "pino";
-import { createApi } from "../dist/http/server.js";
-import { feedRoutes } from "../dist/http/websocket-feeds/feeds.js";
+import { createApi } from "../dist/api/server.js";
+import { feedRoutes } from "../dist/api/websocket-feeds/feeds.js";
 
 const [READERS, ROUNDS] = [Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 200)];
 const LEVELS = 5;

@@ -8,8 +8,8 @@
  */
 import pg from "pg";
 import { Type } from "typebox";
-import { Amount, AssetCode, Body, Metadata, RefId, UuidText } from "../dist/http/requests/schemas.js";
-import { TransferBody, transferBody } from "../dist/http/routes/transfer-record.js";
+import { Amount, AssetCode, Body, Metadata, RefId, UuidText } from "../dist/api/requests/schemas.js";
+import { TransferBody, transferBody } from "../dist/api/routes/transfer-record.js";
 import { amountOf } from "../dist/money/amount.js";
 import { reachEmbedded } from "../dist/postgres/embedded/embedded.js";
 import { siblingId } from "../dist/std/id.js";

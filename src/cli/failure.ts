@@ -1,7 +1,7 @@
 /** Maps every error to lines for the operator and an exit code: 2 for wrong usage or settings, otherwise 1. */
 import { CommanderError } from "commander";
+import { Problem } from "../api/problems/problems.ts";
 import { InvalidSettings } from "../config/config.ts";
-import { Problem } from "../http/problems/problems.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";

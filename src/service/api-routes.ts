@@ -1,20 +1,21 @@
 /** Registers all resource routes of the API. */
+
+import type { Api } from "../api/api.ts";
+import { balanceRoutes } from "../api/routes/balances.ts";
+import { conversionRoutes } from "../api/routes/conversions.ts";
+import { executionRoutes } from "../api/routes/executions.ts";
+import { feeRoutes } from "../api/routes/markets/fees.ts";
+import { marketDataRoutes } from "../api/routes/markets/market-data.ts";
+import { marketRoutes } from "../api/routes/markets/markets.ts";
+import { orderRoutes } from "../api/routes/orders/orders.ts";
+import { profileRoutes } from "../api/routes/profiles.ts";
+import { sandboxRoutes } from "../api/routes/sandbox.ts";
+import { transferRoutes } from "../api/routes/transfers.ts";
+import { type FeedEvent, feedRoutes } from "../api/websocket-feeds/feeds.ts";
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Config } from "../config/config.ts";
 import type { Conversions } from "../conversions/conversions.ts";
 import type { Exchange } from "../exchange/exchange.ts";
-import type { Api } from "../http/api.ts";
-import { balanceRoutes } from "../http/routes/balances.ts";
-import { conversionRoutes } from "../http/routes/conversions.ts";
-import { executionRoutes } from "../http/routes/executions.ts";
-import { feeRoutes } from "../http/routes/markets/fees.ts";
-import { marketDataRoutes } from "../http/routes/markets/market-data.ts";
-import { marketRoutes } from "../http/routes/markets/markets.ts";
-import { orderRoutes } from "../http/routes/orders/orders.ts";
-import { profileRoutes } from "../http/routes/profiles.ts";
-import { sandboxRoutes } from "../http/routes/sandbox.ts";
-import { transferRoutes } from "../http/routes/transfers.ts";
-import { type FeedEvent, feedRoutes } from "../http/websocket-feeds/feeds.ts";
 import { readBalances } from "../ledger/balances.ts";
 import { type AssetCode, USD } from "../money/asset.ts";
 import type { Transfers } from "../transfers/transfers.ts";

@@ -1,12 +1,12 @@
 /** Builds everything that runs in this process. Nothing of it has started yet. */
 import type { Logger } from "pino";
+import { healthRoutes } from "../api/routes/health.ts";
+import { type Api, createApi } from "../api/server.ts";
 import type { Config } from "../config/config.ts";
 import { createConversions } from "../conversions/conversions.ts";
 import { Settlement } from "../conversions/settlement.ts";
 import { createEngines, type EngineEvent, type Engines } from "../exchange/engine/engines.ts";
 import { createExchange } from "../exchange/exchange.ts";
-import { healthRoutes } from "../http/routes/health.ts";
-import { type Api, createApi } from "../http/server.ts";
 import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
 import { AccessLog } from "../oauth/access-log/access-log.ts";
 import { createOauth, type Oauth } from "../oauth/oauth.ts";

@@ -3,8 +3,8 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { Server } from "node:http";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
+import type { Api } from "../api/server.ts";
 import type { Config } from "../config/config.ts";
-import type { Api } from "../http/server.ts";
 import { StartupError } from "./core.ts";
 
 /**

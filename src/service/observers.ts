@@ -1,7 +1,7 @@
 /** Metrics and traces, each undefined unless configured. */
 import type { Logger } from "pino";
+import type { ApiOptions } from "../api/server.ts";
 import type { Config } from "../config/config.ts";
-import type { ApiOptions } from "../http/server.ts";
 import { Metrics } from "../telemetry/metrics/metrics.ts";
 import type { ServerName } from "../telemetry/metrics/requests.ts";
 import { Traces } from "../telemetry/traces/traces.ts";

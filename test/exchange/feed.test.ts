@@ -1,13 +1,13 @@
 /** The feeds over sockets, on nodes that run no engine, while engines elsewhere match what comes, change hands and fail. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { marketDataRoutes } from "../../src/api/routes/markets/market-data.ts";
+import { feedRoutes } from "../../src/api/websocket-feeds/feeds.ts";
 import { Engine } from "../../src/exchange/engine/engine.ts";
 import { createMarketData } from "../../src/exchange/market-data/market-data.ts";
 import type { BookChange } from "../../src/exchange/market-feed/book-change.ts";
 import { BookRecorder } from "../../src/exchange/market-feed/book-recorder.ts";
 import { Feed } from "../../src/exchange/market-feed/market-feed.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
-import { marketDataRoutes } from "../../src/http/routes/markets/market-data.ts";
-import { feedRoutes } from "../../src/http/websocket-feeds/feeds.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";

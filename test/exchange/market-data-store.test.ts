@@ -1,9 +1,9 @@
 /** Bounds of market data that only a known book and a known clock show. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { orderBookBody } from "../../src/api/routes/markets/market-data.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
 import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/market-data/store.ts";
-import { orderBookBody } from "../../src/http/routes/markets/market-data.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -1,6 +1,6 @@
 /** Both servers without a database, which note what they carry out. */
 import { pino } from "pino";
-import { feedRoutes } from "../../src/http/websocket-feeds/feeds.ts";
+import { feedRoutes } from "../../src/api/websocket-feeds/feeds.ts";
 import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
 import { IdSource } from "../../src/std/id.ts";
 import type { Network } from "../../src/std/network.ts";

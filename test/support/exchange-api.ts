@@ -3,6 +3,10 @@
  * do to an order, a test does itself with `close`. The tokens are "acme" and "globex", of two customers.
  */
 import { pino } from "pino";
+import { executionRoutes } from "../../src/api/routes/executions.ts";
+import { marketRoutes } from "../../src/api/routes/markets/markets.ts";
+import { orderRoutes } from "../../src/api/routes/orders/orders.ts";
+import { createApi } from "../../src/api/server.ts";
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
@@ -16,10 +20,6 @@ import {
 } from "../../src/customers/profiles/profiles.ts";
 import { createExchange, type EngineSignals, type Exchange, type Order } from "../../src/exchange/exchange.ts";
 import { orderKey, orderTable } from "../../src/exchange/order.ts";
-import { executionRoutes } from "../../src/http/routes/executions.ts";
-import { marketRoutes } from "../../src/http/routes/markets/markets.ts";
-import { orderRoutes } from "../../src/http/routes/orders/orders.ts";
-import { createApi } from "../../src/http/server.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept } from "../../src/ledger/decision.ts";
 import { change } from "../../src/ledger/rows.ts";

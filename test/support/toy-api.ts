@@ -1,7 +1,6 @@
 /** A small API for the tests of what all routes have in common: a few routes of no meaning on a real socket. */
 import { pino } from "pino";
 import { Type } from "typebox";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
 import {
   Amount,
   AssetCode,
@@ -15,8 +14,9 @@ import {
   RefId,
   Repeatable,
   UuidText,
-} from "../../src/http/requests/schemas.ts";
-import { type Api, type ApiOptions, createApi } from "../../src/http/server.ts";
+} from "../../src/api/requests/schemas.ts";
+import { type Api, type ApiOptions, createApi } from "../../src/api/server.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { Grant } from "../../src/oauth/tokens/grant.ts";
 
 export const GRANT: Grant = {

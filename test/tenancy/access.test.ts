@@ -3,7 +3,7 @@
  * a token, with one of nobody's, and with every scope but its own.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { Api } from "../../src/http/api.ts";
+import type { Api } from "../../src/api/api.ts";
 import { SCOPES, type Scope } from "../../src/oauth/scopes.ts";
 import { DEFAULT_RATES, type RateClass } from "../../src/web/limits/rates.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -3,9 +3,9 @@
  * on a chain.
  */
 import { type Command, Option } from "commander";
+import { problemOf } from "../../api/problems/rejection-problems.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { findLastPrice } from "../../exchange/market-status/markets.ts";
-import { problemOf } from "../../http/problems/rejection-problems.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { type Asset, USD } from "../../money/asset.ts";
@@ -92,7 +92,7 @@ async function recordTransfer(
   options: ExternalTransferOptions,
 ): Promise<CommandResult> {
   // Not imported above: other commands would wait for the schemas. Not below: by then the transfer is recorded.
-  const { transferBody } = await import("../../http/routes/transfer-record.ts");
+  const { transferBody } = await import("../../api/routes/transfer-record.ts");
   const { profile, amount, refId } = options;
   const customerId = await getOwner(core.database, profile);
   const asset = core.catalogue.findAsset(options.asset);

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
+import type { FeedEvent } from "../../api/websocket-feeds/feeds.ts";
 import type { EngineEvent, Engines } from "../../exchange/engine/engines.ts";
-import type { FeedEvent } from "../../http/websocket-feeds/feeds.ts";
 import type { MakerEvent } from "../../market-maker/market-maker.ts";
 import { gauge, plainGauge } from "./gauge.ts";
 

@@ -7,7 +7,7 @@ import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { ToyFeed } from "../../../test/support/toy-feed.ts";
 import { until } from "../../../test/support/until.ts";
-import { type FeedEvent, feedRoutes } from "../../http/websocket-feeds/feeds.ts";
+import { type FeedEvent, feedRoutes } from "../../api/websocket-feeds/feeds.ts";
 import { containBugs } from "./contain-bugs.ts";
 
 let toy: ToyApi;

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
-import { unavailable } from "../../http/problems/problems.ts";
+import { unavailable } from "../../api/problems/problems.ts";
 import { RetryPace } from "./retry-pace.ts";
 
 test("a thousand refusals a second are made at once, what comes on top waits its turn, and nobody for longer than a second", () => {
