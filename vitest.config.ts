@@ -29,13 +29,13 @@ const STANDALONE = [
  * and processes, with statements that other tests send too. `.ci/run` does not repeat them on another PostgreSQL.
  */
 const SAME_ON_EACH_SERVER = [
-  "test/cli/{refusals,terminal}.test.ts",
+  "test/cli/{terminal,usage-errors}.test.ts",
   "test/durability/*.test.ts",
   "test/{fuzz,market-maker,proxies,tenancy,traces}/*.test.ts",
   "test/ledger/database-away.test.ts",
   "test/oauth/{debian-clients,nothing-secret,npm-clients}.test.ts",
   "test/security/{attack,disk}.test.ts",
-  "test/service/{bugs,log,stalled-callers,tls}.test.ts",
+  "test/service/{fatal-errors,log,stalled-callers,tls}.test.ts",
 ];
 // biome-ignore lint/style/noProcessEnv: the tests are run by it, not the service
 const isAnotherServer = process.env.PARBOOK_DATABASE_URL !== undefined;

@@ -43,7 +43,7 @@ const NO_ENGINES = { wake: () => undefined, onCommitted: () => undefined };
 
 export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
   const catalogue = await loadCatalogue(database);
-  const lane = new Lane({ database, clock: ledgerClock(), holder: "small-books", log: () => undefined });
+  const lane = new Lane({ database, clock: ledgerClock(), holder: "small-ledger", log: () => undefined });
   await lane.start();
   const making = new Making(database, lane, catalogue);
   await making.all();
