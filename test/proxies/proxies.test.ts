@@ -167,6 +167,13 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
   });
 }
 
+test("no proxy whose TLS 1.3 has no bound on key updates speaks it", async () => {
+  const read = (name: string) => readFile(new URL(`../../ops/proxies/${name}`, import.meta.url), "utf8");
+  const binds = (await read("haproxy.cfg")).match(/bind .* ssl .*/g);
+  expect(binds?.map((bind) => bind.includes(" ssl-max-ver TLSv1.2"))).toEqual([true, true]);
+  expect((await read("nginx.conf")).match(/ssl_protocols .*;/g)).toEqual(["ssl_protocols TLSv1.2;"]);
+});
+
 for (const name of ["haproxy", "nginx"]) {
   const proxy = must(PROXIES[name], "a proxy");
   test(`behind ${name} one address can hold some feeds, and another is served`, async (context) => {
