@@ -21,3 +21,15 @@ test("a handshake that would wait more than five seconds is refused, and leaves 
   now = 10;
   expect([pace.next("203.0.113.9"), pace.next("203.0.113.9")]).toEqual([5_000, undefined]);
 });
+
+test("an address that used its burst a moment ago gets no second one", () => {
+  let now = 0;
+  const pace = new HandshakePace(() => now);
+  // Addresses that were quiet are forgotten once a second, counted from here.
+  pace.next("203.0.113.10");
+  now = 900;
+  for (let made = 0; made < 20; made += 1) pace.next("203.0.113.9");
+  now = 1_000;
+  const waits = Array.from({ length: 12 }, () => pace.next("203.0.113.9"));
+  expect(waits).toEqual([...new Array<number>(10).fill(0), 10, 20]);
+});

@@ -45,10 +45,11 @@ test("a flood of key updates ends its connection and blocks its address; a few a
   const { port, dropped, asked } = await startServer();
   const flooding = await connectForKeyUpdates(port);
   const few = await connectForKeyUpdates(port);
+  const quiet = await connectForKeyUpdates(port);
   few.update(20);
   flooding.update(3_000);
   await until("the connections of the address have ended", () =>
-    [flooding, few].every(({ secure }) => secure.destroyed),
+    [flooding, few, quiet].every(({ secure }) => secure.destroyed),
   );
   const next = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => undefined);
   await until("no new one is accepted", () => next.destroyed);
