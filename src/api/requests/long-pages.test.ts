@@ -1,6 +1,8 @@
+import type { FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { serializeLongPage } from "./long-pages.ts";
 import { ListOf } from "./schemas.ts";
 
 let toy: ToyApi;
@@ -49,4 +51,20 @@ test("while a long page is serialised other work has its turn", async () => {
   const { turns } = await start();
   await ask(toy, "/list/1000");
   expect(turns()).toBeGreaterThanOrEqual(20);
+});
+
+test("a long page is serialised no further once its caller has closed the connection", async () => {
+  await start();
+  const raw = { destroyed: false };
+  let serialized = 0;
+  const serialize = (body: unknown): string => {
+    serialized += 1;
+    raw.destroyed = serialized === 3;
+    return JSON.stringify(body);
+  };
+  const reply = { raw, getSerializationFunction: () => serialize, type: () => reply } as unknown as FastifyReply;
+  const page = serializeLongPage({ items: itemsOf(1_000), next_page_cursor: "" }, reply);
+  await expect(page).rejects.toMatchObject({ status: 503 });
+  // The page without items, and two of its twenty slices.
+  expect(serialized).toBe(3);
 });
