@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { MarketCode } from "../../catalogue/market.ts";
 import type { ConversionId } from "../../conversions/conversions.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { amountOf } from "../../money/amount.ts";
@@ -48,6 +49,20 @@ test("a balance that would get too large tells whose", () => {
   );
   expect(told({ code: "balance_too_large", profileId, asset: USD })).toEqual(
     body(400, "Bad Request", `amount ${rule}`, { meta: { errors: [{ field: "amount", rule }] } }),
+  );
+});
+
+test.each([
+  ["price", "price"],
+  ["stopPrice", "stop_price"],
+] as const)("a %s that is too large tells its field as it was sent", (field, name) => {
+  const rule = "is above 9007199254, the highest price on BTCUSD";
+  const market = "BTCUSD" as MarketCode;
+  const rejection = { code: "price_too_large", field, market, maximum: amountOf("9007199254") } as const;
+  expect(told(rejection, { price: "1", stop_price: "1", [name]: "9007199255" })).toEqual(
+    body(400, "Bad Request", `${name} "9007199255" ${rule}`, {
+      meta: { errors: [{ field: name, value: "9007199255", rule }] },
+    }),
   );
 });
 
