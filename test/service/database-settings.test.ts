@@ -153,7 +153,7 @@ test("a node whose database becomes read-only is not ready, with the reason, unt
 
 test("a role without execute on pg_logical_emit_message is rejected with the reason", async () => {
   const revoke = `do $$ declare each regprocedure; begin
-    for each in select oid from pg_proc where proname = 'pg_logical_emit_message'
+    for each in select oid from pg_proc where proname = 'pg_logical_emit_message' and proargtypes[2] = 'text'::regtype
     loop execute format('revoke execute on function %s from public', each); end loop; end $$`;
   const failure = await startTestService({}, async (connection) => {
     await asOwner(connection, revoke);
