@@ -1,5 +1,9 @@
-import { expect, test } from "vitest";
+import { createServer } from "node:https";
+import { Duplex } from "node:stream";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { boundConnections, type Dropped } from "./connections.ts";
 import { HandshakePace } from "./handshake-pace.ts";
+import { TrackedResponse } from "./tracked-response.ts";
 
 test("twenty handshakes of an address start at once, then one every ten milliseconds, and others are not delayed", () => {
   let now = 0;
@@ -32,4 +36,22 @@ test("an address that used its burst a moment ago gets no second one", () => {
   now = 1_000;
   const waits = Array.from({ length: 12 }, () => pace.next("203.0.113.9"));
   expect(waits).toEqual([...new Array<number>(10).fill(0), 10, 20]);
+});
+
+test("all addresses of an IPv6 network of 64 bits share one pace", () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = createServer({ ServerResponse: TrackedResponse });
+  const dropped: Dropped[] = [];
+  boundConnections(server, { most: 2_000, isShared: () => false, onDropped: (some) => dropped.push(some) });
+  const arrive = (remoteAddress: string): Duplex => {
+    const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
+    server.emit("connection", socket);
+    return socket;
+  };
+  const open = Array.from({ length: 530 }, (_, at) => arrive(`2001:db8:0:1::${at.toString(16)}`));
+  expect(open.filter(({ destroyed }) => destroyed)).toHaveLength(10);
+  const reason = "too many TLS handshakes from one address";
+  expect(dropped).toEqual([{ count: 1, address: "2001:db8:0:1::208", reason }]);
+  expect(arrive("2001:db8:0:2::1").destroyed).toBe(false);
 });

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { connectForKeyUpdates } from "../../../test/support/key-updates.ts";
 import { until } from "../../../test/support/until.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
+import { noteValidToken } from "./open-connections.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -18,7 +19,12 @@ const readCertificate = (): (Buffer | undefined)[] =>
   );
 
 /** All connections come from one stranger's address. */
-async function startServer(): Promise<{ port: number; dropped: readonly Dropped[]; asked: () => number }> {
+async function startServer(): Promise<{
+  server: HttpsServer;
+  port: number;
+  dropped: readonly Dropped[];
+  asked: () => number;
+}> {
   const [cert, key] = readCertificate();
   const dropped: Dropped[] = [];
   let asked = 0;
@@ -38,11 +44,13 @@ async function startServer(): Promise<{ port: number; dropped: readonly Dropped[
     server.closeAllConnections();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, dropped, asked: () => asked };
+  return { server, port: (server.address() as AddressInfo).port, dropped, asked: () => asked };
 }
 
 test("a flood of key updates ends its connection and blocks its address; a few are harmless", async () => {
-  const { port, dropped, asked } = await startServer();
+  const { server, port, dropped, asked } = await startServer();
+  server.once("secureConnection", noteValidToken);
+  const known = await connectForKeyUpdates(port);
   const flooding = await connectForKeyUpdates(port);
   const few = await connectForKeyUpdates(port);
   const quiet = await connectForKeyUpdates(port);
@@ -54,7 +62,7 @@ test("a flood of key updates ends its connection and blocks its address; a few a
   const next = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => undefined);
   await until("no new one is accepted", () => next.destroyed);
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
-  expect(asked()).toBe(0);
+  expect([asked(), known.secure.destroyed]).toEqual([0, false]);
 });
 
 test("requests as small as they can be are no overhead, however many", async () => {
