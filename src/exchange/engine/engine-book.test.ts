@@ -4,7 +4,7 @@ import { amountOf } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order } from "../order.ts";
-import { EngineBook } from "./engine-book.ts";
+import { EngineBook, StaleBook } from "./engine-book.ts";
 
 const MARKET: Market = marketOf(
   {
@@ -96,3 +96,26 @@ test("a cancel of an order that was not read yet stays pending", () => {
   ]);
   expect(cancels).toEqual([cancel]);
 });
+
+test("a cancel whose time is before that of its order, by another clock, is executed after it", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const { profileId, id: orderId } = BID;
+  const requestedAt = (NOW - 1) as Instant;
+  const cancel = { profileId, orderId, requestedAt, caller: undefined, orderStatus: "PENDING_SUBMISSION" } as const;
+  const { round, cancels } = book.run({ status: "OPEN", orders: [BID], cancels: [cancel] }, NOW);
+  expect(round?.effects).toMatchObject([
+    { kind: "rested", order: BID.id },
+    { kind: "closed", order: BID.id, status: "CANCELLED", reason: "requested" },
+  ]);
+  expect(cancels).toEqual([cancel]);
+});
+
+test.each(["OPEN", "SUBMITTED"] as const)(
+  "a cancel of an order that is %s shows a book without it to be stale",
+  (orderStatus) => {
+    const book = new EngineBook(MARKET, HEAD);
+    const { profileId, id: orderId } = BID;
+    const cancel = { profileId, orderId, requestedAt: NOW, caller: undefined, orderStatus };
+    expect(() => book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toThrow(StaleBook);
+  },
+);
