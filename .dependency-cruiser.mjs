@@ -53,7 +53,7 @@ const PARTS = {
  * whose words the whole program speaks.
  */
 const FRONT_DOORS = {
-  catalogue: ["catalogue", "market", "fee-tiers"],
+  catalogue: ["catalogue", "fill-catalogue", "market", "fee-tiers"],
   ledger: ["accounts", "balances", "caller", "decision", "rejections"],
   customers: ["customers", "customer-id", "profiles/profiles", "clients/clients"],
   oauth: ["oauth", "scopes", "tokens/grant", "access-log/access-denial"],

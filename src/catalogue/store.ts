@@ -31,26 +31,26 @@ const TIERS: readonly Column<FeeTier & { readonly market: string }>[] = [
   ...feeTierColumns,
 ];
 
-export async function writeCatalogue(
-  database: Queryable,
-  assets: readonly Asset[],
-  markets: readonly Market[],
-): Promise<void> {
+export async function insertAsset(database: Queryable, asset: Asset): Promise<void> {
   const added = new Unnesting();
   await database.rows(
-    `insert into asset (${namesOf(assetColumns)}) select * from ${added.rows(assetColumns, assets)} on conflict do nothing`,
+    `insert into asset (${namesOf(assetColumns)}) select * from ${added.rows(assetColumns, [asset])}
+     on conflict (code) do nothing`,
     added.values,
   );
-  const tiers = markets.flatMap(({ code, feeTiers }) => feeTiers.map((tier) => ({ ...tier, market: code })));
+}
+
+export async function insertMarket(database: Queryable, market: Market): Promise<void> {
+  const tiers = market.feeTiers.map((tier) => ({ ...tier, market: market.code }));
   const opened = new Unnesting();
   await database.rows(
     `with opened as (
        insert into market (${namesOf(marketColumns)}, status, seq)
-       select k.*, 'OPEN', 1 from ${opened.rows(marketColumns, markets)} on conflict do nothing
+       select k.*, 'OPEN', 1 from ${opened.rows(marketColumns, [market])} on conflict (code) do nothing
        returning code),
      scheduled as (
        insert into fee_schedule (${namesOf(SCHEDULE)})
-       select k.* from ${opened.rows(SCHEDULE, markets)} join opened on code = market
+       select k.* from ${opened.rows(SCHEDULE, [market])} join opened on code = market
        returning market, rebate_ceiling)
      insert into fee_tier (${namesOf(TIERS)}, rebate_ceiling)
      select k.*, rebate_ceiling from ${opened.rows(TIERS, tiers)} join scheduled using (market)`,

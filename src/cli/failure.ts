@@ -1,6 +1,7 @@
 /** Maps every error to lines for the operator and an exit code: 2 for wrong usage or settings, otherwise 1. */
 import { CommanderError } from "commander";
 import { Problem } from "../api/problems/problems.ts";
+import { CatalogueError } from "../catalogue/fill-catalogue.ts";
 import { InvalidSettings } from "../config/config.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
@@ -27,6 +28,7 @@ const OPERATOR_ERRORS = [
   NoDatabase,
   EmbeddedError,
   SchemaError,
+  CatalogueError,
   Problem,
   Unavailable,
   KeyUnreadable,

@@ -5,7 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
-import { type Catalogue, fillCatalogue, loadCatalogue } from "../catalogue/catalogue.ts";
+import { type Catalogue, loadCatalogue } from "../catalogue/catalogue.ts";
+import { fillCatalogue } from "../catalogue/fill-catalogue.ts";
 import type { Config } from "../config/config.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
@@ -189,12 +190,12 @@ async function migrateOwn({ owner, service }: ProvidedDatabase, log: Logger): Pr
   }
 }
 
-/** Migrates and fills an empty catalogue. @returns The names of the applied migrations. */
+/** Migrates and creates what is new in the catalogue. @returns The names of the applied migrations. */
 export async function migrateAs(owner: Database, serviceRole: string, log: Logger): Promise<string[]> {
   await owner.checkSessionsAreNotShared();
   const done = await migrate(owner, serviceRole);
-  await fillCatalogue(owner);
   for (const name of done) log.info(`applied migration ${name}`);
+  for (const difference of await fillCatalogue(owner)) log.warn(difference);
   return done;
 }
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fillCatalogue } from "../../src/catalogue/catalogue.ts";
+import { fillCatalogue } from "../../src/catalogue/fill-catalogue.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { type EmbeddedServer, startEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { migrate } from "../../src/postgres/migrations.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
 import type { TestProject } from "vitest/node";
-import { fillCatalogue } from "../../src/catalogue/catalogue.ts";
+import { fillCatalogue } from "../../src/catalogue/fill-catalogue.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { migrate } from "../../src/postgres/migrations.ts";

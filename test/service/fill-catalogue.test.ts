@@ -1,0 +1,87 @@
+/** What `catalogue.json` does to a database that was filled from an earlier one. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type CatalogueFile, fillCatalogue, readCatalogueFile } from "../../src/catalogue/fill-catalogue.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+let db: TestDatabase;
+let file: CatalogueFile;
+beforeAll(async () => {
+  db = await testDatabase();
+  file = await readCatalogueFile();
+});
+afterAll(() => db.close());
+
+const marketsIn = () =>
+  db.owner.rows<{ code: string; number: number }>("select code, number from market order by number");
+
+/** The file with changes to the entry of a code. */
+function changed(list: "assets" | "markets", code: string, change: object): CatalogueFile {
+  return { ...file, [list]: file[list].map((entry) => (entry.code === code ? { ...entry, ...change } : entry)) };
+}
+
+test("the file that filled the database changes nothing in it, and nothing is said", async () => {
+  const before = await marketsIn();
+  expect(await fillCatalogue(db.owner, file)).toEqual([]);
+  expect(await marketsIn()).toEqual(before);
+});
+
+test("what would change or is no longer there is named, and stays as it is in the database", async () => {
+  const before = await db.owner.rows("select * from asset order by code");
+  const lower = changed("assets", "ETH", { precision: 6, kind: "fiat" });
+  const without = { ...lower, assets: lower.assets.filter(({ code }) => code !== "WLD") };
+  const coarser = changed("markets", "ETHEUR", { tick: "0.5", base: "BTC" }).markets;
+  expect(await fillCatalogue(db.owner, { ...without, markets: coarser.slice(0, -1) })).toEqual([
+    'the asset "ETH" of catalogue.json has the kind fiat, but the database crypto, which stays',
+    'the asset "ETH" of catalogue.json has the precision 6, but the database 18, which stays',
+    'the asset "WLD" is not in catalogue.json, but stays',
+    'the market "ETHEUR" of catalogue.json has the base BTC, but the database ETH, which stays',
+    'the market "ETHEUR" of catalogue.json has the tick 0.5, but the database 0.01, which stays',
+    `the market ${JSON.stringify(coarser.at(-1)?.code)} is not in catalogue.json, but stays`,
+  ]);
+  expect(await db.owner.rows("select * from asset order by code")).toEqual(before);
+});
+
+test("an entry that cannot be used is named with the rule that it breaks, and nothing of the file is applied", async () => {
+  const before = await marketsIn();
+  const asset = { code: "ACMEUSD", kind: "stablecoin", precision: 6 };
+  const market = { ...file.markets[0], code: "ACMEEUR", base: "ACMEUSD" };
+  const refused = async (assets: readonly object[], markets: readonly object[] = []) =>
+    fillCatalogue(db.owner, {
+      ...file,
+      assets: [asset, ...assets, ...file.assets] as CatalogueFile["assets"],
+      markets: [...file.markets, ...markets] as CatalogueFile["markets"],
+    }).catch((error: Error) => `${error.name}: ${error.message}`);
+  const of = (kind: string, code: string, rule: string) =>
+    `CatalogueError: the ${kind} "${code}" of catalogue.json ${rule}`;
+  expect(await refused([{ ...asset, code: "usd" }])).toBe(
+    of("asset", "usd", "cannot be used: two to 16 capitals or digits"),
+  );
+  expect(await refused([{ ...asset, code: "AC", precision: 19 }])).toBe(
+    of("asset", "AC", "cannot be used: precision up to 18"),
+  );
+  expect(await refused([{ ...asset, code: "AC", kind: "coin" }])).toContain("invalid input value for enum");
+  expect(await refused([asset])).toBe(of("asset", "ACMEUSD", "is there more than once"));
+  expect(await refused([], [market, market])).toBe(of("market", "ACMEEUR", "is there more than once"));
+  expect(await refused([], [{ ...market, base: "NONE" }])).toBe(
+    of("market", "ACMEEUR", "cannot be used: base asset exists"),
+  );
+  expect(await refused([], [{ ...market, tick: "0" }])).toBe(
+    of("market", "ACMEEUR", "cannot be used: tick above zero"),
+  );
+  expect(await refused([], [{ ...market, tick: "x" }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
+  expect(await refused([], [{ ...market, tick: undefined }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
+  expect(await marketsIn()).toEqual(before);
+  expect(await db.owner.rows("select code from asset where code in ('ACMEUSD', 'AC')")).toEqual([]);
+});
+
+test("a new market is created wherever it stands in the file, and every other keeps its number", async () => {
+  const before = await marketsIn();
+  const added = { ...file.markets[0], code: "SHIBEUR", base: "SHIB" };
+  const longer = { ...file, markets: [added, ...file.markets] };
+  expect(await fillCatalogue(db.owner, longer)).toEqual([]);
+  expect(await marketsIn()).toEqual([...before, { code: "SHIBEUR", number: before.length + 1 }]);
+  expect(await db.owner.rows("select count(*)::int as count from fee_tier where market = 'SHIBEUR'")).toEqual([
+    { count: file.fee_tiers.length },
+  ]);
+  expect(await fillCatalogue(db.owner, longer)).toEqual([]);
+});
