@@ -103,9 +103,10 @@ async function fill({ customers }) {
   });
   const [buyer] = await makeProfiles(other, 1, { USD: "1000000000" });
   trader = buyer;
-  const [seller] = await makeProfiles(other, 1, { BTC: "100000" });
+  // Of another customer: one may have 20,000 open orders on a market, and the trader places more.
+  const [seller] = await makeProfiles(one, 1, { BTC: "100000" });
   await inGroups(levels, (i) => placeOrder(other, buyer, { side: "BUY", price: String(20_000 - i) }));
-  await inGroups(levels, (i) => placeOrder(other, seller, { side: "SELL", price: String(30_000 + i) }));
+  await inGroups(levels, (i) => placeOrder(one, seller, { side: "SELL", price: String(30_000 + i) }));
 }
 
 /** A self-signed certificate for this run. */

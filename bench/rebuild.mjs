@@ -15,8 +15,8 @@ import { median } from "./rounds.mjs";
 import { printTable } from "./table.mjs";
 
 const MARKET = "ETHUSD";
-const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
-const CUSTOMER = "0190d5a4-1111-7000-8000-000000000001";
+/** The orders of one customer: no more than it may have open. */
+const ORDERS_EACH = 10_000;
 const CALLER = { operator: "bench", operation: "rebuild" };
 /** Placed at once: what waits for the ledger has a bound. */
 const AT_ONCE = 1_000;
@@ -25,6 +25,7 @@ const { values } = parseArgs({
   options: { orders: { type: "string", default: "100000" }, rounds: { type: "string", default: "5" } },
 });
 const [orders, rounds] = [values.orders, values.rounds].map(Number);
+const CUSTOMERS = Array.from({ length: Math.ceil(orders / ORDERS_EACH) }, (_, number) => customer(number));
 
 await prepare({ tools: true });
 const { readConfig } = await import("../dist/config/config.js");
@@ -38,7 +39,7 @@ const log = createLogger({ logLevel: "warn" });
 const directory = await mkdtemp(join(tmpdir(), "parbook-rebuild-"));
 try {
   const bootstrap = join(directory, "rebuild.json");
-  await writeFile(bootstrap, JSON.stringify({ customers: [customer()] }));
+  await writeFile(bootstrap, JSON.stringify({ customers: CUSTOMERS }));
   const config = readConfig({
     PARBOOK_DATA_DIR: directory,
     PARBOOK_BOOTSTRAP: bootstrap,
@@ -52,9 +53,14 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 
-function customer() {
+function customer(number) {
   const balances = { USD: "100000000", ETH: "1000000" };
-  return { id: CUSTOMER, name: "Rebuild", clients: [], profiles: [{ id: PROFILE, nickname: "maker", balances }] };
+  const profiles = [{ id: uuidOf(4, number), nickname: "maker", balances }];
+  return { id: uuidOf(1, number), name: `Rebuild ${number}`, clients: [], profiles };
+}
+
+function uuidOf(kind, number) {
+  return `0190d5a4-1111-7000-800${kind}-${String(number).padStart(12, "0")}`;
 }
 
 /** Places the orders and waits until all of them rest. */
@@ -79,9 +85,10 @@ function order(number) {
   const cents = 1 + ((number >> 1) % 1_000);
   const price = amountOf((side === "BUY" ? 1_000 - cents / 100 : 1_000 + cents / 100).toFixed(2));
   const expires = number % 10 === 0;
+  const { id, profiles } = CUSTOMERS[Math.floor(number / ORDERS_EACH)];
   return {
-    customerId: CUSTOMER,
-    profileId: PROFILE,
+    customerId: id,
+    profileId: profiles[0].id,
     market: MARKET,
     side,
     type: "LIMIT",

@@ -92,8 +92,11 @@ comment on type time_in_force is
   'GTT: until expiration_date.';
 
 create type reject_reason as enum (
-  'identity_pair', 'gtt_too_soon', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar',
-  'market_halted');
+  'identity_pair', 'gtt_too_soon', 'too_many_open_orders', 'post_only_would_cross', 'no_liquidity', 'below_one_lot',
+  'price_collar', 'market_halted');
+comment on type reject_reason is
+  'Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market. '
+  'too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.';
 
 -- Reference data -----------------------------------------------------------------------------------------------------
 

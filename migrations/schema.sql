@@ -68,7 +68,9 @@ create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARK
 -- GTT: until expiration_date.
 create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 
-create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
+-- Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market.
+-- too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.
+create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'too_many_open_orders', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
 
 -- What an account can hold. Written by the operator, from the catalogue; the service only reads it.
 create table asset (

@@ -40,6 +40,7 @@ export type OrderTimeInForce = "GTC" | "FOK" | "IOC" | "GTT";
 export type OrderRejectReason =
   | "identity_pair"
   | "gtt_too_soon"
+  | "too_many_open_orders"
   | "post_only_would_cross"
   | "no_liquidity"
   | "below_one_lot"

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Book } from "../../src/exchange/book/book.ts";
+import { Book, type BookBounds } from "../../src/exchange/book/book.ts";
 import type { BookState } from "../../src/exchange/book/book-state.ts";
 import type { Effect } from "../../src/exchange/book/command-effect.ts";
 import { type Command, commands, orderId, orderOf } from "./book-commands.ts";
@@ -25,6 +25,7 @@ const EVERYTHING = [
   "REJECTED no_liquidity",
   "REJECTED post_only_would_cross",
   "REJECTED price_collar",
+  "REJECTED too_many_open_orders",
   "cascade",
   "cascade in parts",
   "filled",
@@ -38,15 +39,18 @@ test(
   () => {
     let tried = 0;
     const seen = new Set<string>();
-    const run = (script: Command[], mostMet: number) => {
-      const pair = new BookAndTwin(seen, mostMet);
+    const run = (script: Command[], mostMet: number, mostOpen: number) => {
+      const pair = new BookAndTwin(seen, mostMet, mostOpen);
       for (const [number, command] of script.entries()) pair.run(command, number);
       tried += script.length;
     };
-    fc.assert(fc.property(commands, fc.constantFrom(1_000, 1_000, 5, 2, 1), run), {
-      ...SEED,
-      numRuns: Math.ceil(WANTED / 100),
-    });
+    fc.assert(
+      fc.property(commands, fc.constantFrom(1_000, 1_000, 5, 2, 1), fc.constantFrom(1_000, 1_000, 10, 2), run),
+      {
+        ...SEED,
+        numRuns: Math.ceil(WANTED / 100),
+      },
+    );
     expect(tried).toBeGreaterThanOrEqual(WANTED);
     expect([...seen].sort()).toEqual(EVERYTHING);
   },
@@ -54,17 +58,17 @@ test(
 );
 
 class BookAndTwin {
-  readonly #mostMet: number;
+  readonly #bounds: Partial<BookBounds>;
   #book: Book;
   readonly #twin: NaiveBook;
   readonly #follower = new OrderFollower();
   readonly #seen: Set<string>;
 
-  constructor(seen: Set<string>, mostMet: number) {
+  constructor(seen: Set<string>, mostMet: number, mostOpen: number) {
     this.#seen = seen;
-    this.#mostMet = mostMet;
-    this.#book = new Book(mostMet);
-    this.#twin = new NaiveBook(mostMet);
+    this.#bounds = { maxMet: mostMet, maxOpen: mostOpen };
+    this.#book = new Book(this.#bounds);
+    this.#twin = new NaiveBook({ mostMet, mostOpen });
   }
 
   run(command: Command, number: number): void {
@@ -110,7 +114,7 @@ class BookAndTwin {
 
   #rebuild(): void {
     const before = this.#book.stateHash();
-    this.#book = restored(this.#book.state(), this.#mostMet);
+    this.#book = restored(this.#book.state(), this.#bounds);
     deepStrictEqual(this.#book.stateHash(), before);
   }
 
@@ -134,8 +138,8 @@ function nameOf(effect: Effect): string {
 }
 
 /** Sides and stops in any order; only within a level the order counts. */
-function restored(state: BookState, mostMet: number): Book {
-  const book = new Book(mostMet);
+function restored(state: BookState, bounds: Partial<BookBounds>): Book {
+  const book = new Book(bounds);
   for (const stop of [...state.stops].sort((a, b) => a.sequence - b.sequence)) book.restoreWaiting(stop);
   if (state.last !== undefined) book.restoreLast(state.last);
   for (const order of [...state.asks, ...state.bids].sort((a, b) => a.priority - b.priority)) {

@@ -41,14 +41,18 @@ export class NaiveBook {
   last: Price | undefined;
   effects: Effect[] = [];
   mostMet: number;
+  mostOpen: number;
 
-  constructor(mostMet: number) {
+  constructor({ mostMet, mostOpen }: { mostMet: number; mostOpen: number }) {
     this.mostMet = mostMet;
+    this.mostOpen = mostOpen;
   }
 
   place(order: BookOrder): readonly Effect[] {
     this.effects = [];
-    if ("stopPrice" in order && !this.isDue(order)) {
+    if (this.isOneTooMany(order)) {
+      this.effects.push(rejected(order.id, "too_many_open_orders"));
+    } else if ("stopPrice" in order && !this.isDue(order)) {
       this.waiting.push(order);
       this.effects.push({ kind: "waiting", order: order.id });
     } else {
@@ -56,6 +60,12 @@ export class NaiveBook {
     }
     this.triggerDue();
     return this.effects;
+  }
+
+  /** docs/contract/orders.md#stored-rejections, rule 4. */
+  isOneTooMany({ customer, timeInForce }: BookOrder): boolean {
+    if (timeInForce === "IOC" || timeInForce === "FOK") return false;
+    return [...this.resting, ...this.waiting].filter((open) => open.customer === customer).length >= this.mostOpen;
   }
 
   /** Goes on with a cascade that has become too long for one answer. */
@@ -172,11 +182,8 @@ export class NaiveBook {
   }
 
   limit(order: LimitOrder | StopLimitOrder): void {
-    const others = this.reachable(order.side, order.price).filter((maker) => maker.customer !== order.customer);
-    const offered = this.reachable(order.side, order.price)
-      .slice(0, this.mostMet)
-      .filter((maker) => maker.customer !== order.customer)
-      .reduce((sum, maker) => sum + BigInt(maker.lots), 0n);
+    const others = this.othersMet(order, this.reachable(order.side, order.price));
+    const offered = others.reduce((sum, maker) => sum + BigInt(maker.lots), 0n);
     if (order.timeInForce === "FOK" && offered < BigInt(order.lots)) {
       this.effects.push(cancelled(order.id, "fill_or_kill"));
       return;
@@ -204,9 +211,14 @@ export class NaiveBook {
     return order.side === "BUY" ? twicePrice * 100n >= twiceMid * 115n : twicePrice * 100n <= twiceMid * 85n;
   }
 
+  /** Other customers' orders among those that an order can meet. */
+  othersMet({ customer }: BookOrder, queue: RestingOrder[]): RestingOrder[] {
+    return queue.slice(0, this.mostMet).filter((maker) => maker.customer !== customer);
+  }
+
   /** docs/contract/orders.md#matching, rule 6. */
   marketSell(order: MarketSell | StopMarketSell): void {
-    if (this.queue("BUY").every((maker) => maker.customer === order.customer)) {
+    if (this.othersMet(order, this.queue("BUY")).length === 0) {
       this.effects.push(rejected(order.id, "no_liquidity"));
       return;
     }
@@ -216,8 +228,7 @@ export class NaiveBook {
   }
 
   marketBuy(order: MarketBuy | StopMarketBuy): void {
-    const others = this.queue("SELL").filter((maker) => maker.customer !== order.customer);
-    const best = others[0];
+    const best = this.othersMet(order, this.queue("SELL"))[0];
     if (best === undefined) {
       this.effects.push(rejected(order.id, "no_liquidity"));
     } else if (order.budget / BigInt(best.price) < 1n) {

@@ -151,7 +151,9 @@ export class OrderFollower {
 
   #close(effect: Closed): void {
     const followed = this.#get(effect.order);
-    assert(followed.place !== "closed" && followed.place !== "arriving", "an order closes once");
+    assert(followed.place !== "closed", "an order closes once");
+    const isOneTooMany = effect.reason === "too_many_open_orders";
+    assert(followed.place !== "arriving" || isOneTooMany, "a stop that arrives waits, triggers or is one too many");
     if (effect.status === "REJECTED") assert(followed.lotsTraded === 0, "what is rejected has traded nothing");
     if (effect.status === "FILLED") assert(followed.lotsLeft === 0 && followed.lotsTraded > 0, "filled means all");
     if (followed.order.timeInForce === "FOK") {

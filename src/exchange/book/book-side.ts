@@ -3,6 +3,7 @@
  * price move few elements; each level is a linked queue, so that any order is removed in constant time.
  */
 import { assert, must } from "../../std/assert.ts";
+import { CustomerCounts } from "./customer-counts.ts";
 import type { BookOrderId, Lots, Price, RestingOrder, Side } from "./order.ts";
 
 /** The public view of a price level. The total of many orders may exceed 2^53. */
@@ -32,10 +33,21 @@ export class BookSide {
   /** Multiplied by this, a higher price is better on both sides. */
   readonly #sign: 1 | -1;
   readonly #levels: Level[] = [];
+  readonly #customers = new CustomerCounts();
+  #looked = 0;
 
   constructor(side: Side) {
     this.#side = side;
     this.#sign = side === "BUY" ? 1 : -1;
+  }
+
+  /** How many orders have been looked at so far to find those of other customers. */
+  get looked(): number {
+    return this.#looked;
+  }
+
+  countOf(customer: string): number {
+    return this.#customers.of(customer);
   }
 
   bestPrice(): Price | undefined {
@@ -52,34 +64,19 @@ export class BookSide {
     return limit === undefined || price * this.#sign >= limit * this.#sign;
   }
 
-  /** The best price of any other customer's order. */
-  bestPriceOfOthers(customer: string): Price | undefined {
-    for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
-      const level = this.#levelAt(i);
-      for (let order = level.oldest; order !== undefined; order = order.newer) {
-        if (order.customer !== customer) return level.price;
-      }
-    }
-    return undefined;
+  /** The best price of another customer's order within the limit, looking at no more than `most` orders. */
+  bestPriceOfOthers(customer: string, limit: Price | undefined, most: number): Price | undefined {
+    return this.#findAmongOthers(customer, limit, most, () => true)?.price;
   }
 
-  /**
-   * Whether other customers offer at least `lots` within the limit, looking at no more than `most` orders.
-   */
-  othersOffer(lots: Lots, limit: Price, customer: string, most = Number.POSITIVE_INFINITY): boolean {
+  /** Whether other customers offer at least `lots` within the limit, looking at no more than `most` orders. */
+  othersOffer(lots: Lots, customer: string, limit: Price, most: number): boolean {
     let missing: number = lots;
-    let met = 0;
-    for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
-      const level = this.#levelAt(i);
-      if (!this.isWithin(limit, level.price)) return false;
-      for (let order = level.oldest; order !== undefined; order = order.newer) {
-        if (met === most) return false;
-        met += 1;
-        if (order.customer !== customer) missing -= order.lots;
-        if (missing <= 0) return true;
-      }
-    }
-    return false;
+    const completes = (order: Resting) => {
+      missing -= order.lots;
+      return missing <= 0;
+    };
+    return this.#findAmongOthers(customer, limit, most, completes) !== undefined;
   }
 
   /** Adds an order behind those at its price. */
@@ -113,6 +110,7 @@ export class BookSide {
     if (newer === undefined) level.newest = older;
     else newer.older = older;
     level.total -= BigInt(order.lots);
+    this.#customers.remove(order.customer);
     if (level.oldest === undefined) this.#closeLevel(level);
   }
 
@@ -134,6 +132,30 @@ export class BookSide {
     return level?.price === price ? level.total : 0n;
   }
 
+  /**
+   * The first order of another customer, in matching order, that is wanted. Own orders count as looked at too: a customer
+   * may have very many.
+   */
+  #findAmongOthers(
+    customer: string,
+    limit: Price | undefined,
+    most: number,
+    isWanted: (order: Resting) => boolean,
+  ): Resting | undefined {
+    if (!this.#customers.hasOthers(customer)) return undefined;
+    const end = this.#looked + most;
+    for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
+      const level = this.#levelAt(i);
+      if (!this.isWithin(limit, level.price)) return undefined;
+      for (let order = level.oldest; order !== undefined; order = order.newer) {
+        if (this.#looked === end) return undefined;
+        this.#looked += 1;
+        if (order.customer !== customer && isWanted(order)) return order;
+      }
+    }
+    return undefined;
+  }
+
   #enqueue(level: Level, id: BookOrderId, customer: string, lots: Lots, priority: number): Resting {
     const older = level.newest;
     const side = this.#side;
@@ -142,6 +164,7 @@ export class BookSide {
     else older.newer = order;
     level.newest = order;
     level.total += BigInt(lots);
+    this.#customers.add(customer);
     return order;
   }
 

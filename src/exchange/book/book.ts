@@ -29,6 +29,7 @@ import {
   type Lots,
   type MarketBuy,
   type MarketSell,
+  mayStayOpen,
   type Price,
   type QuoteUnits,
   type RestingOrder,
@@ -42,24 +43,32 @@ import { OrderIndex } from "./order-index.ts";
 import { isBeyondCollar } from "./price-collar.ts";
 import { isThrough, WaitingStops } from "./waiting-stops.ts";
 
-const ONE_LOT = 1 as Lots;
-/**
- * How many resting orders one order may meet. All its effects are committed at once and block other commits, so ten
- * thousand tiny resting orders must not be able to make that long.
- */
-const MAX_MET = 1_000;
+export interface BookBounds {
+  /**
+   * How many resting orders one order may meet, and how many it may look at to find those of other customers. All its
+   * effects are committed at once and block other commits, so ten thousand tiny resting orders must not be able to make
+   * that long.
+   */
+  readonly maxMet: number;
+  /** How many resting orders the stops of one part of a cascade may look at: a few milliseconds of the event loop. */
+  readonly maxLooked: number;
+  /** How many orders of one customer may rest or wait: they fill the memory, and delay the next engine of the market. */
+  readonly maxOpen: number;
+}
+
+const BOUNDS: BookBounds = { maxMet: 1_000, maxLooked: 100_000, maxOpen: 20_000 };
 
 export class Book {
   readonly #bids = new BookSide("BUY");
   readonly #asks = new BookSide("SELL");
   readonly #resting = new OrderIndex();
   readonly #stops = new WaitingStops();
-  readonly #maxMet: number;
+  readonly #bounds: BookBounds;
   /** The price of the last execution, which triggers stops. */
   #last: Price | undefined;
 
-  constructor(maxMet = MAX_MET) {
-    this.#maxMet = maxMet;
+  constructor(bounds: Partial<BookBounds> = {}) {
+    this.#bounds = { ...BOUNDS, ...bounds };
   }
 
   /**
@@ -70,6 +79,7 @@ export class Book {
     assertWellFormed(order);
     assert(!this.hasDueStops(), "the cascade of the last order is finished first");
     assert(!this.#resting.hasRecent(order.id) && !this.#stops.has(order.id), "an order is placed once");
+    if (this.#isOneTooMany(order)) return [rejected(order.id, "too_many_open_orders")];
     const effects: Effect[] = [];
     if (!isStop(order)) this.#execute(order, effects);
     else if (isThrough(order, this.#last)) this.#trigger(order, effects);
@@ -124,6 +134,11 @@ export class Book {
     return this.#last;
   }
 
+  /** How many resting orders have been looked at so far to find those of other customers: work that has no effects. */
+  get looked(): number {
+    return this.#bids.looked + this.#asks.looked;
+  }
+
   get size(): number {
     return this.#resting.size + this.#stops.size;
   }
@@ -167,7 +182,9 @@ export class Book {
 
   /** Each stop's executions can make others due, or no longer due, so due stops are determined anew after each. */
   #triggerDueStops(effects: Effect[]): void {
-    while (effects.length < this.#maxMet) {
+    const { maxMet, maxLooked } = this.#bounds;
+    const end = this.looked + maxLooked;
+    while (effects.length < maxMet && this.looked < end) {
       const stop = this.#stops.takeDue(this.#last);
       if (stop === undefined) return;
       this.#trigger(stop, effects);
@@ -201,7 +218,7 @@ export class Book {
   #executeLimit(order: LimitOrder | StopLimitOrder, effects: Effect[]): Rested | Closed {
     const fillOrKill = order.timeInForce === "FOK";
     const opposite = this.#opposite(order.side);
-    if (fillOrKill && !opposite.othersOffer(order.lots, order.price, order.customer, this.#maxMet)) {
+    if (fillOrKill && !opposite.othersOffer(order.lots, order.customer, order.price, this.#bounds.maxMet)) {
       return cancelled(order.id, "fill_or_kill");
     }
     if (this.#isCollared(order)) return rejected(order.id, "price_collar");
@@ -223,14 +240,14 @@ export class Book {
   }
 
   #executeMarketSell(order: MarketSell | StopMarketSell, effects: Effect[]): Closed {
-    if (this.#bids.bestPriceOfOthers(order.customer) === undefined) return rejected(order.id, "no_liquidity");
+    if (this.#bestPriceOfOthers(order) === undefined) return rejected(order.id, "no_liquidity");
 
     const left = this.#takeLots(order, undefined, effects);
     return left === 0 ? filledUp(order.id) : cancelled(order.id, "immediate_or_cancel");
   }
 
   #executeMarketBuy(order: MarketBuy | StopMarketBuy, effects: Effect[]): Closed {
-    const best = this.#asks.bestPriceOfOthers(order.customer);
+    const best = this.#bestPriceOfOthers(order);
     if (best === undefined) return rejected(order.id, "no_liquidity");
     if (order.budget < BigInt(best)) return rejected(order.id, "below_one_lot");
 
@@ -247,7 +264,7 @@ export class Book {
   #takeLots(taker: BookOrder & { readonly lots: Lots }, limit: Price | undefined, effects: Effect[]): Lots {
     const opposite = this.#opposite(taker.side);
     let left = taker.lots;
-    for (let met = 0; left > 0 && met < this.#maxMet; met += 1) {
+    for (let met = 0; left > 0 && met < this.#bounds.maxMet; met += 1) {
       const maker = opposite.first();
       if (maker === undefined || !opposite.isWithin(limit, maker.price)) break;
       if (maker.customer === taker.customer) {
@@ -267,7 +284,7 @@ export class Book {
    */
   #takeForBudget(taker: MarketBuy | StopMarketBuy, effects: Effect[]): QuoteUnits {
     let left = taker.budget;
-    for (let met = 0; met < this.#maxMet; met += 1) {
+    for (let met = 0; met < this.#bounds.maxMet; met += 1) {
       const maker = this.#asks.first();
       if (maker === undefined) break;
       const affordable = left / BigInt(maker.price);
@@ -339,9 +356,21 @@ export class Book {
     this.#resting.delete(order.id);
   }
 
+  #isOneTooMany(order: BookOrder): boolean {
+    if (!mayStayOpen(order)) return false;
+    const { customer } = order;
+    const open = this.#bids.countOf(customer) + this.#asks.countOf(customer) + this.#stops.countOf(customer);
+    return open >= this.#bounds.maxOpen;
+  }
+
+  /** Of the orders that this one can reach: it meets no more than it looks at here. */
+  #bestPriceOfOthers({ side, customer }: BookOrder, limit?: Price): Price | undefined {
+    return this.#opposite(side).bestPriceOfOthers(customer, limit, this.#bounds.maxMet);
+  }
+
   /** Whether the price collar rejects a limit order: it would match another customer's order at once, beyond the collar. */
   #isCollared(order: LimitOrder | StopLimitOrder): boolean {
-    if (!this.#opposite(order.side).othersOffer(ONE_LOT, order.price, order.customer)) return false;
+    if (this.#bestPriceOfOthers(order, order.price) === undefined) return false;
     const bid = this.bestBid();
     const ask = this.bestAsk();
     return bid !== undefined && ask !== undefined && isBeyondCollar(order, bid, ask);

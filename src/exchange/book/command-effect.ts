@@ -8,7 +8,12 @@ import type { BookOrderId, Lots, Price, QuoteUnits, Side } from "./order.ts";
  * Why the book rejected an order (docs/contract/orders.md#stored-rejections). The other reasons, `identity_pair`,
  * `gtt_too_soon` and `market_halted`, are found before an order reaches the book.
  */
-export type RejectReason = "post_only_would_cross" | "no_liquidity" | "below_one_lot" | "price_collar";
+export type RejectReason =
+  | "too_many_open_orders"
+  | "post_only_would_cross"
+  | "no_liquidity"
+  | "below_one_lot"
+  | "price_collar";
 
 /**
  * Why an order was cancelled. `immediate_or_cancel`: the part of an IOC or market order that could not trade at once.

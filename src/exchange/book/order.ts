@@ -103,6 +103,11 @@ export function isStop(order: BookOrder): order is StopOrder {
   return order.type === "STOP_LIMIT" || order.type === "STOP_MARKET";
 }
 
+/** Whether an order may stay in the book, resting or waiting. The others are closed when they are placed. */
+export function mayStayOpen({ timeInForce }: BookOrder): boolean {
+  return timeInForce === "GTC" || timeInForce === "GTT";
+}
+
 /** Malformed orders were rejected before, so a violation is a bug. */
 export function assertWellFormed(order: BookOrder): void {
   assert(Number.isSafeInteger(order.sequence), "a sequence is a safe integer");

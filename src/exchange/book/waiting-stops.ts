@@ -3,6 +3,7 @@
  * the highest stop price, the buy with the lowest, and the oldest among equals.
  */
 import { assert, must } from "../../std/assert.ts";
+import { CustomerCounts } from "./customer-counts.ts";
 import type { BookOrderId, Price, StopOrder } from "./order.ts";
 
 /** Whether the last execution price triggers a stop. Before the first execution nothing does. */
@@ -15,9 +16,14 @@ export class WaitingStops {
   readonly #byId = new Map<BookOrderId, StopOrder>();
   readonly #buys: StopOrder[] = [];
   readonly #sells: StopOrder[] = [];
+  readonly #customers = new CustomerCounts();
 
   get size(): number {
     return this.#byId.size;
+  }
+
+  countOf(customer: string): number {
+    return this.#customers.of(customer);
   }
 
   has(id: BookOrderId): boolean {
@@ -28,6 +34,7 @@ export class WaitingStops {
     const queue = this.#queueOf(stop);
     queue.splice(countAfter(queue, stop), 0, stop);
     this.#byId.set(stop.id, stop);
+    this.#customers.add(stop.customer);
   }
 
   /** @returns false if the stop is not waiting here */
@@ -38,7 +45,7 @@ export class WaitingStops {
     const index = countAfter(queue, stop);
     assert(queue[index] === stop, "a waiting stop is in the queue of its side");
     queue.splice(index, 1);
-    this.#byId.delete(id);
+    this.#forget(stop);
     return true;
   }
 
@@ -53,13 +60,18 @@ export class WaitingStops {
     const due = sell !== undefined && buy !== undefined ? older(sell, buy) : (sell ?? buy);
     if (due === undefined) return undefined;
     this.#queueOf(due).pop();
-    this.#byId.delete(due.id);
+    this.#forget(due);
     return due;
   }
 
   /** The sells, then the buys, each in trigger order. */
   list(): StopOrder[] {
     return [...this.#sells.toReversed(), ...this.#buys.toReversed()];
+  }
+
+  #forget(stop: StopOrder): void {
+    this.#byId.delete(stop.id);
+    this.#customers.remove(stop.customer);
   }
 
   #queueOf(stop: StopOrder): StopOrder[] {

@@ -2,9 +2,11 @@ import { expect, test } from "vitest";
 import { type Market, marketOf } from "../../catalogue/market.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
+import type { Lots, Price } from "../book/order.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order } from "../order.ts";
 import { EngineBook, StaleBook } from "./engine-book.ts";
+import type { OpenOrder } from "./store.ts";
 
 const MARKET: Market = marketOf(
   {
@@ -119,3 +121,37 @@ test.each(["OPEN", "SUBMITTED"] as const)(
     expect(() => book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toThrow(StaleBook);
   },
 );
+
+const numbered = (number: number) => `0190d5a4-7e1b-7c3d-8a2f-${String(number).padStart(12, "0")}` as Order["id"];
+
+function restoreBids(book: EngineBook, count: number, terms: object): void {
+  for (let i = 0; i < count; i += 1) {
+    const at = { price: 9_000 as Price, lots: 1 as Lots, priority: 1 + i };
+    book.restoreOpen({ ...BID, id: numbered(i), ...at, ...terms } as OpenOrder);
+  }
+}
+
+test("a round ends when its orders have looked at very many resting ones, and the next round goes on", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 1_000, { customerId: "ann" });
+  book.restoreOpen({ ...BID, id: numbered(1_000), customerId: "bob", price: 8_900, lots: 1, priority: 1 } as never);
+  const sell = { ...BID, side: "SELL", type: "MARKET", timeInForce: "IOC", price: undefined };
+  const orders = Array.from({ length: 200 }, (_, i) => ({ ...sell, id: numbered(2_000 + i) }) as Order);
+  const first = book.run({ status: "OPEN", orders, cancels: [] }, NOW).round;
+  expect(first?.taken.size).toBe(100);
+  expect(first?.effects[0]).toMatchObject({ kind: "closed", status: "REJECTED", reason: "no_liquidity" });
+  const second = book.run({ status: "OPEN", orders: orders.slice(100), cancels: [] }, NOW).round;
+  expect([second?.taken.size, book.size]).toEqual([100, 1_001]);
+});
+
+test("a customer's 20,001st open order is rejected, after a restart too", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 19_999, { customerId: "ann" });
+  book.restoreStop({ ...STOP, stopPrice: amountOf("50") });
+  const other = { ...BID, id: numbered(30_000), customerId: "bob" } as Order;
+  const { round } = book.run({ status: "OPEN", orders: [BID, other], cancels: [] }, NOW);
+  expect(round?.effects).toMatchObject([
+    { kind: "closed", order: BID.id, status: "REJECTED", reason: "too_many_open_orders" },
+    { kind: "rested", order: other.id },
+  ]);
+});

@@ -41,6 +41,8 @@ export class StaleBook extends Error {
 
 /** A round ends when it has touched this many orders; the last order may exceed it by all that it matches. */
 const MAX_TOUCHED = 1_000;
+/** A round ends too when the book has looked at this many resting orders: such work leaves no effects to count. */
+const MAX_LOOKED = 100_000;
 const MAX_EXPIRIES = 500;
 
 export class EngineBook {
@@ -88,6 +90,7 @@ export class EngineBook {
   /** Executes what is due, then the backlog in time order. */
   run(work: Work, now: Instant): Plan {
     const builder = new RoundBuilder();
+    const end = this.#book.looked + MAX_LOOKED;
     for (const id of this.#expiries.takeDue(now, MAX_EXPIRIES)) this.#record(builder, this.#book.expire(id));
     if (work.status === "OPEN" && this.#book.hasDueStops()) {
       builder.status = work.status;
@@ -95,8 +98,9 @@ export class EngineBook {
     }
     const placed = new Map(work.orders.map((order) => [order.id, order]));
     for (const step of inTimeOrder(work, placed)) {
+      if (builder.orders.size >= MAX_TOUCHED || this.#book.looked >= end) break;
       // The rest of a cascade comes before anything else, except on a halted market, which triggers nothing.
-      if (builder.orders.size >= MAX_TOUCHED || (work.status === "OPEN" && this.#book.hasDueStops())) break;
+      if (work.status === "OPEN" && this.#book.hasDueStops()) break;
       if (step.order !== undefined) this.#take(builder, step.order, work.status, now);
       else this.#cancel(builder, step.cancel, placed);
     }

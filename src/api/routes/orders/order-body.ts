@@ -36,6 +36,7 @@ const SIDES = ["BUY", "SELL"] as const;
 const REJECT_REASONS = [
   "identity_pair",
   "gtt_too_soon",
+  "too_many_open_orders",
   "post_only_would_cross",
   "no_liquidity",
   "below_one_lot",
