@@ -119,6 +119,22 @@ test("what a DEFAULT profile has goes to the new DEFAULT profile", async () => {
   ]);
 });
 
+test("an inactive profile is left out, unless it has something", async () => {
+  await finish();
+  await old.rows("update profile set status = 'INACTIVE' where id = any($1)", [[TREASURY, SHOP]]);
+  await old.rows("update account set available = 0 where owner_id = $1", [TREASURY]);
+  await old.rows(
+    `update posting p set available = 0 from account a
+      where (p.owner_id, p.asset, p.seq) = (a.owner_id, a.asset, a.seq) and a.owner_id = $1`,
+    [TREASURY],
+  );
+  await answerOf(settings, "carry-over", file);
+  const { customers } = JSON.parse(await readFile(file, "utf8"));
+  expect(customers[0].profiles).toEqual([
+    { id: SHOP, nickname: "shop", balances: { BTC: "0.02", PYUSD: "500", USD: "100.25", USDP: "7.000001" } },
+  ]);
+});
+
 test("nothing is written while money is held, a process runs, or an account is not what its postings say", async () => {
   const refused = async (): Promise<string> => {
     const { exitCode, stderr } = await parbook(settings, "carry-over", file);
@@ -134,6 +150,16 @@ test("nothing is written while money is held, a process runs, or an account is n
   await old.rows("update account set available = available + 1 where owner_id = $1 and asset = 'USD'", [SHOP]);
   expect(await refused()).toBe(
     'nothing was written: a process of 0.1 is running (one that was killed counts for 15 seconds): stop every one; accounts differ from their postings (1): run "parbook verify" of 0.1\n',
+  );
+  await old.rows("update lease set expires_at = now()");
+  await old.rows("update account set available = available - 1 where owner_id = $1 and asset = 'USD'", [SHOP]);
+  await old.rows(
+    `delete from posting p using account a
+      where (p.owner_id, p.asset, p.seq) = (a.owner_id, a.asset, a.seq) and a.owner_id = $1 and a.asset = 'USD'`,
+    [SHOP],
+  );
+  expect(await refused()).toBe(
+    'nothing was written: accounts differ from their postings (1): run "parbook verify" of 0.1\n',
   );
 });
 
