@@ -72,8 +72,10 @@ test("an order matches at most a thousand others: the rest of it is cancelled, a
 test("a long cascade of stops is committed in several rounds, in order", async () => {
   const market = "LTCUSD";
   const [seller, buyer] = [await exchange.trader("Cat", "1000 LTC"), await exchange.trader("Dan", "1000 USD")];
+  const another = await exchange.trader("Eve", "1000 LTC");
   const stop: OrderAsked = { market, type: "STOP_MARKET", side: "SELL", base: "0.01", stopPrice: "100" };
-  await placeMany(seller, 1_100, stop);
+  await placeMany(seller, 600, stop);
+  await placeMany(another, 500, stop);
   await exchange.place(buyer, { market, side: "BUY", base: "1", price: "100" });
   await exchange.untilDone();
   rounds.length = 0;

@@ -54,9 +54,11 @@ export interface BookBounds {
   readonly maxLooked: number;
   /** How many orders of one customer may rest or wait: they fill the memory, and delay the next engine of the market. */
   readonly maxOpen: number;
+  /** How many of them may be waiting stops: one trade can trigger all, and no other order is matched meanwhile. */
+  readonly maxWaiting: number;
 }
 
-const BOUNDS: BookBounds = { maxMet: 1_000, maxLooked: 100_000, maxOpen: 20_000 };
+const BOUNDS: BookBounds = { maxMet: 1_000, maxLooked: 100_000, maxOpen: 20_000, maxWaiting: 1_000 };
 
 export class Book {
   readonly #bids = new BookSide("BUY");
@@ -359,8 +361,9 @@ export class Book {
   #isOneTooMany(order: BookOrder): boolean {
     if (!mayStayOpen(order)) return false;
     const { customer } = order;
-    const open = this.#bids.countOf(customer) + this.#asks.countOf(customer) + this.#stops.countOf(customer);
-    return open >= this.#bounds.maxOpen;
+    const waiting = this.#stops.countOf(customer);
+    if (isStop(order) && waiting >= this.#bounds.maxWaiting) return true;
+    return this.#bids.countOf(customer) + this.#asks.countOf(customer) + waiting >= this.#bounds.maxOpen;
   }
 
   /** Of the orders that this one can reach: it meets no more than it looks at here. */

@@ -106,6 +106,18 @@ test("a customer has no more open orders than the limit: resting on either side,
   expect(book.place(bid("c1", { customer: "bob" })).map(({ kind }) => kind)).toEqual(["rested"]);
 });
 
+test("of the open orders of a customer only some may be waiting stops", () => {
+  const book = bookOf({ maxWaiting: 1 }, stopSell("s1"));
+  expect(book.place(stopSell("s2"))).toEqual(closed("s2", "REJECTED", "too_many_open_orders"));
+  expect(
+    [bid("b1"), { ...stopSell("s3", 2), customer: "bob" }]
+      .flatMap((order) => book.place(order))
+      .map(({ kind }) => kind),
+  ).toEqual(["rested", "waiting"]);
+  book.cancel("s1" as BookOrderId);
+  expect(book.place(stopSell("s4")).map(({ kind }) => kind)).toEqual(["waiting"]);
+});
+
 /** Each leaves ann with two of three open orders. */
 const LEAVES: Record<string, (book: Book) => void> = {
   "a cancel": (book) => book.cancel("b1" as BookOrderId),
