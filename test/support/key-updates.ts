@@ -6,39 +6,51 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 
 export interface KeyUpdateClient {
   readonly secure: TLSSocket;
-  /** Sends so many at once. Nothing may have been written to `secure`. */
+  /** Sends so many at once. Nothing may be written to `secure` itself. */
   readonly update: (count: number) => void;
+  /** Sends data in a record of its own. */
+  readonly write: (data: Buffer) => void;
 }
+
+const HANDSHAKE = 22;
+const DATA = 23;
+const KEY_UPDATE = Buffer.from([24, 0, 0, 1, 0]);
 
 export async function connectForKeyUpdates(port: number): Promise<KeyUpdateClient> {
   const socket = connect({ port, host: "127.0.0.1" });
   const secure = connectTls({ socket, rejectUnauthorized: false, ciphers: "TLS_AES_128_GCM_SHA256" });
-  let secret: Buffer | undefined;
+  let secret: Buffer = Buffer.alloc(0);
+  let written = 0;
   secure.on("keylog", (line: Buffer) => {
     const [label, , value = ""] = line.toString("latin1").trim().split(" ");
     if (label === "CLIENT_TRAFFIC_SECRET_0") secret = Buffer.from(value, "hex");
   });
   for (const one of [socket, secure] as Socket[]) one.on("error", () => undefined);
-  await once(secure, "secureConnect");
+  // The server sends a session when it has the client's last message of the handshake, which must come first.
+  await once(secure.resume(), "session");
+  const next = (type: number, content: Buffer): Buffer => record(secret, written++, type, content);
   const update = (count: number): void => {
     const records: Buffer[] = [];
     for (let sent = 0; sent < count; sent += 1) {
-      if (secret === undefined) throw new Error("the handshake is over, and its secret is known");
-      records.push(keyUpdate(secret));
+      records.push(next(HANDSHAKE, KEY_UPDATE));
       secret = expand(secret, "traffic upd", 32);
+      written = 0;
     }
     socket.write(Buffer.concat(records));
   };
-  return { secure: secure.resume(), update };
+  return { secure, update, write: (data) => void socket.write(next(DATA, data)) };
 }
 
-/** The first record under a secret. */
-function keyUpdate(secret: Buffer): Buffer {
-  const message = Buffer.from([24, 0, 0, 1, 0, 22]);
-  const header = Buffer.from([23, 3, 3, 0, message.length + 16]);
-  const cipher = createCipheriv("aes-128-gcm", expand(secret, "key", 16), expand(secret, "iv", 12));
+/** @param number of the record under its secret */
+function record(secret: Buffer, number: number, type: number, content: Buffer): Buffer {
+  const inner = Buffer.concat([content, Buffer.from([type])]);
+  const header = Buffer.from([DATA, 3, 3, 0, 0]);
+  header.writeUInt16BE(inner.length + 16, 3);
+  const nonce = expand(secret, "iv", 12);
+  nonce.writeUInt32BE((nonce.readUInt32BE(8) ^ number) >>> 0, 8);
+  const cipher = createCipheriv("aes-128-gcm", expand(secret, "key", 16), nonce);
   cipher.setAAD(header);
-  return Buffer.concat([header, cipher.update(message), cipher.final(), cipher.getAuthTag()]);
+  return Buffer.concat([header, cipher.update(inner), cipher.final(), cipher.getAuthTag()]);
 }
 
 /** HKDF-Expand-Label with an empty context, of at most 32 bytes (RFC 8446, 7.1). */

@@ -30,9 +30,9 @@ async function startServer(): Promise<{
   let asked = 0;
   const server: HttpsServer = createHttpsServer(
     { ...(cert && { cert }), ...(key && { key }), ServerResponse: TrackedResponse },
-    (_, response) => {
+    (request, response) => {
       asked += 1;
-      response.end();
+      request.on("end", () => response.end()).resume();
     },
   );
   boundConnections(server, { most: 100, isShared: () => false, onDropped: (some) => dropped.push(some) });
@@ -63,6 +63,18 @@ test("a flood of key updates ends its connection and blocks its address; a few a
   await until("no new one is accepted", () => next.destroyed);
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
   expect([asked(), known.secure.destroyed]).toEqual([0, false]);
+});
+
+test("data beside key updates explains none of them", async () => {
+  const { port, dropped } = await startServer();
+  const { secure, write, update } = await connectForKeyUpdates(port);
+  write(Buffer.from("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"));
+  for (let sent = 0; sent < 1_500; sent += 1) {
+    write(Buffer.alloc(512));
+    update(2);
+  }
+  await until("the connection has ended", () => secure.destroyed);
+  expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
 });
 
 test("requests as small as they can be are no overhead, however many", async () => {

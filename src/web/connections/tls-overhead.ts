@@ -5,6 +5,7 @@
  * what a handshake receives.
  */
 import type { Server, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { CountsPerSecond } from "../limits/per-second.ts";
 
 const CHECK_MS = 100;
@@ -12,8 +13,10 @@ const CHECK_MS = 100;
 const MAX_BYTES_PER_SECOND = 65_536;
 /** A client's part of a handshake is below 4 KiB; OpenSSL would keep 128 KiB of one that never ends. */
 const MAX_HANDSHAKE_BYTES = 16_384;
-/** What a record adds to its data: header, nonce, tag, and with TLS 1.2's block ciphers padding. */
-const RECORD_BYTES = 85;
+/** What a record of TLS 1.3 adds to its data: header, type and tag. More would leave room for messages behind each. */
+const RECORD_BYTES = 22;
+/** TLS 1.2's block ciphers add a nonce and padding. It has no key updates, and Node bounds its renegotiations. */
+const TLS_1_2_RECORD_BYTES = 85;
 
 /** Totals of a connection since its handshake. */
 interface Measure {
@@ -27,6 +30,7 @@ interface Connection {
   readonly accepted: Socket;
   readonly secure: Socket;
   readonly key: string;
+  readonly recordBytes: number;
   records: number;
   /** At the last check. */
   checked: Measure;
@@ -56,16 +60,17 @@ export class TlsOverhead {
         if (this.#handshakes.get(peer) === socket) this.#handshakes.delete(peer);
       });
     });
-    server.on("secureConnection", (socket: Socket) => this.#secured(socket));
+    server.on("secureConnection", (socket: TLSSocket) => this.#secured(socket));
   }
 
-  #secured(secure: Socket): void {
+  #secured(secure: TLSSocket): void {
     const peer = peerOf(secure);
     const accepted = this.#handshakes.get(peer);
     if (accepted === undefined) return;
     this.#handshakes.delete(peer);
     const checked = { received: accepted.bytesRead, data: secure.bytesRead, records: 0 };
-    const connection: Connection = { accepted, secure, key: this.#keyOf(secure), records: 0, checked };
+    const recordBytes = secure.getProtocol() === "TLSv1.3" ? RECORD_BYTES : TLS_1_2_RECORD_BYTES;
+    const connection: Connection = { accepted, secure, key: this.#keyOf(secure), recordBytes, records: 0, checked };
     secure.on("data", () => {
       connection.records += 1;
     });
@@ -83,12 +88,12 @@ export class TlsOverhead {
   }
 
   #isTooMuch(connection: Connection): boolean {
-    const { accepted, secure, key, records, checked } = connection;
+    const { accepted, secure, key, recordBytes, records, checked } = connection;
     const received = accepted.bytesRead;
     if (received === checked.received) return false;
     const data = secure.bytesRead;
     connection.checked = { received, data, records };
-    const surplus = received - checked.received - (data - checked.data) - RECORD_BYTES * (records - checked.records);
+    const surplus = received - checked.received - (data - checked.data) - recordBytes * (records - checked.records);
     return surplus > 0 && this.#counts.add(key, surplus) > MAX_BYTES_PER_SECOND;
   }
 }
