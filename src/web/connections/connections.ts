@@ -14,7 +14,7 @@ import { Floods } from "./floods.ts";
 import { FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
-import { OpenConnections } from "./open-connections.ts";
+import { OpenConnections, peerOf } from "./open-connections.ts";
 import { tooManyPieces } from "./rejection.ts";
 import { TlsOverhead } from "./tls-overhead.ts";
 import { countUnanswered } from "./tracked-response.ts";
@@ -64,8 +64,10 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     for (const other of openConnections.othersWithoutToken(socket, address)) other.destroy();
   };
   const pace = server instanceof TlsServer ? new HandshakePace() : undefined;
-  const keyOf = ({ remoteAddress = "", remotePort }: Socket): string =>
-    isShared(remoteAddress) ? `${remoteAddress} ${remotePort}` : rateLimitKey(remoteAddress);
+  const keyOf = (socket: Socket): string => {
+    const { remoteAddress = "" } = socket;
+    return isShared(remoteAddress) ? peerOf(socket) : rateLimitKey(remoteAddress);
+  };
   const start = startOf(server);
   /** Starts a connection, now or later. @returns why it is dropped instead, if it is */
   const admit = (socket: Socket, address: string): Dropped["reason"] | undefined => {

@@ -92,4 +92,4 @@ export class OpenConnections {
 }
 
 /** The same for both objects of a TLS connection. */
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+export const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

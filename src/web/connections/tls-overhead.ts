@@ -7,6 +7,7 @@
 import type { Server, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { CountsPerSecond } from "../limits/per-second.ts";
+import { peerOf } from "./open-connections.ts";
 
 const CHECK_MS = 100;
 /** Of all connections of a key: 2,400 messages, or 25 ms. A client needs no more than one message in an hour. */
@@ -97,6 +98,3 @@ export class TlsOverhead {
     return surplus > 0 && this.#counts.add(key, surplus) > MAX_BYTES_PER_SECOND;
   }
 }
-
-/** The same on both sides of TLS. */
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
