@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { readCertificate } from "../../../test/support/certificate.ts";
 import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
@@ -165,10 +165,6 @@ function silentServer(tls?: ServerOptions, most = 40): { server: Server; dropped
   return { server, dropped, asked: () => asked };
 }
 
-const readCertificate = (): (Buffer | undefined)[] =>
-  ["first.crt", "first.key"].map((name) =>
-    readFileSync(new URL(`../../../test/service/certificates/${name}`, import.meta.url)),
-  );
 const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const FLOODED = "too many requests at once on a connection";
 
@@ -224,8 +220,7 @@ test("what was sent on a connection that was reset before it was accepted is not
 });
 
 test("a TLS connection without an address is closed", () => {
-  const [cert, key] = readCertificate();
-  const { server } = silentServer({ cert, key });
+  const { server } = silentServer(readCertificate());
   expect(arrive(server, undefined, "secureConnection").destroyed).toBe(true);
 });
 
@@ -335,8 +330,7 @@ test("a body that comes byte by byte is read, chunked or not", async () => {
 });
 
 test("a head that comes in too many small records of TLS ends the connection, and a request in few of them does not", async () => {
-  const [cert, key] = readCertificate();
-  const { server, dropped, asked } = silentServer({ cert, key });
+  const { server, dropped, asked } = silentServer(readCertificate());
   const [crumbling, usual] = ["203.0.113.9", "203.0.113.10"].map((address) =>
     arrive(server, address, "secureConnection"),
   );
@@ -351,8 +345,7 @@ test("a head that comes in too many small records of TLS ends the connection, an
 });
 
 test("with TLS too a flooded connection is closed after as many requests, while Node is still reading it", async () => {
-  const [cert, key] = readCertificate();
-  const { server, dropped, asked } = silentServer({ cert, key });
+  const { server, dropped, asked } = silentServer(readCertificate());
   const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
   server.prependListener("connection", from).prependListener("secureConnection", from);
   server.listen(0, "127.0.0.1");
@@ -373,8 +366,7 @@ test("with TLS too a flooded connection is closed after as many requests, while 
 });
 
 test("with TLS connections of an address past its pace wait for their handshake, and all are served", async () => {
-  const [cert, key] = readCertificate();
-  const { server, dropped, asked } = silentServer({ cert, key }, 80);
+  const { server, dropped, asked } = silentServer(readCertificate(), 80);
   const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
   server.prependListener("connection", from).prependListener("secureConnection", from);
   server.listen(0, "127.0.0.1");

@@ -1,17 +1,15 @@
 /** What a server keeps for TLS connections that have read something large and then idle. */
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { Socket } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { readCertificate } from "../../../test/support/certificate.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { progressOf, sliceTlsWrites } from "./sliced-tls-writes.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-const certificate = (name: string) =>
-  readFile(new URL(`../../../test/service/certificates/${name}`, import.meta.url), "utf8");
 
 /** Counts up, so that a cut in the wrong place would show; some characters are more than one byte. */
 const pageOf = (kib: number): string =>
@@ -32,9 +30,7 @@ beforeEach(async () => {
       });
     }
   };
-  toy = await startToyApi(addPages, {
-    tls: { cert: await certificate("first.crt"), key: await certificate("first.key") },
-  });
+  toy = await startToyApi(addPages, { tls: readCertificate() });
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();

@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
+import { readCertificate } from "../../../test/support/certificate.ts";
 import { connectForKeyUpdates } from "../../../test/support/key-updates.ts";
 import { until } from "../../../test/support/until.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
@@ -13,11 +13,6 @@ import { TrackedResponse } from "./tracked-response.ts";
 const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const STRANGER = "203.0.113.9";
 
-const readCertificate = (): (Buffer | undefined)[] =>
-  ["first.crt", "first.key"].map((name) =>
-    readFileSync(new URL(`../../../test/service/certificates/${name}`, import.meta.url)),
-  );
-
 /** All connections come from one stranger's address. */
 async function startServer(): Promise<{
   server: HttpsServer;
@@ -25,11 +20,10 @@ async function startServer(): Promise<{
   dropped: readonly Dropped[];
   asked: () => number;
 }> {
-  const [cert, key] = readCertificate();
   const dropped: Dropped[] = [];
   let asked = 0;
   const server: HttpsServer = createHttpsServer(
-    { ...(cert && { cert }), ...(key && { key }), ServerResponse: TrackedResponse },
+    { ...readCertificate(), ServerResponse: TrackedResponse },
     (request, response) => {
       asked += 1;
       request.on("end", () => response.end()).resume();
