@@ -172,8 +172,8 @@ create table fee_schedule (
 comment on table fee_schedule is
   'One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the '
   'ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to it by '
-  'a foreign key. So every rebate is at most the commission of the same match, whoever changes which rates at the same time, '
-  'and the account fees is never overdrawn.';
+  'a foreign key. So every rebate is at most the commission of the same match, even if rates change at the same time, and the '
+  'account fees is never overdrawn.';
 comment on column fee_schedule.begins_at is 'Always zero: the foreign key tier_from_zero demands a tier that begins there.';
 comment on index fee_schedule_pkey is 'Locks the schedule of a market before its rates change.';
 comment on index one_ceiling_per_market is 'No query: the foreign keys of tiers and agreements refer to it.';
@@ -352,7 +352,7 @@ comment on column batch.n is 'Numbers the batches of a slot from 0, without gaps
 comment on column batch.hash is
   'SHA-256 of the predecessor''s hash (32 zero bytes before the first), slot, n and content: at, the rows added to execution, '
   'posting and transfer, changes and callers. Change any of these and verify sees it; a checkpoint of hashes, kept elsewhere, '
-  'reveals that a whole chain was made again.';
+  'reveals that a whole chain was recomputed.';
 comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
 comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
 comment on column batch.states is 'How many rows it inserted, changed or locked in the version that it was decided on.';
@@ -814,8 +814,8 @@ create table books (
   constraint only_one_is_true check (only_one)
 );
 comment on table books is
-  'Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was made '
-  'again. A copy or a restored backup keeps the name.';
+  'Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was '
+  'recomputed. A copy or a restored backup keeps the name.';
 comment on index books_pkey is 'No query: the id is the key.';
 comment on index books_has_one_row is 'No query: it allows one row.';
 insert into books (id) values (gen_random_uuid());

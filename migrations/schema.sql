@@ -135,8 +135,8 @@ grant select, update (status, seq, slot, batch) on market to service;
 
 -- One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the
 -- ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to
--- it by a foreign key. So every rebate is at most the commission of the same match, whoever changes which rates at the
--- same time, and the account fees is never overdrawn.
+-- it by a foreign key. So every rebate is at most the commission of the same match, even if rates change at the same
+-- time, and the account fees is never overdrawn.
 create table fee_schedule (
   market code not null,
   rebate_ceiling rate not null,
@@ -297,7 +297,7 @@ create table batch (
   n bigint not null,
   -- SHA-256 of the predecessor's hash (32 zero bytes before the first), slot, n and content: at, the rows added to
   -- execution, posting and transfer, changes and callers. Change any of these and verify sees it; a checkpoint of
-  -- hashes, kept elsewhere, reveals that a whole chain was made again.
+  -- hashes, kept elsewhere, reveals that a whole chain was recomputed.
   hash bytea not null,
   -- When it was decided: never before the last posting of a profile's account that it changes.
   at timestamp with time zone not null,
@@ -761,7 +761,7 @@ create table refusal (
 grant select, insert, delete on refusal to service;
 
 -- Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was
--- made again. A copy or a restored backup keeps the name.
+-- recomputed. A copy or a restored backup keeps the name.
 create table books (
   id uuid not null,
   only_one boolean default true not null,

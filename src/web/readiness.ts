@@ -7,8 +7,8 @@ export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean | st
 const PATIENCE_MS = 2_000;
 
 /**
- * Answers the names of the checks that do not hold, with the reason where there is one. There is one look at a time, and whoever asks meanwhile hears what it
- * finds: those who watch over the service are never limited, and a flood of them costs no more than one.
+ * Returns the names of the checks that fail, with the reason if there is one. Concurrent callers share one run of the
+ * checks: health checks are never limited, and a flood of them costs no more than one.
  */
 export function watchReadiness(checks: ReadinessChecks, patienceMs = PATIENCE_MS): () => Promise<readonly string[]> {
   const watched = Object.entries(checks).map(([name, check]) => ({ name, holds: watch(check, patienceMs) }));

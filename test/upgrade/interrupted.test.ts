@@ -61,7 +61,7 @@ test("a migration that comes upon a busy table gives up in words, or is broken o
 
   await busy.query("rollback");
   expect(await run("10s")).toEqual(["0002-notes.sql"]);
-  // What was there is as it was, and is gone on with.
+  // The data of before is unchanged, and the ledger continues.
   await books.transfer("0.01");
   await expectBooksBalance(db.database);
   expect(await verifyAll(db.database, { checkpoint })).toMatchObject({ sound: true });

@@ -7,6 +7,8 @@
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import type { Uuid } from "../../std/id.ts";
+import { checkRates, checkTiers, type FeeRates, type FeeRejection, type FeeTier, highestRebate } from "../fee-tiers.ts";
+import type { MarketCode } from "../market.ts";
 import {
   type Agreement,
   deleteAgreement,
@@ -20,9 +22,6 @@ import {
 } from "./store.ts";
 
 export { type Agreement, listAgreements, readAgreements, readTiers } from "./store.ts";
-
-import { checkRates, checkTiers, type FeeRates, type FeeRejection, type FeeTier, highestRebate } from "../fee-tiers.ts";
-import type { MarketCode } from "../market.ts";
 
 export interface MarketNotScheduled {
   readonly code: "market_not_found";

@@ -11,8 +11,8 @@ export function rateLimitKey(address: string): string {
 }
 
 /**
- * The networks of an address, the widest first. Whoever has one IPv6 /64 may have many: a home is given up to 256 of them, a
- * company 65,536, out of one /48.
+ * The networks of an address, the widest first. The holder of one IPv6 /64 may have many: a home is given up to 256 of
+ * them, a company 65,536, out of one /48.
  */
 export function networksOf(address: string): readonly [string, ...string[]] {
   const key = rateLimitKey(address);
