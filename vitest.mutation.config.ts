@@ -11,7 +11,7 @@ export default defineConfig({
       "src/exchange/**/*.test.ts",
       "src/api/access/rate-limiting.test.ts",
       "src/api/requests/{paging,time-range}.test.ts",
-      "src/ledger/{accounts,external-transfers,rejections,writer/fair-queue}.test.ts",
+      "src/ledger/{accounts,external-transfer-entries,rejections,writer/round-robin-queue}.test.ts",
       "src/service/bootstrap-file.test.ts",
       "src/transfers/{notional-value,rules}.test.ts",
       "src/web/{connections,limits}/**/*.test.ts",

@@ -62,7 +62,7 @@ export async function startService(options: StartOptions): Promise<Service> {
 /** In starting order: nothing listens before everything behind it works. */
 function componentsOf(options: StartOptions, service: Built): readonly Component[] {
   const { config, stopping } = options;
-  const { core, domain, settlement, engines, accessLog, oauth, results, addresses } = service;
+  const { core, domain, settlement, engines, denialLog, oauth, results, addresses } = service;
   const isWorker = config.roles.has("worker");
   return [
     { name: "core", start: () => () => core.close() },
@@ -78,7 +78,7 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
     ...(isWorker ? [component("settlement", settlement)] : []),
     ...(config.roles.has("engine") ? [component("engines", engines)] : []),
     // Written once a minute and on stop, after the last request.
-    component("access log", accessLog),
+    component("denial log", denialLog),
     component("authorization", oauth),
     ...serverComponents(options, service),
     // First answer the requests that wait for a fill, or closing would wait for them.

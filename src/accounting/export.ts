@@ -5,17 +5,17 @@
  * No long snapshot is needed, which would slow down writers: batches and postings never change, so the heads of all
  * slots, read in one statement, define the export. Pages are read independently while money moves, with little memory.
  */
-import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/batch-log.ts";
+import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/read-batches.ts";
 import type { Database } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 import { beancount } from "./beancount.ts";
 import { Days } from "./days.ts";
+import { hledger } from "./hledger.ts";
 import { type JournalText, journalsOf } from "./journal-text.ts";
-import { ledger } from "./ledger.ts";
 import { readAssets, walkClosings } from "./store.ts";
 
 /** hledger and Ledger share a format. */
-export const FORMATS = { hledger: ledger, ledger, beancount } as const satisfies Record<string, JournalText>;
+export const FORMATS = { hledger, ledger: hledger, beancount } as const satisfies Record<string, JournalText>;
 export type Format = keyof typeof FORMATS;
 
 /** Yields the export as text. @param heads the end of the export; the current heads by default */

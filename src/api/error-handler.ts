@@ -7,7 +7,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, isTimeout, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
-import { rejectConnection } from "../web/connections/rejection.ts";
+import { rejectConnection } from "../web/connections/reject-connection.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { shownValue } from "./problems/failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems/problems.ts";

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyBaseLogger, FastifyRequest } from "fastify";
 import { IdSource } from "../std/id.ts";
-import { sentRequestId } from "../web/request-id.ts";
+import { sentRequestId } from "../web/sent-request-id.ts";
 
 const ids = new IdSource();
 

@@ -33,17 +33,17 @@ import {
   type onRequestHookHandler,
   type RouteOptions,
 } from "fastify";
-import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
+import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../web/connections/end-after-request.ts";
+import { paceRejections } from "../web/connections/rejection-pace.ts";
 import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../web/connections/transport.ts";
 import { boundResponses, createUnsentResponses, type UnsentByAccess } from "../web/connections/unsent-responses.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
-import { paceRetries } from "../web/limits/retry-pace.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
 import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
@@ -180,7 +180,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   rejectAmbiguousHeaders(api);
   rejectUnknownRoutes(api, options.baseUrl, admit);
   rejectWhileClosing(api);
-  paceRetries(api, sharedBy(trustedProxies));
+  paceRejections(api, sharedBy(trustedProxies));
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
   boundResponses(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });

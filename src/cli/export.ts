@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { exportJournals, FORMATS, type Format } from "../accounting/export.ts";
 import { withPath } from "../std/file-error.ts";
 import { findMissingHead, readBooksId } from "../verify/take-checkpoint.ts";
-import { readPublicKey, readSigned } from "./auditing/checkpoint-file.ts";
+import { readPublicKey, readSigned } from "./auditing/checkpoint-and-key-files.ts";
 import { CommandRejected, WrongUsage, withFoundation } from "./command.ts";
 
 interface ExportOptions {

@@ -12,7 +12,7 @@ import { BootstrapError } from "../service/bootstrap-file.ts";
 import { StartupError } from "../service/core.ts";
 import { writeReadyFile } from "../service/data-directory.ts";
 import { writeAtomically } from "../std/write-atomically.ts";
-import { writeNewKey } from "./auditing/checkpoint-file.ts";
+import { writeNewKey } from "./auditing/checkpoint-and-key-files.ts";
 import { CommandRejected, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 

@@ -8,7 +8,7 @@ import { profileKey } from "../customers/profiles/profiles.ts";
 import { accountKey } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Command, Outcome } from "../ledger/decision.ts";
-import type { Key } from "../ledger/rows.ts";
+import type { Key } from "../ledger/tables.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";

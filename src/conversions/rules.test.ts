@@ -4,7 +4,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type Owner } from "../ledger/accounts.ts";
 import type { Decision, Rejection } from "../ledger/decision.ts";
-import { change, keyOf } from "../ledger/rows.ts";
+import { change, keyOf } from "../ledger/tables.ts";
 import { amountOf, formatAmount } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";

@@ -21,7 +21,7 @@ import {
   type InsufficientFunds,
   type RequestedAmount,
 } from "../ledger/rejections.ts";
-import { change, type Key, type StateChange } from "../ledger/rows.ts";
+import { change, type Key, type StateChange } from "../ledger/tables.ts";
 import { negative } from "../money/amount.ts";
 import { type Asset, type AssetCode, USD } from "../money/asset.ts";
 import { must } from "../std/assert.ts";

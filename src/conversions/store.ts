@@ -11,7 +11,7 @@ import {
   uuidColumn,
   versionColumn,
 } from "../ledger/columns.ts";
-import { columnsOf, type Key, keyOf, type SqlRecord, type StateRow, stateTable } from "../ledger/rows.ts";
+import { columnsOf, type Key, keyOf, type SqlRecord, type StateRow, stateTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";

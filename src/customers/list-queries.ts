@@ -2,7 +2,7 @@
  * Lists of a customer's records, page by page. Each filter is described once, by its condition in SQL: from the conditions
  * come the type of the list's filter and its statement, whose parameters are numbered here.
  */
-import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } from "../ledger/rows.ts";
+import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Uuid } from "../std/id.ts";
 import type { CustomerId } from "./customer-id.ts";

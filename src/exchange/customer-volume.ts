@@ -6,7 +6,7 @@ import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { amountColumn, changing, key, textColumn, uuidColumn, versionColumn } from "../ledger/columns.ts";
 import type { State } from "../ledger/decision.ts";
-import { type Key, keyOf, type StateRow, stateTable } from "../ledger/rows.ts";
+import { type Key, keyOf, type StateRow, stateTable } from "../ledger/tables.ts";
 import { type Amount, multiplyExact, plus, ZERO } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";

@@ -2,7 +2,7 @@ import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { amountColumn, bigintColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
-import { recordTable } from "../ledger/rows.ts";
+import { recordTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";

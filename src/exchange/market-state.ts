@@ -1,6 +1,6 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import { amountColumn, bigintColumn, changing, key, textColumn, versionColumn } from "../ledger/columns.ts";
-import { type Key, keyOf, type StateRow, stateTable } from "../ledger/rows.ts";
+import { type Key, keyOf, type StateRow, stateTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { ExecutionId } from "./execution.ts";
 

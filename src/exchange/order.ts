@@ -13,7 +13,7 @@ import {
   uuidColumn,
   versionColumn,
 } from "../ledger/columns.ts";
-import { type Key, keyOf, type StateRow, stateTable } from "../ledger/rows.ts";
+import { type Key, keyOf, type StateRow, stateTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";

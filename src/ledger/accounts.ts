@@ -19,7 +19,7 @@ import {
   uuidColumn,
   versionColumn,
 } from "./columns.ts";
-import { type Key, keyOf, recordTable, type StateRow, stateTable } from "./rows.ts";
+import { type Key, keyOf, recordTable, type StateRow, stateTable } from "./tables.ts";
 
 export type ProfileId = Brand<Uuid, "ProfileId">;
 

@@ -16,7 +16,7 @@ import {
   timeColumn,
   uuidColumn,
 } from "./columns.ts";
-import { line, textRow } from "./rows.ts";
+import { line, textRow } from "./tables.ts";
 
 test("canonical JSON does not depend on the order of keys", () => {
   const one = canonicalJson({ b: "2", a: "1", "10": "x", "9": "y" });

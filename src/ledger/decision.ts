@@ -7,7 +7,7 @@ import type { Uuid } from "../std/id.ts";
 import type { Done, Rejected, Result } from "../std/result.ts";
 import type { Journal } from "./accounts.ts";
 import type { Caller } from "./caller.ts";
-import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./rows.ts";
+import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./tables.ts";
 
 /** Why a business rule says no: expected, and part of the interface. `code` is in snake_case. */
 export interface Rejection {

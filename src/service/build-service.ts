@@ -7,8 +7,8 @@ import { createConversions } from "../conversions/conversions.ts";
 import { Settlement } from "../conversions/settlement.ts";
 import { createEngines, type EngineEvent, type Engines } from "../exchange/engine/engines.ts";
 import { createExchange } from "../exchange/exchange.ts";
-import type { AccessDenial } from "../oauth/access-log/access-denial.ts";
-import { AccessLog } from "../oauth/access-log/access-log.ts";
+import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
+import { DenialLog } from "../oauth/access-denials/denial-log.ts";
 import { createOauth, type Oauth } from "../oauth/oauth.ts";
 import type { Database } from "../postgres/database.ts";
 import { pendingMigrations } from "../postgres/migrations.ts";
@@ -46,7 +46,7 @@ export interface Built {
   readonly settlement: Settlement;
   readonly engines: Engines;
   readonly domain: Domain;
-  readonly accessLog: AccessLog;
+  readonly denialLog: DenialLog;
   readonly oauth: Oauth;
   readonly api: Api;
   /** The certificate in use, which is reloaded. */
@@ -79,12 +79,12 @@ export async function build(
     },
   });
   const domain = createDomain(core, config, { settlement, engines, metrics });
-  const accessLog = new AccessLog({
+  const denialLog = new DenialLog({
     ...core,
     onFailure: (error) => log.warn({ error }, "access log could not be written"),
   });
   const onDenied = (denial: AccessDenial): void => {
-    accessLog.record(denial);
+    denialLog.record(denial);
     metrics?.access.denied(denial);
   };
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
@@ -108,7 +108,7 @@ export async function build(
   addRoutes?.(api);
   const certificate = { current: shared.tls };
   const results = { bootstrap: undefined, metricsUrl: undefined };
-  return { core, observers, settlement, engines, domain, accessLog, oauth, api, certificate, addresses, results };
+  return { core, observers, settlement, engines, domain, denialLog, oauth, api, certificate, addresses, results };
 }
 
 interface DomainParts {

@@ -17,7 +17,7 @@ import { type Account, accountKey, type Journal, type ProfileId, totalOf } from 
 import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Rejection } from "../ledger/decision.ts";
 import { accountOf } from "../ledger/rejections.ts";
-import { change, type RecordAddition } from "../ledger/rows.ts";
+import { change, type RecordAddition } from "../ledger/tables.ts";
 import { type Amount, unitOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";

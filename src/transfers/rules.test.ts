@@ -3,7 +3,7 @@ import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type ProfileId } from "../ledger/accounts.ts";
-import { change } from "../ledger/rows.ts";
+import { change } from "../ledger/tables.ts";
 import { amountOf, negative, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";

@@ -3,7 +3,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
 import { accept, type Decision, type State } from "../ledger/decision.ts";
-import { depositEntries, withdrawalEntries } from "../ledger/external-transfers.ts";
+import { depositEntries, withdrawalEntries } from "../ledger/external-transfer-entries.ts";
 import {
   type BalanceTooLarge,
   checkFunds,
@@ -14,7 +14,7 @@ import {
   type RequestedAmount,
   type UnknownAsset,
 } from "../ledger/rejections.ts";
-import { addition, change } from "../ledger/rows.ts";
+import { addition, change } from "../ledger/tables.ts";
 import { type Amount, negative, ZERO } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";

@@ -2,7 +2,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
-import { columnsOf, recordTable, type SqlRecord } from "../ledger/rows.ts";
+import { columnsOf, recordTable, type SqlRecord } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";

@@ -8,8 +8,8 @@ import { type Profile, type ProfileNotFound, profileKey } from "../customers/pro
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
-import { externalTransferKeys } from "../ledger/external-transfers.ts";
-import type { Key } from "../ledger/rows.ts";
+import { externalTransferKeys } from "../ledger/external-transfer-entries.ts";
+import type { Key } from "../ledger/tables.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";

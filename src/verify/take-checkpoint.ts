@@ -1,12 +1,12 @@
 /** Takes checkpoints, and checks that the database still has the heads of an earlier one. */
-import type { ChainHead } from "../ledger/batch-log.ts";
-import { readHeads } from "../ledger/batch-log.ts";
+import type { ChainHead } from "../ledger/read-batches.ts";
+import { readHeads } from "../ledger/read-batches.ts";
 import type { Database } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
-import type { Checkpoint } from "./checkpoint.ts";
+import type { Checkpoint } from "./signed-checkpoint.ts";
 
 /**
  * Heads are read in one statement, so everything that a head depends on in other slots is within their heads. Waits

@@ -24,7 +24,7 @@ import { customerVolumeTable } from "../exchange/customer-volume.ts";
 import { executionTable } from "../exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
-import { type ChainHead, type LaneTables, readHeads } from "../ledger/batch-log.ts";
+import { type ChainHead, type LaneTables, readHeads } from "../ledger/read-batches.ts";
 import type { Database } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
 import { type CheckResult, type Examination, examine, type ProgressListener } from "./check.ts";
@@ -34,9 +34,9 @@ import { matchCheck } from "./exchange/matches.ts";
 import { ordersExamination, tradingExamination } from "./exchange/orders.ts";
 import { accountsExamination } from "./ledger/accounts.ts";
 import { recordsExamination } from "./ledger/append-only-rows.ts";
-import { awaitedExamination } from "./ledger/awaited-payments.ts";
 import { chainExamination } from "./ledger/chain.ts";
 import { missingRowsCheck, statesExamination } from "./ledger/changing-rows.ts";
+import { incomingCountExamination } from "./ledger/incoming-counts.ts";
 import { journalCheck } from "./ledger/journals.ts";
 import { claimsExamination } from "./ledger/ref-id-claims.ts";
 import { reserveExamination } from "./ledger/reserve.ts";
@@ -88,7 +88,7 @@ function examinations(checkpoint: readonly ChainHead[] | undefined): Examination
     ordersExamination,
     executionsExamination,
     customerVolumeExamination,
-    awaitedExamination,
+    incomingCountExamination,
     claimsExamination,
   ];
 }

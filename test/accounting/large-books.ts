@@ -4,7 +4,7 @@
  */
 import { accountKey, type Entry, entry, type JournalCause, journal } from "../../src/ledger/accounts.ts";
 import { accept } from "../../src/ledger/decision.ts";
-import { depositEntries } from "../../src/ledger/external-transfers.ts";
+import { depositEntries } from "../../src/ledger/external-transfer-entries.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { TestDatabase } from "../support/database.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
-import { readCheckpoint, type SignedCheckpoint, signCheckpoint } from "../../src/verify/checkpoint.ts";
+import { readCheckpoint, type SignedCheckpoint, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-ledger.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { exportJournals } from "../../src/accounting/export.ts";
 import { systemClock } from "../../src/std/clock.ts";
-import { signCheckpoint } from "../../src/verify/checkpoint.ts";
+import { signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
 import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

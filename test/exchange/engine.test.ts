@@ -8,7 +8,7 @@ import {
 } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
-import { keyName } from "../../src/ledger/rows.ts";
+import { keyName } from "../../src/ledger/tables.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";

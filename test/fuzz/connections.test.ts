@@ -6,9 +6,9 @@ import { connect } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seeded } from "../support/random.ts";
-import { API, AUTH, type NotingServers, startNotingServers } from "./recording-servers.ts";
 import { answersIn, type RawAnswer } from "./raw-answers.ts";
 import { type Sequence, sequenceOf } from "./raw-sequences.ts";
+import { API, AUTH, type NotingServers, startNotingServers } from "./recording-servers.ts";
 
 const SEQUENCES = Number(process.env.PARBOOK_FUZZ_SEQUENCES ?? 3_000);
 const SEED = Number(process.env.PARBOOK_FUZZ_SEED ?? 1);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { profileTable } from "../../src/customers/profiles/store.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { keyOf } from "../../src/ledger/rows.ts";
+import { keyOf } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { reject } from "../../src/std/result.ts";

@@ -4,7 +4,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { findProfile, type Profile, profileTable } from "../../src/customers/profiles/store.ts";
 import { postingTable } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { change, columnsOf, digestOf } from "../../src/ledger/rows.ts";
+import { change, columnsOf, digestOf } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash } from "../../src/ledger/writer/batch.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -4,7 +4,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { activeProfile, profileKey } from "../../src/customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { State } from "../../src/ledger/decision.ts";
-import { readKeys } from "../../src/ledger/rows.ts";
+import { readKeys } from "../../src/ledger/tables.ts";
 import { Batch, linkHash, NO_HASH } from "../../src/ledger/writer/batch.ts";
 import { RowCache } from "../../src/ledger/writer/row-cache.ts";
 import { Statements } from "../../src/ledger/writer/statement.ts";

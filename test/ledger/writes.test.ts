@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { openProfile } from "../../src/customers/profiles/profiles.ts";
-import { listWrites, type Write, type WritesPosition, type WritesQuery } from "../../src/ledger/audit-trail.ts";
+import { listWrites, type Write, type WritesPosition, type WritesQuery } from "../../src/ledger/list-writes.ts";
 import { type Instant, systemClock } from "../../src/std/clock.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";

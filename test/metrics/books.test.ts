@@ -1,12 +1,12 @@
 /** What is known of the books, as numbers: each under its own name and in its own unit. */
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readDueConversions } from "../../src/conversions/due-conversions.ts";
-import { readMarketQueues } from "../../src/exchange/market-status/market-queues.ts";
+import { readSettlementBacklog } from "../../src/conversions/settlement-backlog.ts";
+import { readEngineLags } from "../../src/exchange/market-status/engine-lag.ts";
 import { readOutstandingSupply } from "../../src/ledger/outstanding-supply.ts";
 import { readDatabaseTime } from "../../src/ledger/writer/lane-connection.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import { addDatabaseMetrics } from "../../src/telemetry/metrics/books.ts";
+import { addDatabaseMetrics } from "../../src/telemetry/metrics/database.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "../../src/telemetry/metrics/database-watch.ts";
 import { readSnapshot } from "../../src/telemetry/metrics/read-snapshot.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -63,14 +63,14 @@ test("of a database that is away nothing is served but that", async () => {
 });
 
 test("conversions are due since their delay was over, and closed ones are not", async () => {
-  expect(await readDueConversions(db.database, 60_000)).toEqual({ count: 0, lagMs: 0 });
+  expect(await readSettlementBacklog(db.database, 60_000)).toEqual({ count: 0, lagMs: 0 });
   await db.owner.rows(
     `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at, cancelled_at, seq)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'USD', 'USDG', 1, status::conversion_status,
             now() - age::interval, now(), case status when 'CANCELLED' then now() end, 1
        from (values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')) as v (status, age)`,
   );
-  const { count, lagMs } = await readDueConversions(db.database, 60_000);
+  const { count, lagMs } = await readSettlementBacklog(db.database, 60_000);
   expect(count).toBe(2);
   expect(lagMs).toBeGreaterThanOrEqual(40_000);
   expect(lagMs).toBeLessThan(60_000);
@@ -119,7 +119,7 @@ test("a market's lags are those of its oldest order and cancel that wait, and it
      values ('market/BTCUSD', 'node 1', 1, now() + interval '10 s'), ('market/ETHUSD', 'node 2', 1, now() - interval '1 s'),
             ('market/LTCUSD', 'node 3', 1, now() + interval '1 hour')`,
   );
-  const queues = await readMarketQueues(db.database);
+  const queues = await readEngineLags(db.database);
   const [btc, eth, ltc] = ["BTCUSD", "ETHUSD", "LTCUSD"].map((code) => queues.find(({ market }) => market === code));
   expect(btc).toMatchObject({ status: "OPEN", holder: "node 1" });
   expect([btc?.orderLagMs ?? 0, btc?.cancelLagMs ?? 0].map((ms) => Math.floor(ms / 25_000))).toEqual([4, 8]);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { writeNewKey } from "../../src/cli/auditing/checkpoint-file.ts";
+import { writeNewKey } from "../../src/cli/auditing/checkpoint-and-key-files.ts";
 import { main } from "../../src/cli/parbook.ts";
 import { findTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";

@@ -1,6 +1,6 @@
 /** The exchange's part of `known-statements.ts`: the statements of orders and engines. */
 import { orderTable } from "../../src/exchange/order.ts";
-import { columnsOf } from "../../src/ledger/rows.ts";
+import { columnsOf } from "../../src/ledger/tables.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { insertRow } from "./row-statements.ts";

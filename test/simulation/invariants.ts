@@ -9,7 +9,7 @@ import { executionTable } from "../../src/exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../../src/exchange/market-state.ts";
 import { orderTable } from "../../src/exchange/order.ts";
 import { PARTS, postingTable } from "../../src/ledger/accounts.ts";
-import { type AnyRecordTable, type AnyStateTable, digestOf } from "../../src/ledger/rows.ts";
+import { type AnyRecordTable, type AnyStateTable, digestOf } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";

@@ -4,7 +4,7 @@
  */
 import { conversionTable } from "../../src/conversions/store.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
-import { columnsOf } from "../../src/ledger/rows.ts";
+import { columnsOf } from "../../src/ledger/tables.ts";
 import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";
 import { SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";

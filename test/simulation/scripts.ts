@@ -5,7 +5,7 @@
 import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { change, readKeys } from "../../src/ledger/rows.ts";
+import { change, readKeys } from "../../src/ledger/tables.ts";
 import { Batch } from "../../src/ledger/writer/batch.ts";
 import { RowCache } from "../../src/ledger/writer/row-cache.ts";
 import { Slot } from "../../src/ledger/writer/slot.ts";

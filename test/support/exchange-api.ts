@@ -22,7 +22,7 @@ import { createExchange, type EngineSignals, type Exchange, type Order } from ".
 import { orderKey, orderTable } from "../../src/exchange/order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept } from "../../src/ledger/decision.ts";
-import { change } from "../../src/ledger/rows.ts";
+import { change } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import { amountOf, negative, ZERO } from "../../src/money/amount.ts";
 import { SCOPES } from "../../src/oauth/scopes.ts";

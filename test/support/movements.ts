@@ -11,7 +11,7 @@ import {
 import type { Caller } from "../../src/ledger/caller.ts";
 import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
-import type { Key } from "../../src/ledger/rows.ts";
+import type { Key } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import type { LaneBounds, LaneEvent } from "../../src/ledger/writer/lane-options.ts";
 import { amountOf, formatAmount, negative } from "../../src/money/amount.ts";

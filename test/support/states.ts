@@ -3,7 +3,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { type Profile, profileTable } from "../../src/customers/profiles/profiles.ts";
 import { type Account, accountKey, accountTable, emptyAccount, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { State } from "../../src/ledger/decision.ts";
-import type { AnyStateTable, StateRow } from "../../src/ledger/rows.ts";
+import type { AnyStateTable, StateRow } from "../../src/ledger/tables.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import type { Instant } from "../../src/std/clock.ts";

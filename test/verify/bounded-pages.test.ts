@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { accountKey, entry, journal } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { PAGE } from "../../src/ledger/rows.ts";
+import { PAGE } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { examine } from "../../src/verify/check.ts";

@@ -7,14 +7,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type MarketHead, marketHeadKey, marketHeadTable } from "../../src/exchange/market-state.ts";
 import { postingTable } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { change } from "../../src/ledger/rows.ts";
+import { change } from "../../src/ledger/tables.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { TABLES, verifyAll } from "../../src/verify/verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startLane, TESTER } from "../support/movements.ts";
+import { COLUMNS_NOT_COVERED, COVERED, NOT_COVERED } from "./covered-tables.ts";
 import { makeSmallBooks } from "./small-ledger.ts";
 import { keepUntouched } from "./untouched.ts";
-import { COLUMNS_NOT_COVERED, COVERED, NOT_COVERED } from "./covered-tables.ts";
 
 let db: TestDatabase;
 

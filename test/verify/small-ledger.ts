@@ -16,7 +16,7 @@ import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Claim, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
-import { addition, change } from "../../src/ledger/rows.ts";
+import { addition, change } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";

@@ -12,7 +12,7 @@ import { makeSmallBooks, type SmallBooks } from "./small-ledger.ts";
 import { findingsOf, tamper } from "./tampering.ts";
 import { keepUntouched, restoreUntouched } from "./untouched.ts";
 
-vi.mock("../../src/ledger/rows.ts", async (original) => ({ ...(await original<object>()), PAGE: 2 }));
+vi.mock("../../src/ledger/tables.ts", async (original) => ({ ...(await original<object>()), PAGE: 2 }));
 
 let db: TestDatabase;
 let books: SmallBooks;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
-import type { AccessDenial } from "../../oauth/access-log/access-denial.ts";
+import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
 
 let toy: ToyApi;
 const verified: string[] = [];

@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import type { ClientCaller } from "../../ledger/caller.ts";
-import type { AccessDenial } from "../../oauth/access-log/access-denial.ts";
+import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
 import type { Scope } from "../../oauth/scopes.ts";
 import type { Grant, RestrictedToken } from "../../oauth/tokens/grant.ts";
 import { must } from "../../std/assert.ts";

@@ -1,11 +1,11 @@
 /** `parbook audit writes`: who made each write, read from the batch log. */
 import type { Command } from "commander";
-import type { Write, WritesPosition } from "../../ledger/audit-trail.ts";
 import type { Caller } from "../../ledger/caller.ts";
+import type { Write, WritesPosition } from "../../ledger/list-writes.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import { findByRefId, listAllWrites } from "../../verify/audit-trail.ts";
+import { findByRefId, listAllWrites } from "../../verify/write-history.ts";
 import { readPosition, readText, readTime, readUuid } from "../arguments.ts";
 import { addCommand, type CommandResult, setAction, withFoundation } from "../command.ts";
 import { LIST_LIMIT } from "../listing.ts";

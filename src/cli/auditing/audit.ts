@@ -1,7 +1,7 @@
 /** `parbook audit`: the audit trail and the access log. */
 import type { Command } from "commander";
-import type { CountedDenial } from "../../oauth/access-log/access-denial.ts";
-import { listDenials } from "../../oauth/access-log/access-log.ts";
+import type { CountedDenial } from "../../oauth/access-denials/access-denial.ts";
+import { listDenials } from "../../oauth/access-denials/denial-log.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import { lowestId } from "../../std/id.ts";
 import { readHours, readText } from "../arguments.ts";

@@ -1,5 +1,5 @@
 /** Chain heads as JSON, in backup manifests and command results. */
-import type { ChainHead } from "../../ledger/batch-log.ts";
+import type { ChainHead } from "../../ledger/read-batches.ts";
 
 interface HeadRecord {
   readonly slot: number;

@@ -1,16 +1,16 @@
 /** `parbook checkpoint`: writes the signed heads of the hash chains, for `verify` to compare with later. */
 import { createPublicKey } from "node:crypto";
 import type { Command } from "commander";
-import { batchName } from "../../ledger/batch-log.ts";
+import { batchName } from "../../ledger/read-batches.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant, requireCorrectTime } from "../../std/clock.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
-import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/checkpoint.ts";
+import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/signed-checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
 import { fileExists } from "../file-exists.ts";
 import { headRecord } from "./chain-heads.ts";
-import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
+import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-and-key-files.ts";
 
 interface CheckpointOptions {
   readonly newKey?: string;

@@ -2,15 +2,15 @@
 import type { Command } from "commander";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
-import type { SignedCheckpoint } from "../../verify/checkpoint.ts";
 import { recordVerify } from "../../verify/last-verify.ts";
 import { formatReport } from "../../verify/report.ts";
+import type { SignedCheckpoint } from "../../verify/signed-checkpoint.ts";
 import { readBooksId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
 import { readDuration } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
 import { headRecord } from "./chain-heads.ts";
-import { readPublicKey, readSigned } from "./checkpoint-file.ts";
+import { readPublicKey, readSigned } from "./checkpoint-and-key-files.ts";
 
 interface VerifyCommandOptions {
   readonly checkpoint?: string;

@@ -5,7 +5,7 @@
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { accept, type Claim, type Command, type Outcome, type Rejection, type State } from "../../ledger/decision.ts";
-import { change, type Key, keyOf } from "../../ledger/rows.ts";
+import { change, type Key, keyOf } from "../../ledger/tables.ts";
 import type { Lane } from "../../ledger/writer/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";

@@ -1,6 +1,6 @@
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { changing, countColumn, key, textColumn, timeColumn, uuidColumn, versionColumn } from "../../ledger/columns.ts";
-import { columnsOf, type SqlRecord, type StateRow, stateTable } from "../../ledger/rows.ts";
+import { columnsOf, type SqlRecord, type StateRow, stateTable } from "../../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";

@@ -26,8 +26,8 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
 import type { BookChange } from "../market-feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
-import type { RoundEffect } from "./matching.ts";
-import { type Committed, commitRound, type Round, takeOver } from "./matching-command.ts";
+import { type Committed, commitRound, type Round, takeOver } from "./engine-commands.ts";
+import type { RoundEffect } from "./round-changes.ts";
 import { deleteCancels, eachOpenOrder, eachWaitingStop, readBacklog, readCancels } from "./store.ts";
 
 /** For the operator's log. */

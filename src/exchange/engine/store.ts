@@ -5,7 +5,7 @@
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { columnsOf, partOf, type SqlRecord } from "../../ledger/rows.ts";
+import { columnsOf, partOf, type SqlRecord } from "../../ledger/tables.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";

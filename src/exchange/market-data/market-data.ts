@@ -11,6 +11,7 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import { lowestId } from "../execution-id.ts";
 import { averagePrice } from "../orders/orders.ts";
 import { type CandleQuery, listCandles } from "./candles.ts";
+import type { Sums } from "./minute-sums.ts";
 import { type RollingDay, RollingDays } from "./rolling-day.ts";
 import { SharedReads } from "./shared-reads.ts";
 import {
@@ -26,7 +27,6 @@ import {
   type WrittenBook,
   writeBook,
 } from "./store.ts";
-import type { Sums } from "./traded-sums.ts";
 import { VersionedReads } from "./versioned-reads.ts";
 
 /** Trading in a period that ends now. */

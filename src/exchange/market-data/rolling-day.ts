@@ -8,8 +8,8 @@ import type { Queryable } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { ExecutionId } from "../execution.ts";
 import { idSpan, lowestId, NO_EXECUTION } from "../execution-id.ts";
+import { type Minute, MinuteSums, type Sums, sumOf } from "./minute-sums.ts";
 import { readMinutes, readSums } from "./store.ts";
-import { type Minute, MinuteSums, type Sums, sumOf } from "./traded-sums.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;

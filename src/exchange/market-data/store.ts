@@ -7,7 +7,7 @@ import type { Instant } from "../../std/clock.ts";
 import type { ExecutionId } from "../execution.ts";
 import { executedAtOf, lowestId } from "../execution-id.ts";
 import type { OrderSide } from "../order.ts";
-import type { Minute, Sums } from "./traded-sums.ts";
+import type { Minute, Sums } from "./minute-sums.ts";
 
 export interface Level {
   readonly price: Amount;

@@ -5,7 +5,7 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { accept, type Command, type Rejection } from "../../ledger/decision.ts";
-import { change } from "../../ledger/rows.ts";
+import { change } from "../../ledger/tables.ts";
 import { reject } from "../../std/result.ts";
 import { type MarketState, marketKey, marketTable } from "../market-state.ts";
 

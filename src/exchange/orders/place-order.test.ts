@@ -5,7 +5,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Profile, profileTable } from "../../customers/profiles/profiles.ts";
 import { type Account, accountTable, emptyAccount, entry, type ProfileId } from "../../ledger/accounts.ts";
 import type { State } from "../../ledger/decision.ts";
-import { change, type StateRow, type StateTable } from "../../ledger/rows.ts";
+import { change, type StateRow, type StateTable } from "../../ledger/tables.ts";
 import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
 import type { Instant } from "../../std/clock.ts";

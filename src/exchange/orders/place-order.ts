@@ -21,7 +21,7 @@ import {
   type InsufficientFunds,
   type RequestedAmount,
 } from "../../ledger/rejections.ts";
-import { change } from "../../ledger/rows.ts";
+import { change } from "../../ledger/tables.ts";
 import { type Amount, fitsPrecision, minus, multiplyExact, negative, plus, unitOf, ZERO } from "../../money/amount.ts";
 import type { Asset, AssetCode } from "../../money/asset.ts";
 import { must } from "../../std/assert.ts";

@@ -3,7 +3,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { byId, type Filter, idBounds, listOf, sql } from "../../customers/list-queries.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
-import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
+import { columnsOf, type SqlRecord } from "../../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Instant } from "../../std/clock.ts";

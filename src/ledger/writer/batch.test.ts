@@ -20,7 +20,7 @@ import {
 import type { Caller, ClientCaller } from "../caller.ts";
 import { changing, countColumn, key, uuidColumn, versionColumn } from "../columns.ts";
 import type { Changes } from "../decision.ts";
-import { addition, change, recordTable, type StateRow, stateTable } from "../rows.ts";
+import { addition, change, recordTable, type StateRow, stateTable } from "../tables.ts";
 import { addedRows, Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
 import { RowCache } from "./row-cache.ts";
 

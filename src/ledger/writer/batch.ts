@@ -29,7 +29,7 @@ import {
   type StateRow,
   type TextRow,
   textRow,
-} from "../rows.ts";
+} from "../tables.ts";
 import type { RowCache } from "./row-cache.ts";
 
 /** A row that the batch depends on: `was` is the version that was decided on, 0 if there was no row. */

@@ -6,7 +6,7 @@ import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
 import { type Claim, claimKey, type State } from "../decision.ts";
-import { type Key, keyName, type StateRow, type StateTable } from "../rows.ts";
+import { type Key, keyName, type StateRow, type StateTable } from "../tables.ts";
 import { Batch, type BatchContent } from "./batch.ts";
 import type { Decided, PendingCommand } from "./pending-command.ts";
 import { RowCache } from "./row-cache.ts";

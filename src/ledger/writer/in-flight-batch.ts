@@ -1,6 +1,6 @@
 /** A batch that was sent and whose outcome is not known yet. */
 import type { Database } from "../../postgres/database.ts";
-import { type Key, keyName, readKeys } from "../rows.ts";
+import { type Key, keyName, readKeys } from "../tables.ts";
 import { guardsOf } from "./batch.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch } from "./lane-options.ts";

@@ -18,12 +18,11 @@ import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
-import { type Key, keyName, readKeys } from "../rows.ts";
+import { type Key, keyName, readKeys } from "../tables.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
 import { Decider, type Decisions } from "./decider.ts";
 import { ExpiringSet } from "./expiring-set.ts";
-import { FairQueue } from "./fair-queue.ts";
 import { committed, dispatch, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
 import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
@@ -33,6 +32,7 @@ import { report, reportByRefId } from "./outcome-reporter.ts";
 import type { PendingCommand } from "./pending-command.ts";
 import { readRows } from "./read-rows.ts";
 import { RefIdLookup } from "./ref-id-lookup.ts";
+import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { Slot } from "./slot.ts";
 
 /** One batch commits while the next is decided and dispatched. */
@@ -65,7 +65,7 @@ export class Lane {
   /** Commands that are probably retries, whose rows are being read, are known, or must be locked first. */
   readonly #retries: MicroBatcher<PendingCommand>;
   readonly #reads: MicroBatcher<PendingCommand>;
-  readonly #queue = new FairQueue<PendingCommand>();
+  readonly #queue = new RoundRobinQueue<PendingCommand>();
   #toLock: PendingCommand[] = [];
   /** Rows that another process changed recently: they are locked before they are decided on. */
   readonly #contested: ExpiringSet;

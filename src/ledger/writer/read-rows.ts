@@ -1,6 +1,6 @@
 /** Reads rows that commands depend on and that are not in memory. */
 import type { Queryable } from "../../postgres/database.ts";
-import { readKeys } from "../rows.ts";
+import { readKeys } from "../tables.ts";
 import type { Decider } from "./decider.ts";
 import type { PendingCommand } from "./pending-command.ts";
 import type { Slot } from "./slot.ts";

@@ -4,7 +4,7 @@
  */
 import { assert } from "../../std/assert.ts";
 import { LruCache } from "../../std/lru-cache.ts";
-import type { AnyStateTable, StateRow, StateTable } from "../rows.ts";
+import type { AnyStateTable, StateRow, StateTable } from "../tables.ts";
 
 export class RowCache {
   readonly #tables = new Map<string, LruCache<StateRow>>();

@@ -11,7 +11,7 @@
 import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Claim } from "../decision.ts";
-import type { Column, StateRow } from "../rows.ts";
+import type { Column, StateRow } from "../tables.ts";
 import type { AddedRows, BatchContent, TableRows } from "./batch.ts";
 import type { Link } from "./slot.ts";
 

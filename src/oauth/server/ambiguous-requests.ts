@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { endConnection } from "../../web/connections/end-after-request.ts";
-import { rejectConnection } from "../../web/connections/rejection.ts";
+import { rejectConnection } from "../../web/connections/reject-connection.ts";
 import {
   doubledHeader,
   hasForeignCharset,

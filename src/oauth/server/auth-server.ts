@@ -17,16 +17,16 @@ import type { IdSource } from "../../std/id.ts";
 import type { Network } from "../../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
+import { paceRejections } from "../../web/connections/rejection-pace.ts";
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../../web/connections/transport.ts";
 import { reduceForwardedFor } from "../../web/forwarded-for.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
-import { paceRetries } from "../../web/limits/retry-pace.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
-import { sentRequestId } from "../../web/request-id.ts";
 import { securityHeaders } from "../../web/security-headers.ts";
-import type { AccessDenial } from "../access-log/access-denial.ts";
+import { sentRequestId } from "../../web/sent-request-id.ts";
+import type { AccessDenial } from "../access-denials/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
 import { rejectAmbiguousHeaders, rejectUnreadable, respondToClientError } from "./ambiguous-requests.ts";
 import { readCredentials } from "./client-credentials.ts";
@@ -122,7 +122,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     if (rejectUnreadable(request, reply)) return;
     done();
   });
-  paceRetries(server, sharedBy(trustedProxies));
+  paceRejections(server, sharedBy(trustedProxies));
   const proven = new ProvenSecrets();
   if (limiter !== undefined) limitAddresses(server, limiter, proven);
   server.addHook("onRequest", (request, reply, done) => {

@@ -1,8 +1,8 @@
 /** Exclusive use of a data directory. */
 import { withPath } from "../../std/file-error.ts";
-import { takeDataLock } from "./data-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { shortPath } from "./short-path.ts";
+import { takeSocketLock } from "./socket-lock.ts";
 
 export interface DirectoryLock {
   /** The directory under a name short enough for socket addresses. */
@@ -13,7 +13,7 @@ export interface DirectoryLock {
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const short = shortPath(directory);
   try {
-    const lock = await withPath(directory, () => takeDataLock(short.path));
+    const lock = await withPath(directory, () => takeSocketLock(short.path));
     if ("release" in lock) {
       const release = () => {
         lock.release();

@@ -4,7 +4,7 @@
  *     <data>/postgres/           the cluster, with the server's socket
  *     <data>/postgres.new-*      a cluster being created
  *     <data>/postgres.log, .1    the server's log
- *     <data>/holder.<n>          the lock, see `data-lock.ts`
+ *     <data>/holder.<n>          the lock, see `socket-lock.ts`
  *     <data>/restoring-*         a backup being restored
  *
  * Start: take the lock, stop a server left by a killed service, create the cluster if needed, start the server, wait until
@@ -34,13 +34,13 @@ import {
   removeDrafts,
   SUPERUSER,
 } from "./cluster.ts";
-import { probe } from "./data-lock.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { readTail, rotate, startRotation } from "./log-file.ts";
 import { stopServer } from "./processes.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
+import { probe } from "./socket-lock.ts";
 import { archiving, prepareArchive } from "./wal-archive.ts";
 
 export interface EmbeddedServer {

@@ -2,15 +2,15 @@
  * Caches a snapshot of values that only the database has. It is read on demand, at most once in ten seconds. A refresh
  * waits at most half a second; after that, or after a failure, there is no snapshot, while the read continues.
  */
-import type { DueConversions } from "../../conversions/due-conversions.ts";
-import type { MarketQueue } from "../../exchange/market-status/market-queues.ts";
+import type { SettlementBacklog } from "../../conversions/settlement-backlog.ts";
+import type { EngineLag } from "../../exchange/market-status/engine-lag.ts";
 import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { pause } from "../../std/pause.ts";
 
 export interface DatabaseSnapshot {
   readonly backing: OutstandingSupply;
-  readonly due: DueConversions;
-  readonly markets: readonly MarketQueue[];
+  readonly due: SettlementBacklog;
+  readonly markets: readonly EngineLag[];
   /** The database's clock minus this machine's. */
   readonly clockSkewMs: number;
   /** Undefined: no WAL archive is configured. */

@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import { boundConnections } from "../../web/connections/connections.ts";
 import { goesOn, stopBehind } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
-import { rejectConnection } from "../../web/connections/rejection.ts";
+import { rejectConnection } from "../../web/connections/reject-connection.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { unreadable } from "../../web/header-checks.ts";
 

@@ -7,7 +7,7 @@ import type { Engines } from "../../exchange/engine/engines.ts";
 import type { Lane } from "../../ledger/writer/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { AccessMetrics } from "./access.ts";
-import { addDatabaseMetrics } from "./books.ts";
+import { addDatabaseMetrics } from "./database.ts";
 import { type DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 import { ExchangeMetrics } from "./exchange.ts";
 import { LedgerMetrics } from "./ledger.ts";

@@ -1,5 +1,5 @@
-import { readDueConversions } from "../../conversions/due-conversions.ts";
-import { readMarketQueues } from "../../exchange/market-status/market-queues.ts";
+import { readSettlementBacklog } from "../../conversions/settlement-backlog.ts";
+import { readEngineLags } from "../../exchange/market-status/engine-lag.ts";
 import type { LedgerClock } from "../../ledger/ledger-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import type { Queryable } from "../../postgres/database.ts";
@@ -13,7 +13,7 @@ export async function readSnapshot(
   settlementDelayMs: number,
 ): Promise<DatabaseSnapshot> {
   const backing = await readOutstandingSupply(database);
-  const due = await readDueConversions(database, settlementDelayMs);
-  const markets = await readMarketQueues(database);
+  const due = await readSettlementBacklog(database, settlementDelayMs);
+  const markets = await readEngineLags(database);
   return { backing, due, markets, clockSkewMs: -clock.aheadMs, archiveFailing: await readArchiveFailing(database) };
 }

@@ -4,7 +4,7 @@
  * commission that pays for it. Both are added in one batch and counted in their customers' volumes.
  */
 
-import { PAGE } from "../../ledger/rows.ts";
+import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 

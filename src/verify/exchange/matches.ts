@@ -6,8 +6,8 @@
 
 import type { ExecutionId } from "../../exchange/execution.ts";
 import { matchJournalId } from "../../exchange/execution-id.ts";
-import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
-import type { SqlRecord } from "../../ledger/rows.ts";
+import { batchName, type StoredBatch } from "../../ledger/read-batches.ts";
+import type { SqlRecord } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { Tally } from "../check.ts";

@@ -5,7 +5,7 @@
  * engine's arithmetic.
  */
 
-import { PAGE } from "../../ledger/rows.ts";
+import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 import { holdsExamination } from "../ledger/holds.ts";

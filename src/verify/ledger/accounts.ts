@@ -7,7 +7,7 @@
  */
 
 import { type Account, accountTable, houseOfOwner, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
-import { columnsOf, PAGE, type SqlRecord } from "../../ledger/rows.ts";
+import { columnsOf, PAGE, type SqlRecord } from "../../ledger/tables.ts";
 import { formatAmount, plus, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";

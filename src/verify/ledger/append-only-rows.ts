@@ -5,7 +5,7 @@
  */
 
 import { postingTable } from "../../ledger/accounts.ts";
-import type { AnyRecordTable } from "../../ledger/rows.ts";
+import type { AnyRecordTable } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 

@@ -4,8 +4,8 @@
  */
 
 import { postingTable } from "../../ledger/accounts.ts";
-import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "../../ledger/batch-log.ts";
-import type { AnyRecordTable } from "../../ledger/rows.ts";
+import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "../../ledger/read-batches.ts";
+import type { AnyRecordTable } from "../../ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../ledger/writer/batch.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";

@@ -3,8 +3,8 @@
  * still exists, in that or a later version.
  */
 
-import type { LaneTables } from "../../ledger/batch-log.ts";
-import { type AnyStateTable, columnsOf, digestOf, PAGE, type SqlRecord, type StateRow } from "../../ledger/rows.ts";
+import type { LaneTables } from "../../ledger/read-batches.ts";
+import { type AnyStateTable, columnsOf, digestOf, PAGE, type SqlRecord, type StateRow } from "../../ledger/tables.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { parseUuid } from "../../std/id.ts";
 import type { Examination, Tally } from "../check.ts";

@@ -3,7 +3,7 @@
  * statement sees both before it or both after it.
  */
 
-import { PAGE } from "../../ledger/rows.ts";
+import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 

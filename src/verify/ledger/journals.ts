@@ -1,7 +1,7 @@
 /** Journals: the postings of one journal id in a batch sum to zero per asset, so no journal is split over batches. */
 
 import { type Entry, houseOfOwner, type Posting } from "../../ledger/accounts.ts";
-import { batchName } from "../../ledger/batch-log.ts";
+import { batchName } from "../../ledger/read-batches.ts";
 import { type Amount, formatAmount, plus, ZERO } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
 import type { BatchCheck } from "./chain.ts";

@@ -3,7 +3,7 @@
  * record are written in one batch, and compared in one statement.
  */
 
-import { PAGE } from "../../ledger/rows.ts";
+import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 

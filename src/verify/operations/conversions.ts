@@ -5,8 +5,8 @@
 
 import { type Conversion, conversionTable } from "../../conversions/store.ts";
 import { type Entry, entry, type JournalCause } from "../../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
-import { columnsOf, type SqlRecord } from "../../ledger/rows.ts";
+import { batchName, type StoredBatch } from "../../ledger/read-batches.ts";
+import { columnsOf, type SqlRecord } from "../../ledger/tables.ts";
 import { negative } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
 import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";

@@ -3,7 +3,7 @@
  * deposits and withdrawals. A transfer, its counterpart and its journal are in one batch.
  */
 import { type Entry, entry } from "../../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../../ledger/batch-log.ts";
+import { batchName, type StoredBatch } from "../../ledger/read-batches.ts";
 import { formatAmount, minus, negative, plus } from "../../money/amount.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
 import { type Transfer, transferTable } from "../../transfers/store.ts";

@@ -15,8 +15,8 @@ import { FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
-import { tooManyPieces } from "./rejection.ts";
-import { TlsOverhead } from "./tls-overhead.ts";
+import { tooManyPieces } from "./reject-connection.ts";
+import { TlsControlTraffic } from "./tls-control-traffic.ts";
 import { countUnanswered } from "./tracked-response.ts";
 
 export interface ConnectionBounds {
@@ -104,7 +104,7 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     openConnections.noteSecure(socket);
   });
   if (server instanceof TlsServer) {
-    new TlsOverhead(server, keyOf, (socket) => {
+    new TlsControlTraffic(server, keyOf, (socket) => {
       // No client does this by mistake.
       noteFlood(socket, "too many TLS messages without data", true);
       socket.destroy();

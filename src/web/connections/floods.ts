@@ -5,7 +5,7 @@
  * far less than a response that says so.
  */
 import { rateLimitKey } from "../limits/address.ts";
-import { CountsPerSecond } from "../limits/per-second.ts";
+import { CountsPerSecond } from "../limits/counts-per-second.ts";
 
 /** Within a second, from one address and from all. */
 const MAX_PER_ADDRESS = 2;

@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { CountsPerSecond } from "../limits/per-second.ts";
+import { CountsPerSecond } from "../limits/counts-per-second.ts";
 
 /** Below this size the cost of a piece does not depend on its bytes. */
 export const SMALL_PIECE_BYTES = 512;

@@ -2,7 +2,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { withPath } from "../../std/file-error.ts";
-import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/checkpoint.ts";
+import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/signed-checkpoint.ts";
 import { CommandRejected } from "../command.ts";
 
 /** Writes a new key pair to `path` (mode 0600) and `path.pub`. Never overwrites a file. */

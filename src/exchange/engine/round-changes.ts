@@ -20,7 +20,7 @@ import { executedAtOf, matchJournalId, nextMatchId, takerId } from "../execution
 import type { MarketHead } from "../market-state.ts";
 import type { Order } from "../order.ts";
 import { amountOfLots, priceOf, quoteOf } from "./book-units.ts";
-import { heldAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
+import { heldAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./trade-money.ts";
 
 /** An order that never entered the book, because the market is halted. */
 export interface HaltRejection {

@@ -1,8 +1,8 @@
 /**
- * The lane's fair queue: one queue per customer, served round robin, so that a customer's flood delays only itself.
+ * One queue per customer, served round robin, so that a customer's flood delays only itself.
  * Admission control bounds it.
  */
-export class FairQueue<Item> {
+export class RoundRobinQueue<Item> {
   readonly #queues = new Map<string, Item[]>();
   #size = 0;
 

@@ -7,7 +7,7 @@ import type { AssetCode } from "../money/asset.ts";
 import { dayOf } from "./days.ts";
 import { accountName, type ExportedJournal, type JournalText, partsOf, tagsOf } from "./journal-text.ts";
 
-export const ledger: JournalText = {
+export const hledger: JournalText = {
   opening: (assets) => `; Parbook ledger export. The last line marks the end.\n\n${assets.map(declared).join("")}`,
   journal: journalText,
   closing: (closings, { last }) => {

@@ -1,5 +1,5 @@
 /** The audit trail over all tables that have callers. */
-import { listWrites, type WritesPage, type WritesQuery } from "../ledger/audit-trail.ts";
+import { listWrites, type WritesPage, type WritesQuery } from "../ledger/list-writes.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
 import { transferTable } from "../transfers/store.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sentRequestId } from "./request-id.ts";
+import { sentRequestId } from "./sent-request-id.ts";
 
 test("an id of 1 to 64 letters, digits, dots, underscores and hyphens is the caller's own", () => {
   for (const id of ["a", "order-17.a_B", "9".repeat(64)]) expect(sentRequestId(id)).toBe(id);

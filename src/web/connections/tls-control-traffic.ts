@@ -6,7 +6,7 @@
  */
 import type { Server, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { CountsPerSecond } from "../limits/per-second.ts";
+import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { peerOf } from "./open-connections.ts";
 
 const CHECK_MS = 100;
@@ -37,7 +37,7 @@ interface Connection {
   checked: Measure;
 }
 
-export class TlsOverhead {
+export class TlsControlTraffic {
   readonly #counts = new CountsPerSecond();
   readonly #keyOf: (socket: Socket) => string;
   readonly #onTooMuch: (socket: Socket) => void;

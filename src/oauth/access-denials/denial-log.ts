@@ -14,7 +14,7 @@ import { insertDenials, removeDenials } from "./store.ts";
 
 export { listDenials } from "./store.ts";
 
-export interface AccessLogOptions {
+export interface DenialLogOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -29,14 +29,14 @@ const MAX_GROUPS = 100;
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000;
 const REMOVAL_BATCH = 10_000;
 
-export class AccessLog {
-  readonly #options: AccessLogOptions;
+export class DenialLog {
+  readonly #options: DenialLogOptions;
   #groups = new Map<string, CountedDenial>();
   /** The write in progress. A failed write may have committed, so it is retried with the same ids. */
   #writing: (CountedDenial & { readonly id: Uuid })[] = [];
   #poll: Poll | undefined;
 
-  constructor(options: AccessLogOptions) {
+  constructor(options: DenialLogOptions) {
     this.#options = options;
   }
 

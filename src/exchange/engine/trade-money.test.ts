@@ -6,7 +6,7 @@ import { checkTiers, type FeeRates, type FeeTier, tierFor } from "../../catalogu
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, plus, ZERO } from "../../money/amount.ts";
 import type { Order, OrderSide } from "../order.ts";
-import { heldAsset, receivedAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./matching-money.ts";
+import { heldAsset, receivedAsset, shareOfHold, type Trade, tradeEntries, tradeOf } from "./trade-money.ts";
 
 /** In units of 10^-4, including invalid rates. */
 const rate = fc

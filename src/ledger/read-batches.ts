@@ -6,7 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
-import { type AnyRecordTable, type AnyStateTable, columnsOf, PAGE, type SqlRecord } from "./rows.ts";
+import { type AnyRecordTable, type AnyStateTable, columnsOf, PAGE, type SqlRecord } from "./tables.ts";
 
 /** Every table that lanes write, except accounts and postings, which the ledger knows itself. */
 export interface LaneTables {

@@ -1,7 +1,7 @@
 /** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { AccessDenial } from "../../src/oauth/access-log/access-denial.ts";
-import { AccessLog, listDenials } from "../../src/oauth/access-log/access-log.ts";
+import type { AccessDenial } from "../../src/oauth/access-denials/access-denial.ts";
+import { DenialLog, listDenials } from "../../src/oauth/access-denials/denial-log.ts";
 import { OutcomeUnknown } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
@@ -32,8 +32,8 @@ const GUESS: AccessDenial = {
   operation: "POST /oauth2/token",
 };
 
-function trail(): AccessLog {
-  return new AccessLog({ database: db.database, clock, ids: new IdSource(clock), onFailure: () => {} });
+function trail(): DenialLog {
+  return new DenialLog({ database: db.database, clock, ids: new IdSource(clock), onFailure: () => {} });
 }
 
 const all = () => listDenials(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });

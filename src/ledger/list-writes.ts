@@ -4,9 +4,9 @@
  */
 import type { Database, Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
-import { readHeads, type StoredBatch, walkBatches } from "./batch-log.ts";
 import type { Caller } from "./caller.ts";
-import type { AnyRecordTable } from "./rows.ts";
+import { readHeads, type StoredBatch, walkBatches } from "./read-batches.ts";
+import type { AnyRecordTable } from "./tables.ts";
 
 /** One row that was written for one caller. */
 export interface Write {

@@ -5,11 +5,11 @@ import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import { startToyApi } from "../../../test/support/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { unavailable } from "../../api/problems/problems.ts";
-import { RetryPace } from "./retry-pace.ts";
+import { RejectionPace } from "./rejection-pace.ts";
 
 test("a thousand refusals a second are made at once, what comes on top waits its turn, and nobody for longer than a second", () => {
   let now = 0;
-  const pace = new RetryPace(() => now);
+  const pace = new RejectionPace(() => now);
   expect([pace.next(), pace.next(), pace.next()]).toEqual([0, 1, 2]);
   now = 2;
   expect(pace.next()).toBe(1);
@@ -22,7 +22,7 @@ test("a thousand refusals a second are made at once, what comes on top waits its
 });
 
 test("the connection of who was refused is not read for a while, and then it is; others are", async () => {
-  const pace = new RetryPace(() => 0);
+  const pace = new RejectionPace(() => 0);
   const sockets = Array.from({ length: 50 }, () => new Socket());
   const [served, ...refused] = sockets as [Socket, ...Socket[]];
   for (const socket of refused) pace.answered(503, socket);
@@ -34,7 +34,7 @@ test("the connection of who was refused is not read for a while, and then it is;
 });
 
 test("a connection that is held back is read again, also when the loop is busy for longer than that", async () => {
-  const pace = new RetryPace(() => 0);
+  const pace = new RejectionPace(() => 0);
   const calls: string[] = [];
   const socket = new Socket();
   socket.pause = () => {
@@ -60,7 +60,7 @@ test("a connection that is held back is read again, also when the loop is busy f
 test("of a connection that others share the refusals are sent when they are due, so many at most, and all else at once", () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const pace = new RetryPace(() => 0);
+  const pace = new RejectionPace(() => 0);
   const sent: number[] = [];
   for (let at = 0; at < 5; at += 1) pace.send(at === 3 ? 200 : 503, () => sent.push(at));
   expect(sent).toEqual([0, 3]);

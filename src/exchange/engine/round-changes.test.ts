@@ -1,4 +1,4 @@
-/** The rows after a round; the money of a match is tested in matching-money.test.ts and test/exchange/engine-money.test.ts. */
+/** The rows after a round; the money of a match is tested in trade-money.test.ts and test/exchange/engine-money.test.ts. */
 import { expect, test } from "vitest";
 import { BTCUSD } from "../../../test/support/btcusd.ts";
 import { profileOf } from "../../../test/support/states.ts";
@@ -11,7 +11,7 @@ import type { BookOrderId, Sequence } from "../book/order.ts";
 import { executedAtOf, NO_EXECUTION, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
-import { matchRound, type RoundEffect } from "./matching.ts";
+import { matchRound, type RoundEffect } from "./round-changes.ts";
 
 const ids = new IdSource();
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;

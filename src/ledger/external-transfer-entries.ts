@@ -5,7 +5,7 @@
 import { type Amount, negative } from "../money/amount.ts";
 import { type Asset, USD } from "../money/asset.ts";
 import { accountKey, type Entry, entry, type Owner } from "./accounts.ts";
-import type { Key } from "./rows.ts";
+import type { Key } from "./tables.ts";
 
 export function depositEntries(owner: Owner, asset: Asset, amount: Amount): Entry[] {
   if (asset.kind !== "stablecoin") {

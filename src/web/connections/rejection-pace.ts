@@ -17,7 +17,7 @@ const MOST_DELAYED = 4_000;
 /** Over the caller's own rate, and over the capacity of the process. */
 const COME_BACK: ReadonlySet<number> = new Set([429, 503]);
 
-export class RetryPace {
+export class RejectionPace {
   readonly #now: () => number;
   /** When the last delayed connection is read again. */
   #until = Number.NEGATIVE_INFINITY;
@@ -65,11 +65,11 @@ export class RetryPace {
   }
 }
 
-/** Paces the retries of a server's rejected callers. `isShared` is true for addresses that many callers share. */
-export function paceRetries(
+/** Paces the rejections of a server. `isShared` is true for addresses that many callers share. */
+export function paceRejections(
   server: Pick<FastifyInstance, "addHook">,
   isShared: (address: string) => boolean,
-  pace = new RetryPace(),
+  pace = new RejectionPace(),
 ): void {
   server.addHook("onSend", (request, reply, _payload, done) => {
     if (isShared(request.raw.socket.remoteAddress ?? "")) pace.send(reply.statusCode, done);

@@ -3,13 +3,13 @@
  * change in one batch with the profile, and are compared in one statement.
  */
 
-import { PAGE } from "../../ledger/rows.ts";
+import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 
 const AWAITED = "awaited";
 
-export const awaitedExamination: Examination = {
+export const incomingCountExamination: Examination = {
   checks: [AWAITED],
   run: async (database, tally) => {
     let after: string | undefined = "00000000-0000-0000-0000-000000000000";

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
-import { signCheckpoint } from "../../verify/checkpoint.ts";
-import { readPrivateKey, readPublicKey, readSigned, writeNewKey } from "./checkpoint-file.ts";
+import { signCheckpoint } from "../../verify/signed-checkpoint.ts";
+import { readPrivateKey, readPublicKey, readSigned, writeNewKey } from "./checkpoint-and-key-files.ts";
 
 let folder: string;
 const at = (name: string): string => join(folder, name);

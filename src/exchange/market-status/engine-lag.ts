@@ -4,7 +4,7 @@ import { LEASE_MS, LEASE_SLACK_MS } from "../../postgres/leases.ts";
 import type { MarketState } from "../market-state.ts";
 
 /** How a market is served, by any process. */
-export interface MarketQueue {
+export interface EngineLag {
   readonly market: MarketCode;
   readonly status: MarketState["status"];
   /** The process that has the lease of its engine, if any. */
@@ -14,14 +14,14 @@ export interface MarketQueue {
   readonly cancelLagMs: number;
 }
 
-interface Row extends Pick<MarketQueue, "market" | "status"> {
+interface Row extends Pick<EngineLag, "market" | "status"> {
   readonly holder: string | null;
   readonly order_lag: number | null;
   readonly cancel_lag: number | null;
 }
 
 /** All markets of the catalogue. Three index probes per market. */
-export async function readMarketQueues(database: Queryable): Promise<MarketQueue[]> {
+export async function readEngineLags(database: Queryable): Promise<EngineLag[]> {
   const rows = await database.rows<Row>(
     `select m.code as market, m.status, l.holder,
             (extract(epoch from clock_timestamp() - o.created_at) * 1000)::float8 as order_lag,

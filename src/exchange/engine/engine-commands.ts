@@ -7,7 +7,7 @@ import { type Profile, profileKey, profileTable } from "../../customers/profiles
 import { accountKey, accountTable, type Journal, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { accept, type Command, type Rejection, type State } from "../../ledger/decision.ts";
-import { addition, change, type Key, type StateChange } from "../../ledger/rows.ts";
+import { addition, change, type Key, type StateChange } from "../../ledger/tables.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { reject } from "../../std/result.ts";
@@ -24,8 +24,8 @@ import {
   marketTable,
 } from "../market-state.ts";
 import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
-import { incomingCountIn, matchRound, type RoundEffects } from "./matching.ts";
-import { heldAsset, receivedAsset, recipientOf } from "./matching-money.ts";
+import { incomingCountIn, matchRound, type RoundEffects } from "./round-changes.ts";
+import { heldAsset, receivedAsset, recipientOf } from "./trade-money.ts";
 
 /** Another engine has the market, with a higher fencing token. */
 export interface Fenced extends Rejection {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { amountOf } from "../../money/amount.ts";
-import { type Minute, MinuteSums, type Sums } from "./traded-sums.ts";
+import { type Minute, MinuteSums, type Sums } from "./minute-sums.ts";
 
 const sums = (high: string, low: string, volume: string, gross: string): Sums => ({
   high: amountOf(high),

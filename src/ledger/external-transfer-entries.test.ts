@@ -4,7 +4,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { amountOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import { accountKey } from "./accounts.ts";
-import { depositEntries, externalTransferKeys, withdrawalEntries } from "./external-transfers.ts";
+import { depositEntries, externalTransferKeys, withdrawalEntries } from "./external-transfer-entries.ts";
 
 const { id: owner } = profileOf("acme" as CustomerId);
 const ASSETS: readonly Asset[] = [

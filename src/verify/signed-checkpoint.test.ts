@@ -9,7 +9,7 @@ import {
   readCheckpoint,
   type SignedCheckpoint,
   signCheckpoint,
-} from "./checkpoint.ts";
+} from "./signed-checkpoint.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 

@@ -16,7 +16,7 @@ import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { assert } from "../../std/assert.ts";
 
-interface DataLock {
+interface SocketLock {
   release(): void;
 }
 
@@ -29,7 +29,7 @@ const MAX_CLAIMS = 100;
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** @param directory Short enough for socket addresses, see `short-path.ts`. */
-export async function takeDataLock(directory: string): Promise<DataLock | Holder> {
+export async function takeSocketLock(directory: string): Promise<SocketLock | Holder> {
   const server = createServer((client) => client.on("error", () => {}).end(String(process.pid)));
   const newcomer = join(directory, `newcomer.${randomBytes(6).toString("hex")}`);
   // Listen before the claim: a number without a listener would be considered dead.

@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { MarketQueue } from "../../exchange/market-status/market-queues.ts";
+import type { EngineLag } from "../../exchange/market-status/engine-lag.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 import { gauge, plainGauge, type Sample } from "./gauge.ts";
 
@@ -48,7 +48,7 @@ export function addDatabaseMetrics(registry: Registry, watch: DatabaseWatch): vo
 }
 
 function addMarkets(registry: Registry, watch: DatabaseWatch): void {
-  const markets = (name: string, help: string, value: (queue: MarketQueue) => number) =>
+  const markets = (name: string, help: string, value: (queue: EngineLag) => number) =>
     gauge(registry, { name, help, labels: ["market"] }, () =>
       (watch.snapshot?.markets ?? []).map((queue): Sample<"market"> => [{ market: queue.market }, value(queue)]),
     );

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { FairQueue } from "./fair-queue.ts";
+import { RoundRobinQueue } from "./round-robin-queue.ts";
 
-function queueOf(queues: Readonly<Record<string, number>>): FairQueue<string> {
-  const queue = new FairQueue<string>();
+function queueOf(queues: Readonly<Record<string, number>>): RoundRobinQueue<string> {
+  const queue = new RoundRobinQueue<string>();
   for (const [queueKey, count] of Object.entries(queues)) {
     for (let i = 1; i <= count; i += 1) queue.push(queueKey, `${queueKey}${i}`);
   }
