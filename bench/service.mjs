@@ -111,9 +111,14 @@ export function databaseCpu(directory) {
   if (!existsSync("/proc/self/stat")) return undefined;
   const postmaster = Number(readFileSync(join(directory, "postgres", "postmaster.pid"), "utf8").split("\n")[0]);
   const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").trim().split(" ");
-  const ticks = children.filter(Boolean).reduce((sum, pid) => sum + ticksOf(pid, [13, 14]), 0);
+  const micros = children.filter(Boolean).reduce((sum, pid) => sum + processCpu(pid), 0);
   // Includes exited child processes.
-  return (ticks + ticksOf(postmaster, [13, 14, 15, 16])) * TICK_MICROS;
+  return micros + ticksOf(postmaster, [13, 14, 15, 16]) * TICK_MICROS;
+}
+
+/** CPU time in microseconds that a process has used so far, in steps of 10 ms. Linux only. */
+export function processCpu(pid) {
+  return ticksOf(pid, [13, 14]) * TICK_MICROS;
 }
 
 function ticksOf(pid, fields) {
