@@ -29,6 +29,8 @@ const PONGS = many(Buffer.from([0x8a, 0x80, ...NO_MASK]), 65_536);
 const PINGS = many(Buffer.from([0x89, 0x80, ...NO_MASK]), 65_536);
 const BOOK = "/v2/markets/BTCUSD/order-book";
 const BOOKS = many(Buffer.from(ask(BOOK)), 65_536);
+/** Without a token: 401. */
+const LONG_QUERY = ask(`/v2/transfer/transfers?${Array.from({ length: 1_400 }, (_, i) => `ids=x${i}`).join("&")}`);
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /** What each kind does with a new connection. */
@@ -53,18 +55,8 @@ const KINDS = {
   "half-open": (socket) => readSlowly(socket, ask(BOOK)).end(),
   upgrade: (socket) => readSlowly(socket, handshake("/v2/markets/BTCUSD/ticker")),
   churn: (socket) => read(socket).end(ask("/x")),
-  book: (socket) => {
-    socket.write(ask(BOOK));
-    let length = 0;
-    read(socket, (chunk) => {
-      // The next request follows the complete response, success or rejection.
-      if (length === 0) length = lengthOf(chunk);
-      length -= chunk.length;
-      if (length > 0) return;
-      length = 0;
-      socket.write(ask(BOOK));
-    });
-  },
+  book: (socket) => askAgain(socket, ask(BOOK)),
+  "long-query": (socket) => askAgain(socket, LONG_QUERY),
 };
 
 const start = KINDS[kind];
@@ -116,6 +108,19 @@ function flood(socket, bytes) {
 function trickle(socket, beginning, byte) {
   socket.write(beginning);
   every(socket, TRICKLE_MS, () => socket.write(byte));
+}
+
+/** The next request follows the complete response, success or rejection. */
+function askAgain(socket, request) {
+  socket.write(request);
+  let length = 0;
+  read(socket, (chunk) => {
+    if (length === 0) length = lengthOf(chunk);
+    length -= chunk.length;
+    if (length > 0) return;
+    length = 0;
+    socket.write(request);
+  });
 }
 
 /** Reads a few bytes a second, to avoid idle timeouts. */

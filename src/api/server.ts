@@ -37,7 +37,7 @@ import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../web/connections/end-after-request.ts";
-import { paceRejections } from "../web/connections/rejection-pace.ts";
+import { isOverLimit, paceRejections } from "../web/connections/rejection-pace.ts";
 import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../web/connections/transport.ts";
@@ -66,7 +66,7 @@ import { problemPages } from "./problems/problem-pages.ts";
 import { notFound, Problem, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
 import { rejectAmbiguousBody, rejectAmbiguousHeaders } from "./requests/ambiguous-headers.ts";
-import { readJson } from "./requests/body-reader.ts";
+import { readJson, unparsedQuery } from "./requests/body-reader.ts";
 import { AJV, readRequest } from "./requests/validation.ts";
 import { UpgradeRequest } from "./websocket-feeds/upgrade.ts";
 
@@ -136,7 +136,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       },
       options.tls,
     ),
-    routerOptions: { maxParamLength: 1_024 },
+    routerOptions: { maxParamLength: 1_024, querystringParser: unparsedQuery },
     requestTimeout: timeouts.requestMs,
     connectionTimeout: 60_000,
     keepAliveTimeout: 65_000,
@@ -180,7 +180,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   rejectAmbiguousHeaders(api);
   rejectUnknownRoutes(api, options.baseUrl, admit);
   rejectWhileClosing(api);
-  paceRejections(api, sharedBy(trustedProxies));
+  paceRejections(api, { isShared: sharedBy(trustedProxies), isPaced });
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
   boundResponses(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
@@ -189,6 +189,11 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   problemPages(api, options.baseUrl);
   await referencePage(api, options.authUrl);
   return api;
+}
+
+/** A stranger's rejections too: its rate allows 15,000 at once, and nobody else sends many. */
+function isPaced({ known }: FastifyRequest, status: number): boolean {
+  return isOverLimit(status) || (status >= 400 && known === null);
 }
 
 /** Sets the headers that all responses share, and rejects unknown paths and methods before their bodies are read. */

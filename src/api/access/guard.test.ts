@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
 
@@ -91,4 +91,19 @@ test("the token is looked at once, for GET and for HEAD, and before the body and
 
 test("asking who calls on a public route is a bug", async () => {
   expect((await ask(toy, "/asks-who-calls")).status).toBe(500);
+});
+
+test("the query of a request without a token is not parsed", async () => {
+  const queries: unknown[] = [];
+  const strict = await startToyApi(() => {}, {
+    observe: (api) =>
+      api.addHook("onResponse", (request, _reply, done) => {
+        queries.push(request.query);
+        done();
+      }),
+  });
+  onTestFinished(() => strict.close());
+  expect((await ask(strict, "/v2/toys?nickname=a&nickname=b", { token: null })).status).toBe(401);
+  expect((await ask(strict, "/v2/toys?nickname=a%20b")).status).toBe(200);
+  expect(queries).toEqual([{ text: "nickname=a&nickname=b" }, { limit: 100, nickname: "a b", order: "DESC" }]);
 });

@@ -6,7 +6,15 @@ import type { FastifyRequest, FastifyServerOptions, preValidationHookHandler } f
 import { type FailingField, failingFields, invalid, type ShapeError } from "../problems/failing-fields.ts";
 import { CHECKS, isCheckName } from "../problems/field-formats.ts";
 import type { Problem } from "../problems/problems.ts";
-import { dropNulls, isObject, type ObjectSchema, optionalFields, readQuery, unsoundFields } from "./body-reader.ts";
+import {
+  dropNulls,
+  isObject,
+  type ObjectSchema,
+  optionalFields,
+  readQuery,
+  type UnparsedQuery,
+  unsoundFields,
+} from "./body-reader.ts";
 
 /** The validator changes nothing: it neither removes, converts nor fills in. */
 export const AJV: FastifyServerOptions["ajv"] = {
@@ -40,7 +48,7 @@ export function readRequest(schemas: RouteSchemas): preValidationHookHandler {
   const bodySchema = schemas.body as ObjectSchema | undefined;
   const optional = bodySchema === undefined ? [] : optionalFields(bodySchema);
   return (request, _reply, done) => {
-    const read = querySchema && readQuery(request.query as Record<string, unknown>, querySchema);
+    const read = querySchema && readQuery(request.query as UnparsedQuery, querySchema);
     if (read !== undefined) request.query = read.query;
     if (bodySchema !== undefined) {
       if (request.body === undefined)

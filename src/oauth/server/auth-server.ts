@@ -17,7 +17,7 @@ import type { IdSource } from "../../std/id.ts";
 import type { Network } from "../../std/network.ts";
 import { endConnection, ignoreWhatFollows } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
-import { paceRejections } from "../../web/connections/rejection-pace.ts";
+import { isOverLimit, paceRejections } from "../../web/connections/rejection-pace.ts";
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../../web/connections/transport.ts";
@@ -122,7 +122,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     if (rejectUnreadable(request, reply)) return;
     done();
   });
-  paceRejections(server, sharedBy(trustedProxies));
+  paceRejections(server, { isShared: sharedBy(trustedProxies), isPaced: (_request, status) => isOverLimit(status) });
   const proven = new ProvenSecrets();
   if (limiter !== undefined) limitAddresses(server, limiter, proven);
   server.addHook("onRequest", (request, reply, done) => {

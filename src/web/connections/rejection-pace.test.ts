@@ -21,15 +21,13 @@ test("a thousand refusals a second are made at once, what comes on top waits its
   expect(pace.next()).toBe(0);
 });
 
-test("the connection of who was refused is not read for a while, and then it is; others are", async () => {
+test("a rejected caller's connection is not read for a while, and then it is", async () => {
   const pace = new RejectionPace(() => 0);
   const sockets = Array.from({ length: 50 }, () => new Socket());
-  const [served, ...refused] = sockets as [Socket, ...Socket[]];
-  for (const socket of refused) pace.answered(503, socket);
-  pace.answered(200, served);
+  for (const socket of sockets) pace.rejected(socket);
   await new Promise(setImmediate);
   // The first one has nobody to wait for.
-  expect(sockets.map((socket) => socket.isPaused())).toEqual([false, false, ...Array(48).fill(true)]);
+  expect(sockets.map((socket) => socket.isPaused())).toEqual([false, ...Array(49).fill(true)]);
   await until("all are read again", () => sockets.every((socket) => !socket.isPaused()));
 });
 
@@ -48,7 +46,7 @@ test("a connection that is held back is read again, also when the loop is busy f
   // Answers of a batch are written in this phase of the loop, and a timer of the next turn comes before its own kind.
   await new Promise<void>((resolve) =>
     setImmediate(() => {
-      for (let i = 0; i < 3; i += 1) pace.answered(503, socket);
+      for (let i = 0; i < 3; i += 1) pace.rejected(socket);
       for (const busyUntil = performance.now() + 20; performance.now() < busyUntil; );
       resolve();
     }),
@@ -57,19 +55,17 @@ test("a connection that is held back is read again, also when the loop is busy f
   expect(calls).toEqual(["held back", "held back", "read again", "read again"]);
 });
 
-test("of a connection that others share the refusals are sent when they are due, so many at most, and all else at once", () => {
+test("on a shared connection rejections wait until they are due, but only so many", () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const pace = new RejectionPace(() => 0);
+  const pace = new RejectionPace(() => 0, 3);
   const sent: number[] = [];
-  for (let at = 0; at < 5; at += 1) pace.send(at === 3 ? 200 : 503, () => sent.push(at));
-  expect(sent).toEqual([0, 3]);
+  for (let at = 0; at < 6; at += 1) pace.send(() => sent.push(at));
+  expect(sent).toEqual([0, 4, 5]);
+  vi.advanceTimersByTime(1);
+  expect(sent).toEqual([0, 4, 5, 1]);
   vi.advanceTimersByTime(2);
-  expect(sent).toEqual([0, 3, 1, 2]);
-  for (let at = 5; at < 4_010; at += 1) pace.send(429, () => sent.push(at));
-  expect(sent.slice(4)).toEqual([4_004, 4_005, 4_006, 4_007, 4_008, 4_009]);
-  vi.advanceTimersByTime(1_000);
-  expect(sent).toHaveLength(4_010);
+  expect(sent).toEqual([0, 4, 5, 1, 2, 3]);
 });
 
 test("a connection from this machine, where a proxy may be, is read on behind a refusal, which is sent later", async () => {
@@ -98,4 +94,25 @@ test("a connection from this machine, where a proxy may be, is read on behind a 
   expect(ms).toBeLessThan(500);
   socket.destroy();
   expect(statusesIn(await flood)).toHaveLength(1_501);
+});
+
+test("a stranger's rejections are paced, a client's are not", async () => {
+  const toy = await startToyApi();
+  onTestFinished(() => toy.close());
+  const invalid = (more: string): string => `GET /v2/toys?limit=0 HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
+  const flood = sendRaw(toy.url, invalid("").repeat(1_500) + invalid("Connection: close\r\n"));
+  await once(toy.api.server, "request");
+  const millisecondsOf = async (token: string): Promise<number> => {
+    const asking = performance.now();
+    const answer = await sendRaw(toy.url, invalid(`${token}Connection: close\r\n`));
+    expect(statusesIn(answer)).toEqual([token === "" ? 401 : 400]);
+    return performance.now() - asking;
+  };
+  const [ofStranger, ofClient] = await Promise.all([
+    millisecondsOf(""),
+    millisecondsOf("Authorization: Bearer good\r\n"),
+  ]);
+  expect(ofClient).toBeLessThan(500);
+  expect(ofStranger).toBeGreaterThan(800);
+  expect(statusesIn(await flood)).toEqual(Array(1_501).fill(401));
 });

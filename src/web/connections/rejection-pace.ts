@@ -1,5 +1,5 @@
 /**
- * Limits how fast rejected callers can retry. After a 429 or 503 their connection is not read for a while, so that a server
+ * Limits how fast rejected callers can retry. After a rejection their connection is not read for a while, so that a server
  * sends a limited number of rejections a second. A rejection costs half as much as a response: a thousand connections that
  * retried at once left a twentieth of the throughput for accepted requests.
  *
@@ -8,24 +8,26 @@
  * The connection of a proxy carries requests of others, so it is read on, and the rejection itself is delayed.
  */
 import { Socket } from "node:net";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
 /** Delayed rejections, about 10 KB each. */
 const MOST_DELAYED = 4_000;
 /** Over the caller's own rate, and over the capacity of the process. */
-const COME_BACK: ReadonlySet<number> = new Set([429, 503]);
+export const isOverLimit = (status: number): boolean => status === 429 || status === 503;
 
 export class RejectionPace {
   readonly #now: () => number;
+  readonly #mostDelayed: number;
   /** When the last delayed connection is read again. */
   #until = Number.NEGATIVE_INFINITY;
   #delayed = 0;
 
   /** @param now monotonic, in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = () => performance.now(), mostDelayed = MOST_DELAYED) {
     this.#now = now;
+    this.#mostDelayed = mostDelayed;
   }
 
   /** @returns for how many milliseconds the connection of one more rejection is not read */
@@ -36,9 +38,8 @@ export class RejectionPace {
     return wait;
   }
 
-  /** Call when a response has been written. */
-  answered(status: number, socket: Socket): void {
-    if (!COME_BACK.has(status)) return;
+  /** Call when a rejection has been written. */
+  rejected(socket: Socket): void {
     const wait = this.next();
     // Timers are no finer. An injected request has no socket.
     if (wait < 1 || !(socket instanceof Socket)) return;
@@ -50,9 +51,9 @@ export class RejectionPace {
     });
   }
 
-  /** Sends a response; a rejection after its delay. */
-  send(status: number, send: () => void): void {
-    const wait = COME_BACK.has(status) && this.#delayed < MOST_DELAYED ? this.next() : 0;
+  /** Sends a rejection after its delay. */
+  send(send: () => void): void {
+    const wait = this.#delayed < this.#mostDelayed ? this.next() : 0;
     if (wait < 1) {
       send();
       return;
@@ -65,19 +66,23 @@ export class RejectionPace {
   }
 }
 
-/** Paces the rejections of a server. `isShared` is true for addresses that many callers share. */
-export function paceRejections(
-  server: Pick<FastifyInstance, "addHook">,
-  isShared: (address: string) => boolean,
-  pace = new RejectionPace(),
-): void {
+export interface Pacing {
+  /** Addresses that many callers share. */
+  readonly isShared: (address: string) => boolean;
+  /** Which responses are paced. */
+  readonly isPaced: (request: FastifyRequest, status: number) => boolean;
+}
+
+/** Paces the retries of a server's rejected callers. */
+export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isShared, isPaced }: Pacing): void {
+  const pace = new RejectionPace();
+  const viaProxy = ({ raw }: FastifyRequest) => isShared(raw.socket.remoteAddress ?? "");
   server.addHook("onSend", (request, reply, _payload, done) => {
-    if (isShared(request.raw.socket.remoteAddress ?? "")) pace.send(reply.statusCode, done);
+    if (isPaced(request, reply.statusCode) && viaProxy(request)) pace.send(done);
     else done();
   });
   server.addHook("onResponse", (request, reply, done) => {
-    const { socket } = request.raw;
-    if (!isShared(socket.remoteAddress ?? "")) pace.answered(reply.statusCode, socket);
+    if (isPaced(request, reply.statusCode) && !viaProxy(request)) pace.rejected(request.raw.socket);
     done();
   });
 }
