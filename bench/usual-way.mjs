@@ -29,14 +29,14 @@ const WRITE = {
   text: `with claimed as (
            insert into usual.claim (customer_id, kind, ref_id, id) values ($1, 'transfer', $2, $3)),
          moved as (
-           update usual.account set seq = seq + 1, at = $4,
+           update usual.account set version = version + 1, at = $4,
                   available = case owner_id when $6::uuid then available - $8::numeric else available + $8::numeric end
             where asset = $5 and owner_id in ($6::uuid, $7::uuid)
-           returning owner_id, seq, available, trading, pending),
+           returning owner_id, version, available, trading, pending),
          posted as (
-           insert into usual.posting (owner_id, asset, seq, journal_id, cause, part, amount, available, trading, pending,
+           insert into usual.posting (owner_id, asset, version, journal_id, cause, part, amount, available, trading, pending,
                                       at, slot, batch)
-           select owner_id, $5, seq, $3, 'transfer', 'available',
+           select owner_id, $5, version, $3, 'transfer', 'available',
                   case owner_id when $6::uuid then -$8::numeric else $8::numeric end, available, trading, pending, $4, 1, 0
              from moved)
          insert into usual.transfer (profile_id, id, customer_id, type, direction, asset, amount, fee, ref_id, metadata,

@@ -125,7 +125,7 @@ create table market (
   max_quote_amount amount not null,
   max_notional_value amount not null,
   status market_status not null,
-  seq bigint not null,
+  version bigint not null,
   slot smallint,
   batch bigint,
   constraint market_pkey primary key (code),
@@ -155,7 +155,7 @@ comment on column market.base_decimals is 'How many decimals a base amount may h
 comment on column market.tick is 'Every price and stop price is a multiple of it.';
 comment on column market.max_notional_value is 'Of one order, in the quote asset.';
 comment on column market.status is 'Every placement and every match checks it: nothing is placed or matched on a halted market.';
-comment on column market.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column market.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column market.slot is 'With batch: the batch that wrote this version. Null: the catalogue did, at version 1.';
 comment on index market_pkey is 'The market of a code: the backlog of its engine, prices, foreign keys.';
 comment on index market_numbers_differ is 'No query: it keeps execution ids of different markets apart.';
@@ -278,25 +278,25 @@ create table profile (
   nickname text not null,
   description text,
   status profile_status not null,
-  awaited integer not null,
+  incoming_count integer not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  seq bigint not null,
+  version bigint not null,
   slot smallint,
   batch bigint,
   constraint profile_pkey primary key (id),
   constraint customer_exists foreign key (customer_id) references customer,
-  constraint awaited_not_negative check (awaited >= 0)
+  constraint incoming_count_not_negative check (incoming_count >= 0)
 ) with (fillfactor = 80);
 comment on table profile is 'The holder of balances: one account per asset. Every customer has one DEFAULT profile, and any number of NORMAL ones.';
 comment on column profile.nickname is 'The customer''s name for it. A claim keeps it from being given twice, even after it was changed.';
 comment on column profile.status is 'An INACTIVE profile is empty and can do nothing; a deposit makes it ACTIVE again.';
-comment on column profile.awaited is
+comment on column profile.incoming_count is
   'How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be '
   'deactivated. Changed in the same batch as these; verify counts them.';
-comment on column profile.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column profile.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column profile.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
-comment on index profile_pkey is 'The profile of an id: every command that rests on it.';
+comment on index profile_pkey is 'The profile of an id: every command that depends on it.';
 create index profile_customer on profile (customer_id, created_at, id);
 comment on index profile_customer is 'The profiles of a customer, by creation, page by page; and the DEFAULT one.';
 
@@ -325,10 +325,10 @@ create table batch (
   hash bytea not null,
   at timestamptz not null,
   void boolean not null,
-  states integer not null,
-  states_expected integer not null,
-  refs integer not null,
-  refs_expected integer not null,
+  rows_found integer not null,
+  rows_expected integer not null,
+  claims_made integer not null,
+  claims_expected integer not null,
   predecessor integer not null,
   in_time boolean not null,
   not_ahead boolean,
@@ -337,8 +337,8 @@ create table batch (
   constraint batch_pkey primary key (slot, n),
   constraint slot_from_1_to_64 check (slot between 1 and 64),
   constraint number_not_negative check (n >= 0),
-  constraint states_moved check (states = states_expected),
-  constraint refs_taken check (refs = refs_expected),
+  constraint rows_changed_meanwhile check (rows_found = rows_expected),
+  constraint claims_already_made check (claims_made = claims_expected),
   constraint chain_broken check (predecessor = 1 or n = 0),
   constraint too_late check (in_time),
   constraint clock_ahead check (not_ahead)
@@ -355,16 +355,16 @@ comment on column batch.hash is
   'reveals that a whole chain was recomputed.';
 comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
 comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
-comment on column batch.states is 'How many rows it inserted, changed or locked in the version that it was decided on.';
-comment on column batch.states_expected is 'How many it should have; fewer: another process had changed one.';
-comment on column batch.refs is 'How many claims it made.';
-comment on column batch.refs_expected is 'How many it should have made.';
+comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on.';
+comment on column batch.rows_expected is 'How many it should have; fewer: another process had changed one.';
+comment on column batch.claims_made is 'How many claims it made.';
+comment on column batch.claims_expected is 'How many it should have made.';
 comment on column batch.predecessor is '1: the batch n - 1 of the slot exists, and has the hash on which this one was built.';
 comment on column batch.in_time is 'Whether the database''s clock had not passed the deadline up to which the writer waited.';
 comment on column batch.not_ahead is 'Whether the writer''s clock was not ahead of the database''s. Null in a void row, which decides nothing.';
 comment on column batch.changes is
   'Of each row that it changed, other than accounts, the version, the digest and the callers: '
-  '{"orders": {"<profile_id>/<id>": "<seq> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.';
+  '{"orders": {"<profile_id>/<id>": "<version> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.';
 comment on column batch.callers is
   'Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"}, '
   '{"operator", "operation"}]. Null: it wrote nothing that somebody asked for.';
@@ -378,12 +378,12 @@ create table account (
   trading amount not null,
   pending amount not null,
   at timestamptz not null,
-  seq bigint not null,
+  version bigint not null,
   constraint account_pkey primary key (owner_id, asset),
   constraint not_overdrawn check (available >= 0 or house in ('world', 'reserve', 'issuance')),
   constraint trading_not_negative check (trading >= 0),
   constraint pending_not_negative check (pending >= 0),
-  constraint version_not_negative check (seq >= 0),
+  constraint version_not_negative check (version >= 0),
   constraint house_has_one_part check (house is null or (trading = 0 and pending = 0))
 ) with (fillfactor = 50);
 comment on table account is
@@ -396,7 +396,7 @@ comment on column account.available is 'What the owner can use. Below zero only 
 comment on column account.trading is 'Held by open orders: equals the sum of their held.';
 comment on column account.pending is 'Held by CREATED conversions: equals the sum of their amount.';
 comment on column account.at is 'When the last posting was made: the next one is not earlier.';
-comment on column account.seq is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
+comment on column account.version is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
 comment on index account_pkey is 'The accounts that a batch changes, and the balances of a profile.';
 create index account_house on account (house, asset) where house is not null;
 comment on index account_house is 'The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.';
@@ -404,7 +404,7 @@ comment on index account_house is 'The reserve and the supply in circulation, fo
 create table posting (
   owner_id uuid,
   asset code,
-  seq bigint,
+  version bigint,
   journal_id uuid not null,
   cause journal_cause not null,
   part account_part not null,
@@ -415,14 +415,14 @@ create table posting (
   at timestamptz not null,
   slot smallint not null,
   batch bigint not null,
-  constraint posting_pkey primary key (owner_id, asset, seq),
-  constraint version_above_zero check (seq > 0),
+  constraint posting_pkey primary key (owner_id, asset, version),
+  constraint version_above_zero check (version > 0),
   constraint amount_not_zero check (amount <> 0)
 );
 comment on table posting is
   'One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal: they '
   'sum to zero in each asset, and were made by one batch. Never changed or deleted.';
-comment on column posting.seq is 'Numbers the postings of an account from 1, without gaps: the version of the account that it made.';
+comment on column posting.version is 'Numbers the postings of an account from 1, without gaps: the version of the account that it made.';
 comment on column posting.journal_id is
   'Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what ends the '
   'hold. Of a match, a version 8 UUID made of the maker''s execution id.';
@@ -521,7 +521,7 @@ create table conversion (
   updated_at timestamptz not null,
   settled_at timestamptz,
   cancelled_at timestamptz,
-  seq bigint not null,
+  version bigint not null,
   slot smallint,
   batch bigint,
   constraint conversion_pkey primary key (profile_id, id),
@@ -538,7 +538,7 @@ comment on column conversion.amount is 'Of the source asset, and the same of the
 comment on column conversion.recipient_profile_id is 'Who is paid, a profile of the same customer. Null: the profile itself.';
 comment on column conversion.ref_id is 'The customer''s key, which a claim keeps unique.';
 comment on column conversion.identity_id is 'The customer''s own reference to one of its end users, as account_id is to that user''s account. Not verified.';
-comment on column conversion.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column conversion.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column conversion.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index conversion_pkey is 'A conversion that settles or is cancelled.';
 create index conversion_customer on conversion (customer_id, id);
@@ -554,7 +554,7 @@ create table market_head (
   last_price amount,
   last_execution_id bigint not null,
   last_sequence bigint not null,
-  seq bigint not null,
+  version bigint not null,
   slot smallint,
   batch bigint,
   constraint market_head_pkey primary key (market),
@@ -567,7 +567,7 @@ comment on column market_head.fence is 'The fencing token of the lease market/<c
 comment on column market_head.last_price is 'Of the last match. Null before the first.';
 comment on column market_head.last_execution_id is 'The taker''s execution id of the last match; 0 before the first.';
 comment on column market_head.last_sequence is 'The sequence of the last order that the engine took.';
-comment on column market_head.seq is 'The version of the row, and of the order book: sequence on the wire.';
+comment on column market_head.version is 'The version of the row, and of the order book: sequence on the wire.';
 comment on column market_head.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index market_head_pkey is 'The head of a market.';
 
@@ -602,7 +602,7 @@ create table orders (
   reject_reason reject_reason,
   modified_at timestamptz not null,
   closed_at timestamptz,
-  seq bigint not null,
+  version bigint not null,
   slot smallint,
   batch bigint,
   constraint orders_pkey primary key (profile_id, id),
@@ -641,7 +641,7 @@ comment on column orders.held is 'What it still holds of its account''s trading 
 comment on column orders.is_triggered is 'Whether the stop price was reached.';
 comment on column orders.reject_reason is 'Of a REJECTED order. Null for every other.';
 comment on column orders.closed_at is 'Null: it is not closed.';
-comment on column orders.seq is 'The version of the row. A write states the version that it was decided on.';
+comment on column orders.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column orders.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index orders_pkey is 'An order of a profile: reading, filling and cancelling it.';
 create index orders_customer on orders (customer_id, id);
@@ -724,39 +724,39 @@ create index execution_batch on execution using brin (batch int8_minmax_multi_op
   with (pages_per_range = 32, autosummarize = on);
 comment on index execution_batch is 'The executions of a range of batches, for verify and exports.';
 
-create table traded_day (
+create table customer_volume (
   customer_id uuid,
   day date,
   market code,
   gross amount not null,
-  seq bigint not null,
+  version bigint not null,
   slot smallint,
   batch bigint,
-  constraint traded_day_pkey primary key (customer_id, day, market),
+  constraint customer_volume_pkey primary key (customer_id, day, market),
   constraint gross_above_zero check (gross > 0)
 ) with (fillfactor = 80);
-comment on table traded_day is
+comment on table customer_volume is
   'What a customer traded on a market in a day (UTC), as maker and as taker: the fee tier follows from 30 of these days. '
   'Written in the batch of each match; verify sums the executions.';
-comment on column traded_day.gross is 'In the market''s quote asset: the sum of amount times price.';
-comment on column traded_day.seq is 'The version of the row. A write states the version that it was decided on.';
-comment on column traded_day.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
-comment on index traded_day_pkey is 'What a customer traded since a day, and the day that a match counts to.';
+comment on column customer_volume.gross is 'In the market''s quote asset: the sum of amount times price.';
+comment on column customer_volume.version is 'The version of the row. A write states the version that it was decided on.';
+comment on column customer_volume.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index customer_volume_pkey is 'What a customer traded since a day, and the day that a match counts to.';
 
 -- Market data --------------------------------------------------------------------------------------------------------
 
 create unlogged table book_change (
   market code,
-  number bigint,
+  version bigint,
   levels json not null,
   at timestamptz not null,
-  constraint book_change_pkey primary key (market, number)
+  constraint book_change_pkey primary key (market, version)
 );
 comment on table book_change is
   'What each change of the order book did, for nodes that follow it (docs/decisions/0011-the-feed.md). No part of the '
   'ledger. Unlogged: a crash empties it, a standby does not have it, and a node that misses a row reads the whole book. The '
   'engine''s node adds rows after the fact, and removes them after some minutes.';
-comment on column book_change.number is 'The book version after it: seq of market_head.';
+comment on column book_change.version is 'The version of the order book after it, as in market_head.';
 comment on column book_change.levels is '[side, price, new total] of each level that changed; [] when none did.';
 comment on index book_change_pkey is 'What changed on a market since a version, and the oldest rows.';
 
@@ -776,7 +776,7 @@ comment on column lease.name is 'slot/<n>: write that chain. market/<code>: be i
 comment on column lease.fence is 'The fencing token: rises with every new holder.';
 comment on index lease_pkey is 'The lease of a name.';
 
-create table refusal (
+create table access_denial (
   id uuid,
   kind text not null,
   client_id text collate "C",
@@ -786,7 +786,7 @@ create table refusal (
   first_at timestamptz not null,
   last_at timestamptz not null,
   count bigint not null,
-  constraint refusal_pkey primary key (id),
+  constraint access_denial_pkey primary key (id),
   constraint kind_is_known check (kind in ('no_token', 'invalid_token', 'insufficient_scope', 'invalid_client')),
   constraint client_id_up_to_100_characters check (length(client_id) <= 100),
   constraint address_up_to_100_characters check (length(address) <= 100),
@@ -794,31 +794,31 @@ create table refusal (
   constraint last_not_before_first check (last_at >= first_at),
   constraint count_above_zero check (count > 0)
 );
-comment on table refusal is
+comment on table access_denial is
   'Requests that were denied for want of authority, for the operator who asks afterwards. The same denial again within a '
   'minute is counted in one row, and a process adds a hundred rows a minute at most, so that a flood fills neither table nor '
   'disk. Kept for 30 days.';
-comment on column refusal.id is 'Made when the row is written: a range of times is a range of ids.';
-comment on column refusal.client_id is
+comment on column access_denial.id is 'Made when the row is written: a range of times is a range of ids.';
+comment on column access_denial.client_id is
   'Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no such '
   'client, because what was presented may be a secret in the wrong place.';
-comment on column refusal.address is 'Null, with the operation: of several addresses.';
-comment on column refusal.operation is 'The method and the path''s pattern, such as "GET /v2/profiles/:id".';
-comment on index refusal_pkey is 'Denials since a time, the latest first, and those that are 30 days old.';
+comment on column access_denial.address is 'Null, with the operation: of several addresses.';
+comment on column access_denial.operation is 'The method and the path''s pattern, such as "GET /v2/profiles/:id".';
+comment on index access_denial_pkey is 'Denials since a time, the latest first, and those that are 30 days old.';
 
-create table books (
+create table ledger (
   id uuid,
   only_one boolean not null default true,
-  constraint books_pkey primary key (id),
-  constraint books_has_one_row unique (only_one),
+  constraint ledger_pkey primary key (id),
+  constraint ledger_has_one_row unique (only_one),
   constraint only_one_is_true check (only_one)
 );
-comment on table books is
+comment on table ledger is
   'Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was '
   'recomputed. A copy or a restored backup keeps the name.';
-comment on index books_pkey is 'No query: the id is the key.';
-comment on index books_has_one_row is 'No query: it allows one row.';
-insert into books (id) values (gen_random_uuid());
+comment on index ledger_pkey is 'No query: the id is the key.';
+comment on index ledger_has_one_row is 'No query: it allows one row.';
+insert into ledger (id) values (gen_random_uuid());
 
 comment on table migration is 'The migrations that were applied to this database.';
 comment on column migration.checksum is 'SHA-256 of the file: a file that was edited afterwards is refused.';

@@ -1,5 +1,5 @@
 -- What the service's own role may do. Applied after every migration by the owner, with the role's name in the setting
--- parbook.service_role. What is not granted here the service cannot do, whatever bug it has: it adds to the books and
+-- parbook.service_role. What is not granted here the service cannot do, whatever bug it has: it adds to the ledger and
 -- to the records, and cannot change or remove what was added.
 do $$
 declare
@@ -10,7 +10,7 @@ begin
   for granted in
     select * from (values
       ('asset', 'select'),
-      ('market', 'select, update (status, seq, slot, batch)'),
+      ('market', 'select, update (status, version, slot, batch)'),
       ('fee_schedule', 'select, update (rebate_ceiling)'),
       ('fee_tier', 'select, insert, update, delete'),
       ('fee_agreement', 'select, insert, update, delete'),
@@ -30,11 +30,11 @@ begin
       ('orders', 'select, insert, update'),
       ('order_cancel', 'select, insert, delete'),
       ('execution', 'select, insert'),
-      ('traded_day', 'select, insert, update'),
+      ('customer_volume', 'select, insert, update'),
       ('book_change', 'select, insert, delete'),
-      ('refusal', 'select, insert, delete'),
+      ('access_denial', 'select, insert, delete'),
       ('migration', 'select'),
-      ('books', 'select')
+      ('ledger', 'select')
     ) as t(name, privileges)
   loop
     execute format('grant %s on %I to %I', granted.privileges, granted.name, service);

@@ -3,8 +3,8 @@
 -- stands for the role that the service connects as, and each grant for everything that it may do.
 --
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
--- journal sum to zero in each asset. A row that changes carries its version in seq, and the batch (slot, batch) that wrote
--- it; a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
+-- journal sum to zero in each asset. A row that changes carries its version, and the batch (slot, batch) that wrote it;
+-- a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
 -- docs/schema.md has diagrams, docs/glossary.md the words.
 
 -- A quantity of an asset in whole units, such as 1.5 for one and a half bitcoins. Exact: digits that do not fit are
@@ -109,7 +109,7 @@ create table market (
   -- Every placement and every match checks it: nothing is placed or matched on a halted market.
   status market_status not null,
   -- The version of the row. A write states the version that it was decided on.
-  seq bigint not null,
+  version bigint not null,
   -- With batch: the batch that wrote this version. Null: the catalogue did, at version 1.
   slot smallint,
   batch bigint,
@@ -131,7 +131,7 @@ create table market (
   constraint quote_asset_exists FOREIGN KEY (quote) REFERENCES asset(code),
   constraint tick_above_zero CHECK (((tick)::numeric > (0)::numeric))
 );
-grant select, update (status, seq, slot, batch) on market to service;
+grant select, update (status, version, slot, batch) on market to service;
 
 -- One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the
 -- ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to
@@ -253,18 +253,18 @@ create table profile (
   status profile_status not null,
   -- How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be
   -- deactivated. Changed in the same batch as these; verify counts them.
-  awaited integer not null,
+  incoming_count integer not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   -- The version of the row. A write states the version that it was decided on.
-  seq bigint not null,
+  version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
-  -- The profile of an id: every command that rests on it.
+  -- The profile of an id: every command that depends on it.
   constraint profile_pkey PRIMARY KEY (id),
-  constraint awaited_not_negative CHECK ((awaited >= 0)),
-  constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id)
+  constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
 ) with (fillfactor=80);
 -- The profiles of a customer, by creation, page by page; and the DEFAULT one.
 CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
@@ -304,13 +304,13 @@ create table batch (
   -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.
   void boolean not null,
   -- How many rows it inserted, changed or locked in the version that it was decided on.
-  states integer not null,
+  rows_found integer not null,
   -- How many it should have; fewer: another process had changed one.
-  states_expected integer not null,
+  rows_expected integer not null,
   -- How many claims it made.
-  refs integer not null,
+  claims_made integer not null,
   -- How many it should have made.
-  refs_expected integer not null,
+  claims_expected integer not null,
   -- 1: the batch n - 1 of the slot exists, and has the hash on which this one was built.
   predecessor integer not null,
   -- Whether the database's clock had not passed the deadline up to which the writer waited.
@@ -318,7 +318,7 @@ create table batch (
   -- Whether the writer's clock was not ahead of the database's. Null in a void row, which decides nothing.
   not_ahead boolean,
   -- Of each row that it changed, other than accounts, the version, the digest and the callers: {"orders":
-  -- {"<profile_id>/<id>": "<seq> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.
+  -- {"<profile_id>/<id>": "<version> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.
   changes json,
   -- Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"},
   -- {"operator", "operation"}]. Null: it wrote nothing that somebody asked for.
@@ -326,11 +326,11 @@ create table batch (
   -- The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.
   constraint batch_pkey PRIMARY KEY (slot, n),
   constraint chain_broken CHECK (((predecessor = 1) OR (n = 0))),
+  constraint claims_already_made CHECK ((claims_made = claims_expected)),
   constraint clock_ahead CHECK (not_ahead),
   constraint number_not_negative CHECK ((n >= 0)),
-  constraint refs_taken CHECK ((refs = refs_expected)),
+  constraint rows_changed_meanwhile CHECK ((rows_found = rows_expected)),
   constraint slot_from_1_to_64 CHECK (((slot >= 1) AND (slot <= 64))),
-  constraint states_moved CHECK ((states = states_expected)),
   constraint too_late CHECK (in_time)
 );
 grant select, insert on batch to service;
@@ -355,14 +355,14 @@ create table account (
   at timestamp with time zone not null,
   -- The version of the row, and of its last posting, whose balances are the account's. A write states the version that
   -- it was decided on.
-  seq bigint not null,
+  version bigint not null,
   -- The accounts that a batch changes, and the balances of a profile.
   constraint account_pkey PRIMARY KEY (owner_id, asset),
   constraint house_has_one_part CHECK (((house IS NULL) OR (((trading)::numeric = (0)::numeric) AND ((pending)::numeric = (0)::numeric)))),
   constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (house = ANY (ARRAY['world'::house, 'reserve'::house, 'issuance'::house])))),
   constraint pending_not_negative CHECK (((pending)::numeric >= (0)::numeric)),
   constraint trading_not_negative CHECK (((trading)::numeric >= (0)::numeric)),
-  constraint version_not_negative CHECK ((seq >= 0))
+  constraint version_not_negative CHECK ((version >= 0))
 ) with (fillfactor=50);
 -- The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.
 CREATE INDEX account_house ON public.account USING btree (house, asset) WHERE (house IS NOT NULL);
@@ -374,7 +374,7 @@ create table posting (
   owner_id uuid not null,
   asset code not null,
   -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
-  seq bigint not null,
+  version bigint not null,
   -- Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what
   -- ends the hold. Of a match, a version 8 UUID made of the maker's execution id.
   journal_id uuid not null,
@@ -391,9 +391,9 @@ create table posting (
   slot smallint not null,
   batch bigint not null,
   -- The postings of an account in order; and, by bisection, its balance at a time.
-  constraint posting_pkey PRIMARY KEY (owner_id, asset, seq),
+  constraint posting_pkey PRIMARY KEY (owner_id, asset, version),
   constraint amount_not_zero CHECK (((amount)::numeric <> (0)::numeric)),
-  constraint version_above_zero CHECK ((seq > 0))
+  constraint version_above_zero CHECK ((version > 0))
 );
 -- The postings of a range of batches, for verify and exports. Rows lie in about the order of their batches, so BRIN
 -- finds them and costs next to nothing to write.
@@ -491,7 +491,7 @@ create table conversion (
   settled_at timestamp with time zone,
   cancelled_at timestamp with time zone,
   -- The version of the row. A write states the version that it was decided on.
-  seq bigint not null,
+  version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
@@ -520,7 +520,7 @@ create table market_head (
   -- The sequence of the last order that the engine took.
   last_sequence bigint not null,
   -- The version of the row, and of the order book: sequence on the wire.
-  seq bigint not null,
+  version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
@@ -586,7 +586,7 @@ create table orders (
   -- Null: it is not closed.
   closed_at timestamp with time zone,
   -- The version of the row. A write states the version that it was decided on.
-  seq bigint not null,
+  version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
@@ -685,35 +685,35 @@ grant select, insert on execution to service;
 
 -- What a customer traded on a market in a day (UTC), as maker and as taker: the fee tier follows from 30 of these days.
 -- Written in the batch of each match; verify sums the executions.
-create table traded_day (
+create table customer_volume (
   customer_id uuid not null,
   day date not null,
   market code not null,
   -- In the market's quote asset: the sum of amount times price.
   gross amount not null,
   -- The version of the row. A write states the version that it was decided on.
-  seq bigint not null,
+  version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint,
   batch bigint,
   -- What a customer traded since a day, and the day that a match counts to.
-  constraint traded_day_pkey PRIMARY KEY (customer_id, day, market),
+  constraint customer_volume_pkey PRIMARY KEY (customer_id, day, market),
   constraint gross_above_zero CHECK (((gross)::numeric > (0)::numeric))
 ) with (fillfactor=80);
-grant select, insert, update on traded_day to service;
+grant select, insert, update on customer_volume to service;
 
 -- What each change of the order book did, for nodes that follow it (docs/decisions/0011-the-feed.md). No part of the
 -- ledger. Unlogged: a crash empties it, a standby does not have it, and a node that misses a row reads the whole book.
 -- The engine's node adds rows after the fact, and removes them after some minutes.
 create unlogged table book_change (
   market code not null,
-  -- The book version after it: seq of market_head.
-  number bigint not null,
+  -- The version of the order book after it, as in market_head.
+  version bigint not null,
   -- [side, price, new total] of each level that changed; [] when none did.
   levels json not null,
   at timestamp with time zone not null,
   -- What changed on a market since a version, and the oldest rows.
-  constraint book_change_pkey PRIMARY KEY (market, number)
+  constraint book_change_pkey PRIMARY KEY (market, version)
 );
 grant select, insert, delete on book_change to service;
 
@@ -734,7 +734,7 @@ grant select, insert, update on lease to service;
 -- Requests that were denied for want of authority, for the operator who asks afterwards. The same denial again within a
 -- minute is counted in one row, and a process adds a hundred rows a minute at most, so that a flood fills neither table
 -- nor disk. Kept for 30 days.
-create table refusal (
+create table access_denial (
   -- Made when the row is written: a range of times is a range of ids.
   id uuid not null,
   kind text not null,
@@ -750,7 +750,7 @@ create table refusal (
   last_at timestamp with time zone not null,
   count bigint not null,
   -- Denials since a time, the latest first, and those that are 30 days old.
-  constraint refusal_pkey PRIMARY KEY (id),
+  constraint access_denial_pkey PRIMARY KEY (id),
   constraint address_up_to_100_characters CHECK ((length(address) <= 100)),
   constraint client_id_up_to_100_characters CHECK ((length(client_id) <= 100)),
   constraint count_above_zero CHECK ((count > 0)),
@@ -758,20 +758,20 @@ create table refusal (
   constraint last_not_before_first CHECK ((last_at >= first_at)),
   constraint operation_up_to_200_characters CHECK ((length(operation) <= 200))
 );
-grant select, insert, delete on refusal to service;
+grant select, insert, delete on access_denial to service;
 
 -- Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was
 -- recomputed. A copy or a restored backup keeps the name.
-create table books (
+create table ledger (
   id uuid not null,
   only_one boolean default true not null,
   -- No query: the id is the key.
-  constraint books_pkey PRIMARY KEY (id),
+  constraint ledger_pkey PRIMARY KEY (id),
   -- No query: it allows one row.
-  constraint books_has_one_row UNIQUE (only_one),
+  constraint ledger_has_one_row UNIQUE (only_one),
   constraint only_one_is_true CHECK (only_one)
 );
-grant select on books to service;
+grant select on ledger to service;
 
 -- The migrations that were applied to this database.
 create table migration (

@@ -33,22 +33,22 @@ export async function* walkClosings(database: Database, heads: readonly ChainHea
     const rows: ClosingRow[] = await database.rows<ClosingRow>(
       `with recursive head as (select * from unnest($4::smallint[], $5::bigint[]) as h(slot, n)),
        search(owner_id, asset, low, high, probe) as (
-         (select owner_id, asset, 0::bigint, seq, seq from account
+         (select owner_id, asset, 0::bigint, version, version from account
            where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3)
          union all
          select s.owner_id, s.asset, n.low, n.high, (n.low + n.high + 1) / 2
            from search s
           cross join lateral (
                 select exists (select from posting p join head on head.slot = p.slot and p.batch <= head.n
-                                where p.owner_id = s.owner_id and p.asset = s.asset and p.seq = s.probe) as yes) as fits
+                                where p.owner_id = s.owner_id and p.asset = s.asset and p.version = s.probe) as yes) as fits
           cross join lateral (
                 select case when yes then probe else low end as low, case when yes then high else probe - 1 end as high) as n
           where s.low < s.high)
        select s.owner_id, s.asset, last.available, last.trading, last.pending
          from search s left join lateral (
               select p.available, p.trading, p.pending from posting p
-               where p.owner_id = s.owner_id and p.asset = s.asset and p.seq <= s.low
-               order by p.seq desc limit 1) as last on true
+               where p.owner_id = s.owner_id and p.asset = s.asset and p.version <= s.low
+               order by p.version desc limit 1) as last on true
         where s.low = s.high
         order by s.owner_id, s.asset`,
       [after.owner_id, after.asset, PAGE, slots, numbers],

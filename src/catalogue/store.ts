@@ -45,7 +45,7 @@ export async function insertMarket(database: Queryable, market: Market): Promise
   const opened = new Unnesting();
   await database.rows(
     `with opened as (
-       insert into market (${namesOf(marketColumns)}, status, seq)
+       insert into market (${namesOf(marketColumns)}, status, version)
        select k.*, 'OPEN', 1 from ${opened.rows(marketColumns, [market])} on conflict (code) do nothing
        returning code),
      scheduled as (

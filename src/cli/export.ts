@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { type Command, Option } from "commander";
 import { exportJournals, FORMATS, type Format } from "../accounting/export.ts";
 import { withPath } from "../std/file-error.ts";
-import { findMissingHead, readBooksId } from "../verify/take-checkpoint.ts";
+import { findMissingHead, readLedgerId } from "../verify/take-checkpoint.ts";
 import { readPublicKey, readSigned } from "./auditing/checkpoint-and-key-files.ts";
 import { CommandRejected, WrongUsage, withFoundation } from "./command.ts";
 
@@ -41,9 +41,9 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
   const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
   await withFoundation(async ({ database }) => {
     if (signed !== undefined) {
-      const own = await readBooksId(database);
-      if (signed.booksId !== own)
-        throw new CommandRejected(`${checkpoint} belongs to books ${signed.booksId}, but this database is ${own}`);
+      const own = await readLedgerId(database);
+      if (signed.ledgerId !== own)
+        throw new CommandRejected(`${checkpoint} belongs to ledger ${signed.ledgerId}, but this database is ${own}`);
       if ((await findMissingHead(database, signed.heads)) !== undefined)
         throw new CommandRejected(
           `the books do not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,

@@ -49,7 +49,7 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
     const there = { ...config, dataDir: restored.dataDir, walArchive: undefined };
     const foundation = await openFoundation(there, "command", log);
     try {
-      const checkpoint = restored.manifest.books.heads.map(headOf);
+      const checkpoint = restored.manifest.ledger.heads.map(headOf);
       const report = await verifyAll(foundation.database, { checkpoint });
       const last = await readLastTime(foundation.database);
       const { manifest, gap } = restored;

@@ -21,8 +21,8 @@ const HEAD = `-- What the migrations make, written by \`npm run schema\` from a 
 -- stands for the role that the service connects as, and each grant for everything that it may do.
 --
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
--- journal sum to zero in each asset. A row that changes carries its version in seq, and the batch (slot, batch) that wrote
--- it; a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
+-- journal sum to zero in each asset. A row that changes carries its version, and the batch (slot, batch) that wrote it;
+-- a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
 -- docs/schema.md has diagrams, docs/glossary.md the words.
 
 `;

@@ -72,7 +72,7 @@ const created: Conversion = {
   updatedAt: instantOf(ID),
   settledAt: undefined,
   cancelledAt: undefined,
-  seq: 0n,
+  version: 0n,
 };
 
 const create = (request: Partial<ConversionRequest> = {}, pair = pairOf(USD, USDG), rows: readonly Row[] = ROWS) =>

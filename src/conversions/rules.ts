@@ -123,7 +123,7 @@ export function decideConversion(
     updatedAt: createdAt,
     settledAt: undefined,
     cancelledAt: undefined,
-    seq: 0n,
+    version: 0n,
   };
   return accept(conversion, {
     states: [change(conversionTable, conversion), ...countIncoming(recipient, conversion, 1)],

@@ -63,7 +63,7 @@ export const conversionTable = stateTable<Conversion>({
     updatedAt: changing(timeColumn("updated_at")),
     settledAt: changing(timeColumn("settled_at")),
     cancelledAt: changing(timeColumn("cancelled_at")),
-    seq: versionColumn,
+    version: versionColumn,
   },
   digested: true,
   keyOf: (row) => `${row.profileId}/${row.id}`,

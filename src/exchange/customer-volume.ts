@@ -24,13 +24,13 @@ export interface CustomerDailyVolume extends StateRow {
 }
 
 export const customerVolumeTable = stateTable<CustomerDailyVolume>({
-  name: "traded_day",
+  name: "customer_volume",
   columns: {
     customerId: key(uuidColumn("customer_id")),
     day: key(textColumn("day", "date")),
     market: key(textColumn("market")),
     gross: changing(amountColumn("gross")),
-    seq: versionColumn,
+    version: versionColumn,
   },
   digested: true,
   keyOf: keyText,
@@ -71,7 +71,7 @@ export function customerVolumes(
   return [...sums].flatMap(([day, grossOf]) =>
     [...grossOf].map(([customerId, more]) => {
       const names = { customerId, day, market };
-      const row = state.get(customerVolumeTable, keyText(names)) ?? { ...names, gross: ZERO, seq: 0n };
+      const row = state.get(customerVolumeTable, keyText(names)) ?? { ...names, gross: ZERO, version: 0n };
       return { ...row, gross: plus(row.gross, more) };
     }),
   );

@@ -16,7 +16,7 @@ export const marketTable = stateTable<MarketState>({
   columns: {
     code: key(textColumn("code")),
     status: changing(textColumn("status", "market_status")),
-    seq: versionColumn,
+    version: versionColumn,
   },
   digested: true,
   keyOf: (row) => row.code,
@@ -43,7 +43,7 @@ export const marketHeadTable = stateTable<MarketHead>({
     lastPrice: changing(amountColumn("last_price")),
     lastExecutionId: changing(bigintColumn("last_execution_id")),
     lastSequence: changing(bigintColumn("last_sequence")),
-    seq: versionColumn,
+    version: versionColumn,
   },
   digested: true,
   keyOf: (row) => row.market,

@@ -127,7 +127,7 @@ export const orderTable = stateTable<Order>({
     rejectReason: changing(textColumn("reject_reason", "reject_reason")),
     modifiedAt: changing(timeColumn("modified_at")),
     closedAt: changing(timeColumn("closed_at")),
-    seq: versionColumn,
+    version: versionColumn,
   },
   digested: true,
   keyOf: (row) => `${row.profileId}/${row.id}`,

@@ -38,7 +38,7 @@ test("entries of zero are left out of a journal", () => {
 test("an entry changes its own part and increments the account's version", () => {
   const funded = applyEntry(emptyAccount(profile, USD, 1), entry(profile, USD, ONE));
   const held = applyEntry(applyEntry(funded, entry(profile, USD, negative(ONE))), entry(profile, USD, ONE, "trading"));
-  expect(held).toMatchObject({ available: 0n, trading: ONE, pending: 0n, seq: 3n });
+  expect(held).toMatchObject({ available: 0n, trading: ONE, pending: 0n, version: 3n });
   expect(totalOf(held)).toBe(ONE);
   expect(shortfall(held, ONE)).toBe(ONE);
 });

@@ -76,7 +76,7 @@ export interface Journal {
 export interface Posting {
   readonly ownerId: Uuid;
   readonly asset: AssetCode;
-  readonly seq: bigint;
+  readonly version: bigint;
   readonly journalId: Uuid;
   readonly cause: JournalCause;
   readonly part: Part;
@@ -116,12 +116,15 @@ export function applyEntry(account: Account, { part, amount, asset }: Entry): Ac
     trading: part === "trading" ? after : account.trading,
     pending: part === "pending" ? after : account.pending,
     at: account.at,
-    seq: account.seq + 1n,
+    version: account.version + 1n,
   };
 }
 
-export function postedAt({ ownerId, house, asset, available, trading, pending, seq }: Account, at: Instant): Account {
-  return { ownerId, house, asset, available, trading, pending, at, seq };
+export function postedAt(
+  { ownerId, house, asset, available, trading, pending, version }: Account,
+  at: Instant,
+): Account {
+  return { ownerId, house, asset, available, trading, pending, at, version };
 }
 
 export function totalOf(account: Account): Amount {
@@ -143,7 +146,7 @@ export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Acco
     trading: ZERO,
     pending: ZERO,
     at: 0 as Instant,
-    seq: 0n,
+    version: 0n,
   };
 }
 
@@ -183,7 +186,7 @@ export const accountTable = stateTable<Account>({
     trading: changing(amountColumn("trading")),
     pending: changing(amountColumn("pending")),
     at: changing(timeColumn("at")),
-    seq: versionColumn,
+    version: versionColumn,
   },
   digested: false,
   keyOf: (row) => `${row.house ?? row.ownerId}/${row.asset}`,
@@ -199,7 +202,7 @@ export const postingTable = recordTable<Posting>({
   columns: {
     ownerId: uuidColumn("owner_id"),
     asset: textColumn("asset"),
-    seq: bigintColumn("seq"),
+    version: bigintColumn("version"),
     journalId: uuidColumn("journal_id"),
     cause: textColumn("cause", "journal_cause"),
     part: textColumn("part", "account_part"),
@@ -211,5 +214,5 @@ export const postingTable = recordTable<Posting>({
   },
   // A posting's caller is that of the record or row that its journal belongs to.
   hasCaller: false,
-  orderBy: (row) => `${row.ownerId}/${row.asset}/${row.seq.toString().padStart(20, "0")}`,
+  orderBy: (row) => `${row.ownerId}/${row.asset}/${row.version.toString().padStart(20, "0")}`,
 });

@@ -24,12 +24,12 @@ async function fill(asset: AssetCode, postings: number, millisOf: string): Promi
   const at = `$3::timestamptz + ${millisOf} * interval '1 millisecond'`;
   const values = [profile, asset, new Date(START)];
   await db.owner.rows(
-    `insert into posting (owner_id, asset, seq, journal_id, cause, part, amount, available, trading, pending, at, slot, batch)
+    `insert into posting (owner_id, asset, version, journal_id, cause, part, amount, available, trading, pending, at, slot, batch)
      select $1, $2, n, $1, 'deposit', 'available', 1, n, n % 7, n % 3, ${at}, 1, 1 from generate_series(1, ${postings}) as n`,
     values,
   );
   await db.owner.rows(
-    `insert into account (owner_id, asset, available, trading, pending, at, seq)
+    `insert into account (owner_id, asset, available, trading, pending, at, version)
      select $1, $2, n, n % 7, n % 3, ${at}, n from (values (${postings})) as k(n)`,
     values,
   );
@@ -44,11 +44,11 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-function balance(asset: AssetCode, seq: number): Balance {
-  const [trading, pending] = [seq % 7, seq % 3].map(String).map(amountOf);
+function balance(asset: AssetCode, version: number): Balance {
+  const [trading, pending] = [version % 7, version % 3].map(String).map(amountOf);
   return {
     asset,
-    available: amountOf(`${seq}`),
+    available: amountOf(`${version}`),
     trading: trading as Balance["trading"],
     pending: pending as Balance["pending"],
   };
@@ -71,7 +71,7 @@ test("a balance at a time is that of the last posting up to and including that m
 });
 
 test("of several postings in one millisecond the last counts", async () => {
-  for (const [millis, seq] of [
+  for (const [millis, version] of [
     [0, 9],
     [9, 9],
     [10, 19],
@@ -80,7 +80,7 @@ test("of several postings in one millisecond the last counts", async () => {
     [89, 89],
     [90, 95],
   ] as const) {
-    expect(await readBalances(db.database, profile, [BTC], after(millis))).toEqual([balance(BTC, seq)]);
+    expect(await readBalances(db.database, profile, [BTC], after(millis))).toEqual([balance(BTC, version)]);
   }
 });
 

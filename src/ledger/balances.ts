@@ -61,17 +61,17 @@ function then(
 ): Promise<BalanceRow[]> {
   return database.rows<BalanceRow>(
     `with recursive search(asset, low, high) as (
-       select asset, case when at <= $3 then seq else 0 end, case when at <= $3 then seq else seq - 1 end
+       select asset, case when at <= $3 then version else 0 end, case when at <= $3 then version else version - 1 end
          from account where owner_id = $1 and asset = any($2)
        union all
        select asset, case when is_early then middle else low end, case when is_early then high else middle - 1 end
          from (select asset, low, high, (low + high + 1) / 2 as middle,
                       (select p.at <= $3 from posting p
                         where p.owner_id = $1 and p.asset = search.asset
-                          and p.seq = (search.low + search.high + 1) / 2) as is_early
+                          and p.version = (search.low + search.high + 1) / 2) as is_early
                  from search where low < high offset 0) as step)
      select p.asset, p.available, p.trading, p.pending
-       from search join posting p on p.owner_id = $1 and p.asset = search.asset and p.seq = search.low
+       from search join posting p on p.owner_id = $1 and p.asset = search.asset and p.version = search.low
       where search.low = search.high`,
     [profileId, assets, formatInstant(at)],
   );

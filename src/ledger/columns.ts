@@ -77,7 +77,7 @@ export function canonicalJson(value: Json): string {
 
 export const key = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "key" });
 export const changing = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "changing" });
-export const versionColumn: Stored<bigint> = { ...bigintColumn("seq"), role: "version" };
+export const versionColumn: Stored<bigint> = { ...bigintColumn("version"), role: "version" };
 
 // Tables -------------------------------------------------------------------------------------------------------------
 

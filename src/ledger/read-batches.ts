@@ -164,8 +164,8 @@ function writtenRows(changes: string | undefined): Map<string, Map<string, bigin
 function numbersOf(entries: readonly (readonly [key: string, entry: unknown])[]): Map<string, bigint> {
   const numbers = new Map<string, bigint>();
   for (const [key, entry] of entries) {
-    const seq = /^([0-9]{1,18}) /.exec(String(entry))?.[1];
-    if (seq !== undefined) numbers.set(key, BigInt(seq));
+    const version = /^([0-9]{1,18}) /.exec(String(entry))?.[1];
+    if (version !== undefined) numbers.set(key, BigInt(version));
   }
   return numbers;
 }

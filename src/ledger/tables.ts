@@ -22,9 +22,9 @@ export type { Column, SqlRecord };
 /** Rows per page when a table is scanned. */
 export const PAGE = 5_000;
 
-/** A row that can change. `seq` is its version, 0 before it is inserted. */
+/** A row that can change. `version` is its version, 0 before it is inserted. */
 export interface StateRow {
-  readonly seq: bigint;
+  readonly version: bigint;
 }
 
 /** A table whose rows change. Decisions depend on them, so every batch checks the version that was decided on. */
@@ -46,7 +46,7 @@ export interface StateTable<Row extends StateRow> {
   /** The key columns' values. `slot` distinguishes the house accounts of different lanes. */
   readonly keyValues: (key: string, slot: number) => readonly string[];
   readonly keyOf: (row: Row) => string;
-  /** Parses a record that has all columns and `seq`. */
+  /** Parses a record that has all columns and `version`. */
   readonly read: (record: SqlRecord) => Row;
 }
 
@@ -165,7 +165,7 @@ export function line(texts: TextRow): string {
 
 /** The digest of a state row: 128 bits in hex. */
 export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row): string {
-  const text = line(textRow(table.hashed, row)) + row.seq;
+  const text = line(textRow(table.hashed, row)) + row.version;
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 

@@ -14,7 +14,7 @@ import {
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 
 const CHECKPOINT: Checkpoint = {
-  booksId: "0190d5a4-0000-7000-8000-000000000002" as Uuid,
+  ledgerId: "0190d5a4-0000-7000-8000-000000000002" as Uuid,
   at: Date.parse("2026-11-21T15:00:00.123Z") as Instant,
   heads: [
     { slot: 1, n: 57n, hash: Buffer.alloc(32, 0xab) },
@@ -25,7 +25,7 @@ const FILE = signCheckpoint(CHECKPOINT, privateKey);
 
 test("a checkpoint is readable text", () => {
   expect(FILE.replace(/^(key|signature) .*$/gm, "$1 ...")).toBe(`parbook checkpoint 1
-books 0190d5a4-0000-7000-8000-000000000002
+ledger 0190d5a4-0000-7000-8000-000000000002
 at 2026-11-21T15:00:00.123Z
 key ...
 head 1/57 ${"ab".repeat(32)}

@@ -18,8 +18,8 @@ import { parseUuid, type Uuid } from "../std/id.ts";
 const VERSION = "1";
 
 export interface Checkpoint {
-  /** Identifies the installation: table `books`. */
-  readonly booksId: Uuid;
+  /** Identifies the installation: table `ledger`. */
+  readonly ledgerId: Uuid;
   readonly at: Instant;
   /** One per slot that has a batch, in slot order. */
   readonly heads: readonly ChainHead[];
@@ -32,10 +32,10 @@ export interface SignedCheckpoint extends Checkpoint {
 }
 
 /** @returns the text of the checkpoint file */
-export function signCheckpoint({ booksId, at, heads }: Checkpoint, privateKey: KeyObject): string {
+export function signCheckpoint({ ledgerId, at, heads }: Checkpoint, privateKey: KeyObject): string {
   const text = [
     `parbook checkpoint ${VERSION}`,
-    `books ${booksId}`,
+    `ledger ${ledgerId}`,
     `at ${formatInstant(at)}`,
     `key ${keyIdOf(privateKey)}`,
     ...heads.map(({ slot, n, hash }) => `head ${slot}/${n} ${hash.toString("hex")}`),
@@ -59,7 +59,7 @@ export function keyIdOf(key: KeyObject): string {
 
 const FIRST_LINE = /^parbook checkpoint ([0-9]{1,4})\n/;
 const FORM =
-  /^(parbook checkpoint 1\nbooks ([0-9a-f-]{36})\nat (\S{24})\nkey ([0-9a-f]{16})\n((?:head [0-9]{1,2}\/[0-9]{1,19} [0-9a-f]{64}\n)*))\nsignature ([A-Za-z0-9+/]{86}==)\n$/;
+  /^(parbook checkpoint 1\nledger ([0-9a-f-]{36})\nat (\S{24})\nkey ([0-9a-f]{16})\n((?:head [0-9]{1,2}\/[0-9]{1,19} [0-9a-f]{64}\n)*))\nsignature ([A-Za-z0-9+/]{86}==)\n$/;
 
 /** Parses a checkpoint strictly. @returns the reason, phrased to follow the file name, if it is not a valid one */
 export function readCheckpoint(file: string): SignedCheckpoint | string {
@@ -67,10 +67,10 @@ export function readCheckpoint(file: string): SignedCheckpoint | string {
   if (version === undefined) return "is not a checkpoint: its first line is wrong";
   if (version !== VERSION) return `is a checkpoint of version ${version}, but this program supports version ${VERSION}`;
   if (!file.includes("\n\nsignature ")) return "is not signed";
-  const [, text = "", books = "", time = "", keyId = "", heads = "", signature = ""] = FORM.exec(file) ?? [];
-  const [booksId, at] = [parseUuid(books), parseInstant(time, "down")];
-  if (booksId === undefined || at === undefined) return "is malformed: it was edited or truncated";
-  return { booksId, at, heads: readHeads(heads), keyId, text, signature: Buffer.from(signature, "base64") };
+  const [, text = "", ledger = "", time = "", keyId = "", heads = "", signature = ""] = FORM.exec(file) ?? [];
+  const [ledgerId, at] = [parseUuid(ledger), parseInstant(time, "down")];
+  if (ledgerId === undefined || at === undefined) return "is malformed: it was edited or truncated";
+  return { ledgerId, at, heads: readHeads(heads), keyId, text, signature: Buffer.from(signature, "base64") };
 }
 
 function readHeads(lines: string): ChainHead[] {

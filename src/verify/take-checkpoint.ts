@@ -13,14 +13,14 @@ import type { Checkpoint } from "./signed-checkpoint.ts";
  * until the standby has them: after a failover, a lost head would look like tampering.
  */
 export async function takeCheckpoint(database: Database, at: Instant): Promise<Checkpoint> {
-  const [booksId, heads] = [await readBooksId(database), await readHeads(database)];
+  const [ledgerId, heads] = [await readLedgerId(database), await readHeads(database)];
   await waitForStandby(database);
-  return { booksId, at, heads };
+  return { ledgerId, at, heads };
 }
 
-export async function readBooksId(database: Database): Promise<Uuid> {
-  const [books] = await database.rows<{ id: Uuid }>("select id from books");
-  return must(books, "the installation has an id").id;
+export async function readLedgerId(database: Database): Promise<Uuid> {
+  const [ledger] = await database.rows<{ id: Uuid }>("select id from ledger");
+  return must(ledger, "the installation has an id").id;
 }
 
 /** The first of these heads that is not in the database. One index probe per head. */

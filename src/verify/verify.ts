@@ -7,15 +7,15 @@
  *   transfers         debit and credit exist and match their journal
  *   matches           each journal moved what its executions and orders require
  *   conversions       each matches its journals
- *   states            each row matches the digest in the batch that it refers to
- *   records           each append-only row belongs to a batch
+ *   changing rows     each row matches the digest in the batch that it refers to
+ *   append-only rows  each belongs to a batch
  *   accounts          each equals the result of its postings
  *   reserve           the reserve equals the outstanding supply, and profiles hold that supply
  *   pending, trading  held parts equal the holds of conversions and orders
  *   orders            each holds what its remainder needs, and has filled what its executions say
  *   executions        both sides exist, at the rates of their orders
  *   customer volumes  each equals the sum of its executions
- *   awaited           profiles count the records that will pay into them
+ *   incoming counts   profiles count the records that will pay into them
  *   claims            every ref_id refers to its record, and every record to its ref_id
  */
 import { conversionTable } from "../conversions/store.ts";

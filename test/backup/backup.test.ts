@@ -180,7 +180,7 @@ test("a restore that lacks what the backup has noted is unsound, and archives no
   await cp(within("backup"), within("noted"), { recursive: true });
   const file = join(within("noted"), "manifest.json");
   const manifest = JSON.parse(await readFile(file, "utf8"));
-  const [head] = manifest.books.heads;
+  const [head] = manifest.ledger.heads;
   head.hash = head.hash.replace(/.$/, (digit: string) => (digit === "0" ? "1" : "0"));
   await writeFile(file, JSON.stringify(manifest));
   // A second timeline in the archive of a service that is running would end what can be restored from it.
@@ -334,7 +334,7 @@ test("without a service a backup is taken just the same", async () => {
   expect((await service.end("SIGTERM")).exitCode).toBe(0);
   await answerOf(settings, "backup", within("backup of nobody"));
   const manifest = JSON.parse(await readFile(join(within("backup of nobody"), "manifest.json"), "utf8"));
-  expect(await answerOf(settings, "verify")).toMatchObject({ sound: true, heads: manifest.books.heads });
+  expect(await answerOf(settings, "verify")).toMatchObject({ sound: true, heads: manifest.ledger.heads });
   // Without it a server begins at the last checkpoint, which is too late if there was one while files were copied: that is
   // too seldom for a test to see.
   expect(manifest.files.map(({ path }: { path: string }) => path)).toContain("postgres/backup_label");

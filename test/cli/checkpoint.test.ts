@@ -44,18 +44,18 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
   });
 
   // As if the slot had been another one when its head was noted.
-  const { booksId, at } = readCheckpoint(await readFile(file, "utf8")) as SignedCheckpoint;
+  const { ledgerId, at } = readCheckpoint(await readFile(file, "utf8")) as SignedCheckpoint;
   const privateKey = createPrivateKey(await readFile(key));
   const heads = [{ slot: 1, n: 0n, hash: Buffer.alloc(32) }];
   // One that was made later than now is not the one before, whatever its heads are.
   const later = (at + 86_400_000) as Instant;
-  await writeFile(file, signCheckpoint({ booksId, at: later, heads }, privateKey));
+  await writeFile(file, signCheckpoint({ ledgerId, at: later, heads }, privateKey));
   expect(await parbook(settings, ...checkpoint)).toEqual({
     exitCode: 1,
     stdout: "",
     stderr: `${file} is from the future: ${formatInstant(later)}\n`,
   });
-  await writeFile(file, signCheckpoint({ booksId, at, heads }, privateKey));
+  await writeFile(file, signCheckpoint({ ledgerId, at, heads }, privateKey));
   expect(await parbook(settings, ...checkpoint)).toEqual({
     exitCode: 1,
     stdout: "",

@@ -51,14 +51,14 @@ test("the export covers the ledger as it is, or as of a checkpoint that it conta
   const { privateKey } = generateKeyPairSync("ed25519");
   const [ours, theirs] = [join(folder, "ours"), join(folder, "theirs")];
   await writeFile(ours, signCheckpoint(checkpoint, privateKey));
-  const booksId = newId();
-  await writeFile(theirs, signCheckpoint({ ...checkpoint, booksId }, privateKey));
+  const ledgerId = newId();
+  await writeFile(theirs, signCheckpoint({ ...checkpoint, ledgerId }, privateKey));
   const command = ["export", "--format", "beancount"];
   expect(await parbook(settings, ...command)).toMatchObject({ exitCode: 0, stdout: now });
   expect(await parbook(settings, ...command, "--checkpoint", ours)).toMatchObject({ exitCode: 0, stdout: before });
   const { exitCode, stdout, stderr } = await parbook(settings, ...command, "--checkpoint", theirs);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
-  expect(stderr).toContain(`${theirs} belongs to books ${booksId}, but this database is ${checkpoint.booksId}\n`);
+  expect(stderr).toContain(`${theirs} belongs to ledger ${ledgerId}, but this database is ${checkpoint.ledgerId}\n`);
   await expectBooksBalance(db.database);
 });
 

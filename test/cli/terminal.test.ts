@@ -145,7 +145,7 @@ const RUNS: Readonly<Record<string, readonly [exitCode: number, ...argv: (string
   "key list": [0],
   "market list": [0],
   "fee list": [0, "BTCUSD"],
-  "audit refusals": [0],
+  "audit denials": [0],
   "audit writes": [0],
   export: [0, "--format", "hledger"],
   verify: [1],
@@ -188,7 +188,7 @@ const leaves = (command: Command, path: readonly string[] = []): string[] =>
 
 test("every text in the database is hostile, except our own", () => {
   // Two have checks of their own, and one is of rows that are gone once they were read.
-  expect(untouched).toEqual(["client_secret.scheme", "order_cancel.caller", "refusal.kind"]);
+  expect(untouched).toEqual(["access_denial.kind", "client_secret.scheme", "order_cancel.caller"]);
 });
 
 test("every command is run", () => {

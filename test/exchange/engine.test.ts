@@ -243,7 +243,7 @@ test("listeners are notified of every round after its commit, and one that throw
   const last = rounds.at(-1);
   expect(last?.executions).toHaveLength(2);
   expect(last?.effects.map((effect) => effect.kind)).toEqual(["filled", "closed", "closed"]);
-  expect(last?.head.seq).toBe((rounds.at(-2)?.head.seq ?? 0n) + 1n);
+  expect(last?.head.version).toBe((rounds.at(-2)?.head.version ?? 0n) + 1n);
   silence();
   expect(events.filter((event) => event.kind === "listener_failed")).toHaveLength(2);
 });

@@ -209,12 +209,12 @@ test.each([1, 2])(
 test("lost changes are replaced by the difference of the books, and readers get no second snapshot", async () => {
   const random = seeded(3);
   const node = await startNode();
-  let keeps = (number: bigint): boolean => number % 2n === 0n;
+  let keeps = (version: bigint): boolean => version % 2n === 0n;
   let lost = 0;
   await startEngine("careless", {
-    keep: ({ number }) => {
-      if (!keeps(number)) lost += 1;
-      return keeps(number);
+    keep: ({ version }) => {
+      if (!keeps(version)) lost += 1;
+      return keeps(version);
     },
   });
   const readers: BookClient[] = [];
@@ -279,7 +279,7 @@ test("readers stay while the database is away, and catch up when it is back", as
 
 test("old changes are removed when new ones are added", async () => {
   await exchange.db.owner.rows(
-    `insert into book_change (market, number, levels, at)
+    `insert into book_change (market, version, levels, at)
      select 'BTCUSD', n, '[]', now() - case when n <= 3 then interval '11 minutes' else interval '9 minutes' end
        from generate_series(1, 5) n`,
   );
@@ -296,16 +296,18 @@ test("old changes are removed when new ones are added", async () => {
       throw error;
     },
   });
-  const change = (number: bigint): BookChange => ({ market: exchange.market("BTCUSD").code, number, levels: [] });
-  const numbers = async () =>
+  const change = (version: bigint): BookChange => ({ market: exchange.market("BTCUSD").code, version, levels: [] });
+  const versions = async () =>
     (
-      await database.rows<{ number: string }>("select number from book_change where market = 'BTCUSD' order by number")
-    ).map(({ number }) => number);
+      await database.rows<{ version: string }>(
+        "select version from book_change where market = 'BTCUSD' order by version",
+      )
+    ).map(({ version }) => version);
   recorder.record(change(6n));
   await until("the change is written", () => written === 1);
-  expect(await numbers()).toEqual(["1", "2", "3", "4", "5", "6"]);
+  expect(await versions()).toEqual(["1", "2", "3", "4", "5", "6"]);
   now += 60_000;
   recorder.record(change(7n));
-  await until("the old ones are removed", async () => (await numbers()).length === 4);
-  expect(await numbers()).toEqual(["4", "5", "6", "7"]);
+  await until("the old ones are removed", async () => (await versions()).length === 4);
+  expect(await versions()).toEqual(["4", "5", "6", "7"]);
 });

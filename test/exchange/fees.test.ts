@@ -42,12 +42,10 @@ async function customer(traded: Readonly<Record<string, string>>): Promise<Trade
 
 async function trade(customerId: Trader["customerId"], name: string, gross: string): Promise<void> {
   const [market, day] = name.split(" ");
-  await db.owner.rows("insert into traded_day (customer_id, day, market, gross, seq) values ($1, $2, $3, $4, 1)", [
-    customerId,
-    day,
-    market,
-    gross,
-  ]);
+  await db.owner.rows(
+    "insert into customer_volume (customer_id, day, market, gross, version) values ($1, $2, $3, $4, 1)",
+    [customerId, day, market, gross],
+  );
 }
 
 async function rates(fees: Fees, customerId: Trader["customerId"], market = "BTCUSD"): Promise<string> {
@@ -187,7 +185,7 @@ class LateMarket {
   async days(): Promise<string[]> {
     const of = async ({ customerId }: Trader): Promise<string[]> => {
       const rows = await this.#books.database.rows<{ day: string }>(
-        "select day from traded_day where customer_id = $1 order by day",
+        "select day from customer_volume where customer_id = $1 order by day",
         [customerId],
       );
       return rows.map(({ day }) => day);

@@ -20,7 +20,7 @@ beforeAll(async () => {
   marketNumber = market?.number ?? 0;
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), $1, side::order_side, 'LIMIT', 'GTC', 2, price, 0, 0,
             now(), 'OPEN', filled, 0, 1, false, now(), 1
        from (values ('BUY', 90, 0), ('BUY', 99, 0), ('BUY', 99, 0.5), ('SELL', 110, 0), ('SELL', 101, 1.25)) as v (side, price, filled)`,
@@ -36,9 +36,9 @@ test("a book with a limit has that many levels per side, the best ones", async (
     [level("99", "3.5"), level("90", "2")],
     [level("101", "0.75"), level("110", "2")],
   ];
-  expect(await readBook(db.database, BTCUSD, "all")).toEqual({ number: 0n, bids, asks });
+  expect(await readBook(db.database, BTCUSD, "all")).toEqual({ version: 0n, bids, asks });
   expect(await readBook(db.database, BTCUSD, 1)).toEqual({
-    number: 0n,
+    version: 0n,
     bids: bids.slice(0, 1),
     asks: asks.slice(0, 1),
   });
@@ -47,11 +47,11 @@ test("a book with a limit has that many levels per side, the best ones", async (
 test("a stored book is read back exactly, level by level", async () => {
   for (const most of [10_000, 1]) {
     const book = await readBook(db.database, BTCUSD, most);
-    const { number, bids, asks } = await writeBook(db.database, BTCUSD, most);
-    const written = `{"market":"BTCUSD","sequence":"${number}","bids":[${bids}],"asks":[${asks}]}`;
+    const { version, bids, asks } = await writeBook(db.database, BTCUSD, most);
+    const written = `{"market":"BTCUSD","sequence":"${version}","bids":[${bids}],"asks":[${asks}]}`;
     expect(written).toBe(JSON.stringify(orderBookBody(BTCUSD, book)));
   }
-  expect(await writeBook(db.database, "ETHUSD" as MarketCode, 1)).toEqual({ number: 0n, bids: "", asks: "" });
+  expect(await writeBook(db.database, "ETHUSD" as MarketCode, 1)).toEqual({ version: 0n, bids: "", asks: "" });
 });
 
 /** Both sides of a match at this time. */

@@ -52,7 +52,7 @@ async function moveWhileSaving(profile: ProfileId, during: () => void): Promise<
   await other.query("select 1 from profile where id = $1 for update", [profile]);
   during();
   await untilBlocked(db);
-  await other.query("update profile set seq = seq + 1 where id = $1", [profile]);
+  await other.query("update profile set version = version + 1 where id = $1", [profile]);
   await other.query("commit");
   await other.end();
 }
@@ -73,13 +73,13 @@ test("a failed batch fails the next one in flight, even if it concerns other acc
   outcomes.push(ours.lane.execute(movement({ from: c, to: d, amount: "1" })));
   // Sent behind the first on the same connection before the row is moved.
   await new Promise(setImmediate);
-  await other.query("update profile set seq = seq + 1 where id = $1", [profile]);
+  await other.query("update profile set version = version + 1 where id = $1", [profile]);
   await other.query("commit");
   await other.end();
   expect(await Promise.all(outcomes)).toMatchObject([{ kind: "done" }, { kind: "done" }]);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"));
   expect(ours.events).toMatchObject([
-    { kind: "batch_failed", error: { constraint: "states_moved" } },
+    { kind: "batch_failed", error: { constraint: "rows_changed_meanwhile" } },
     { kind: "recovered", committed: 0, again: 2 },
   ]);
   expect(await availableUsd(db.database, [a, b, c, d])).toEqual(["9", "11", "9", "11"]);
@@ -98,9 +98,9 @@ test("a row that changes between decision and save makes the rule decide again",
   const looking: typeof send = {
     ...send,
     decide: (state, now) => {
-      const seq = state.get(profileTable, profile)?.seq ?? 0n;
-      seen.push(seq);
-      return seq === 1n ? send.decide(state, now) : reject({ code: "insufficient_funds" });
+      const version = state.get(profileTable, profile)?.version ?? 0n;
+      seen.push(version);
+      return version === 1n ? send.decide(state, now) : reject({ code: "insufficient_funds" });
     },
   };
   let outcome: Promise<unknown> | undefined;
@@ -123,7 +123,7 @@ test("a rejection is returned only if the rows that it depends on are unchanged"
     caller: TESTER,
     dependsOn: [profileOf(profile)],
     decide: (state) =>
-      state.get(profileTable, profile)?.seq === 2n ? accept("now it is", {}) : reject({ code: "not_yet" }),
+      state.get(profileTable, profile)?.version === 2n ? accept("now it is", {}) : reject({ code: "not_yet" }),
   };
   let outcome: Promise<unknown> | undefined;
   await moveWhileSaving(profile, () => {
@@ -221,7 +221,7 @@ test("rows read under lock replace rows read earlier without one", async () => {
     outcome = ours.lane.execute({
       ...send,
       decide: (state, now) => {
-        seen.push(state.get(profileTable, profile)?.seq);
+        seen.push(state.get(profileTable, profile)?.version);
         return send.decide(state, now);
       },
     });

@@ -345,11 +345,11 @@ test("a house account with a future time passes it on to no other account, and k
   await aheadOnce(MONTH_MS, a);
   const { fund } = await start();
   await fund([b], "10");
-  const rows = await db.owner.rows<{ whose: string; seq: string; ahead: number }>(
-    `select coalesce(a.house::text, 'profile') as whose, p.seq, round(extract(epoch from p.at - now()) / 86400)::int as ahead
+  const rows = await db.owner.rows<{ whose: string; version: string; ahead: number }>(
+    `select coalesce(a.house::text, 'profile') as whose, p.version, round(extract(epoch from p.at - now()) / 86400)::int as ahead
        from posting p join account a using (owner_id, asset) order by p.slot, p.batch, 1`,
   );
-  expect(rows.map(({ whose, seq, ahead }) => `${whose} ${seq}: ${ahead} days ahead`)).toEqual([
+  expect(rows.map(({ whose, version, ahead }) => `${whose} ${version}: ${ahead} days ahead`)).toEqual([
     ...["profile 1: 30 days ahead", "world 1: 30 days ahead"],
     ...["profile 1: 0 days ahead", "world 2: 30 days ahead"],
   ]);

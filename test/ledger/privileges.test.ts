@@ -30,7 +30,7 @@ test.each(["account", "claim", "conversion", "orders", "profile", "customer", "l
 test("the service cannot change the tables, their constraints, triggers or owners", async () => {
   for (const statement of [
     "alter table posting add column more text",
-    "alter table batch drop constraint states_moved",
+    "alter table batch drop constraint rows_changed_meanwhile",
     "alter table account disable trigger all",
     "drop table posting",
     "create trigger mine before update on posting execute function suppress_redundant_updates_trigger()",

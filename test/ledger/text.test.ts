@@ -54,7 +54,7 @@ function opening(description: string | undefined): { profile: Profile; command: 
     incomingCount: 0,
     createdAt: now,
     updatedAt: now,
-    seq: 0n,
+    version: 0n,
   };
   const command: Command<Profile, never> = {
     queueKey: newId(),
@@ -70,9 +70,9 @@ test("every text comes back as it was sent, all in one batch, and absent is not 
   await Promise.all(openings.map(({ command }) => ours.lane.execute(command)));
   for (const { profile } of openings) {
     const found = await findProfile(db.database, customerId, profile.id);
-    expect(found).toEqual({ ...profile, seq: 1n });
+    expect(found).toEqual({ ...profile, version: 1n });
     // And so the digest of the row can be made again from what is stored.
-    expect(found && digestOf(profileTable, found)).toBe(digestOf(profileTable, { ...profile, seq: 1n }));
+    expect(found && digestOf(profileTable, found)).toBe(digestOf(profileTable, { ...profile, version: 1n }));
   }
   const [row] = await db.database.rows<{ batches: string }>(
     "select count(distinct (slot, batch)) as batches from profile",
@@ -110,7 +110,7 @@ test("the hash of a batch can be recomputed from the rows that it stored", async
        from batch b join batch p on (p.slot, p.n) = (b.slot, b.n - 1) order by b.at desc, b.n desc limit 1`,
   );
   const stored = await db.database.rows<Record<string, unknown>>(
-    `select ${columnsOf(postingTable)} from posting where (slot, batch) = ($1, $2) order by owner_id, asset, seq`,
+    `select ${columnsOf(postingTable)} from posting where (slot, batch) = ($1, $2) order by owner_id, asset, version`,
     [last?.slot, last?.n],
   );
   expect(stored).toHaveLength(2);

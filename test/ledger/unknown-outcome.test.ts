@@ -50,7 +50,7 @@ test("a batch that commits after its connection was lost is reported as done, an
   // The batch has written its own row when it comes to the postings, and waits there for ours.
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query(
-    `insert into posting select owner_id, asset, seq + 1, journal_id, cause, part, amount, available, trading, pending,
+    `insert into posting select owner_id, asset, version + 1, journal_id, cause, part, amount, available, trading, pending,
             at, slot, batch from posting where owner_id = $1 and asset = $2`,
     [to, USD],
   );

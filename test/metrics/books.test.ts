@@ -65,7 +65,7 @@ test("of a database that is away nothing is served but that", async () => {
 test("conversions are due since their delay was over, and closed ones are not", async () => {
   expect(await readSettlementBacklog(db.database, 60_000)).toEqual({ count: 0, lagMs: 0 });
   await db.owner.rows(
-    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at, cancelled_at, seq)
+    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at, cancelled_at, version)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'USD', 'USDG', 1, status::conversion_status,
             now() - age::interval, now(), case status when 'CANCELLED' then now() end, 1
        from (values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')) as v (status, age)`,
@@ -88,7 +88,7 @@ test("the clock's skew is that of the database before this machine's", async () 
 
 test("more burnt than was ever issued is no supply, and shows as a gap", async () => {
   await db.owner.rows(
-    `insert into account (owner_id, asset, house, available, trading, pending, at, seq)
+    `insert into account (owner_id, asset, house, available, trading, pending, at, version)
      values (gen_random_uuid(), 'USDG', 'issuance', 5, 0, 0, now(), 1),
             (gen_random_uuid(), 'PYUSD', 'issuance', -20.5, 0, 0, now(), 1),
             (gen_random_uuid(), 'USD', 'reserve', 20.5, 0, 0, now(), 1)`,
@@ -105,7 +105,7 @@ test("more burnt than was ever issued is no supply, and shows as a gap", async (
 test("a market's lags are those of its oldest order and cancel that wait, and its holder is one whose lease lives", async () => {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0,
             now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1
        from (values ('PENDING_SUBMISSION', '100 s'), ('PENDING_SUBMISSION', '50 s'), ('OPEN', '500 s')) as v (status, age)`,

@@ -100,9 +100,9 @@ test("what strangers choose cannot keep the others out of the table, and is not 
 test("what could not be written is written before what comes after it, and after thirty days it is removed", async () => {
   const refusals = trail();
   refusals.record(GUESS);
-  await db.owner.rows("alter table refusal rename to away");
+  await db.owner.rows("alter table access_denial rename to away");
   await expect(refusals.write()).rejects.toThrow();
-  await db.owner.rows("alter table away rename to refusal");
+  await db.owner.rows("alter table away rename to access_denial");
   refusals.record(GUESS);
   await refusals.write();
   expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
@@ -131,7 +131,7 @@ test("the service keeps who was refused where and why, and the operator can ask 
   const common = { address: "127.0.0.1", count: 1, first_at: expect.any(String), last_at: expect.any(String) };
   const client_id = customer.clientId;
   const settings = { PARBOOK_DATABASE_URL: urlOf(service.db), PARBOOK_MIGRATE_URL: urlOf(service.db, "owner") };
-  expect(await answerOf(settings, "audit", "refusals")).toEqual({
+  expect(await answerOf(settings, "audit", "denials")).toEqual({
     items: [
       { ...common, kind: "invalid_client", client_id, operation: "POST /oauth2/token" },
       { ...common, kind: "insufficient_scope", client_id, token_id: tokenId, operation: "PUT /v2/profiles/:id" },
@@ -140,7 +140,7 @@ test("the service keeps who was refused where and why, and the operator can ask 
     ],
     more: false,
   });
-  const ofNobody = await parbook(settings, "audit", "refusals", "--client", "nobody");
+  const ofNobody = await parbook(settings, "audit", "denials", "--client", "nobody");
   expect(ofNobody.stdout).toBe("last  count  kind  client_id  address  operation\n");
   await service.close();
 }, 120_000);

@@ -96,7 +96,7 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
       const front = await startProxy(proxy, started);
 
       const reader = await new FeedClient(front.api, "/marketdata/BTCUSD").opened();
-      started.feed.knowBook("BTCUSD", { number: 7n, bids: [], asks: [] });
+      started.feed.knowBook("BTCUSD", { version: 7n, bids: [], asks: [] });
       await until("the book has come", () => reader.messages.length === 1);
       await reader.close();
 

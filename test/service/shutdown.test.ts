@@ -177,7 +177,7 @@ test("SIGTERM to every process at once, as systemd sends it to a unit, stops in 
   expect(isReady()).toBe(false);
   await expectWholeEnd(running);
   // What was noted and not yet written is not lost: PostgreSQL, which had the signal too, was started again for it.
-  expect(await answerOf(settings, "audit", "refusals")).toMatchObject({ items: [{ kind: "invalid_token", count: 1 }] });
+  expect(await answerOf(settings, "audit", "denials")).toMatchObject({ items: [{ kind: "invalid_token", count: 1 }] });
 });
 
 test("SIGTERM to npx, which only ends its shell, stops the service in order", async () => {

@@ -132,9 +132,9 @@ export class Auditor {
     };
     const isAs = (read: object): void => {
       const same = (one: object) => JSON.stringify(one, (_, each) => (typeof each === "bigint" ? String(each) : each));
-      const returned = { ...read, ...value, seq: undefined };
+      const returned = { ...read, ...value, version: undefined };
       invariant(
-        same({ ...read, seq: undefined }) === same(returned),
+        same({ ...read, version: undefined }) === same(returned),
         `command ${number} returned what is stored: ${same(value)}, ${same(read)}`,
       );
     };
@@ -234,7 +234,7 @@ export class Auditor {
         case "profile_not_empty":
           if (details.because === "is_default") return true;
           if (details.because === "is_recipient")
-            return ever("profile", details.profileId, (row) => Number(row?.awaited) > 0);
+            return ever("profile", details.profileId, (row) => Number(row?.incoming_count) > 0);
           return had(
             details.profileId,
             details.asset,
@@ -262,16 +262,19 @@ export class Auditor {
 
   // Final state -------------------------------------------------------------------------------------------------------
 
-  /** `awaited` counts the open orders and conversions of others that pay into the profile. */
+  /** `incoming_count` counts the open orders and conversions of others that pay into the profile. */
   #checkAwaited(): void {
     const { tables } = this.#postgres;
     const paying = [
       ...tables.rows("orders").filter(({ closed_at }) => closed_at === null),
       ...tables.rows("conversion").filter(({ status }) => status === "CREATED"),
     ];
-    for (const { id, awaited } of tables.rows("profile")) {
+    for (const { id, incoming_count } of tables.rows("profile")) {
       const naming = paying.filter((row) => row.recipient_profile_id === id && row.profile_id !== id);
-      invariant(Number(awaited) === naming.length, `profile ${id} awaits ${naming.length}, not ${awaited}`);
+      invariant(
+        Number(incoming_count) === naming.length,
+        `profile ${id} awaits ${naming.length}, not ${incoming_count}`,
+      );
     }
   }
 

@@ -21,7 +21,7 @@ beforeEach(async () => {
     await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
   }
   const [market] = await db.owner.rows<Record<string, unknown>>(
-    "select code, status, seq, slot, batch from market where code = 'BTCUSD'",
+    "select code, status, version, slot, batch from market where code = 'BTCUSD'",
   );
 
   twin = new TwinServer();

@@ -9,7 +9,7 @@ import { pick, type Row } from "./tables.ts";
 
 const ORDER = columnsOf(orderTable);
 const PENDING_COLUMNS =
-  "id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price, stop_price, expiration_date, recipient_profile_id, created_at, seq";
+  "id, profile_id, customer_id, side, type, time_in_force, base_amount, quote_amount, price, stop_price, expiration_date, recipient_profile_id, created_at, version";
 /** The result of an outer join without a pending order. */
 const NO_PENDING = Object.fromEntries(PENDING_COLUMNS.split(", ").map((name) => [name, null]));
 
@@ -35,12 +35,12 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     const row = tables.get("market_head", String(market));
     return row === undefined ? [] : [pick(row, "last_price")];
   },
-  "select market, sum(gross) as gross from traded_day where customer_id = $1 and day >= $2 group by market": (
+  "select market, sum(gross) as gross from customer_volume where customer_id = $1 and day >= $2 group by market": (
     { tables },
     [customer, since],
   ) => {
     const sums = new Map<unknown, bigint>();
-    for (const row of tables.rows("traded_day")) {
+    for (const row of tables.rows("customer_volume")) {
       if (row.customer_id !== customer || String(row.day) < String(since)) continue;
       sums.set(row.market, (sums.get(row.market) ?? 0n) + amountOf(String(row.gross)));
     }
@@ -125,14 +125,14 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   [`declare pages no scroll cursor for
       select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
              trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
-             recipient_profile_id, expiration_date, seq
+             recipient_profile_id, expiration_date, version
         from orders where market = $1 and status = 'OPEN' order by priority`]: (
     run,
     [market, priceDecimals, baseDecimals],
   ) => {
     const open = ordersOf(run, market, "OPEN").sort((a, b) => Number(a.priority) - Number(b.priority));
     const rows = open.map((row) => ({
-      ...pick(row, "id, profile_id, customer_id, side, priority, recipient_profile_id, expiration_date, seq"),
+      ...pick(row, "id, profile_id, customer_id, side, priority, recipient_profile_id, expiration_date, version"),
       price: decimal(amountOf(String(row.price)) * 10n ** BigInt(String(priceDecimals))),
       lots: decimal(
         (amountOf(String(row.base_amount)) - amountOf(String(row.filled))) * 10n ** BigInt(String(baseDecimals)),

@@ -105,27 +105,30 @@ function checkAccounts({ changes }: Commit): void {
 }
 
 function checkAccount(key: string, before: Row | undefined, row: Row, postings: Row[]): void {
-  postings.sort((a, b) => Number(a.seq) - Number(b.seq));
+  postings.sort((a, b) => Number(a.version) - Number(b.version));
   const parts = Object.fromEntries(PARTS.map((part) => [part, before === undefined ? 0n : units(before[part])]));
-  let seq = BigInt(String(before?.seq ?? 0));
+  let version = BigInt(String(before?.version ?? 0));
   let at = Number(before?.at ?? 0);
   for (const posting of postings) {
-    seq += 1n;
-    invariant(BigInt(String(posting.seq)) === seq, `account ${key}: posting ${posting.seq} stands where ${seq} is due`);
+    version += 1n;
+    invariant(
+      BigInt(String(posting.version)) === version,
+      `account ${key}: posting ${posting.version} stands where ${version} is due`,
+    );
     const part = String(posting.part);
     parts[part] = (parts[part] ?? 0n) + units(posting.amount);
     for (const each of PARTS) {
       invariant(
         units(posting[each]) === parts[each],
-        `account ${key}: posting ${seq} leaves ${each} at ${posting[each]}`,
+        `account ${key}: posting ${version} leaves ${each} at ${posting[each]}`,
       );
     }
-    invariant(Number(posting.at) >= at, `account ${key}: posting ${seq} is not earlier than the one before it`);
+    invariant(Number(posting.at) >= at, `account ${key}: posting ${version} is not earlier than the one before it`);
     at = Number(posting.at);
   }
   invariant(
-    BigInt(String(row.seq)) === seq,
-    `account ${key} has the number of its last posting, ${seq}, not ${row.seq}`,
+    BigInt(String(row.version)) === version,
+    `account ${key} has the number of its last posting, ${version}, not ${row.version}`,
   );
   for (const part of PARTS)
     invariant(units(row[part]) === parts[part], `account ${key} has what its postings make of ${part}`);
@@ -141,8 +144,8 @@ const CLOSED = ["SETTLED", "FILLED", "CANCELLED", "REJECTED", "EXPIRED"];
 
 function checkStates({ changes }: Commit): void {
   for (const { table, key, row, before } of changes) {
-    if (row === undefined || !("seq" in row) || table === "posting") continue;
-    const [was, is] = [BigInt(String(before?.seq ?? 0)), BigInt(String(row.seq))];
+    if (row === undefined || !("version" in row) || table === "posting") continue;
+    const [was, is] = [BigInt(String(before?.version ?? 0)), BigInt(String(row.version))];
     invariant(is > was, `${table} ${key} follows version ${was}, but has ${is}`);
     const wasClosed = table !== "market" && CLOSED.includes(String(before?.status));
     invariant(!wasClosed, `${table} ${key} is ${before?.status} and no longer changes`);
@@ -202,7 +205,7 @@ function checkDigests(name: string, changes: string | undefined, commit: Commit)
     for (const change of commit.changes) {
       if (change.table !== table.name || change.row === undefined) continue;
       const row = table.read(change.row);
-      const digest = `${row.seq} ${digestOf(table, row)}`;
+      const digest = `${row.version} ${digestOf(table, row)}`;
       const own = noted[table.name]?.[table.keyOf(row)];
       invariant(own?.startsWith(digest) === true, `${name} has the digest of ${table.name} ${change.key}`);
     }

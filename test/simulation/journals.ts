@@ -45,7 +45,7 @@ export function journalsInOrder(postings: readonly Row[]): JournalRows[] {
     group(journals, String(posting.journal_id)).push(posting);
     group(accounts, `${posting.owner_id} ${posting.asset}`).push(posting);
   }
-  const lines = [...accounts.values()].map((line) => line.sort((a, b) => Number(a.seq) - Number(b.seq)));
+  const lines = [...accounts.values()].map((line) => line.sort((a, b) => Number(a.version) - Number(b.version)));
   const ordered: JournalRows[] = [];
   while (journals.size > 0) {
     const ready = [...journals].find(([id, own]) => {

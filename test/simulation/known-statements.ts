@@ -61,13 +61,13 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     const [last] = batches.sort((a, b) => Number(b.n) - Number(a.n));
     return last === undefined ? [] : [pick(last, "n, hash")];
   },
-  [`insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+  [`insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
     select $1, $2::bigint, $3, date_trunc('milliseconds', clock_timestamp()), true, 0, 0, 0, 0,
            (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $4), true
     on conflict do nothing returning 1`]: async (run, [slot, n, hash, previous]) => {
     const before = run.tables.get("batch", `${slot}/${Number(n) - 1}`);
     const predecessor = before !== undefined && (before.hash as Buffer).equals(previous as Buffer) ? 1 : 0;
-    const counts = { states: 0, states_expected: 0, refs: 0, refs_expected: 0, predecessor, in_time: true };
+    const counts = { rows_found: 0, rows_expected: 0, claims_made: 0, claims_expected: 0, predecessor, in_time: true };
     const row = {
       slot,
       n: String(n),

@@ -222,7 +222,7 @@ export function batchStatement(text: string): Statement | undefined {
 /** `readKeys`: rows by their keys, in the order of these, locked or not. */
 export function keysStatement(text: string): Statement | undefined {
   const match =
-    /^select ((?:t\.\w+, )+t\.seq) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?( for update of t)?$/.exec(
+    /^select ((?:t\.\w+, )+t\.version) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?( for update of t)?$/.exec(
       text,
     );
   if (match === null) return undefined;

@@ -67,7 +67,7 @@ function closing(slot: number, n: number, status: Conversion["status"], had: big
     },
     ...{ sourceAsset: USD, targetAsset: "PYUSD" as AssetCode, recipientProfileId: undefined, refId: undefined },
     ...{ identityId: undefined, accountId: undefined, metadata: undefined, status, createdAt: NOW, updatedAt: NOW },
-    ...{ settledAt: at(status === "SETTLED"), cancelledAt: at(status === "CANCELLED"), seq: had },
+    ...{ settledAt: at(status === "SETTLED"), cancelledAt: at(status === "CANCELLED"), version: had },
   };
   const key = conversionKey(conversion);
   const open: Conversion = { ...conversion, status: "CREATED", settledAt: undefined, cancelledAt: undefined };
@@ -90,7 +90,7 @@ function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, refI
   const known = (owner: ProfileId | "world", times: number, sign: "" | "-"): void => {
     if (times === 0) return;
     const account = emptyAccount(owner, USD, slot);
-    const row = { ...account, available: amountOf(`${sign}${times}`), seq: BigInt(times), at: NOW };
+    const row = { ...account, available: amountOf(`${sign}${times}`), version: BigInt(times), at: NOW };
     memory.set(accountTable, accountKey(owner, USD).key, row);
   };
   known("world", slotHad, "-");
@@ -151,7 +151,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       "A hears []",
       "B waits",
       "A hears [command=COMMIT]",
-      "B hears 23514 states_moved",
+      "B hears 23514 rows_changed_meanwhile",
     ],
   }),
   "a batch waits for a row that was being changed, and finds it as it was": async () => ({
@@ -175,7 +175,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0 })],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears 23514 states_moved"],
+    heard: ["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears 23514 rows_changed_meanwhile"],
   }),
   "who changes a row waits for a batch that rests on it, and goes on": async () => ({
     script: whileAnotherIsOpen(
@@ -196,7 +196,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
     ],
     heard: [
       ...["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]"],
-      ...["B hears 23514 states_moved", "B hears 23514 states_moved"],
+      ...["B hears 23514 rows_changed_meanwhile", "B hears 23514 rows_changed_meanwhile"],
     ],
   }),
   "two batches that rest on the same row do not wait for each other": async () => ({
@@ -263,7 +263,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", deposit({ slot: 1, n: 3, had: 2, times: { deadline: (NOW - 1) as Instant } })],
       ["A", deposit({ slot: 1, n: 0, had: 2, slotHad: 0, times: { deadline: (NOW - 1) as Instant } })],
     ],
-    heard: ["A hears 23514 too_late", "A hears 23514 chain_broken", "A hears 23514 states_moved"],
+    heard: ["A hears 23514 too_late", "A hears 23514 chain_broken", "A hears 23514 rows_changed_meanwhile"],
   }),
   "a batch that was decided by a clock that is ahead is refused, and before one that is late": async () => ({
     script: [
@@ -295,7 +295,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
     ],
     heard: [
       ...["A hears []", "A hears []", "A hears []", "B hears []", "B waits", "A hears [command=COMMIT]"],
-      `B hears [asset=USD at=${NOW} available=2 house=null owner_id=${PROFILE} pending=0 seq=2 trading=0]`,
+      `B hears [asset=USD at=${NOW} available=2 house=null owner_id=${PROFILE} pending=0 trading=0 version=2]`,
       "B hears [command=COMMIT]",
     ],
   }),

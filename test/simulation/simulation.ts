@@ -100,7 +100,7 @@ class Simulation {
   /** Catalogue, nodes, profiles and their money, without faults. */
   async #open(): Promise<void> {
     for (const { code } of markets) {
-      const row = { code, status: "OPEN", seq: "1", slot: null, batch: null };
+      const row = { code, status: "OPEN", version: "1", slot: null, batch: null };
       this.#postgres.tables.apply({ table: "market", key: code, row });
     }
     const nodes = 1 + this.#random(3);

@@ -18,9 +18,9 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   market_head: ["market"],
   order_cancel: ["profile_id", "order_id"],
   orders: ["profile_id", "id"],
-  posting: ["owner_id", "asset", "seq"],
+  posting: ["owner_id", "asset", "version"],
   profile: ["id"],
-  traded_day: ["customer_id", "day", "market"],
+  customer_volume: ["customer_id", "day", "market"],
   transfer: ["profile_id", "id"],
 };
 
@@ -98,13 +98,13 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
     ],
     ["pending_not_negative", (row) => amount(row.pending) >= 0],
     ["trading_not_negative", (row) => amount(row.trading) >= 0],
-    ["version_not_negative", (row) => amount(row.seq) >= 0],
+    ["version_not_negative", (row) => amount(row.version) >= 0],
   ],
   batch: [
     ["chain_broken", (row) => row.predecessor === 1 || row.n === "0"],
     ["clock_ahead", (row) => row.not_ahead !== false],
-    ["refs_taken", (row) => row.refs === row.refs_expected],
-    ["states_moved", (row) => row.states === row.states_expected],
+    ["claims_already_made", (row) => row.claims_made === row.claims_expected],
+    ["rows_changed_meanwhile", (row) => row.rows_found === row.rows_expected],
     ["too_late", (row) => row.in_time === true],
   ],
   conversion: [
@@ -120,7 +120,7 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
       },
     ],
   ],
-  profile: [["awaited_not_negative", (row) => amount(row.awaited) >= 0]],
+  profile: [["incoming_count_not_negative", (row) => amount(row.incoming_count) >= 0]],
 };
 
 /** Throws as PostgreSQL does when the row violates a CHECK constraint. */

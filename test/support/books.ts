@@ -50,8 +50,8 @@ const RULES: Readonly<Record<string, string>> = {
     select format('%s sums to %s', asset, sum(amount)) from posting group by asset having sum(amount) <> 0`,
   "an account is what its last posting left behind": `
     select format('%s is %s/%s/%s at %s, its posting %s left %s/%s/%s at %s', ${ACCOUNT},
-                  a.available, a.trading, a.pending, a.at, a.seq, p.available, p.trading, p.pending, p.at)
-      from account a left join posting p on (p.owner_id, p.asset, p.seq) = (a.owner_id, a.asset, a.seq)
+                  a.available, a.trading, a.pending, a.at, a.version, p.available, p.trading, p.pending, p.at)
+      from account a left join posting p on (p.owner_id, p.asset, p.version) = (a.owner_id, a.asset, a.version)
      where (p.available, p.trading, p.pending, p.at) is distinct from (a.available, a.trading, a.pending, a.at)
      order by a.owner_id`,
   "an account part is the sum of its postings": `
@@ -65,26 +65,26 @@ const RULES: Readonly<Record<string, string>> = {
      where (s.available, s.trading, s.pending) is distinct from (a.available, a.trading, a.pending)
      order by a.owner_id`,
   "a posting leaves what the one before it left, and its own amount": `
-    select format('posting %s %s %s', owner_id, asset, seq)
+    select format('posting %s %s %s', owner_id, asset, version)
       from (select p.*, lag(available, 1, 0::numeric) over w as available_before,
                    lag(trading, 1, 0::numeric) over w as trading_before,
                    lag(pending, 1, 0::numeric) over w as pending_before
-              from posting p window w as (partition by owner_id, asset order by seq)) p
+              from posting p window w as (partition by owner_id, asset order by version)) p
      where available <> available_before + case part when 'available' then amount else 0 end
         or trading <> trading_before + case part when 'trading' then amount else 0 end
         or pending <> pending_before + case part when 'pending' then amount else 0 end
-     order by owner_id, asset, seq`,
+     order by owner_id, asset, version`,
   "postings are numbered from 1 without gaps up to the account": `
-    select format('%s has the number %s and %s postings from %s to %s', ${ACCOUNT}, a.seq, p.count, p.first, p.last)
+    select format('%s has the number %s and %s postings from %s to %s', ${ACCOUNT}, a.version, p.count, p.first, p.last)
       from account a
-      full join (select owner_id, asset, count(*) as count, min(seq) as first, max(seq) as last
+      full join (select owner_id, asset, count(*) as count, min(version) as first, max(version) as last
                    from posting group by owner_id, asset) p on (p.owner_id, p.asset) = (a.owner_id, a.asset)
-     where (p.count, p.first, p.last) is distinct from (a.seq, 1::bigint, a.seq) order by a.owner_id`,
+     where (p.count, p.first, p.last) is distinct from (a.version, 1::bigint, a.version) order by a.owner_id`,
   "the postings of an account are in the order of their times": `
-    select format('posting %s %s %s is earlier than the one before it', owner_id, asset, seq)
-      from (select owner_id, asset, seq, at, lag(at) over (partition by owner_id, asset order by seq) as before
+    select format('posting %s %s %s is earlier than the one before it', owner_id, asset, version)
+      from (select owner_id, asset, version, at, lag(at) over (partition by owner_id, asset order by version) as before
               from posting) p
-     where at < before order by owner_id, asset, seq`,
+     where at < before order by owner_id, asset, version`,
   "nothing is below zero but what the house owes": `
     select format('%s is %s/%s/%s', ${ACCOUNT}, a.available, a.trading, a.pending)
       from account a
@@ -116,7 +116,7 @@ const RULES: Readonly<Record<string, string>> = {
     select format('batch %s/%s', max(slot), max(n))
       from batch group by hash having count(*) > 1 or length(hash) <> 32`,
   "a posting belongs to a batch that is not void, and is of its time or, of the house, later": `
-    select format('posting %s %s %s of batch %s/%s', p.owner_id, p.asset, p.seq, p.slot, p.batch)
+    select format('posting %s %s %s of batch %s/%s', p.owner_id, p.asset, p.version, p.slot, p.batch)
       from posting p left join batch b on (b.slot, b.n) = (p.slot, p.batch)
       left join account a on (a.owner_id, a.asset) = (p.owner_id, p.asset)
      where b.void is distinct from false or b.at > p.at or (a.house is null and b.at <> p.at) order by p.owner_id`,

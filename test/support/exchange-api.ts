@@ -127,7 +127,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       return outcome.value;
     },
     tell: (order) => {
-      const change = { market: order.market, number: 0n, levels: [] };
+      const change = { market: order.market, version: 0n, levels: [] };
       for (const listener of listeners) listener({ orders: [order], change });
     },
     close: (order, how) => closeOrder(lane, catalogue, order, how),

@@ -195,9 +195,9 @@ export class TestExchange {
     return amountOf(must(row, "an aggregate has a row").sum);
   }
 
-  async expectAwaited(profileId: ProfileId, awaited: number): Promise<void> {
-    const rows = await this.db.database.rows("select awaited from profile where id = $1", [profileId]);
-    expect(rows).toEqual([{ awaited }]);
+  async expectAwaited(profileId: ProfileId, incoming_count: number): Promise<void> {
+    const rows = await this.db.database.rows("select incoming_count from profile where id = $1", [profileId]);
+    expect(rows).toEqual([{ incoming_count }]);
   }
 }
 
@@ -233,7 +233,7 @@ function pendingOrder(trader: Trader, asked: OrderAsked, market: Market): Order 
     rejectReason: undefined,
     modifiedAt: instantOf(id),
     closedAt: undefined,
-    seq: 0n,
+    version: 0n,
   };
   return { ...order, held: holdOf(order) };
 }
@@ -293,13 +293,13 @@ export async function expectOrdersAddUp(database: Queryable): Promise<void> {
       where not exists (select from execution x where x.market = e.market and x.id = e.id # 1 and x.side <> e.side
                            and (x.amount, x.price, x.executed_at) = (e.amount, e.price, e.executed_at))
      union all
-     select format('profile %s awaits %s', id, awaited) from profile p
-      where awaited <> (select count(*) from orders o where o.recipient_profile_id = p.id and o.profile_id <> p.id
+     select format('profile %s awaits %s', id, incoming_count) from profile p
+      where incoming_count <> (select count(*) from orders o where o.recipient_profile_id = p.id and o.profile_id <> p.id
                                                         and o.closed_at is null)
      union all
      select format('customer %s traded %s on %s of %s, but his executions come to %s', customer_id, t.gross, market, day,
                    e.gross)
-       from traded_day t
+       from customer_volume t
        full join (select customer_id, (executed_at at time zone 'UTC')::date as day, market, sum(amount * price) as gross
                     from execution group by 1, 2, 3) e using (customer_id, day, market)
       where t.gross is distinct from e.gross`,

@@ -11,7 +11,7 @@ export async function insertProfile(owner: Queryable, id: ProfileId): Promise<vo
   const customer = newId();
   await owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customer]);
   await owner.rows(
-    `insert into profile (id, customer_id, kind, nickname, status, awaited, created_at, updated_at, seq)
+    `insert into profile (id, customer_id, kind, nickname, status, incoming_count, created_at, updated_at, version)
      values ($1, $2, 'NORMAL', 'treasury', 'ACTIVE', 0, now(), now(), 1)`,
     [id, customer],
   );

@@ -31,7 +31,7 @@ export function profileOf(customerId: CustomerId, more: Partial<Profile> = {}): 
     incomingCount: 0,
     createdAt: 1_000 as Instant,
     updatedAt: 1_000 as Instant,
-    seq: 3n,
+    version: 3n,
     ...more,
   };
 }

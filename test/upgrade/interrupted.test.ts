@@ -73,7 +73,7 @@ test("a migration that comes upon a busy table gives up in words, or is broken o
 test("a program that is killed in the middle of a migration has done nothing, and the next one does it", async () => {
   const { database, settings } = await newDatabase();
   // The first migration makes this table, after many others.
-  const busy = await standInTheWay(database, "create table refusal (id integer)");
+  const busy = await standInTheWay(database, "create table access_denial (id integer)");
   const { PATH = "" } = process.env;
   const child = spawn(process.execPath, [PROGRAM, "migrate"], { env: { PATH, ...settings }, stdio: "ignore" });
   await until("the migration waits", async () => (await waiting(database)).length > 0, 150);

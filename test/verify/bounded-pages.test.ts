@@ -54,7 +54,7 @@ test("no page of a scan grows with the ledger, nor with one account's history", 
   expect(results).toEqual([
     { check: "chain", examined: 81, broken: 0, first: undefined },
     { check: "journals", examined: 80, broken: 0, first: undefined },
-    { check: "records", examined: 20_120, broken: 0, first: undefined },
+    { check: "append-only rows", examined: 20_120, broken: 0, first: undefined },
     { check: "accounts", examined: 81, broken: 0, first: undefined },
   ]);
   expect(Math.max(...pages)).toBeLessThanOrEqual(2 * PAGE);

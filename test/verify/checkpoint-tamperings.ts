@@ -11,9 +11,9 @@ export interface CheckpointTampering extends Tampering {
 
 /** Takes the last batch away, a transfer, as if it had never been. */
 const CUT_OFF = `
-  update account a set available = p.available, at = p.at, seq = p.seq
+  update account a set available = p.available, at = p.at, version = p.version
     from posting p join posting gone on gone.batch = 20
-     and gone.owner_id = p.owner_id and gone.asset = p.asset and gone.seq = p.seq + 1
+     and gone.owner_id = p.owner_id and gone.asset = p.asset and gone.version = p.version + 1
    where a.owner_id = p.owner_id and a.asset = p.asset;
   delete from posting where batch = 20;
   delete from transfer where batch = 20;
@@ -27,7 +27,7 @@ export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
   {
     title: "the last batch is cut off, and its number declared void",
     sql: `${CUT_OFF}
-          insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+          insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
           select slot, n + 1, sha256(hash || convert_to('1/' || (n + 1) || '/void', 'UTF8')), at, true, 0, 0, 0, 0, 1, true
             from batch order by n desc limit 1`,
     remade: false,
@@ -38,7 +38,7 @@ export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
     sql: `update posting set amount = amount + sign(amount) * 5 where journal_id = :rent;
           update posting set available = available + 5 where owner_id = :shop and asset = 'USD';
           update posting set available = available - 5 where owner_id = :treasury and asset = 'USD'
-             and seq >= (select seq from posting where journal_id = :rent and owner_id = :treasury);
+             and version >= (select version from posting where journal_id = :rent and owner_id = :treasury);
           update account set available = available + 5 where owner_id = :shop and asset = 'USD';
           update account set available = available - 5 where owner_id = :treasury and asset = 'USD';
           update transfer set amount = 30 where id in (:rent, :rent+1)`,
@@ -68,7 +68,7 @@ export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
   },
   {
     title: "everything is taken away",
-    sql: "posting, transfer, execution, orders, conversion, traded_day, profile, claim, account, batch"
+    sql: "posting, transfer, execution, orders, conversion, customer_volume, profile, claim, account, batch"
       .split(", ")
       .map((table) => `delete from ${table}`)
       .join(";"),

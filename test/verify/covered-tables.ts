@@ -14,14 +14,14 @@ export const COVERED = [
   "orders",
   "posting",
   "profile",
-  "traded_day",
+  "customer_volume",
   "transfer",
 ] as const;
 
 export const NOT_COVERED: Readonly<Record<string, string>> = {
   asset: "the catalogue, which the operator edits; an asset that is missing is found by the reserve",
   book_change: "an hour of market data, unlogged; the book is in the orders",
-  books: "a name, which a checkpoint repeats",
+  ledger: "a name, which a checkpoint repeats",
   client: "who may call: access, not money",
   client_secret: "digests of secrets, which the service changes and removes",
   customer: "a name for people; whose a profile is, the profile says",
@@ -32,17 +32,17 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   market: "the catalogue, which the operator edits; once a command has halted or opened it, its status is covered",
   migration: "the program compares it with its own files at every start",
   order_cancel: "a queue, emptied when the order is closed",
-  refusal: "what happened at the doors, kept for thirty days",
+  access_denial: "what happened at the doors, kept for thirty days",
   signing_key: "keys of access tokens",
 };
 
 const GUARD = "what the statement was held against: a constraint, and of no use once it has committed";
 
 export const COLUMNS_NOT_COVERED: Readonly<Record<string, string>> = {
-  "batch.states": GUARD,
-  "batch.states_expected": GUARD,
-  "batch.refs": GUARD,
-  "batch.refs_expected": GUARD,
+  "batch.rows_found": GUARD,
+  "batch.rows_expected": GUARD,
+  "batch.claims_made": GUARD,
+  "batch.claims_expected": GUARD,
   "batch.predecessor": GUARD,
   "batch.in_time": GUARD,
   "batch.not_ahead": GUARD,

@@ -41,7 +41,7 @@ afterAll(() => db.close());
 function openHead(): Command<undefined, never> {
   const market = "BTCUSD" as MarketHead["market"];
   const lastExecutionId = 7n as MarketHead["lastExecutionId"];
-  const head = { market, fence: 1n, lastPrice: amountOf("20000"), lastExecutionId, lastSequence: 2n, seq: 0n };
+  const head = { market, fence: 1n, lastPrice: amountOf("20000"), lastExecutionId, lastSequence: 2n, version: 0n };
   return {
     queueKey: "house",
     caller: TESTER,

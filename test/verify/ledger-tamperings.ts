@@ -27,7 +27,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a journal is made larger on both of its sides, and its transfer too",
     sql: `update posting set amount = amount + sign(amount) * 5, available = available + sign(amount) * 5 where journal_id = :rent;
           update posting set available = available - 5 where owner_id = :treasury and asset = 'USD'
-             and seq > (select seq from posting where journal_id = :rent and owner_id = :treasury);
+             and version > (select version from posting where journal_id = :rent and owner_id = :treasury);
           update account set available = available + 5 where owner_id = :shop and asset = 'USD';
           update account set available = available - 5 where owner_id = :treasury and asset = 'USD';
           update transfer set amount = 30 where id in (:rent, :rent+1)`,
@@ -35,9 +35,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "two postings of an account are swapped",
-    sql: `update posting set seq = 100 where owner_id = :treasury and asset = 'USD' and seq = 2;
-          update posting set seq = 2 where owner_id = :treasury and asset = 'USD' and seq = 3;
-          update posting set seq = 3 where owner_id = :treasury and asset = 'USD' and seq = 100`,
+    sql: `update posting set version = 100 where owner_id = :treasury and asset = 'USD' and version = 2;
+          update posting set version = 2 where owner_id = :treasury and asset = 'USD' and version = 3;
+          update posting set version = 3 where owner_id = :treasury and asset = 'USD' and version = 100`,
     findings: [
       "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "accounts: posting treasury/USD/2 leaves available at 99965, but it was 100000 and is changed by -25",
@@ -45,7 +45,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a posting is removed from the middle of an account",
-    sql: "delete from posting where owner_id = :treasury and asset = 'USD' and seq = 2",
+    sql: "delete from posting where owner_id = :treasury and asset = 'USD' and version = 2",
     findings: [
       "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal payout of batch 1/9 sums to 10 USD, not to zero",
@@ -68,9 +68,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a posting is added beside all batches",
     sql: `insert into posting select owner_id, asset, 2, journal_id, cause, part, 7, available + 7, trading, pending, at, slot, 999
             from posting where owner_id = :shop;
-          update account set available = available + 7, seq = 2 where owner_id = :shop`,
+          update account set available = available + 7, version = 2 where owner_id = :shop`,
     findings: [
-      "records: posting has 1 row of batch 1/999, which does not exist",
+      "append-only rows: posting has 1 row of batch 1/999, which does not exist",
       "reserve: asset USD sums to 7 over all accounts, not to zero",
     ],
   },
@@ -80,7 +80,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "transfers: journal rent of batch 1/0 belongs to a transfer that is missing",
-      "records: posting has 2 rows of batch 1/0, which is void",
+      "append-only rows: posting has 2 rows of batch 1/0, which is void",
     ],
   },
   {
@@ -124,7 +124,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "the number of an account is changed",
-    sql: "update account set seq = seq + 1 where owner_id = :shop",
+    sql: "update account set version = version + 1 where owner_id = :shop",
     findings: ["accounts: account shop/USD has version 2, but its last posting has 1"],
   },
   {
@@ -157,7 +157,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from batch where n = 9",
     findings: [
       "chain: batch 1/9 is missing: the next one is batch 1/10",
-      "records: posting has 2 rows of batch 1/9, which does not exist",
+      "append-only rows: posting has 2 rows of batch 1/9, which does not exist",
     ],
   },
   {
@@ -180,7 +180,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     sql: "update batch set void = true where n = 9",
     findings: [
       "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
-      "records: posting has 2 rows of batch 1/9, which is void",
+      "append-only rows: posting has 2 rows of batch 1/9, which is void",
     ],
   },
   {
@@ -189,7 +189,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
       "conversions: journal mint+1 of batch 1/12 belongs to a conversion that the batch did not write",
-      "states: conversion treasury/mint does not match batch 1/12, which it refers to",
+      "changing rows: conversion treasury/mint does not match batch 1/12, which it refers to",
     ],
   },
   {
@@ -199,7 +199,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
       "conversions: journal mint+1 of batch 1/12 belongs to a conversion that the batch did not write",
-      "states: conversion treasury/mint does not match batch 1/12, which it refers to",
+      "changing rows: conversion treasury/mint does not match batch 1/12, which it refers to",
     ],
   },
   {
@@ -226,7 +226,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a batch is added behind the last one",
-    sql: `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+    sql: `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
           select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true from batch group by slot`,
     findings: ["chain: batch 1/20 does not match its hash: the batch, its rows or its predecessor were changed"],
   },

@@ -55,7 +55,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "update conversion set status = 'CANCELLED', cancelled_at = settled_at, settled_at = null where id = :mint",
     findings: [
       "conversions: conversion treasury/mint is CANCELLED, but its journal is conversion_settled",
-      "states: conversion treasury/mint does not match batch 1/12, which it refers to",
+      "changing rows: conversion treasury/mint does not match batch 1/12, which it refers to",
     ],
   },
   {
@@ -63,7 +63,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "update conversion set amount = 60 where id = :redeem",
     findings: [
       "conversions: conversion treasury/redeem requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury",
-      "states: conversion treasury/redeem does not match batch 1/15, which it refers to",
+      "changing rows: conversion treasury/redeem does not match batch 1/15, which it refers to",
       "pending: account treasury/PYUSD has 50 pending, but 60 is held",
     ],
   },
@@ -72,7 +72,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "update conversion set amount = 60 where id = :undone",
     findings: [
       "conversions: conversion treasury/undone requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -100 PYUSD to available of treasury, 100 PYUSD to pending of treasury",
-      "states: conversion treasury/undone does not match batch 1/14, which it refers to",
+      "changing rows: conversion treasury/undone does not match batch 1/14, which it refers to",
     ],
   },
   {
@@ -80,9 +80,9 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from conversion where id = :redeem",
     findings: [
       "conversions: journal redeem of batch 1/15 belongs to a conversion that the batch did not write",
-      "states: conversion treasury/redeem is missing, but a batch wrote it",
+      "changing rows: conversion treasury/redeem is missing, but a batch wrote it",
       "pending: account treasury/PYUSD has 50 pending, but 0 is held",
-      "awaited: profile vault counts 2 incoming orders and conversions, but there are 1",
+      "incoming counts: profile vault counts 2 incoming orders and conversions, but there are 1",
       'claims: claim acme/conversion/"redeem" refers to a record that is missing',
     ],
   },
@@ -91,27 +91,27 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from conversion where id = :mint",
     findings: [
       "conversions: journal mint of batch 1/11 belongs to a conversion that the batch did not write",
-      "states: conversion treasury/mint is missing, but a batch wrote it",
+      "changing rows: conversion treasury/mint is missing, but a batch wrote it",
     ],
   },
   {
     title: "a conversion is added beside all batches",
     sql: `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at,
-                                  updated_at, settled_at, seq)
+                                  updated_at, settled_at, version)
           select profile_id, :acme, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
                  settled_at, 1 from conversion where id = :mint`,
-    findings: ["states: conversion treasury/acme refers to no batch"],
+    findings: ["changing rows: conversion treasury/acme refers to no batch"],
   },
   {
     title: "a conversion is set back to an earlier number",
-    sql: "update conversion set seq = 1 where id = :mint",
-    findings: ["states: conversion treasury/mint has gone back to version 1"],
+    sql: "update conversion set version = 1 where id = :mint",
+    findings: ["changing rows: conversion treasury/mint has gone back to version 1"],
   },
   {
     title: "the hold of an open order is lowered",
     sql: "update orders set held = held - 0.000000000000000001 where id = :low",
     findings: [
-      "states: orders treasury/low does not match batch 1/19, which it refers to",
+      "changing rows: orders treasury/low does not match batch 1/19, which it refers to",
       "trading: account treasury/USD has 7526.25 trading, but 7526.249999999999999999 is held",
       "orders: order treasury/low is PENDING_SUBMISSION and holds 7526.249999999999999999, but needs 7526.25",
     ],
@@ -120,7 +120,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the filled amount of an order is changed",
     sql: "update orders set filled = 0.5 where id = :offer",
     findings: [
-      "states: orders desk/offer does not match batch 1/18, which it refers to",
+      "changing rows: orders desk/offer does not match batch 1/18, which it refers to",
       "orders: order desk/offer is OPEN and holds 1, but needs 1.5",
     ],
   },
@@ -128,7 +128,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the gross of an order is changed",
     sql: "update orders set filled_gross = filled_gross + 1 where id = :bid",
     findings: [
-      "states: orders treasury/bid does not match batch 1/18, which it refers to",
+      "changing rows: orders treasury/bid does not match batch 1/18, which it refers to",
       "orders: order treasury/bid has filled 20001 gross, but its executions sum to 20000",
     ],
   },
@@ -137,7 +137,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "update orders set taker_rate = 0.001 where id = :bid",
     findings: [
       "matches: match match requires -1 BTC to trading of desk, -21021 USD to trading of treasury, 1 BTC to available of treasury, 20006 USD to available of vault, 951 USD to available of treasury, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
-      "states: orders treasury/bid does not match batch 1/18, which it refers to",
+      "changing rows: orders treasury/bid does not match batch 1/18, which it refers to",
       "executions: execution treasury/match+1 has a commission of 70, but 20 is due",
     ],
   },
@@ -145,7 +145,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "an open order is removed",
     sql: "delete from orders where id = :low",
     findings: [
-      "states: orders treasury/low is missing, but a batch wrote it",
+      "changing rows: orders treasury/low is missing, but a batch wrote it",
       "trading: account treasury/USD has 7526.25 trading, but 0 is held",
     ],
   },
@@ -153,7 +153,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "a closed order is removed",
     sql: "delete from orders where id = :bid",
     findings: [
-      "states: orders treasury/bid is missing, but a batch wrote it",
+      "changing rows: orders treasury/bid is missing, but a batch wrote it",
       "executions: execution treasury/match+1 has no order",
       'claims: claim acme/order/"bid" refers to a record that is missing',
     ],
@@ -234,56 +234,56 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "an order is added that holds nothing",
     sql: `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, seq)
+                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)
           select profile_id, :acme, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                  maker_rebate, created_at, 'OPEN', 0, 0, 0, false, modified_at, 1 from orders where id = :low`,
     findings: [
-      "states: orders treasury/acme refers to no batch",
+      "changing rows: orders treasury/acme refers to no batch",
       "orders: order treasury/acme is OPEN and holds 0, but needs 7526.25",
     ],
   },
   {
     title: "a profile is declared inactive",
     sql: "update profile set status = 'INACTIVE' where id = :shop",
-    findings: ["states: profile shop does not match batch 1/3, which it refers to"],
+    findings: ["changing rows: profile shop does not match batch 1/3, which it refers to"],
   },
   {
     title: "what a customer traded in a day is raised",
-    sql: "update traded_day set gross = 1000000",
+    sql: "update customer_volume set gross = 1000000",
     findings: [
-      "states: traded_day acme/today/BTCUSD does not match batch 1/18, which it refers to",
+      "changing rows: customer_volume acme/today/BTCUSD does not match batch 1/18, which it refers to",
       "customer volumes: customer volume acme/today/BTCUSD is 1000000, but its executions sum to 40000",
     ],
   },
   {
     title: "what a customer traded in a day is removed",
-    sql: "delete from traded_day",
+    sql: "delete from customer_volume",
     findings: [
-      "states: traded_day acme/today/BTCUSD is missing, but a batch wrote it",
+      "changing rows: customer_volume acme/today/BTCUSD is missing, but a batch wrote it",
       "executions: execution treasury/match+1 is not counted in its customer's volume",
     ],
   },
   {
     title: "a customer is given a traded day without trading",
-    sql: "insert into traded_day select :acme, '2026-01-01', 'ETHUSD', 5, 1",
+    sql: "insert into customer_volume select :acme, '2026-01-01', 'ETHUSD', 5, 1",
     findings: [
-      "states: traded_day acme/today/ETHUSD refers to no batch",
+      "changing rows: customer_volume acme/today/ETHUSD refers to no batch",
       "customer volumes: customer volume acme/today/ETHUSD is 5, but its executions sum to 0",
     ],
   },
   {
     title: "what a customer traded in a day is changed, behind more days than are read at once",
     sql: `create temporary table day as select at from generate_series(timestamptz '2021-01-01Z', '2021-01-20Z', '1 day') at;
-          insert into traded_day select :acme, at, 'BTCUSD', 1, 1 from day;
+          insert into customer_volume select :acme, at, 'BTCUSD', 1, 1 from day;
           insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
                                  executed_at, slot, batch)
           select profile_id, cast(extract(epoch from at) * 1000 - 1577836800000 as bigint) << 22 | 16384, customer_id, order_id,
                  market, side, 1, 1, 0, 0, at, slot, batch from execution, day where id = :match;
-          update traded_day set gross = 1000000 where gross > 1;
+          update customer_volume set gross = 1000000 where gross > 1;
           drop table day`,
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
-      "states: traded_day acme/today/BTCUSD refers to no batch",
+      "changing rows: customer_volume acme/today/BTCUSD refers to no batch",
       "orders: order desk/offer has filled 1, but its executions sum to 21",
       "executions: execution desk/132633958809616384 has no counterpart",
       "customer volumes: customer volume acme/today/BTCUSD is 1000000, but its executions sum to 40000",
@@ -291,32 +291,32 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a batch is made to name a row of a day that there is not",
-    sql: `update batch set changes = json_build_object('traded_day', json_build_object(:acme || '/2026-02-30/BTCUSD', '1 x')) where slot = 1 and n = 18`,
+    sql: `update batch set changes = json_build_object('customer_volume', json_build_object(:acme || '/2026-02-30/BTCUSD', '1 x')) where slot = 1 and n = 18`,
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
-      "states: orders treasury/bid does not match batch 1/18, which it refers to",
+      "changing rows: orders treasury/bid does not match batch 1/18, which it refers to",
     ],
   },
   {
     title: "a profile is removed",
     sql: "delete from profile where id = :shop",
     findings: [
-      "states: profile shop is missing, but a batch wrote it",
+      "changing rows: profile shop is missing, but a batch wrote it",
       'claims: claim acme/nickname/"shop" refers to a record that is missing',
     ],
   },
   {
     title: "a profile's count of what it awaits is changed",
-    sql: "update profile set awaited = 0 where id = :vault",
+    sql: "update profile set incoming_count = 0 where id = :vault",
     findings: [
-      "states: profile vault does not match batch 1/16, which it refers to",
-      "awaited: profile vault counts 0 incoming orders and conversions, but there are 2",
+      "changing rows: profile vault does not match batch 1/16, which it refers to",
+      "incoming counts: profile vault counts 0 incoming orders and conversions, but there are 2",
     ],
   },
   {
     title: "a market is halted beside the lane",
-    sql: "update market set status = 'HALTED', seq = 2 where code = 'BTCUSD'",
-    findings: ["states: market BTCUSD refers to no batch"],
+    sql: "update market set status = 'HALTED', version = 2 where code = 'BTCUSD'",
+    findings: ["changing rows: market BTCUSD refers to no batch"],
   },
   {
     title: "a claim is removed",

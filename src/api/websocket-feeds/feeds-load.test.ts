@@ -35,7 +35,7 @@ function tellRound(number: bigint): void {
     price: amountOf(`${10_000 + at}`),
     amount,
   }));
-  feed.tellBook("BTCUSD", { number, bids: levels.toReversed(), asks: [] }, { number, levels });
+  feed.tellBook("BTCUSD", { version: number, bids: levels.toReversed(), asks: [] }, { version: number, levels });
 }
 
 const hasRound = (reader: BookClient, number: bigint) =>
@@ -43,7 +43,7 @@ const hasRound = (reader: BookClient, number: bigint) =>
 
 test("a slow reader is sent away with a code, and the others go on", async () => {
   const [slow, good] = await Promise.all([1, 2].map(() => new BookClient(toy.url, "/marketdata/BTCUSD").opened()));
-  feed.knowBook("BTCUSD", { number: 0n, bids: [], asks: [] });
+  feed.knowBook("BTCUSD", { version: 0n, bids: [], asks: [] });
   await Promise.all([slow, good].map((reader) => hasRound(reader as BookClient, 0n)));
   slow?.webSocket.pause();
   const rounds = 150n;
@@ -66,8 +66,8 @@ test("with a thousand idle readers and ten stuck ones memory stays flat", async 
   for (let i = 0; i < 10; i += 1) stuck.push(await stuckReader(toy.url, "/marketdata/BTCUSD"));
   sockets.push(...stuck);
   const good = await new BookClient(toy.url, "/marketdata/BTCUSD").opened();
-  feed.knowBook("ETHUSD", { number: 0n, bids: [], asks: [] });
-  feed.knowBook("BTCUSD", { number: 0n, bids: [], asks: [] });
+  feed.knowBook("ETHUSD", { version: 0n, bids: [], asks: [] });
+  feed.knowBook("BTCUSD", { version: 0n, bids: [], asks: [] });
   await hasRound(good, 0n);
 
   const before = memoryInUse();
@@ -92,7 +92,7 @@ test("past what may wait for all readers together the slowest are cut off, until
   );
   for (let i = 0; i < 8; i += 1) sockets.push(await stuckReader(toy.url, "/marketdata/BTCUSD"));
   const good = await new BookClient(toy.url, "/marketdata/BTCUSD").opened();
-  feed.knowBook("BTCUSD", { number: 0n, bids: [], asks: [] });
+  feed.knowBook("BTCUSD", { version: 0n, bids: [], asks: [] });
   for (let number = 1n; why.length === 0; number += 1n) {
     tellRound(number);
     await hasRound(good, number);
@@ -119,7 +119,7 @@ test("one who says that it is there, and reads next to nothing, is cut off", asy
   // More than the buffers of two sockets hold.
   const size = 300_000;
   const bids = Array.from({ length: size }, (_, at) => ({ price: amountOf(`${size - at}`), amount: amountOf("1") }));
-  feed.knowBook("BTCUSD", { number: 0n, bids, asks: [] });
+  feed.knowBook("BTCUSD", { version: 0n, bids, asks: [] });
   await until("it is cut off", () => why.length > 0);
   expect(why).toEqual(["too_slow"]);
 });
@@ -137,7 +137,7 @@ test("a deep book is told from its beginning once in a while, and not to each re
     const amount = amountOf(`${number + 1n}`);
     const bids = [{ price: amountOf("20000"), amount }, ...deep.slice(1)];
     const book = {
-      number,
+      version: number,
       asks: [],
       get bids() {
         told += 1;
@@ -145,7 +145,8 @@ test("a deep book is told from its beginning once in a while, and not to each re
       },
     };
     if (number === 0n) feed.knowBook("BTCUSD", book);
-    else feed.tellBook("BTCUSD", book, { number, levels: [{ side: "BUY", price: amountOf("20000"), amount }] });
+    else
+      feed.tellBook("BTCUSD", book, { version: number, levels: [{ side: "BUY", price: amountOf("20000"), amount }] });
     const late = await open();
     await Promise.all([hasRound(early, number), hasRound(late, number)]);
     expect(late.last).toBe(early.last);

@@ -43,7 +43,7 @@ async function stuck(path: string): Promise<Socket> {
 
 const level = (price: string, amount: string) => ({ price: amountOf(price), amount: amountOf(amount) });
 const BOOK: OrderBook = {
-  number: 7n,
+  version: 7n,
   bids: [level("24999", "0.75"), level("24000", "1")],
   asks: [level("25001.5", "2")],
 };
@@ -59,14 +59,14 @@ const SNAPSHOT = {
   final_snapshot: true,
 };
 const NEWS: BookNews = {
-  number: 8n,
+  version: 8n,
   levels: [
     { side: "BUY", ...level("24999", "0") },
     { side: "SELL", ...level("25000", "0.1") },
   ],
 };
 const AFTER: OrderBook = {
-  number: 8n,
+  version: 8n,
   bids: [level("24000", "1")],
   asks: [level("25000", "0.1"), level("25001.5", "2")],
 };

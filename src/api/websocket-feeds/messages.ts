@@ -9,8 +9,8 @@ export function snapshotMessage(market: string, book: OrderBook): Buffer {
 }
 
 /** One message for each level. `final_update` marks the last: the book is consistent again. */
-export function updateMessages(market: string, { number, levels }: BookNews): Buffer[] {
-  const sequence = number.toString();
+export function updateMessages(market: string, { version, levels }: BookNews): Buffer[] {
+  const sequence = version.toString();
   return levels.map(({ side, price, amount }, at) =>
     message({
       type: "UPDATE",

@@ -22,7 +22,7 @@ interface WritesOptions {
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** Internal to the engine: no caller requested these writes. */
-const ENGINE_TABLES: ReadonlySet<string> = new Set(["market_head", "traded_day"]);
+const ENGINE_TABLES: ReadonlySet<string> = new Set(["market_head", "customer_volume"]);
 
 export function addWrites(audit: Command): void {
   const writes = addCommand(audit, "writes", {

@@ -16,13 +16,13 @@ interface DenialOptions {
 
 export function addAuditCommands(program: Command): void {
   const audit = addGroup(program, "audit", "who did what, and who was denied access");
-  const refusals = addCommand(audit, "refusals", {
+  const denials = addCommand(audit, "denials", {
     summary: "list access denials (bad token, scope or secret), latest first",
-    examples: ["audit refusals", "audit refusals --hours 720 --client acme --json"],
+    examples: ["audit denials", "audit denials --hours 720 --client acme --json"],
   })
     .option("--hours <number>", "how far back; denials are kept for 720 hours", readHours, 24)
     .option("--client <client_id>", "only denials of this client", readText);
-  setAction(refusals, list);
+  setAction(denials, list);
   addWrites(audit);
 }
 

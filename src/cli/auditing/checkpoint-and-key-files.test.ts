@@ -15,7 +15,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parbook-checkpoint-"));
   await writeNewKey(at("own"));
   await writeNewKey(at("other"));
-  const checkpoint = { booksId: "0190d5a4-0000-7000-8000-000000000002" as Uuid, at: 0 as Instant, heads: [] };
+  const checkpoint = { ledgerId: "0190d5a4-0000-7000-8000-000000000002" as Uuid, at: 0 as Instant, heads: [] };
   await writeAtomically(at("signed"), signCheckpoint(checkpoint, await readPrivateKey(at("own"))));
   const signed = await readFile(at("signed"), "utf8");
   await writeFile(at("forged"), signed.replace("1970", "2026"));

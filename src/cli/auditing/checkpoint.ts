@@ -57,8 +57,8 @@ async function checkContinues(
   now: Checkpoint,
   database: Foundation["database"],
 ): Promise<void> {
-  if (before.booksId !== now.booksId)
-    throw new CommandRejected(`${file} belongs to books ${before.booksId}, but this database is ${now.booksId}`);
+  if (before.ledgerId !== now.ledgerId)
+    throw new CommandRejected(`${file} belongs to ledger ${before.ledgerId}, but this database is ${now.ledgerId}`);
   if (before.at > now.at) throw new CommandRejected(`${file} is from the future: ${formatInstant(before.at)}`);
   const missing = await findMissingHead(database, before.heads);
   if (missing === undefined) return;
@@ -76,11 +76,11 @@ async function makeKey(path: string): Promise<CommandResult> {
   };
 }
 
-function answerOf(file: string, { booksId, at, heads }: Checkpoint, keyId: string): CommandResult {
+function answerOf(file: string, { ledgerId, at, heads }: Checkpoint, keyId: string): CommandResult {
   return {
     json: {
       file,
-      books: booksId,
+      ledger: ledgerId,
       at: formatInstant(at),
       key_id: keyId,
       heads: heads.map(headRecord),

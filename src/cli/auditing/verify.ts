@@ -5,7 +5,7 @@ import { formatInstant } from "../../std/clock.ts";
 import { recordVerify } from "../../verify/last-verify.ts";
 import { formatReport } from "../../verify/report.ts";
 import type { SignedCheckpoint } from "../../verify/signed-checkpoint.ts";
-import { readBooksId } from "../../verify/take-checkpoint.ts";
+import { readLedgerId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
 import { readDuration } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
@@ -55,11 +55,11 @@ async function verifyBooks({ checkpoint, key, maxAge }: VerifyCommandOptions): P
 async function checkFits(
   { database, clock }: Foundation,
   file: string,
-  { booksId, at }: SignedCheckpoint,
+  { ledgerId, at }: SignedCheckpoint,
   maxAgeMs: number | undefined,
 ): Promise<void> {
-  const own = await readBooksId(database);
-  if (booksId !== own) throw new CommandRejected(`${file} belongs to books ${booksId}, but this database is ${own}`);
+  const own = await readLedgerId(database);
+  if (ledgerId !== own) throw new CommandRejected(`${file} belongs to ledger ${ledgerId}, but this database is ${own}`);
   if (maxAgeMs !== undefined && at < clock.now() - maxAgeMs)
     throw new CommandRejected(`${file} is older than --max-age: it is from ${formatInstant(at)}`);
 }

@@ -128,7 +128,7 @@ export function openProfile(
         incomingCount: 0,
         createdAt,
         updatedAt: createdAt,
-        seq: 0n,
+        version: 0n,
       };
       return accept(profile, { states: [change(profileTable, profile)] });
     },

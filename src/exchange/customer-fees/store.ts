@@ -11,7 +11,7 @@ export async function readGross(
   since: Day,
 ): Promise<{ readonly market: MarketCode; readonly gross: Amount }[]> {
   const rows = await database.rows<{ market: MarketCode; gross: string }>(
-    "select market, sum(gross) as gross from traded_day where customer_id = $1 and day >= $2 group by market",
+    "select market, sum(gross) as gross from customer_volume where customer_id = $1 and day >= $2 group by market",
     [customerId, since],
   );
   return rows.map(({ market, gross }) => ({ market, gross: amountOf(gross) }));

@@ -25,7 +25,7 @@ const MARKET: Market = marketOf(
   },
   [],
 );
-const HEAD = { market: "ETHUSD", lastPrice: amountOf("100"), lastSequence: 1n, seq: 5n, fence: 1n } as MarketHead;
+const HEAD = { market: "ETHUSD", lastPrice: amountOf("100"), lastSequence: 1n, version: 5n, fence: 1n } as MarketHead;
 const STOP = {
   id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
   customerId: "ann",

@@ -113,7 +113,7 @@ export class EngineBook {
     for (const order of orders) {
       const id = bookId(order.id);
       if (order.closedAt === undefined) {
-        this.#booked.set(id, { ...must(this.#booked.get(id), "an open order is booked"), seq: order.seq });
+        this.#booked.set(id, { ...must(this.#booked.get(id), "an open order is booked"), version: order.version });
       } else {
         this.#booked.delete(id);
         this.#expiries.remove(id);
@@ -169,11 +169,14 @@ export class EngineBook {
   }
 
   #enter(
-    order: Pick<Order, "id" | "profileId" | "customerId" | "recipientProfileId" | "side" | "seq" | "expirationDate">,
+    order: Pick<
+      Order,
+      "id" | "profileId" | "customerId" | "recipientProfileId" | "side" | "version" | "expirationDate"
+    >,
   ): BookOrderId {
-    const { profileId, customerId, recipientProfileId, side, seq, expirationDate } = order;
+    const { profileId, customerId, recipientProfileId, side, version, expirationDate } = order;
     const id = bookId(order.id);
-    this.#booked.set(id, { id: order.id, profileId, customerId, recipientProfileId, side, seq });
+    this.#booked.set(id, { id: order.id, profileId, customerId, recipientProfileId, side, version });
     if (expirationDate !== undefined) this.#expiries.add(id, expirationDate);
     return id;
   }

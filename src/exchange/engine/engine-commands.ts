@@ -40,12 +40,12 @@ export interface Stale extends Rejection {
 
 /** The identity and expected version of an order in the book. */
 export interface BookedOrder extends Pick<Order, "id" | "profileId" | "customerId" | "recipientProfileId" | "side"> {
-  readonly seq: bigint;
+  readonly version: bigint;
 }
 
 /** A round that the book has executed, and the versions of the rows that it depends on. */
 export interface Round extends RoundEffects {
-  readonly head: Pick<MarketHead, "fence" | "seq" | "lastExecutionId">;
+  readonly head: Pick<MarketHead, "fence" | "version" | "lastExecutionId">;
   /** Undefined if no order was taken or rejected, so that the status does not matter. */
   readonly status: MarketState["status"] | undefined;
   readonly orders: ReadonlyMap<BookOrderId, BookedOrder>;
@@ -96,7 +96,8 @@ export function commitRound(market: Market, round: Round, about: Instant): Comma
     dependsOn: dependenciesOf(market, round, days),
     decide: (state, now) => {
       const head = state.get(marketHeadTable, market.code);
-      if (head === undefined || head.seq !== round.head.seq || head.fence !== round.head.fence) return stale("head");
+      if (head === undefined || head.version !== round.head.version || head.fence !== round.head.fence)
+        return stale("head");
       const status = state.get(marketTable, market.code)?.status;
       if (round.status !== undefined && round.status !== status) return stale("market");
       const orders = storedOrders(state, round);
@@ -134,7 +135,10 @@ function changeOf(order: Order, requestedBy: Caller | undefined): StateChange {
 const stale = (what: Stale["what"]) => reject<Stale>({ code: "stale", what });
 
 /** The row as the lane stores it. */
-const withNextVersion = <Row extends { readonly seq: bigint }>(row: Row): Row => ({ ...row, seq: row.seq + 1n });
+const withNextVersion = <Row extends { readonly version: bigint }>(row: Row): Row => ({
+  ...row,
+  version: row.version + 1n,
+});
 
 function unopened(market: MarketCode): MarketHead {
   return {
@@ -143,7 +147,7 @@ function unopened(market: MarketCode): MarketHead {
     lastPrice: undefined,
     lastExecutionId: NO_EXECUTION,
     lastSequence: 0n,
-    seq: 0n,
+    version: 0n,
   };
 }
 
@@ -152,7 +156,7 @@ function storedOrders(state: State, round: Round): Map<BookOrderId, Order> | und
   const orders = new Map<BookOrderId, Order>();
   for (const [id, booked] of round.orders) {
     const order = state.get(orderTable, orderKey(booked.profileId, booked.id).key);
-    if (order === undefined || order.seq !== booked.seq) return undefined;
+    if (order === undefined || order.version !== booked.version) return undefined;
     orders.set(id, order);
   }
   return orders;

@@ -229,7 +229,7 @@ export class Engine {
   #publish(committed: Committed, effects: readonly RoundEffect[], book?: EngineBook): void {
     const { head, orders } = committed;
     const levels = book?.levelsOf(orders) ?? [];
-    const change: BookChange = { market: this.#market.code, number: head.seq, levels };
+    const change: BookChange = { market: this.#market.code, version: head.version, levels };
     this.#parts.publish({ ...committed, market: this.#market, effects, change });
   }
 

@@ -27,7 +27,7 @@ const pendingOrder = partOf(orderTable, [
   "expirationDate",
   "recipientProfileId",
   "createdAt",
-  "seq",
+  "version",
 ]);
 export type PendingOrder = ReturnType<typeof pendingOrder.read>;
 
@@ -50,7 +50,10 @@ export interface CancelRequest {
 
 /** A resting order, in the book's units. */
 export interface OpenOrder
-  extends Pick<Order, "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "seq"> {
+  extends Pick<
+    Order,
+    "id" | "profileId" | "customerId" | "side" | "recipientProfileId" | "expirationDate" | "version"
+  > {
   readonly price: Price;
   readonly lots: Lots;
   readonly priority: number;
@@ -135,7 +138,7 @@ export function eachOpenOrder(
   const query = `
     select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
            trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
-           recipient_profile_id, expiration_date, seq
+           recipient_profile_id, expiration_date, version
       from orders where market = $1 and status = 'OPEN' order by priority`;
   return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => onOrder(readOpenOrder(row)));
 }
@@ -175,6 +178,6 @@ function readOpenOrder(row: SqlRecord): OpenOrder {
     priority: Number(row.priority),
     recipientProfileId: (row.recipient_profile_id as ProfileId | null) ?? undefined,
     expirationDate: (row.expiration_date as Instant | null) ?? undefined,
-    seq: BigInt(row.seq as string),
+    version: BigInt(row.version as string),
   };
 }

@@ -90,7 +90,7 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
   const books = new VersionedReads<MarketCode, WrittenBook>({
     newest: (market) => readHeadNumber(database, market),
     read: (market) => writeBook(database, market, MOST_LEVELS),
-    versionOf: ({ number }) => number,
+    versionOf: ({ version }) => version,
   });
   const tickers = new SharedReads(readTicker);
   const matches = new VersionedReads<MarketCode, readonly Match[]>({

@@ -18,7 +18,7 @@ export interface Level {
 /** Best level first. */
 export interface OrderBook {
   /** The order book version; 0 before an engine has opened the market. */
-  readonly number: bigint;
+  readonly version: bigint;
   readonly bids: readonly Level[];
   readonly asks: readonly Level[];
 }
@@ -43,7 +43,7 @@ const DAY = 24 * 60 * 60_000;
 
 interface LevelRow {
   /** The order book version, in every row. The rest is null in the single row of an empty book. */
-  readonly number: string;
+  readonly version: string;
   readonly side: OrderSide | null;
   readonly price: string;
   readonly amount: string;
@@ -55,8 +55,8 @@ interface LevelRow {
  */
 export async function readBook(database: Queryable, market: MarketCode, most: number | "all"): Promise<OrderBook> {
   const rows = await database.rows<LevelRow>(
-    `select head.number, side, price, amount
-       from (select coalesce((select seq from market_head where market = $1), 0) as number) head
+    `select head.version, side, price, amount
+       from (select coalesce((select version from market_head where market = $1), 0) as version) head
        left join (
          (select side, price, sum(base_amount - filled) as amount from orders
            where market = $1 and status = 'OPEN' and side = 'BUY' group by side, price order by price desc limit $2)
@@ -69,8 +69,8 @@ export async function readBook(database: Queryable, market: MarketCode, most: nu
   );
   const levels = (side: OrderSide): Level[] => rows.filter((row) => row.side === side).map(readLevel);
   const [first] = rows;
-  const number = BigInt(must(first, "an empty book is one row").number);
-  return { number, bids: levels("BUY"), asks: levels("SELL") };
+  const version = BigInt(must(first, "an empty book is one row").version);
+  return { version, bids: levels("BUY"), asks: levels("SELL") };
 }
 
 /**
@@ -78,7 +78,7 @@ export async function readBook(database: Queryable, market: MarketCode, most: nu
  * the process for about 50 ms.
  */
 export interface WrittenBook {
-  readonly number: bigint;
+  readonly version: bigint;
   /** The elements of a JSON array, without the brackets, best level first. */
   readonly bids: string;
   readonly asks: string;
@@ -86,8 +86,8 @@ export interface WrittenBook {
 
 /** The same as `readBook`, as JSON text. */
 export async function writeBook(database: Queryable, market: MarketCode, most: number): Promise<WrittenBook> {
-  const [row] = await database.rows<{ number: string; bids: string; asks: string }>(
-    `select coalesce((select seq from market_head where market = $1), 0) as number,
+  const [row] = await database.rows<{ version: string; bids: string; asks: string }>(
+    `select coalesce((select version from market_head where market = $1), 0) as version,
             (select coalesce(string_agg('{"price":"' || trim_scale(price) || '","amount":"' || trim_scale(amount) || '"}', ',' order by price desc), '')
                from (select price, sum(base_amount - filled) as amount from orders
                       where market = $1 and status = 'OPEN' and side = 'BUY'
@@ -98,14 +98,14 @@ export async function writeBook(database: Queryable, market: MarketCode, most: n
                       group by price order by price limit $2) level) as asks`,
     [market, most],
   );
-  const { number, bids, asks } = must(row, "a query without a table returns one row");
-  return { number: BigInt(number), bids, asks };
+  const { version, bids, asks } = must(row, "a query without a table returns one row");
+  return { version: BigInt(version), bids, asks };
 }
 
 /** The order book version. */
 export async function readHeadNumber(database: Queryable, market: MarketCode): Promise<bigint> {
-  const [row] = await database.rows<{ seq: string }>("select seq from market_head where market = $1", [market]);
-  return BigInt(row?.seq ?? 0);
+  const [row] = await database.rows<{ version: string }>("select version from market_head where market = $1", [market]);
+  return BigInt(row?.version ?? 0);
 }
 
 export async function readRecentMatches(database: Queryable, market: MarketCode, most: number): Promise<Match[]> {

@@ -14,7 +14,7 @@ export interface LevelChange {
 export interface BookChange {
   readonly market: MarketCode;
   /** The order book version after the command: the version of the market's head. */
-  readonly number: bigint;
+  readonly version: bigint;
   /** Empty if the command did not change the book. */
   readonly levels: readonly LevelChange[];
 }

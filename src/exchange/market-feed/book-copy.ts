@@ -8,31 +8,31 @@ import type { BookChange, LevelChange } from "./book-change.ts";
 type Totals = Map<Amount, Amount>;
 
 export class BookCopy {
-  #number: bigint;
+  #version: bigint;
   #levels: Readonly<Record<OrderSide, Totals>>;
   /** Sorted on demand, until the next change. */
   #sorted: OrderBook | undefined;
 
   constructor(book: OrderBook) {
-    this.#number = book.number;
+    this.#version = book.version;
     this.#levels = totalsOf(book);
   }
 
   /** The order book version. */
-  get number(): bigint {
-    return this.#number;
+  get version(): bigint {
+    return this.#version;
   }
 
   book(): OrderBook {
     const { BUY, SELL } = this.#levels;
-    this.#sorted ??= { number: this.#number, bids: sorted(BUY, -1), asks: sorted(SELL, 1) };
+    this.#sorted ??= { version: this.#version, bids: sorted(BUY, -1), asks: sorted(SELL, 1) };
     return this.#sorted;
   }
 
   /** Applies the next change. @returns the levels that changed */
-  apply({ number, levels }: Pick<BookChange, "number" | "levels">): LevelChange[] {
-    assert(number === this.#number + 1n, "changes are applied without a gap");
-    this.#number = number;
+  apply({ version, levels }: Pick<BookChange, "version" | "levels">): LevelChange[] {
+    assert(version === this.#version + 1n, "changes are applied without a gap");
+    this.#version = version;
     this.#sorted = undefined;
     return levels.filter((change) => this.#change(change));
   }
@@ -41,7 +41,7 @@ export class BookCopy {
   replace(book: OrderBook): LevelChange[] {
     const before = this.#levels;
     this.#levels = totalsOf(book);
-    this.#number = book.number;
+    this.#version = book.version;
     this.#sorted = undefined;
     return [
       ...differences("BUY", before.BUY, this.#levels.BUY),

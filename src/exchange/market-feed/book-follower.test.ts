@@ -14,20 +14,20 @@ beforeEach(() => {
   events = [];
   follower.listeners.join((news) =>
     events.push(
-      news === undefined ? "known" : `${news.number}: ${news.levels.map(({ amount }) => formatAmount(amount))}`,
+      news === undefined ? "known" : `${news.version}: ${news.levels.map(({ amount }) => formatAmount(amount))}`,
     ),
   );
 });
 
 /** A book with one bid. */
-const book = (number: bigint, amount: string) => ({
-  number,
+const book = (version: bigint, amount: string) => ({
+  version,
   bids: amount === "0" ? [] : [{ price: amountOf("100"), amount: amountOf(amount) }],
   asks: [],
 });
-const change = (number: bigint, amount?: string): BookChange => ({
+const change = (version: bigint, amount?: string): BookChange => ({
   market: "BTCUSD" as MarketCode,
-  number,
+  version,
   levels: amount === undefined ? [] : [{ side: "BUY", price: amountOf("100"), amount: amountOf(amount) }],
 });
 const at = (ms: number): Instant => (1_000_000 + ms) as Instant;
@@ -69,8 +69,8 @@ test("after the gap timeout the book is read again, and the difference is one ch
 
 test("it does not time out while it makes progress", () => {
   follower.read(book(0n, "1"));
-  for (let number = 1n; number <= 5n; number += 1n) {
-    follower.take({ head: 100n, changes: [change(number, `${number + 1n}`)] }, at(Number(number) * PATIENCE_MS));
+  for (let version = 1n; version <= 5n; version += 1n) {
+    follower.take({ head: 100n, changes: [change(version, `${version + 1n}`)] }, at(Number(version) * PATIENCE_MS));
   }
   expect(follower.after).toBe(5n);
 });

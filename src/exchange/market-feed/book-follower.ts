@@ -21,7 +21,7 @@ import type { FoundChanges } from "./store.ts";
 
 /** New totals at one version. Listeners receive undefined when the book has been read for the first time. */
 export interface BookNews {
-  readonly number: bigint;
+  readonly version: bigint;
   readonly levels: readonly LevelChange[];
 }
 
@@ -44,7 +44,7 @@ export class BookFollower {
 
   /** The version after which changes are needed; undefined when the book must be read. */
   get after(): bigint | undefined {
-    return this.#isLost ? undefined : this.#copy?.number;
+    return this.#isLost ? undefined : this.#copy?.version;
   }
 
   read(book: OrderBook): void {
@@ -54,7 +54,7 @@ export class BookFollower {
       this.#copy = new BookCopy(book);
       this.listeners.notify(undefined);
     } else {
-      this.#notify(book.number, this.#copy.replace(book));
+      this.#notify(book.version, this.#copy.replace(book));
     }
   }
 
@@ -63,14 +63,14 @@ export class BookFollower {
     const copy = this.#copy;
     if (copy === undefined || this.#isLost) return;
     for (const change of changes) {
-      if (change.number !== copy.number + 1n) break;
+      if (change.version !== copy.version + 1n) break;
       this.#behindSince = undefined;
-      this.#notify(change.number, copy.apply(change));
+      this.#notify(change.version, copy.apply(change));
     }
-    if (head === copy.number) this.#behindSince = undefined;
+    if (head === copy.version) this.#behindSince = undefined;
     else this.#behindSince ??= now;
     const waited = this.#behindSince === undefined ? 0 : now - this.#behindSince;
-    this.#isLost = head < copy.number || waited > this.#gapTimeoutMs;
+    this.#isLost = head < copy.version || waited > this.#gapTimeoutMs;
   }
 
   /** The database was away: its versions may now stand for other changes. */
@@ -78,7 +78,7 @@ export class BookFollower {
     this.#isLost = this.#copy !== undefined;
   }
 
-  #notify(number: bigint, levels: readonly LevelChange[]): void {
-    if (levels.length > 0) this.listeners.notify({ number, levels });
+  #notify(version: bigint, levels: readonly LevelChange[]): void {
+    if (levels.length > 0) this.listeners.notify({ version, levels });
   }
 }

@@ -6,9 +6,9 @@ import type { Instant } from "../../std/clock.ts";
 import type { BookChange } from "./book-change.ts";
 import { BookRecorder } from "./book-recorder.ts";
 
-const change = (number: number, levels: number): BookChange => ({
+const change = (version: number, levels: number): BookChange => ({
   market: "BTCUSD" as MarketCode,
-  number: BigInt(number),
+  version: BigInt(version),
   levels: Array.from({ length: levels }, (_, i) => ({
     side: "BUY",
     price: amountOf(`${i + 1}`),
@@ -37,7 +37,7 @@ async function writtenOf(levels: number): Promise<number> {
     },
   });
   const one = change(0, levels);
-  for (let number = 0; number < 10_000; number += 1) recorder.record({ ...one, number: BigInt(number) });
+  for (let version = 0; version < 10_000; version += 1) recorder.record({ ...one, version: BigInt(version) });
   answered[0]?.();
   let before = -1;
   await until("nothing more is written", () => {

@@ -21,8 +21,8 @@ class ToyDatabase {
       throw new DatabaseAway("gone");
     }
     const head = `${this.head}`;
-    const noChange = { market: BTCUSD, head, number: null, levels: null };
-    const book = { number: head, side: "BUY", price: "100", amount: this.bid };
+    const noChange = { market: BTCUSD, head, version: null, levels: null };
+    const book = { version: head, side: "BUY", price: "100", amount: this.bid };
     return [text.includes("book_change") ? noChange : book] as Row[];
   }
 }
@@ -38,7 +38,7 @@ test("a restored database that reuses versions for other changes does not leave 
   // Restored to version 4 and continued: nothing after version 5 tells what version 5 is now.
   Object.assign(database, { isAway: false, head: 5, bid: "7" });
   await until("the readers have the book as it is", () => followed.state?.bids[0]?.amount === amountOf("7"));
-  expect(followed.state).toEqual({ number: 5n, bids: [{ price: amountOf("100"), amount: amountOf("7") }], asks: [] });
+  expect(followed.state).toEqual({ version: 5n, bids: [{ price: amountOf("100"), amount: amountOf("7") }], asks: [] });
   followed.stop();
   feed.stop();
 });

@@ -12,13 +12,13 @@ type StoredLevel = readonly [OrderSide, string, string];
 /** Stores changes. Idempotent: a version belongs to one change. */
 export async function addChanges(database: Queryable, changes: readonly BookChange[]): Promise<void> {
   await database.rows(
-    `insert into book_change (market, number, levels, at)
-     select market, number, levels::json, clock_timestamp()
-       from unnest($1::text[], $2::bigint[], $3::text[]) as c(market, number, levels)
+    `insert into book_change (market, version, levels, at)
+     select market, version, levels::json, clock_timestamp()
+       from unnest($1::text[], $2::bigint[], $3::text[]) as c(market, version, levels)
      on conflict do nothing`,
     [
       changes.map(({ market }) => market),
-      changes.map(({ number }) => number),
+      changes.map(({ version }) => version),
       changes.map(({ levels }) => JSON.stringify(levels.map(storedLevel))),
     ],
   );
@@ -29,8 +29,8 @@ export async function removeChanges(database: Queryable, olderThanMs: number, mo
   const removed = await database.rows(
     `delete from book_change c
       using market m cross join lateral (
-        select number, at from book_change where market = m.code order by number limit $2) old
-      where c.market = m.code and c.number = old.number
+        select version, at from book_change where market = m.code order by version limit $2) old
+      where c.market = m.code and c.version = old.version
         and old.at < clock_timestamp() - $1 * interval '1 millisecond'
      returning 1`,
     [olderThanMs, most],
@@ -55,24 +55,24 @@ export async function readChanges(
   const rows = await database.rows<{
     market: MarketCode;
     head: string;
-    number: string | null;
+    version: string | null;
     levels: readonly StoredLevel[];
   }>(
-    `select f.market, coalesce(h.seq, 0) as head, c.number, c.levels
-       from unnest($1::text[], $2::bigint[]) as f(market, number)
+    `select f.market, coalesce(h.version, 0) as head, c.version, c.levels
+       from unnest($1::text[], $2::bigint[]) as f(market, version)
        left join market_head h on h.market = f.market
        left join lateral (
-         select number, levels from book_change
-          where market = f.market and number > f.number and h.seq > f.number
-          order by number limit $3) c on true
-      order by f.market, c.number`,
+         select version, levels from book_change
+          where market = f.market and version > f.version and h.version > f.version
+          order by version limit $3) c on true
+      order by f.market, c.version`,
     [[...after.keys()], [...after.values()], most],
   );
   const found = new Map<MarketCode, { head: bigint; changes: BookChange[] }>();
-  for (const { market, head, number, levels } of rows) {
+  for (const { market, head, version, levels } of rows) {
     const of = found.get(market) ?? { head: BigInt(head), changes: [] };
     found.set(market, of);
-    if (number !== null) of.changes.push({ market, number: BigInt(number), levels: levels.map(readLevelChange) });
+    if (version !== null) of.changes.push({ market, version: BigInt(version), levels: levels.map(readLevelChange) });
   }
   return found;
 }

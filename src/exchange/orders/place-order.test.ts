@@ -45,7 +45,7 @@ const profile: Profile = {
   incomingCount: 0,
   createdAt: NOW,
   updatedAt: NOW,
-  seq: 1n,
+  version: 1n,
 };
 
 /** A state in which the profile has this much USD and BTC available. */
@@ -56,7 +56,7 @@ function stateWith({ usd = "0", btc = "0", status = "OPEN" as MarketState["statu
   });
   const rows = new Map<string, StateRow>([
     [`${profileTable.name}/${profileId}`, profile],
-    [`${marketTable.name}/BTCUSD`, { code: market.code, status, seq: 1n } as MarketState],
+    [`${marketTable.name}/BTCUSD`, { code: market.code, status, version: 1n } as MarketState],
     [`${accountTable.name}/${profileId}/USD`, account("USD", usd)],
     [`${accountTable.name}/${profileId}/BTC`, account("BTC", btc)],
   ]);
@@ -203,7 +203,7 @@ test("placing an order moves its hold from available to trading, and increments 
     ...{ recipientProfileId: recipient.id, refId: "once", identityId: "i-1", identityAccountId: "a-1" },
     ...{ metadata: { of: "acme" }, createdAt: NOW, modifiedAt: NOW, closedAt: undefined },
     ...{ status: "PENDING_SUBMISSION", sequence: undefined, priority: undefined, rejectReason: undefined },
-    ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, seq: 0n },
+    ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, version: 0n },
   };
   expect(decide(request, id, venue, rich(recipient), NOW)).toEqual({
     kind: "done",

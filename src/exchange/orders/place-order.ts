@@ -340,6 +340,6 @@ function openOrder(
     rejectReason,
     modifiedAt: createdAt,
     closedAt: rejectReason === undefined ? undefined : createdAt,
-    seq: 0n,
+    version: 0n,
   };
 }

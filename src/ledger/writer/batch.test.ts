@@ -38,7 +38,7 @@ interface Counter extends StateRow {
 }
 const counterTable = stateTable<Counter>({
   name: "counter",
-  columns: { id: key(uuidColumn("id")), count: changing(countColumn("count")), seq: versionColumn },
+  columns: { id: key(uuidColumn("id")), count: changing(countColumn("count")), version: versionColumn },
   digested: true,
   keyOf: (row) => row.id,
   keyValues: (id) => [id],
@@ -57,8 +57,8 @@ beforeEach(() => {
   batch = new Batch(cache, 1);
 });
 
-function remember(owner: Owner, available: string, seq: bigint, at = 0): Account {
-  const account = { ...emptyAccount(owner, USD, 1), available: amountOf(available), seq, at: at as Instant };
+function remember(owner: Owner, available: string, version: bigint, at = 0): Account {
+  const account = { ...emptyAccount(owner, USD, 1), available: amountOf(available), version, at: at as Instant };
   cache.set(accountTable, accountKey(owner, USD).key, account);
   return account;
 }
@@ -91,22 +91,22 @@ test("an account occurs once in a batch, with its version before and its state a
   const content = batch.close(NOW);
   const [accounts] = content.states;
   expect(accounts).toMatchObject({
-    changed: [{ ownerId: a, available: amountOf("9"), seq: 10n, at: NOW }],
+    changed: [{ ownerId: a, available: amountOf("9"), version: 10n, at: NOW }],
     changedWas: [7n],
-    opened: [{ ownerId: b, available: ONE, seq: 3n, at: NOW }],
+    opened: [{ ownerId: b, available: ONE, version: 3n, at: NOW }],
     checked: [],
   });
-  const numbers = postingsOf(content).map(({ owner_id, seq }) => `${owner_id === a ? "a" : "b"}${seq}`);
+  const numbers = postingsOf(content).map(({ owner_id, version }) => `${owner_id === a ? "a" : "b"}${version}`);
   expect(numbers).toEqual(["a8", "a9", "a10", "b1", "b2", "b3"]);
   expect([...guardsOf(content).values()].sort()).toEqual([0n, 7n]);
-  expect(cache.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ seq: 10n, at: NOW });
+  expect(cache.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ version: 10n, at: NOW });
 });
 
 test("a row that was only read is checked, and an absent one is not", () => {
   remember(a, "10", 7n);
   batch.dependOn([accountKey(a, USD), accountKey(b, USD)]);
   const { states } = batch.close(NOW);
-  expect(states).toMatchObject([{ opened: [], changed: [], checked: [{ ownerId: a, seq: 7n }] }]);
+  expect(states).toMatchObject([{ opened: [], changed: [], checked: [{ ownerId: a, version: 7n }] }]);
 });
 
 test("a row that is read and then changed is not checked as well", () => {
@@ -120,12 +120,12 @@ test("a row that is read and then changed is not checked as well", () => {
 
 test("two changes increment a row's version twice, whatever version the rule wrote", () => {
   const id = ids.next();
-  cache.set(counterTable, id, { id, count: 1, seq: 4n } as Counter);
+  cache.set(counterTable, id, { id, count: 1, version: 4n } as Counter);
   batch.dependOn([keyOfCounter(id)]);
-  add(batch, { states: [change(counterTable, { id, count: 2, seq: 4n })] });
-  add(batch, { states: [change(counterTable, { id, count: 3, seq: 99n })] });
+  add(batch, { states: [change(counterTable, { id, count: 2, version: 4n })] });
+  add(batch, { states: [change(counterTable, { id, count: 3, version: 99n })] });
   const { states } = batch.close(NOW);
-  expect(states[0]).toMatchObject({ changed: [{ count: 3, seq: 6n }], changedWas: [4n] });
+  expect(states[0]).toMatchObject({ changed: [{ count: 3, version: 6n }], changedWas: [4n] });
 });
 
 test("the postings of an account are never earlier than its last one", () => {
@@ -178,7 +178,7 @@ test("a batch without callers has the hash that it always had", () => {
   const posting: Posting = {
     ownerId: OLD_PROFILE,
     asset: USD,
-    seq: 7n,
+    version: 7n,
     journalId: OLD_TRANSFER,
     cause: "transfer",
     part: "available",
@@ -203,7 +203,7 @@ test("the digest depends on every stored value", () => {
   const transfer = move("world", a);
   const close = (journals: Journal[], count: number, at: number, note: Uuid, caller = ENGINE): string => {
     const one = new Batch(new RowCache(100), 1);
-    const states = [change(counterTable, { id, count, seq: 0n })];
+    const states = [change(counterTable, { id, count, version: 0n })];
     add(one, { journals, states, records: [addition(noteTable, { id: note })] }, caller);
     return one.close(at as Instant).digest.toString("hex");
   };
@@ -227,7 +227,7 @@ test("digests of state rows are keyed by table and key, and accounts have none",
   const [first, second] = [ids.next(), ids.next()];
   add(batch, {
     journals: [move("world", a)],
-    states: [second, first].map((id) => change(counterTable, { id, count: 1, seq: 0n })),
+    states: [second, first].map((id) => change(counterTable, { id, count: 1, version: 0n })),
   });
   const changes = JSON.parse(batch.close(NOW).changes ?? "") as Record<string, Record<string, string>>;
   expect(Object.keys(changes)).toEqual(["counter"]);
@@ -241,10 +241,10 @@ test("each caller occurs once in a batch, and each write refers to its caller by
   const acme: ClientCaller = { client: "acme", ...request };
   const globex: ClientCaller = { client: "globex", ...request };
   add(batch, { records: [addition(noteTable, { id: one })] }, acme);
-  add(batch, { states: [change(counterTable, { id: row, count: 1, seq: 0n })] }, globex);
+  add(batch, { states: [change(counterTable, { id: row, count: 1, version: 0n })] }, globex);
   add(batch, { records: [addition(noteTable, { id: other })] }, { ...acme });
   add(batch, {}, { house: "settlement" });
-  const cancelled = { ...change(counterTable, { id: row, count: 2, seq: 1n }), requestedBy: acme };
+  const cancelled = { ...change(counterTable, { id: row, count: 2, version: 1n }), requestedBy: acme };
   add(batch, { states: [cancelled] }, ENGINE);
   const { records, changes, callers } = batch.close(NOW);
   expect(callers).toBe(JSON.stringify([acme, globex, ENGINE]));

@@ -115,7 +115,7 @@ export class Batch {
       const rows = this.#rowsOfTable(table);
       if (rows.get(key) !== undefined) continue;
       const row = this.#cache.get<StateRow>(table, key);
-      rows.set(key, row && { table, key, was: row.seq, row, changed: false, callers: undefined });
+      rows.set(key, row && { table, key, was: row.version, row, changed: false, callers: undefined });
     }
   }
 
@@ -177,7 +177,7 @@ export class Batch {
 
   #put(table: AnyStateTable, key: string, row: StateRow): BatchRow {
     const batchRow = this.#rowFor(table, key);
-    batchRow.row = { ...row, seq: batchRow.row.seq + 1n };
+    batchRow.row = { ...row, version: batchRow.row.version + 1n };
     batchRow.changed = true;
     this.#cache.set(table, key, batchRow.row);
     return batchRow;
@@ -196,7 +196,7 @@ export class Batch {
       this.#postings.push({
         ownerId: account.ownerId,
         asset: account.asset,
-        seq: account.seq,
+        version: account.version,
         journalId: journal.id,
         cause: journal.cause,
         part: entry.part,
@@ -213,8 +213,8 @@ export class Batch {
     const rows = this.#rowsOfTable(table);
     const existing = rows.get(key);
     if (existing !== undefined) return existing;
-    const row = this.#cache.get<StateRow>(table, key) ?? empty?.() ?? { seq: 0n };
-    const taken: BatchRow = { table, key, was: row.seq, row, changed: false, callers: undefined };
+    const row = this.#cache.get<StateRow>(table, key) ?? empty?.() ?? { version: 0n };
+    const taken: BatchRow = { table, key, was: row.version, row, changed: false, callers: undefined };
     rows.set(key, taken);
     return taken;
   }
@@ -241,7 +241,7 @@ export function guardsOf(content: BatchContent): Map<string, bigint> {
     const name = (row: StateRow): string => keyName({ table, key: table.keyOf(row) });
     for (const row of opened) guards.set(name(row), 0n);
     for (const [i, row] of changed.entries()) guards.set(name(row), changedWas[i] as bigint);
-    for (const row of checked) guards.set(name(row), row.seq);
+    for (const row of checked) guards.set(name(row), row.version);
   }
   return guards;
 }
@@ -277,7 +277,7 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
 
 /**
  * Digests of changed rows in digested tables, with sorted keys, each followed by the numbers of its callers:
- * {"conversion":{"<key>":"<seq> <digest> 0 2"}}. This exact text is stored and hashed.
+ * {"conversion":{"<key>":"<version> <digest> 0 2"}}. This exact text is stored and hashed.
  */
 function digests(tables: readonly RowsOfTable[]): string | undefined {
   const changes = tables.flatMap(({ table, rows }) => {
@@ -288,7 +288,7 @@ function digests(tables: readonly RowsOfTable[]): string | undefined {
 }
 
 function digestEntry({ table, key, row, callers = new Set() }: BatchRow): [key: string, digest: string] {
-  return [key, [row.seq, digestOf(table, row), ...callers].join(" ")];
+  return [key, [row.version, digestOf(table, row), ...callers].join(" ")];
 }
 
 const accountOf = (batchRow: BatchRow): Account => batchRow.row as Account;

@@ -29,5 +29,5 @@ export async function movedRows(database: Database, { content }: InFlightBatch, 
     [...opened, ...changed, ...checked].map((row): Key => ({ table, key: table.keyOf(row) })),
   );
   const now = await readKeys(database, keys, slot, "none");
-  return now.filter((key) => guards.get(keyName(key)) !== key.row.seq).map(keyName);
+  return now.filter((key) => guards.get(keyName(key)) !== key.row.version).map(keyName);
 }

@@ -112,9 +112,9 @@ export async function readDatabaseTime(database: Queryable): Promise<number> {
 const DATABASE_TIME = "select extract(epoch from clock_timestamp()) * 1000 as now";
 
 const CONTENTION_CONSTRAINTS = [
-  "states_moved",
+  "rows_changed_meanwhile",
   "claim_pkey",
-  "refs_taken",
+  "claims_already_made",
   "chain_broken",
   "clock_ahead",
   "too_late",

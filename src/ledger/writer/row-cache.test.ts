@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { accountTable } from "../accounts.ts";
 import { RowCache } from "./row-cache.ts";
 
-const row = (seq: bigint) => ({ seq });
+const row = (version: bigint) => ({ version });
 
 test("the least recently written row is evicted when there are too many", () => {
   const cache = new RowCache(2);

@@ -25,7 +25,7 @@ export class RowCache {
 
   /** Evicts rows that were not used recently when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
-    assert(row.seq > 0n, () => `a cached row has been written, but ${table.name} ${key} has not`);
+    assert(row.version > 0n, () => `a cached row has been written, but ${table.name} ${key} has not`);
     const rows = this.#tables.get(table.name) ?? new LruCache<StateRow>(this.#max);
     this.#tables.set(table.name, rows);
     rows.set(key, row);

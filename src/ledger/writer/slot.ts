@@ -133,7 +133,7 @@ export class Slot {
     const hash = voidHash(head.hash, this.#number, n);
     try {
       const inserted = await this.#database.rows(
-        `insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, in_time)
+        `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
          select $1, $2::bigint, $3, date_trunc('milliseconds', clock_timestamp()), true, 0, 0, 0, 0,
                 (select count(*) from batch where slot = $1 and n = $2::bigint - 1 and hash = $4), true
          on conflict do nothing returning 1`,

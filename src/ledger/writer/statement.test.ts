@@ -18,7 +18,7 @@ function statementOf(statements: Statements, deposits: number, known: boolean, c
   const batch = new Batch(cache, 1);
   const profile = (): ProfileId => {
     const id = ids.next() as Uuid as ProfileId;
-    const account = { ...emptyAccount(id, USD, 1), seq: 1n };
+    const account = { ...emptyAccount(id, USD, 1), version: 1n };
     if (known) cache.set(accountTable, accountKey(id, USD).key, account);
     return id;
   };

@@ -47,7 +47,7 @@ export class Statements {
     );
     // The clock is read last, after all row locks have been acquired.
     const text = `${writing.head()}
-insert into batch (slot, n, hash, at, void, states, states_expected, refs, refs_expected, predecessor, changes, callers, not_ahead, in_time)
+insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, changes, callers, not_ahead, in_time)
 select ${stamp[0]}, ${stamp[1]}, ${value("bytea", bytea(link.hash))}, ${value("timestamptz", formatInstant(content.at))}, false,
        ${count(counted)}, ${value("integer", String(expected))},
        ${count(claimed)}, ${value("integer", String(content.claims.length))},
@@ -122,7 +122,7 @@ function changeRows(
   const set = [...table.changing, table.version].map((column) => `${column.name} = k.${column.name}`);
   if (table.digested) set.push(`slot = ${slot}`, `batch = ${batch}`);
   writing.cte(
-    `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and t.seq = k.was returning 1)`,
+    `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and t.version = k.was returning 1)`,
   );
   return name;
 }
@@ -147,7 +147,7 @@ function checkRows(writing: StatementBuilder, { table, checked }: TableRows): st
   const name = `${table.name}_checked`;
   const source = writing.unnest<StateRow>([...table.keys, table.version], checked);
   writing.cte(
-    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.seq = k.seq for share of t)`,
+    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version for share of t)`,
   );
   return name;
 }

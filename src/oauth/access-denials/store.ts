@@ -12,7 +12,7 @@ export async function insertDenials(
   rows: readonly (CountedDenial & { readonly id: Uuid })[],
 ): Promise<void> {
   await database.rows(
-    `insert into refusal (id, kind, client_id, token_id, address, operation, first_at, last_at, count)
+    `insert into access_denial (id, kind, client_id, token_id, address, operation, first_at, last_at, count)
      select k.id, k.kind, c.client_id, k.token_id, k.address, k.operation, k.first_at, k.last_at, k.count
        from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::timestamptz[],
                    $8::timestamptz[], $9::bigint[])
@@ -35,10 +35,10 @@ export async function insertDenials(
 
 /** Removes at most `limit` rows; the next call removes more. */
 export async function removeDenials(database: Queryable, below: Uuid, limit: number): Promise<void> {
-  await database.rows("delete from refusal where id in (select id from refusal where id < $1 order by id limit $2)", [
-    below,
-    limit,
-  ]);
+  await database.rows(
+    "delete from access_denial where id in (select id from access_denial where id < $1 order by id limit $2)",
+    [below, limit],
+  );
 }
 
 /**
@@ -60,7 +60,7 @@ export async function listDenials(
     last_at: Instant;
     count: string;
   }>(
-    `select kind, client_id, token_id, address, operation, first_at, last_at, count from refusal
+    `select kind, client_id, token_id, address, operation, first_at, last_at, count from access_denial
       where id >= $1 and ($2::text is null or client_id = $2) order by id desc limit $3`,
     [from, clientId ?? null, limit],
   );

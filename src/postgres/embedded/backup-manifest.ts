@@ -1,5 +1,5 @@
 /**
- * `manifest.json` of a backup: every file with its size and SHA-256, and the state of the books at its end. It is written
+ * `manifest.json` of a backup: every file with its size and SHA-256, and the state of the ledger at its end. It is written
  * last, so a directory without one is not a complete backup.
  *
  *     <backup>/manifest.json
@@ -20,7 +20,7 @@ export interface BackupFile {
   readonly sha256: string;
 }
 
-/** The state of the books at the end of the backup, which a restored database must contain. */
+/** The state of the ledger at the end of the backup, which a restored database must contain. */
 export interface BackupState {
   /** The last applied migration. */
   readonly migration: string;
@@ -36,7 +36,7 @@ export interface Manifest {
   readonly complete_to: string;
   /** The end of its WAL: the earliest time that the database can be restored to. */
   readonly ended_at: string;
-  readonly books: BackupState;
+  readonly ledger: BackupState;
   /** Listed because some copying tools drop empty directories. */
   readonly directories: readonly string[];
   readonly files: readonly BackupFile[];

@@ -24,7 +24,7 @@ export interface BackupOptions {
   readonly dataDir: string;
   /** An empty or missing directory. */
   readonly target: string;
-  /** Reads the state of the books for the manifest. Called after the files are copied. */
+  /** Reads the state of the ledger for the manifest. Called after the files are copied. */
   readonly readState: (session: Queryable) => Promise<BackupState>;
   readonly onProgress: (line: string) => void;
 }
@@ -89,7 +89,7 @@ async function writeBackup(draft: string, options: BackupOptions): Promise<{ com
     await copy.tree(clusterPath(options.dataDir), "postgres");
     await copy.control(clusterPath(options.dataDir));
     for (const name of EXTRA_FILES) await copy.file(options.dataDir, name, name);
-    const books = await options.readState(session);
+    const ledger = await options.readState(session);
     const ended = await end(session, begun);
     await copy.written("postgres/backup_label", ended.label);
     for (const name of ended.segments) {
@@ -104,7 +104,7 @@ async function writeBackup(draft: string, options: BackupOptions): Promise<{ com
       started_at: begun.startedAt.toISOString(),
       complete_to: ended.completeTo.toISOString(),
       ended_at: ended.endedAt.toISOString(),
-      ...{ books, directories, files },
+      ...{ ledger, directories, files },
     };
     await writeFileDurably(join(draft, MANIFEST), manifestText(manifest));
     await syncDirectory(draft);

@@ -8,13 +8,13 @@ export class AccessMetrics {
   constructor(registry: Registry) {
     this.#tokens = new Counter({
       name: "parbook_token_requests_total",
-      help: "Token requests, by outcome: issued, or the RFC 6749 error code. Many invalid_client: see parbook audit refusals.",
+      help: "Token requests, by outcome: issued, or the RFC 6749 error code. Many invalid_client: see parbook audit denials.",
       labelNames: ["outcome"],
       registers: [registry],
     });
     this.#denied = new Counter({
       name: "parbook_access_denied_total",
-      help: "Access denials, by kind: no_token, invalid_token, insufficient_scope, invalid_client. For the callers: parbook audit refusals.",
+      help: "Access denials, by kind: no_token, invalid_token, insufficient_scope, invalid_client. For the callers: parbook audit denials.",
       labelNames: ["kind"],
       registers: [registry],
     });

@@ -44,7 +44,7 @@ export const customerVolumeExamination: Examination = {
 
 function readCustomerDays(database: Database, after: CustomerDay | undefined): Promise<CustomerDay[]> {
   return database.rows<CustomerDay>(
-    `select distinct customer_id, day from traded_day where (customer_id, day) > ($1, $2)
+    `select distinct customer_id, day from customer_volume where (customer_id, day) > ($1, $2)
       order by customer_id, day limit $3`,
     [after?.customer_id ?? "00000000-0000-0000-0000-000000000000", after?.day ?? "-infinity", PAGE],
   );
@@ -65,7 +65,7 @@ function readDays(database: Database, names: readonly CustomerDay[]): Promise<St
          select d.customer_id, d.day, d.market, trim_scale(d.gross)::text as gross,
                 trim_scale(coalesce(e.gross, 0))::text as executed
            from unnest($1::uuid[], $2::date[]) as k(customer_id, day)
-           join traded_day d on d.customer_id = k.customer_id and d.day = k.day
+           join customer_volume d on d.customer_id = k.customer_id and d.day = k.day
            left join executed e on e.customer_id = d.customer_id and e.day = d.day and e.market = d.market
           order by d.customer_id, d.day, d.market`,
         [

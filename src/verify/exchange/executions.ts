@@ -53,7 +53,7 @@ function readExecutions(database: Database, after: StoredExecution | undefined):
             trim_scale(case when e.id % 2 = 1 then e.amount * e.price * o.taker_rate else 0 end)::text as commission_due,
             trim_scale(case when e.id % 2 = 1 then 0
                             else least(e.amount * e.price * o.maker_rebate, other.commission) end)::text as rebate_due,
-            exists (select from traded_day t
+            exists (select from customer_volume t
                      where t.customer_id = e.customer_id and t.market = e.market
                        and t.day = (e.executed_at at time zone 'UTC')::date) as counted
        from page e

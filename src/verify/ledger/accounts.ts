@@ -17,13 +17,13 @@ import type { Examination, Tally } from "../check.ts";
 interface Position {
   readonly ownerId: string;
   readonly asset: string;
-  readonly seq: bigint;
+  readonly version: bigint;
 }
 
 /** Before and after all accounts, and after all postings of an account. */
-const START: Position = { ownerId: "00000000-0000-0000-0000-000000000000", asset: "", seq: 0n };
-const END: Position = { ownerId: "ffffffff-ffff-ffff-ffff-ffffffffffff", asset: "~", seq: 0n };
-const LAST_SEQ = 2n ** 63n - 1n;
+const START: Position = { ownerId: "00000000-0000-0000-0000-000000000000", asset: "", version: 0n };
+const END: Position = { ownerId: "ffffffff-ffff-ffff-ffff-ffffffffffff", asset: "~", version: 0n };
+const LAST_VERSION = 2n ** 63n - 1n;
 
 const ACCOUNTS = "accounts";
 
@@ -34,7 +34,7 @@ export const accountsExamination: Examination = {
     for (;;) {
       const accounts = await readAccounts(database, from);
       const last = accounts.at(-1);
-      const to = last === undefined ? END : { ownerId: last.ownerId, asset: last.asset, seq: LAST_SEQ };
+      const to = last === undefined ? END : { ownerId: last.ownerId, asset: last.asset, version: LAST_VERSION };
       await walkPostings(database, accounts, from, to, tally(ACCOUNTS));
       if (last === undefined) return;
       from = to;
@@ -73,7 +73,7 @@ async function walkPostings(
     }
     const last: Posting | undefined = postings.length < PAGE ? undefined : postings.at(-1);
     // Postings beyond the row's version are skipped, so that a busy account cannot prolong the scan.
-    position = last && (histories.get(name(last))?.isComplete === false ? last : { ...last, seq: LAST_SEQ });
+    position = last && (histories.get(name(last))?.isComplete === false ? last : { ...last, version: LAST_VERSION });
   }
   for (const history of histories.values()) history.end();
   tally.examined(accounts.length);
@@ -83,9 +83,9 @@ async function walkPostings(
 async function readPostings(database: Database, after: Position, to: Position): Promise<Posting[]> {
   const rows = await database.rows<SqlRecord>(
     `select ${columnsOf(postingTable)} from posting
-      where (owner_id, asset, seq) > ($1, $2, $3) and (owner_id, asset, seq) <= ($4, $5, $6)
-      order by owner_id, asset, seq limit $7`,
-    [after.ownerId, after.asset, after.seq, to.ownerId, to.asset, to.seq, PAGE],
+      where (owner_id, asset, version) > ($1, $2, $3) and (owner_id, asset, version) <= ($4, $5, $6)
+      order by owner_id, asset, version limit $7`,
+    [after.ownerId, after.asset, after.version, to.ownerId, to.asset, to.version, PAGE],
   );
   return rows.map(postingTable.read);
 }
@@ -113,14 +113,14 @@ class History {
 
   /** Whether all postings up to the row's version were seen. */
   get isComplete(): boolean {
-    return (this.#last?.seq ?? 0n) >= this.#account.seq;
+    return (this.#last?.version ?? 0n) >= this.#account.version;
   }
 
   follow(posting: Posting): void {
     // Posted after the row was read.
-    if (posting.seq > this.#account.seq && this.isComplete) return;
+    if (posting.version > this.#account.version && this.isComplete) return;
     for (const fault of faultsBetween(this.#last, posting))
-      this.#tally.broken(`posting ${name(posting)}/${posting.seq}`, fault);
+      this.#tally.broken(`posting ${name(posting)}/${posting.version}`, fault);
     this.#last = posting;
   }
 
@@ -131,8 +131,8 @@ class History {
 }
 
 function* faultsBetween(before: Posting | undefined, posting: Posting): Iterable<string> {
-  const expected = (before?.seq ?? 0n) + 1n;
-  if (posting.seq !== expected) return yield `follows a gap: ${expected} is missing`;
+  const expected = (before?.version ?? 0n) + 1n;
+  if (posting.version !== expected) return yield `follows a gap: ${expected} is missing`;
   for (const part of PARTS) {
     const [was, is] = [before?.[part] ?? ZERO, posting[part]];
     const moved = posting.part === part ? posting.amount : ZERO;
@@ -147,7 +147,8 @@ function* faultsOf(account: Account, last: Posting | undefined): Iterable<string
   if (house !== account.house)
     yield `is marked as ${account.house ?? "a profile"}, but its owner is ${house ?? "a profile"}`;
   if (last === undefined) return yield "has no postings";
-  if (last.seq !== account.seq) return yield `has version ${account.seq}, but its last posting has ${last.seq}`;
+  if (last.version !== account.version)
+    return yield `has version ${account.version}, but its last posting has ${last.version}`;
   for (const part of PARTS) {
     if (last[part] === account[part]) continue;
     yield `has ${formatAmount(account[part])} ${part}, but its last posting leaves ${formatAmount(last[part])}`;

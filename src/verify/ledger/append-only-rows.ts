@@ -12,13 +12,13 @@ import type { Examination, Tally } from "../check.ts";
 /** Blocks per page: 4 MB. */
 const BLOCKS = 512;
 
-const RECORDS = "records";
+const APPEND_ONLY_ROWS = "append-only rows";
 
 export function recordsExamination(records: readonly AnyRecordTable[]): Examination {
   return {
-    checks: [RECORDS],
+    checks: [APPEND_ONLY_ROWS],
     run: async (database, tally) => {
-      for (const table of [postingTable, ...records]) await walkTable(database, table, tally(RECORDS));
+      for (const table of [postingTable, ...records]) await walkTable(database, table, tally(APPEND_ONLY_ROWS));
     },
   };
 }

@@ -10,14 +10,14 @@ import { parseUuid } from "../../std/id.ts";
 import type { Examination, Tally } from "../check.ts";
 import type { BatchCheck } from "./chain.ts";
 
-const STATES = "states";
+const CHANGING_ROWS = "changing rows";
 
 export function statesExamination(tables: LaneTables): Examination {
   return {
-    checks: [STATES],
+    checks: [CHANGING_ROWS],
     run: async (database, tally) => {
       for (const table of tables.states)
-        await walkStates(database, table, tables.opened.includes(table), tally(STATES));
+        await walkStates(database, table, tables.opened.includes(table), tally(CHANGING_ROWS));
     },
   };
 }
@@ -53,7 +53,7 @@ async function comparePage(
 ): Promise<void> {
   const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
   // A row that the catalogue opened has version 1 and no batch until a command changes it.
-  const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.seq === 1n));
+  const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.version === 1n));
   const stored = await database.rows<{ entry: string | null }>(
     `select b.changes #>> array[$1, k.key] as entry
        from unnest($2::text[], $3::smallint[], $4::bigint[]) with ordinality as k(key, slot, batch, place)
@@ -68,8 +68,8 @@ async function comparePage(
   );
   for (const [i, { record, row }] of written.entries()) {
     // The caller numbers follow the digest.
-    const [seq, digest] = stored[i]?.entry?.split(" ") ?? [];
-    if (seq === row.seq.toString() && digest === digestOf(table, row)) continue;
+    const [version, digest] = stored[i]?.entry?.split(" ") ?? [];
+    if (version === row.version.toString() && digest === digestOf(table, row)) continue;
     const batch = `batch ${record.slot}/${record.batch}`;
     const wrong = record.batch === null ? "refers to no batch" : `does not match ${batch}, which it refers to`;
     tally.broken(`${table.name} ${table.keyOf(row)}`, wrong);
@@ -79,7 +79,7 @@ async function comparePage(
 /** Finds rows that a batch wrote and that are gone or older. Rows are read after their batch, so they cannot be missing. */
 export function missingRowsCheck(tables: LaneTables): BatchCheck {
   return {
-    check: STATES,
+    check: CHANGING_ROWS,
     examine: async (batches, database, tally) => {
       for (const table of tables.states) {
         const written = new Map(batches.flatMap((batch) => [...(batch.written.get(table.name) ?? [])]));
@@ -101,16 +101,16 @@ async function reportMissingRows(
   const names = table.keys.map((column) => column.name);
   const arrays = table.keys.map((column, i) => `$${i + 2}::${column.type}[]`);
   const same = names.map((name) => `t.${name} = k.${name}`);
-  const gone = await database.rows<{ place: string; seq: string | null }>(
-    `select k.place, t.seq
-       from unnest($1::bigint[], ${arrays.join(", ")}) with ordinality as k(seq, ${names.join(", ")}, place)
+  const gone = await database.rows<{ place: string; version: string | null }>(
+    `select k.place, t.version
+       from unnest($1::bigint[], ${arrays.join(", ")}) with ordinality as k(version, ${names.join(", ")}, place)
        left join ${table.name} t on ${same.join(" and ")}
-      where t.seq is null or t.seq < k.seq order by k.place`,
+      where t.version is null or t.version < k.version order by k.place`,
     [keys.map((key) => written.get(key)), ...table.keys.map((_, i) => values.map((value) => value[i]))],
   );
-  for (const { place, seq } of gone) {
+  for (const { place, version } of gone) {
     const key = keys[Number(place) - 1] as string;
-    const wrong = seq === null ? "is missing, but a batch wrote it" : `has gone back to version ${seq}`;
+    const wrong = version === null ? "is missing, but a batch wrote it" : `has gone back to version ${version}`;
     tally.broken(`${table.name} ${key}`, wrong);
   }
 }

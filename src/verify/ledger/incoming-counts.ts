@@ -1,5 +1,5 @@
 /**
- * Awaited: each profile counts the open orders and CREATED conversions of other profiles that will pay into it. They
+ * Incoming counts: each profile counts the open orders and CREATED conversions of other profiles that will pay into it. They
  * change in one batch with the profile, and are compared in one statement.
  */
 
@@ -7,20 +7,20 @@ import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 
-const AWAITED = "awaited";
+const INCOMING_COUNTS = "incoming counts";
 
 export const incomingCountExamination: Examination = {
-  checks: [AWAITED],
+  checks: [INCOMING_COUNTS],
   run: async (database, tally) => {
     let after: string | undefined = "00000000-0000-0000-0000-000000000000";
     while (after !== undefined) {
       const profiles: CountedProfile[] = await countPage(database, after);
-      tally(AWAITED).examined(profiles.length);
-      for (const { id, awaited, found } of profiles) {
-        if (awaited !== found)
-          tally(AWAITED).broken(
+      tally(INCOMING_COUNTS).examined(profiles.length);
+      for (const { id, incoming_count, found } of profiles) {
+        if (incoming_count !== found)
+          tally(INCOMING_COUNTS).broken(
             `profile ${id}`,
-            `counts ${awaited} incoming orders and conversions, but there are ${found}`,
+            `counts ${incoming_count} incoming orders and conversions, but there are ${found}`,
           );
       }
       after = profiles.length < PAGE ? undefined : profiles.at(-1)?.id;
@@ -30,13 +30,13 @@ export const incomingCountExamination: Examination = {
 
 interface CountedProfile {
   readonly id: string;
-  readonly awaited: number;
+  readonly incoming_count: number;
   readonly found: number;
 }
 
 function countPage(database: Database, after: string): Promise<CountedProfile[]> {
   return database.rows<CountedProfile>(
-    `with page as materialized (select id, awaited from profile where id > $1 order by id limit $2),
+    `with page as materialized (select id, incoming_count from profile where id > $1 order by id limit $2),
      paying as (
        select recipient_profile_id as id from orders
         where status in ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN') and recipient_profile_id <> profile_id
@@ -44,7 +44,7 @@ function countPage(database: Database, after: string): Promise<CountedProfile[]>
        select recipient_profile_id from conversion
         where status = 'CREATED' and recipient_profile_id <> profile_id),
      counted as (select id, count(*)::integer as found from paying where id in (select id from page) group by id)
-     select page.id, page.awaited, coalesce(counted.found, 0) as found
+     select page.id, page.incoming_count, coalesce(counted.found, 0) as found
        from page left join counted on counted.id = page.id order by page.id`,
     [after, PAGE],
   );

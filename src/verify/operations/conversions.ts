@@ -39,11 +39,12 @@ function checkJournals(conversion: Conversion, batch: StoredBatch, tally: Tally)
   tally.examined(1);
   const { id, profileId, status } = conversion;
   const report = (message: string): void => tally.broken(`conversion ${profileId}/${id}`, message);
-  const seq = batch.written.get(conversionTable.name)?.get(`${profileId}/${id}`) ?? 0n;
+  const version = batch.written.get(conversionTable.name)?.get(`${profileId}/${id}`) ?? 0n;
   const created = batch.journals.get(id);
   const closed = batch.journals.get(siblingId(id));
-  if (seq === 1n && created === undefined) report(`was created in ${batchName(batch)}, which has no journal for it`);
-  if (seq === 2n && closed === undefined) report(`was closed in ${batchName(batch)}, which has no journal for it`);
+  if (version === 1n && created === undefined)
+    report(`was created in ${batchName(batch)}, which has no journal for it`);
+  if (version === 2n && closed === undefined) report(`was closed in ${batchName(batch)}, which has no journal for it`);
   for (const postings of [created, closed]) {
     const cause = postings?.[0]?.cause;
     if (postings === undefined || !isCause(cause)) continue;

@@ -53,15 +53,15 @@ test("a bug in what a reader of a feed is sent ends that reader and no other", a
   const feed = new ToyFeed();
   const gone: FeedEvent[] = [];
   toy = await startToyApi((api) => feedRoutes(api, feed.exchange, {}, (event) => gone.push(event)));
-  feed.knowBook("BTCUSD", { number: 1n, bids: [], asks: [] });
+  feed.knowBook("BTCUSD", { version: 1n, bids: [], asks: [] });
   const other = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   await until("the other has read", () => other.messages.length === 1);
   const send = vi.spyOn(WebSocket.prototype, "send").mockImplementationOnce(fail);
   const hit = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   expect(await hit.closed).toBe("1006");
   send.mockRestore();
-  feed.tellBook("BTCUSD", { number: 2n, bids: [], asks: [] }, { number: 2n, levels: [] });
-  feed.knowBook("BTCUSD", { number: 3n, bids: [], asks: [] });
+  feed.tellBook("BTCUSD", { version: 2n, bids: [], asks: [] }, { version: 2n, levels: [] });
+  feed.knowBook("BTCUSD", { version: 3n, bids: [], asks: [] });
   await until("the other goes on", () => other.messages.length === 2);
   expect(gone.filter(({ kind }) => kind === "reader_gone")).toEqual([{ kind: "reader_gone", sentAway: "bug" }]);
   expect(toy.logged.map(({ msg }) => msg)).toContain("a bug ended the connection of a feed reader");

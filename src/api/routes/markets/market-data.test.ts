@@ -33,8 +33,8 @@ const bodies = async (path: string): Promise<unknown[]> => {
 };
 
 test("a book is made into a body once, however many ask for it, and the next one again", async () => {
-  const books = [7n, 8n].map((number) =>
-    counted<WrittenBook>({ number, bids: '{"price":"1","amount":"2"}', asks: "" }, "bids"),
+  const books = [7n, 8n].map((version) =>
+    counted<WrittenBook>({ version, bids: '{"price":"1","amount":"2"}', asks: "" }, "bids"),
   );
   let current = books[0];
   await start({ orderBook: async () => current?.value as WrittenBook });

@@ -256,8 +256,8 @@ function cachedBytes<Origin extends object, Rest extends readonly unknown[]>(
 }
 
 const bookBytes = cachedBytes(
-  ({ number, bids, asks }: WrittenBook, market: string) =>
-    `{"market":${JSON.stringify(market)},"sequence":"${number}","bids":[${bids}],"asks":[${asks}]}`,
+  ({ version, bids, asks }: WrittenBook, market: string) =>
+    `{"market":${JSON.stringify(market)},"sequence":"${version}","bids":[${bids}],"asks":[${asks}]}`,
 );
 
 const matchesBytes = cachedBytes((matches: readonly Match[]) =>
@@ -269,8 +269,8 @@ function sendJson(reply: Pick<FastifyReply, "type" | "send">, bytes: Buffer): ne
   return reply.type("application/json; charset=utf-8").send(bytes) as never;
 }
 
-export function orderBookBody(market: string, { number, bids, asks }: OrderBook): Static<typeof OrderBookBody> {
-  return { market, sequence: number.toString(), bids: bids.map(levelBody), asks: asks.map(levelBody) };
+export function orderBookBody(market: string, { version, bids, asks }: OrderBook): Static<typeof OrderBookBody> {
+  return { market, sequence: version.toString(), bids: bids.map(levelBody), asks: asks.map(levelBody) };
 }
 
 function levelBody({ price, amount }: Level): Static<typeof LevelBody> {
