@@ -17,8 +17,9 @@ import { uuidOf } from "./requests/schemas.ts";
 /** Parses an amount that has passed its schema. "too_precise" is rejected later, with the name of the asset. */
 export function requestedAmount(checked: string): RequestedAmount {
   const amount = parseAmount(checked);
-  assert(typeof amount === "bigint" || amount === "too_precise", "the schema has checked that this is an amount");
-  return amount;
+  if (amount.kind === "done") return amount.value;
+  assert(amount.rejection === "too_precise", "the schema has checked that this is an amount");
+  return amount.rejection;
 }
 
 export const profileIdOf = (checked: string): ProfileId => uuidOf(checked) as ProfileId;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
+import { PASSED, reject } from "../std/result.ts";
 import { checkRates, checkTiers, type FeeTier, highestRebate, isRate, MAX_TIERS, tierFor } from "./fee-tiers.ts";
 
 const tier = (minimum: string, takerRate: string, makerRebate: string): FeeTier => ({
@@ -24,19 +25,23 @@ test("a tier begins with its minimum, and a unit less is the tier below", () => 
 test("tiers begin at zero, each at another minimum, and are not too many", () => {
   const many = (count: number): FeeTier[] =>
     Array.from({ length: count }, (_, i) => tier(String(i), "0.002", "0.0003"));
-  expect([checkTiers(USUAL), checkTiers(many(MAX_TIERS))]).toEqual([undefined, undefined]);
-  expect(checkTiers(many(MAX_TIERS + 1))).toEqual({ code: "too_many_tiers", most: 50 });
-  expect(checkTiers([...USUAL, tier("-1", "0.002", "0")])).toEqual({
-    code: "tier_below_zero",
-    minimumGross: amountOf("-1"),
-  });
-  expect(checkTiers([...USUAL, tier("1000", "0.002", "0")])).toEqual({
-    code: "tier_given_twice",
-    minimumGross: amountOf("1000"),
-  });
-  expect(checkTiers(USUAL.slice(1))).toEqual({ code: "no_tier_from_zero" });
-  expect(checkTiers([])).toEqual({ code: "no_tier_from_zero" });
-  expect(checkTiers([tier("0", "1", "0")])).toEqual({ code: "not_a_rate", rate: amountOf("1") });
+  expect([checkTiers(USUAL), checkTiers(many(MAX_TIERS))]).toEqual([PASSED, PASSED]);
+  expect(checkTiers(many(MAX_TIERS + 1))).toEqual(reject({ code: "too_many_tiers", most: 50 }));
+  expect(checkTiers([...USUAL, tier("-1", "0.002", "0")])).toEqual(
+    reject({
+      code: "tier_below_zero",
+      minimumGross: amountOf("-1"),
+    }),
+  );
+  expect(checkTiers([...USUAL, tier("1000", "0.002", "0")])).toEqual(
+    reject({
+      code: "tier_given_twice",
+      minimumGross: amountOf("1000"),
+    }),
+  );
+  expect(checkTiers(USUAL.slice(1))).toEqual(reject({ code: "no_tier_from_zero" }));
+  expect(checkTiers([])).toEqual(reject({ code: "no_tier_from_zero" }));
+  expect(checkTiers([tier("0", "1", "0")])).toEqual(reject({ code: "not_a_rate", rate: amountOf("1") }));
 });
 
 test("the highest rebate may be as high as the lowest commission, wherever the two stand, and no higher", () => {
@@ -45,15 +50,17 @@ test("the highest rebate may be as high as the lowest commission, wherever the t
     [cheap, paid],
     [paid, cheap],
   ]) {
-    expect(checkRates(both)).toBeUndefined();
+    expect(checkRates(both)).toEqual(PASSED);
     expect(highestRebate(both)).toBe(amountOf("0.001"));
-    expect(checkRates([...both, tier("2", "0.003", "0.0011")])).toEqual({
-      code: "rebate_above_commission",
-      takerRate: amountOf("0.001"),
-      makerRebate: amountOf("0.0011"),
-    });
+    expect(checkRates([...both, tier("2", "0.003", "0.0011")])).toEqual(
+      reject({
+        code: "rebate_above_commission",
+        takerRate: amountOf("0.001"),
+        makerRebate: amountOf("0.0011"),
+      }),
+    );
   }
   for (const rates of [tier("0", "0.00001", "0"), tier("0", "0.001", "0.00001")]) {
-    expect(checkRates([cheap, rates])).toEqual({ code: "not_a_rate", rate: amountOf("0.00001") });
+    expect(checkRates([cheap, rates])).toEqual(reject({ code: "not_a_rate", rate: amountOf("0.00001") }));
   }
 });

@@ -4,6 +4,7 @@
  */
 import { type Amount, fitsPrecision, ZERO } from "../money/amount.ts";
 import { must } from "../std/assert.ts";
+import { type Check, PASSED, reject } from "../std/result.ts";
 
 /** Fractions of the gross trade amount, with at most 4 decimals, so that fees are exact. */
 export interface FeeRates {
@@ -45,26 +46,26 @@ export function tierFor(tiers: readonly FeeTier[], gross: Amount): FeeTier {
   );
 }
 
-/** @returns undefined if these can be the tiers of one market */
-export function checkTiers(tiers: readonly FeeTier[]): FeeRejection | undefined {
+/** Whether these can be the tiers of one market. */
+export function checkTiers(tiers: readonly FeeTier[]): Check<FeeRejection> {
   const minimums = tiers.map(({ minimumGross }) => minimumGross);
-  if (tiers.length > MAX_TIERS) return { code: "too_many_tiers", most: MAX_TIERS };
+  if (tiers.length > MAX_TIERS) return reject({ code: "too_many_tiers", most: MAX_TIERS });
   const below = minimums.find((minimum) => minimum < ZERO);
-  if (below !== undefined) return { code: "tier_below_zero", minimumGross: below };
+  if (below !== undefined) return reject({ code: "tier_below_zero", minimumGross: below });
   const twice = minimums.find((minimum, i) => minimums.indexOf(minimum) !== i);
-  if (twice !== undefined) return { code: "tier_given_twice", minimumGross: twice };
-  if (!minimums.includes(ZERO)) return { code: "no_tier_from_zero" };
+  if (twice !== undefined) return reject({ code: "tier_given_twice", minimumGross: twice });
+  if (!minimums.includes(ZERO)) return reject({ code: "no_tier_from_zero" });
   return checkRates(tiers);
 }
 
-/** @returns undefined if these rates can all apply on one market */
-export function checkRates(all: readonly FeeRates[]): FeeRejection | undefined {
+/** Whether these rates can all apply on one market. */
+export function checkRates(all: readonly FeeRates[]): Check<FeeRejection> {
   const rate = all.flatMap(({ takerRate, makerRebate }) => [takerRate, makerRebate]).find((one) => !isRate(one));
-  if (rate !== undefined) return { code: "not_a_rate", rate };
+  if (rate !== undefined) return reject({ code: "not_a_rate", rate });
   const takerRate = lowestTakerRate(all);
   const makerRebate = highestRebate(all);
-  if (makerRebate > takerRate) return { code: "rebate_above_commission", takerRate, makerRebate };
-  return undefined;
+  if (makerRebate > takerRate) return reject({ code: "rebate_above_commission", takerRate, makerRebate });
+  return PASSED;
 }
 
 export function highestRebate(all: readonly FeeRates[]): Amount {

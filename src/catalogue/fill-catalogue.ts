@@ -54,8 +54,10 @@ async function fillAssets(transaction: Queryable, { assets }: CatalogueFile): Pr
 
 async function fillMarkets(transaction: Queryable, { markets, fee_tiers }: CatalogueFile): Promise<string[]> {
   const feeTiers = fee_tiers.map(feeTierOf);
-  const fault = checkTiers(feeTiers);
-  if (fault !== undefined) throw new CatalogueError(`the fee tiers of catalogue.json cannot be used: ${fault.code}`);
+  const check = checkTiers(feeTiers);
+  if (check.kind === "rejected") {
+    throw new CatalogueError(`the fee tiers of catalogue.json cannot be used: ${check.rejection.code}`);
+  }
   const known = await readMarkets(transaction);
   let last = Math.max(0, ...known.map(({ number }) => number));
   return fill("market", markets, known, marketColumns, async (entry, existing) => {

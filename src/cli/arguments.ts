@@ -3,11 +3,12 @@ import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { type FeeTier, isRate } from "../catalogue/fee-tiers.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
-import { type Amount, parseAmount, ZERO } from "../money/amount.ts";
+import { type Amount, type AmountRejection, parseAmount, ZERO } from "../money/amount.ts";
 import { isScope, SCOPES } from "../oauth/scopes.ts";
 import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
+import { done, type Result } from "../std/result.ts";
 
 export function readUuid(text: string): Uuid {
   const id = parseUuid(text);
@@ -17,26 +18,30 @@ export function readUuid(text: string): Uuid {
 
 export function readAmount(text: string): RequestedAmount {
   const amount = parseAmount(text);
-  if (typeof amount === "bigint" || amount === "too_precise") return amount;
+  if (amount.kind === "done") return amount.value;
+  if (amount.rejection === "too_precise") return amount.rejection;
   throw new InvalidArgumentError("Must be a decimal number above 0 and below 10^18, such as 100 or 0.25.");
 }
 
 export function readRate(text: string): Amount {
-  const rate = parseAmount(text);
-  if (rate === "zero") return ZERO;
-  if (typeof rate === "bigint" && isRate(rate)) return rate;
+  const rate = parseZeroOrAmount(text);
+  if (rate.kind === "done" && isRate(rate.value)) return rate.value;
   throw new InvalidArgumentError("Must be a rate from 0 to below 1 with at most 4 decimals, such as 0.0035.");
 }
 
 /** `30-day volume:taker rate:maker rebate`, the volume in the quote asset. */
 export function readTier(text: string): FeeTier {
   const [gross = "", takerRate = "", makerRebate = "", ...more] = text.split(":");
-  const minimum = parseAmount(gross);
-  const minimumGross = minimum === "zero" ? ZERO : minimum;
-  if (typeof minimumGross !== "bigint" || more.length > 0) {
+  const minimum = parseZeroOrAmount(gross);
+  if (minimum.kind === "rejected" || more.length > 0) {
     throw new InvalidArgumentError("Must be 30-day volume:taker rate:maker rebate, such as 0:0.0035:0.0003.");
   }
-  return { minimumGross, takerRate: readRate(takerRate), makerRebate: readRate(makerRebate) };
+  return { minimumGross: minimum.value, takerRate: readRate(takerRate), makerRebate: readRate(makerRebate) };
+}
+
+function parseZeroOrAmount(text: string): Result<Amount, AmountRejection> {
+  const amount = parseAmount(text);
+  return amount.kind === "rejected" && amount.rejection === "zero" ? done(ZERO) : amount;
 }
 
 /** The same limits as the API fields that hold the text. */

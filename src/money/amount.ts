@@ -4,6 +4,7 @@
  */
 import { assert, must } from "../std/assert.ts";
 import type { Brand } from "../std/brand.ts";
+import { done, type Result, reject } from "../std/result.ts";
 
 /** An exact quantity of some asset, in units of 10^-18. May be negative: a posting is a signed amount. */
 export type Amount = Brand<bigint, "Amount">;
@@ -36,13 +37,13 @@ export type AmountRejection = "not_a_decimal" | "too_precise" | "zero" | "too_la
  * Reads an amount from the wire: at most 60 characters, at most 18 significant decimals, above zero and below 10^18.
  * `fitsPrecision` then checks it against the asset.
  */
-export function parseAmount(text: string): Amount | AmountRejection {
-  if (text.length > DECIMAL_MAX_LENGTH || !DECIMAL.test(text)) return "not_a_decimal";
+export function parseAmount(text: string): Result<Amount, AmountRejection> {
+  if (text.length > DECIMAL_MAX_LENGTH || !DECIMAL.test(text)) return reject("not_a_decimal");
   const amount = scaled(text);
-  if (amount === undefined) return "too_precise";
-  if (amount === 0n) return "zero";
-  if (amount >= AMOUNT_LIMIT) return "too_large";
-  return amount;
+  if (amount === undefined) return reject("too_precise");
+  if (amount === 0n) return reject("zero");
+  if (amount >= AMOUNT_LIMIT) return reject("too_large");
+  return done(amount);
 }
 
 /** Whether an amount has at most so many decimals, by value: "1.00000000" has none. */

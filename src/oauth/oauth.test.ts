@@ -1,9 +1,11 @@
 /** Several nodes on one database, from the token endpoint to what a token grants. */
+
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
-import { Clients, type ShownSecret } from "../customers/clients/clients.ts";
+import { unwrap } from "../../test/support/results.ts";
+import { Clients } from "../customers/clients/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
@@ -54,8 +56,7 @@ function node(): Oauth {
 }
 
 async function newToken(clientId: string): Promise<string> {
-  const made = await clients.create({ customerId, clientId, scopes: ["exchange:read_order"] });
-  if (typeof made === "string") throw new Error(made);
+  const made = unwrap(await clients.create({ customerId, clientId, scopes: ["exchange:read_order"] }));
   const response = await askToken(clientId, made.secret);
   return ((await response.json()) as { access_token: string }).access_token;
 }
@@ -68,7 +69,7 @@ function askToken(clientId: string, secret: string): Promise<Response> {
 test("a refused token is news to the log, an issued one a detail; only the log hears of a wrong address", async () => {
   await newToken("told");
   await clients.restrict("told", [parseNetwork("192.0.2.0/24") as Network]);
-  const { secret } = (await clients.rotateSecret("told", 0)) as ShownSecret;
+  const { secret } = unwrap(await clients.rotateSecret("told", 0));
   logged.length = 0;
   const answers = [await askToken("told", "guess"), await askToken("told", secret)];
   await newToken("told-too");

@@ -46,9 +46,9 @@ async function applyClient({ clients }: BootstrapTargets, customerId: CustomerId
     secret: entry.client_secret,
     scopes: entry.scopes,
   });
-  if (typeof made === "object" || made === "client_already_exists") return;
+  if (made.kind === "done" || made.rejection === "client_already_exists") return;
   throw new BootstrapError(
-    `client ${entry.client_id} of the bootstrap file was rejected: ${made.replaceAll("_", " ")}`,
+    `client ${entry.client_id} of the bootstrap file was rejected: ${made.rejection.replaceAll("_", " ")}`,
   );
 }
 
@@ -69,11 +69,12 @@ async function openBalance(
   asset: string,
   text: string,
 ): Promise<void> {
-  const amount = parseAmount(text);
-  if (amount === "zero") return;
+  const parsed = parseAmount(text);
+  if (parsed.kind === "rejected" && parsed.rejection === "zero") return;
   const rejected = (why: string): BootstrapError =>
     new BootstrapError(`the opening balance ${text} ${asset} of profile ${profileId} was rejected: ${why}`);
-  if (amount === "not_a_decimal" || amount === "too_large") throw rejected(amount.replaceAll("_", " "));
+  if (parsed.kind === "rejected") throw rejected(parsed.rejection.replaceAll("_", " "));
+  const amount = parsed.value;
   const outcome = await retryWhileUnavailable(() =>
     transfers.recordExternal(
       {

@@ -72,9 +72,9 @@ function balanceFault(catalogue: Catalogue, code: string, text: string): string 
   const asset = catalogue.findAsset(code);
   if (asset === undefined) return "unknown asset";
   const amount = parseAmount(text);
-  if (amount === "zero") return undefined;
-  if (amount === "not_a_decimal" || amount === "too_large") return amount.replaceAll("_", " ");
-  return checkPrecision(amount, asset).kind === "rejected"
+  if (amount.kind === "rejected" && amount.rejection === "zero") return undefined;
+  if (amount.kind === "rejected" && amount.rejection !== "too_precise") return amount.rejection.replaceAll("_", " ");
+  return amount.kind === "rejected" || checkPrecision(amount.value, asset).kind === "rejected"
     ? `${asset.code} has ${asset.precision} decimals`
     : undefined;
 }

@@ -14,6 +14,7 @@ import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:
 import type { ChainHead } from "../ledger/read-batches.ts";
 import { formatInstant, type Instant, parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
+import { done, type Result, reject } from "../std/result.ts";
 
 const VERSION = "1";
 
@@ -62,15 +63,16 @@ const FORM =
   /^(parbook checkpoint 1\nledger ([0-9a-f-]{36})\nat (\S{24})\nkey ([0-9a-f]{16})\n((?:head [0-9]{1,2}\/[0-9]{1,19} [0-9a-f]{64}\n)*))\nsignature ([A-Za-z0-9+/]{86}==)\n$/;
 
 /** Parses a checkpoint strictly. @returns the reason, phrased to follow the file name, if it is not a valid one */
-export function readCheckpoint(file: string): SignedCheckpoint | string {
+export function readCheckpoint(file: string): Result<SignedCheckpoint, string> {
   const version = FIRST_LINE.exec(file)?.[1];
-  if (version === undefined) return "is not a checkpoint: its first line is wrong";
-  if (version !== VERSION) return `is a checkpoint of version ${version}, but this program supports version ${VERSION}`;
-  if (!file.includes("\n\nsignature ")) return "is not signed";
+  if (version === undefined) return reject("is not a checkpoint: its first line is wrong");
+  if (version !== VERSION)
+    return reject(`is a checkpoint of version ${version}, but this program supports version ${VERSION}`);
+  if (!file.includes("\n\nsignature ")) return reject("is not signed");
   const [, text = "", ledger = "", time = "", keyId = "", heads = "", signature = ""] = FORM.exec(file) ?? [];
   const [ledgerId, at] = [parseUuid(ledger), parseInstant(time, "down")];
-  if (ledgerId === undefined || at === undefined) return "is malformed: it was edited or truncated";
-  return { ledgerId, at, heads: readHeads(heads), keyId, text, signature: Buffer.from(signature, "base64") };
+  if (ledgerId === undefined || at === undefined) return reject("is malformed: it was edited or truncated");
+  return done({ ledgerId, at, heads: readHeads(heads), keyId, text, signature: Buffer.from(signature, "base64") });
 }
 
 function readHeads(lines: string): ChainHead[] {

@@ -1,12 +1,14 @@
 /** The commands about checkpoints, as processes, on a database of their own. */
+
 import { createPrivateKey } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
-import { readCheckpoint, type SignedCheckpoint, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
+import { readCheckpoint, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { unwrap } from "../support/results.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-ledger.ts";
 import { answerOf, parbook } from "./parbook.ts";
@@ -44,7 +46,7 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
   });
 
   // As if the slot had been another one when its head was noted.
-  const { ledgerId, at } = readCheckpoint(await readFile(file, "utf8")) as SignedCheckpoint;
+  const { ledgerId, at } = unwrap(readCheckpoint(await readFile(file, "utf8")));
   const privateKey = createPrivateKey(await readFile(key));
   const heads = [{ slot: 1, n: 0n, hash: Buffer.alloc(32) }];
   // One that was made later than now is not the one before, whatever its heads are.

@@ -1,4 +1,5 @@
 /** Fee changes by operators: what is accepted, what is rejected, and what the tables' constraints reject for any writer. */
+
 import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -10,6 +11,7 @@ import { amountOf, formatAmount } from "../../src/money/amount.ts";
 import { serverError } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";
 import type { Uuid } from "../../src/std/id.ts";
+import { PASSED, reject } from "../../src/std/result.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
@@ -27,7 +29,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await db.owner.rows("delete from fee_agreement");
-  expect(await set(BASE)).toBeUndefined();
+  expect(await set(BASE)).toEqual(PASSED);
 });
 afterAll(() => db.close());
 
@@ -68,16 +70,16 @@ const above = (makerRebate: string, takerRate: string) => ({
 });
 
 test("new tiers replace the old ones, in the order of their minimums", async () => {
-  expect(await set("1000000:0.0005:0.0005 0:0.004:0")).toBeUndefined();
+  expect(await set("1000000:0.0005:0.0005 0:0.004:0")).toEqual(PASSED);
   expect(await stored()).toBe("0:0.004:0 1000000:0.0005:0.0005");
-  expect(await set("0:0:0 0.000000000000000001:0.9999:0")).toBeUndefined();
+  expect(await set("0:0:0 0.000000000000000001:0.9999:0")).toEqual(PASSED);
   expect(await stored()).toBe("0:0:0 0.000000000000000001:0.9999:0");
 });
 
 test("an agreement replaces the previous one, and can be ended", async () => {
-  expect(await agree(0, "0.001", "0.0005")).toBeUndefined();
-  expect(await agree(1, "0.002", "0")).toBeUndefined();
-  expect(await agree(0, "0.0004", "0.0004")).toBeUndefined();
+  expect(await agree(0, "0.001", "0.0005")).toEqual(PASSED);
+  expect(await agree(1, "0.002", "0")).toEqual(PASSED);
+  expect(await agree(0, "0.0004", "0.0004")).toEqual(PASSED);
   expect(await stored()).toBe(`${BASE} 0=0.0004:0.0004 1=0.002:0`);
   expect(await readAgreements(db.database, customers[0] as Uuid)).toEqual(
     new Map([[MARKET, { takerRate: amountOf("0.0004"), makerRebate: amountOf("0.0004") }]]),
@@ -105,25 +107,25 @@ test.each([
   ],
   ["too many tiers", tooMany, { code: "too_many_tiers", most: 50 }],
 ])("%s is refused, and nothing is changed", async (_name, text, refusal) => {
-  expect(await set(text)).toEqual(refusal);
+  expect(await set(text)).toEqual(reject(refusal));
   expect(await stored()).toBe(BASE);
 });
 
 test("tiers are checked against agreements, and agreements against tiers and each other", async () => {
-  expect(await agree(0, "0.0035", "0.0004")).toBeUndefined();
-  expect(await set("0:0.0035:0.0003 1000:0.0003:0.0003")).toEqual(above("0.0004", "0.0003"));
-  expect(await agree(1, "0.0003", "0")).toEqual(above("0.0004", "0.0003"));
-  expect(await agree(1, "0.01", "0.0036")).toEqual(above("0.0036", "0.0035"));
-  expect(await agree(1, "0.01", "0.00001")).toEqual({ code: "not_a_rate", rate: amountOf("0.00001") });
+  expect(await agree(0, "0.0035", "0.0004")).toEqual(PASSED);
+  expect(await set("0:0.0035:0.0003 1000:0.0003:0.0003")).toEqual(reject(above("0.0004", "0.0003")));
+  expect(await agree(1, "0.0003", "0")).toEqual(reject(above("0.0004", "0.0003")));
+  expect(await agree(1, "0.01", "0.0036")).toEqual(reject(above("0.0036", "0.0035")));
+  expect(await agree(1, "0.01", "0.00001")).toEqual(reject({ code: "not_a_rate", rate: amountOf("0.00001") }));
   expect(await stored()).toBe(`${BASE} 0=0.0035:0.0004`);
   // What one's own agreement was does not count against the next.
-  expect(await agree(0, "0.0003", "0")).toBeUndefined();
+  expect(await agree(0, "0.0003", "0")).toEqual(PASSED);
 });
 
 test("an unknown market has no fees", async () => {
   const nowhere = "DOGEUSD" as MarketCode;
-  expect(await set(BASE, nowhere)).toEqual({ code: "market_not_found" });
-  expect(await agree(0, "0.1", "0", nowhere)).toEqual({ code: "market_not_found" });
+  expect(await set(BASE, nowhere)).toEqual(reject({ code: "market_not_found" }));
+  expect(await agree(0, "0.1", "0", nowhere)).toEqual(reject({ code: "market_not_found" }));
 });
 
 test("of two concurrent changes that would break the rule together, one is rejected", async () => {
@@ -131,8 +133,8 @@ test("of two concurrent changes that would break the rule together, one is rejec
     await endAgreement(db.database, MARKET, customers[0] as Uuid);
     await set(BASE);
     const outcomes = await Promise.all([set("0:0.0035:0.0003 1000:0.0004:0"), agree(0, "0.0035", "0.0005")]);
-    expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1);
-    expect(outcomes.filter((outcome) => outcome?.code === "rebate_above_commission")).toHaveLength(1);
+    expect(outcomes).toContainEqual(PASSED);
+    expect(outcomes).toContainEqual(reject(expect.objectContaining({ code: "rebate_above_commission" })));
   }
 });
 
@@ -214,7 +216,7 @@ const tierSets = fc
 test("for any tiers, the rule and the tables' constraints agree", async () => {
   await fc.assert(
     fc.asyncProperty(tierSets, async (tiers) => {
-      const refusal = checkTiers(tiers);
+      const check = checkTiers(tiers);
       const ceiling = formatAmount(highestRebate(tiers));
       const outcome = await failure(
         db.owner.transaction(async (transaction) => {
@@ -226,7 +228,7 @@ test("for any tiers, the rule and the tables' constraints agree", async () => {
           }
         }),
       );
-      expect(outcome).toBe(refusal === undefined ? "done" : "rebate_within_commission");
+      expect(outcome).toBe(check.kind === "done" ? "done" : "rebate_within_commission");
     }),
     { numRuns: 60 },
   );

@@ -1,10 +1,12 @@
 /** Both servers without a database, which note what they carry out. */
+
 import { pino } from "pino";
 import { feedRoutes } from "../../src/api/websocket-feeds/feeds.ts";
 import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
 import { IdSource } from "../../src/std/id.ts";
 import type { Network } from "../../src/std/network.ts";
 import { pause } from "../../src/std/pause.ts";
+import { reject } from "../../src/std/result.ts";
 import { startToyApi } from "../support/toy-api.ts";
 import { ToyFeed } from "../support/toy-feed.ts";
 import type { Dialect } from "./raw-sequences.ts";
@@ -62,7 +64,7 @@ export async function startNotingServers(trustedProxies: readonly Network[] = []
     clients: {
       authenticate: async (id) => {
         ran.push(id);
-        return "client_authentication_failed";
+        return reject("client_authentication_failed");
       },
     },
     tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },

@@ -1,9 +1,11 @@
 /** The requests that every OAuth client library sends to the token endpoint, and how it must understand the responses. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { startRelay } from "../support/relay.ts";
 import { required } from "../support/required.ts";
+import { unwrap } from "../support/results.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 /** How a client authenticates. */
@@ -150,7 +152,6 @@ export function testClientLibraries(...libraries: readonly ClientLibrary[]): voi
 
 async function addClients(clients: Clients, customerId: CustomerId): Promise<void> {
   for (const each of [GENERATED, CHOSEN]) {
-    const made = await clients.create({ customerId, ...each, scopes: HELD });
-    if (typeof made === "string") throw new Error(made);
+    unwrap(await clients.create({ customerId, ...each, scopes: HELD }));
   }
 }

@@ -1,7 +1,9 @@
 /** What docs/contract says of fields, enums and bounds, the OpenAPI document says as well; and it explains itself. */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { TESTER } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Schema {
@@ -162,11 +164,8 @@ test("the token endpoint responds as its examples say, to both encodings", async
   for (const form of [new FormData(), new URLSearchParams()]) expect(await send(right, form)).toEqual(granted);
   const wrong = await send({ ...right, client_secret: "wrong" }, new FormData());
   expect(wrong).toEqual({ status: 401, body: exampleOf("401") });
-  const narrow = await service.service.core.clients.create({
-    customerId: customer.id,
-    scopes: ["funding:read_profile"],
-  });
-  if (typeof narrow === "string") throw new Error(narrow);
+  const { clients } = service.service.core;
+  const narrow = unwrap(await clients.create({ customerId: customer.id, scopes: ["funding:read_profile"] }));
   const tooMuch = { ...right, client_id: narrow.clientId, client_secret: narrow.secret };
   expect(await send(tooMuch, new FormData())).toEqual({ status: 400, body: exampleOf("400") });
 });

@@ -1,4 +1,5 @@
 /** Both servers with a certificate of the operator's own, and what every answer says for safety. */
+
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
@@ -13,6 +14,7 @@ import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
 import { followTls, readTls } from "../../src/service/tls.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
+import { reject } from "../../src/std/result.ts";
 import { startToyApi } from "../support/toy-api.ts";
 import { until } from "../support/until.ts";
 
@@ -64,7 +66,7 @@ test("both servers use TLS 1.2 or newer, and send Strict-Transport-Security", as
   const authServer = createAuthServer({
     authUrl: () => "https://auth.toy.test",
     keys: { published: () => [] },
-    clients: { authenticate: async () => "client_authentication_failed" },
+    clients: { authenticate: async () => reject("client_authentication_failed") },
     tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
     ids: new IdSource(),
     log: pino({ level: "silent" }),

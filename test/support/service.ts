@@ -1,4 +1,5 @@
 /** The service as it runs in earnest, on a database of the test's own, with everything that a test of the wire needs. */
+
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -15,6 +16,7 @@ import { amountOf } from "../../src/money/amount.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 import { TESTER } from "./movements.ts";
+import { unwrap } from "./results.ts";
 
 export interface TestCustomer {
   readonly id: CustomerId;
@@ -160,8 +162,7 @@ export async function startTestService(
     customer: async (name = "Test") => {
       const id = ids.next() as CustomerId;
       await core.customers.ensure(id, name, TESTER);
-      const shown = await core.clients.create({ customerId: id, scopes: ["*"] });
-      if (typeof shown === "string") throw new Error(shown);
+      const shown = unwrap(await core.clients.create({ customerId: id, scopes: ["*"] }));
       const defaultProfile = (await core.profiles.getDefault(id)).id;
       return { id, ...shown, defaultProfile, token: await token(shown) };
     },

@@ -34,7 +34,8 @@ export function isCheckName(text: unknown): text is CheckName {
  */
 function brokenAmountRule(text: string): string | undefined {
   const amount = parseAmount(text);
-  switch (amount) {
+  if (amount.kind === "done") return undefined;
+  switch (amount.rejection) {
     case "not_a_decimal":
       return 'is not a decimal number: up to 60 characters, digits with at most one point, like "10.5"';
     case "zero":
@@ -43,8 +44,6 @@ function brokenAmountRule(text: string): string | undefined {
       return TOO_LARGE;
     case "too_precise":
       return wholePart(text) < AMOUNT_LIMIT ? undefined : TOO_LARGE;
-    default:
-      return undefined;
   }
 }
 

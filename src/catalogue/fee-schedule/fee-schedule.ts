@@ -7,6 +7,7 @@
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import type { Uuid } from "../../std/id.ts";
+import { type Check, PASSED, reject } from "../../std/result.ts";
 import { checkRates, checkTiers, type FeeRates, type FeeRejection, type FeeTier, highestRebate } from "../fee-tiers.ts";
 import type { MarketCode } from "../market.ts";
 import {
@@ -27,13 +28,12 @@ export interface MarketNotScheduled {
   readonly code: "market_not_found";
 }
 
-/** Undefined if the change was made. */
-type Change = Promise<FeeRejection | MarketNotScheduled | undefined>;
+type Change = Promise<Check<FeeRejection | MarketNotScheduled>>;
 
 /** Replaces all tiers of a market. */
 export async function setFeeTiers(database: Database, market: MarketCode, tiers: readonly FeeTier[]): Change {
-  const rejection = checkTiers(tiers);
-  if (rejection !== undefined) return rejection;
+  const check = checkTiers(tiers);
+  if (check.kind === "rejected") return check;
   return changeRates(database, market, {
     ratesAfter: async (transaction) => [...tiers, ...(await readAgreedBounds(transaction, market, undefined))],
     remove: (transaction) => deleteTiers(transaction, market),
@@ -72,14 +72,14 @@ interface RateChange {
 /** Concurrent changes of a market are serialised by a lock. */
 function changeRates(database: Database, market: MarketCode, { ratesAfter, remove, insert }: RateChange): Change {
   return database.transaction(async (transaction) => {
-    if (!(await lockSchedule(transaction, market))) return { code: "market_not_found" };
+    if (!(await lockSchedule(transaction, market))) return reject({ code: "market_not_found" });
     const rates = await ratesAfter(transaction);
-    const rejection = checkRates(rates);
-    if (rejection !== undefined) return rejection;
+    const check = checkRates(rates);
+    if (check.kind === "rejected") return check;
     // In this order, because removed rates may violate the new ceiling, and inserted ones the old.
     await remove(transaction);
     await writeCeiling(transaction, market, highestRebate(rates));
     await insert(transaction);
-    return undefined;
+    return PASSED;
   });
 }

@@ -1,6 +1,6 @@
 /** `parbook client`. A secret is shown only once, when it is created: only its hash is stored. */
 import { type Command, Option } from "commander";
-import { Clients, type NewClientRejection } from "../../customers/clients/clients.ts";
+import { Clients, type NewClientRejection, type ShownSecret } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type ListedClient, listClients } from "../../customers/operator-queries.ts";
 import type { Foundation } from "../../service/core.ts";
@@ -104,31 +104,38 @@ async function createClient(
   { customer, scopes, from, clientId }: NewClientOptions,
 ): Promise<CommandResult> {
   const made = await clients.create({ customerId: customer, scopes, networks: from, clientId });
-  if (typeof made === "string") throw new CommandRejected(REJECTIONS[made]);
+  if (made.kind === "rejected") throw new CommandRejected(REJECTIONS[made.rejection]);
+  const shown = made.value;
   return {
     json: {
-      client_id: made.clientId,
-      client_secret: made.secret,
+      client_id: shown.clientId,
+      client_secret: shown.secret,
       customer_id: customer,
       scopes,
       networks: from?.map(textOf),
     },
-    prose: shown(made.clientId, made.secret),
+    prose: secretLines(shown),
   };
 }
 
 async function rotateSecret(clients: Clients, clientId: string, overlapMs: number): Promise<CommandResult> {
   const made = await clients.rotateSecret(clientId, overlapMs);
-  if (made === "client_not_found") throw new CommandRejected(`client not found: ${clientId}`);
-  if (made === "client_disabled")
-    throw new CommandRejected(`client ${clientId} is permanently disabled: create another one with client create`);
+  if (made.kind === "rejected") {
+    throw new CommandRejected(
+      made.rejection === "client_not_found"
+        ? notFound(clientId)
+        : `client ${clientId} is permanently disabled: create another one with client create`,
+    );
+  }
   return {
-    json: { client_id: clientId, client_secret: made.secret, overlap_seconds: overlapMs / 1_000 },
-    prose: shown(clientId, made.secret),
+    json: { client_id: clientId, client_secret: made.value.secret, overlap_seconds: overlapMs / 1_000 },
+    prose: secretLines(made.value),
   };
 }
 
-function shown(clientId: string, secret: string): string[] {
+const notFound = (clientId: string): string => `client not found: ${clientId}`;
+
+function secretLines({ clientId, secret }: ShownSecret): string[] {
   return [
     `client id     ${clientId}`,
     `client secret ${secret}`,
@@ -141,9 +148,12 @@ async function restrictClient(
   clientId: string,
   networks: Network[] | undefined,
 ): Promise<CommandResult> {
-  const outcome = await clients.restrict(clientId, networks);
-  if (outcome === "client_not_found") throw new CommandRejected(`client not found: ${clientId}`);
-  if (outcome === "wrong_number_of_networks") throw new CommandRejected(WRONG_NUMBER_OF_NETWORKS);
+  const restricted = await clients.restrict(clientId, networks);
+  if (restricted.kind === "rejected") {
+    throw new CommandRejected(
+      restricted.rejection === "client_not_found" ? notFound(clientId) : WRONG_NUMBER_OF_NETWORKS,
+    );
+  }
   const texts = networks?.map(textOf);
   return {
     json: { client_id: clientId, networks: texts },
@@ -154,8 +164,7 @@ async function restrictClient(
 const textOf = ({ text }: Network): string => text;
 
 async function disableClient(clients: Clients, clientId: string): Promise<CommandResult> {
-  if ((await clients.disable(clientId)) === "client_not_found")
-    throw new CommandRejected(`client not found: ${clientId}`);
+  if ((await clients.disable(clientId)).kind === "rejected") throw new CommandRejected(notFound(clientId));
   return { json: { client_id: clientId, disabled: true }, prose: [`client ${clientId} is disabled`] };
 }
 

@@ -14,6 +14,7 @@ import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Amount, formatAmount } from "../../money/amount.ts";
 import type { Foundation } from "../../service/core.ts";
+import type { Check } from "../../std/result.ts";
 import { readRate, readTier, readUuid } from "../arguments.ts";
 import { addCommand, addGroup, CommandRejected, type CommandResult, setAction, withFoundation } from "../command.ts";
 import { LIST_LIMIT } from "../listing.ts";
@@ -135,8 +136,8 @@ function agreementRecord({ customerId, ...rates }: Agreement) {
   return { customer_id: customerId, ...ratesRecord(rates) };
 }
 
-function throwIfRejected(market: MarketCode, rejection: FeeRejection | MarketNotScheduled | undefined): void {
-  if (rejection !== undefined) throw new CommandRejected(sentence(market, rejection));
+function throwIfRejected(market: MarketCode, change: Check<FeeRejection | MarketNotScheduled>): void {
+  if (change.kind === "rejected") throw new CommandRejected(sentence(market, change.rejection));
 }
 
 function sentence(market: MarketCode, rejection: FeeRejection | MarketNotScheduled): string {

@@ -49,8 +49,9 @@ async function readKey(path: string, kind: "private" | "public", read: (pem: str
 
 /** @param publicKey Undefined: the signature is not checked. */
 export async function readSigned(path: string, publicKey: KeyObject | undefined): Promise<SignedCheckpoint> {
-  const checkpoint = readCheckpoint(await readFile(path, "utf8"));
-  if (typeof checkpoint === "string") throw new CommandRejected(`${path} ${checkpoint}`);
+  const read = readCheckpoint(await readFile(path, "utf8"));
+  if (read.kind === "rejected") throw new CommandRejected(`${path} ${read.rejection}`);
+  const checkpoint = read.value;
   if (publicKey === undefined) return checkpoint;
   const keyId = keyIdOf(publicKey);
   if (checkpoint.keyId !== keyId)

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
+import { unwrap } from "../../../test/support/results.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
+import { done, PASSED, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
 import { Clients, type ShownSecret } from "./clients.ts";
 
@@ -31,33 +33,31 @@ function clientsOn({ database }: TestDatabase): Clients {
 }
 
 async function newClient(): Promise<ShownSecret> {
-  const made = await clients.create({ customerId, scopes: ["exchange:read_order", "*"] });
-  if (typeof made === "string") throw new Error(made);
-  return made;
+  return unwrap(await clients.create({ customerId, scopes: ["exchange:read_order", "*"] }));
 }
 
 test("a client proves itself by the secret that was shown when it was made", async () => {
   const { clientId, secret } = await newClient();
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual({
-    clientId,
-    customerId,
-    scopes: ["exchange:read_order", "*"],
-  });
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(
+    done({ clientId, customerId, scopes: ["exchange:read_order", "*"] }),
+  );
 });
 
 test("client_id and secret may be chosen", async () => {
   const request = { customerId, scopes: ["*"], clientId: "acme", secret: "correct horse" };
-  expect(await clients.create(request)).toEqual({ clientId: "acme", secret: "correct horse" });
-  expect(await clients.authenticate("acme", "correct horse", ADDRESS)).toMatchObject({ clientId: "acme" });
-  expect(await clients.authenticate("acme", "battery staple", ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.create(request)).toEqual(done({ clientId: "acme", secret: "correct horse" }));
+  expect(await clients.authenticate("acme", "correct horse", ADDRESS)).toMatchObject({ value: { clientId: "acme" } });
+  expect(await clients.authenticate("acme", "battery staple", ADDRESS)).toEqual(reject("client_authentication_failed"));
 });
 
 test("a client_id is given once, also when two ask for it at the same time", async () => {
   const request = { customerId, scopes: ["*"], clientId: "twice" };
   const made = await Promise.all([clients.create(request), clients.create(request)]);
-  expect(made.filter((each) => each === "client_already_exists")).toHaveLength(1);
-  const [shown] = made.filter((each) => typeof each !== "string");
-  expect(await clients.authenticate("twice", shown?.secret ?? "", ADDRESS)).toMatchObject({ clientId: "twice" });
+  expect(made).toContainEqual(reject("client_already_exists"));
+  const [shown] = made.filter(({ kind }) => kind === "done").map(unwrap);
+  expect(await clients.authenticate("twice", shown?.secret ?? "", ADDRESS)).toMatchObject({
+    value: { clientId: "twice" },
+  });
   expect(await secretsOf("twice")).toHaveLength(1);
 });
 
@@ -73,50 +73,53 @@ test.each([
   ["an empty scope", { scopes: [""] }, "malformed_scope"],
   ["an unknown customer", { customerId: ids.next() as CustomerId }, "customer_not_found"],
 ])("a client with %s is refused", async (_, fields, refusal) => {
-  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toBe(refusal);
+  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toEqual(reject(refusal));
 });
 
 test("an unknown client, a disabled one and a wrong secret are the same refusal", async () => {
   const { clientId, secret } = await newClient();
   const disabled = await newClient();
-  expect(await clients.disable(disabled.clientId)).toBe("disabled");
-  expect(await clients.authenticate("nobody", secret, ADDRESS)).toBe("client_authentication_failed");
-  expect(await clients.authenticate(disabled.clientId, disabled.secret, ADDRESS)).toBe("client_authentication_failed");
-  expect(await clients.authenticate(clientId, disabled.secret, ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.disable(disabled.clientId)).toEqual(PASSED);
+  expect(await clients.authenticate("nobody", secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
+  expect(await clients.authenticate(disabled.clientId, disabled.secret, ADDRESS)).toEqual(
+    reject("client_authentication_failed"),
+  );
+  expect(await clients.authenticate(clientId, disabled.secret, ADDRESS)).toEqual(
+    reject("client_authentication_failed"),
+  );
 });
 
 test("after a rotation the old secret works until the overlap ends, the new one at once and for good", async () => {
   const { clientId, secret } = await newClient();
-  const rotated = await clients.rotateSecret(clientId, 10 * MINUTE);
-  if (typeof rotated === "string") throw new Error(rotated);
+  const rotated = unwrap(await clients.rotateSecret(clientId, 10 * MINUTE));
   expect(rotated.secret).not.toBe(secret);
   now = (now + 10 * MINUTE - 1) as Instant;
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ clientId });
-  expect(await clients.authenticate(clientId, rotated.secret, ADDRESS)).toMatchObject({ clientId });
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ value: { clientId } });
+  expect(await clients.authenticate(clientId, rotated.secret, ADDRESS)).toMatchObject({ value: { clientId } });
   now = (now + 1) as Instant;
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("client_authentication_failed");
-  expect(await clients.authenticate(clientId, rotated.secret, ADDRESS)).toMatchObject({ clientId });
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
+  expect(await clients.authenticate(clientId, rotated.secret, ADDRESS)).toMatchObject({ value: { clientId } });
 });
 
 test("a rotation without overlap ends the old secret at once and removes what had expired", async () => {
   const { clientId, secret } = await newClient();
   const second = await clients.rotateSecret(clientId, 0);
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
   const third = await clients.rotateSecret(clientId, MINUTE);
   expect(await secretsOf(clientId)).toHaveLength(2);
-  expect([typeof second, typeof third]).toEqual(["object", "object"]);
+  expect([second.kind, third.kind]).toEqual(["done", "done"]);
 });
 
 test("a rotation without overlap also ends a secret that an earlier overlap had kept alive", async () => {
   const { clientId, secret: leaked } = await newClient();
-  const second = (await clients.rotateSecret(clientId, 24 * 60 * MINUTE)) as ShownSecret;
-  expect(await clients.authenticate(clientId, leaked, ADDRESS)).toMatchObject({ clientId });
-  const third = (await clients.rotateSecret(clientId, 0)) as ShownSecret;
+  const second = unwrap(await clients.rotateSecret(clientId, 24 * 60 * MINUTE));
+  expect(await clients.authenticate(clientId, leaked, ADDRESS)).toMatchObject({ value: { clientId } });
+  const third = unwrap(await clients.rotateSecret(clientId, 0));
   const answers = [leaked, second.secret, third.secret].map((each) => clients.authenticate(clientId, each, ADDRESS));
   expect(await Promise.all(answers)).toEqual([
-    "client_authentication_failed",
-    "client_authentication_failed",
-    expect.objectContaining({ clientId }),
+    reject("client_authentication_failed"),
+    reject("client_authentication_failed"),
+    done(expect.objectContaining({ clientId })),
   ]);
 });
 
@@ -124,7 +127,7 @@ test("a disabled client is given no new secret, and keeps those that it had", as
   const { clientId } = await newClient();
   await clients.disable(clientId);
   const before = await secretsOf(clientId);
-  expect(await clients.rotateSecret(clientId, 0)).toBe("client_disabled");
+  expect(await clients.rotateSecret(clientId, 0)).toEqual(reject("client_disabled"));
   expect(await secretsOf(clientId)).toEqual(before);
 });
 
@@ -133,7 +136,7 @@ test("a later rotation does not lengthen the life of a secret that is to end soo
   await clients.rotateSecret(clientId, MINUTE);
   await clients.rotateSecret(clientId, 60 * MINUTE);
   now = (now + MINUTE) as Instant;
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("client_authentication_failed");
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
 });
 
 test("rotations at the same time leave one secret that does not end", async () => {
@@ -143,8 +146,8 @@ test("rotations at the same time leave one secret that does not end", async () =
 });
 
 test("an unknown client is neither rotated nor disabled", async () => {
-  expect(await clients.rotateSecret("nobody", 0)).toBe("client_not_found");
-  expect(await clients.disable("nobody")).toBe("client_not_found");
+  expect(await clients.rotateSecret("nobody", 0)).toEqual(reject("client_not_found"));
+  expect(await clients.disable("nobody")).toEqual(reject("client_not_found"));
 });
 
 const restrictionOf = async (clientId: string, since: Instant): Promise<string[] | undefined> => {
@@ -169,27 +172,28 @@ test("a disabled client may call from nowhere, and keeps the time at which it wa
 const networks = (...texts: string[]): Network[] => texts.map((text) => parseNetwork(text) as Network);
 
 test("a client with networks proves itself from there only, and a wrong secret is the same refusal from everywhere", async () => {
-  const made = await clients.create({ customerId, scopes: ["*"], networks: networks("192.0.2.0/24", "2001:db8::/32") });
-  if (typeof made === "string") throw new Error(made);
+  const made = unwrap(
+    await clients.create({ customerId, scopes: ["*"], networks: networks("192.0.2.0/24", "2001:db8::/32") }),
+  );
   const from = (address: string) => clients.authenticate(made.clientId, made.secret, address);
   for (const address of ["192.0.2.255", "::ffff:192.0.2.1", "2001:db8::7"]) {
-    expect(await from(address)).toMatchObject({ clientId: made.clientId });
+    expect(await from(address)).toMatchObject({ value: { clientId: made.clientId } });
   }
-  for (const address of ["192.0.3.1", "::1", ""]) expect(await from(address)).toBe("address_not_allowed");
-  expect(await clients.authenticate(made.clientId, `${made.secret.slice(1)}A`, "192.0.3.1")).toBe(
-    "client_authentication_failed",
+  for (const address of ["192.0.3.1", "::1", ""]) expect(await from(address)).toEqual(reject("address_not_allowed"));
+  expect(await clients.authenticate(made.clientId, `${made.secret.slice(1)}A`, "192.0.3.1")).toEqual(
+    reject("client_authentication_failed"),
   );
 });
 
 test("what a client may call from can be changed and taken away, and is listed until then", async () => {
   const { clientId, secret } = await newClient();
-  expect(await clients.restrict(clientId, networks("198.51.100.7"))).toBe("restricted");
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toBe("address_not_allowed");
+  expect(await clients.restrict(clientId, networks("198.51.100.7"))).toEqual(PASSED);
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("address_not_allowed"));
   expect(await restrictionOf(clientId, now)).toEqual(["198.51.100.7/32"]);
-  expect(await clients.restrict(clientId, networks("192.0.2.0/24"))).toBe("restricted");
-  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ clientId });
-  expect(await clients.restrict(clientId, undefined)).toBe("restricted");
-  expect(await clients.authenticate(clientId, secret, "203.0.113.1")).toMatchObject({ clientId });
+  expect(await clients.restrict(clientId, networks("192.0.2.0/24"))).toEqual(PASSED);
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ value: { clientId } });
+  expect(await clients.restrict(clientId, undefined)).toEqual(PASSED);
+  expect(await clients.authenticate(clientId, secret, "203.0.113.1")).toMatchObject({ value: { clientId } });
   expect(await restrictionOf(clientId, now)).toBeUndefined();
 });
 
@@ -212,13 +216,15 @@ test("an address from which nobody may call is no use of the secret", async () =
 test("a hundred networks are the most that a client has, and none would shut everybody out", async () => {
   const { clientId } = await newClient();
   const many = (count: number) => networks(...Array.from({ length: count }, (_, i) => `10.0.0.${i}`));
-  expect(await clients.restrict(clientId, many(100))).toBe("restricted");
+  expect(await clients.restrict(clientId, many(100))).toEqual(PASSED);
   for (const refused of [many(101), []]) {
-    expect(await clients.restrict(clientId, refused)).toBe("wrong_number_of_networks");
-    expect(await clients.create({ customerId, scopes: ["*"], networks: refused })).toBe("wrong_number_of_networks");
+    expect(await clients.restrict(clientId, refused)).toEqual(reject("wrong_number_of_networks"));
+    expect(await clients.create({ customerId, scopes: ["*"], networks: refused })).toEqual(
+      reject("wrong_number_of_networks"),
+    );
   }
   expect(await restrictionOf(clientId, now)).toHaveLength(100);
-  expect(await clients.restrict("nobody", undefined)).toBe("client_not_found");
+  expect(await clients.restrict("nobody", undefined)).toEqual(reject("client_not_found"));
 });
 
 test("the last use of a secret is recorded at most once a minute, and a wrong secret is no use", async () => {

@@ -8,6 +8,7 @@ import { assert } from "../../std/assert.ts";
 import { type ComparedClock, type Instant, requireCorrectTime } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { isWithin, type Network } from "../../std/network.ts";
+import { type Check, done, PASSED, type Result, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
 import { digestSecret, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
 import {
@@ -101,22 +102,22 @@ export class Clients {
   }
 
   /** Creates a client with one secret. Does not check that its scopes exist. */
-  async create(request: NewClient): Promise<ShownSecret | NewClientRejection> {
+  async create(request: NewClient): Promise<Result<ShownSecret, NewClientRejection>> {
     const { customerId, scopes, networks, clientId = this.#ids.next(), secret = generateSecret() } = request;
-    if (!isVisible(clientId, CLIENT_ID_MAX_LENGTH)) return "malformed_client_id";
-    if (!isVisible(secret, SECRET_MAX_LENGTH)) return "malformed_secret";
-    if (scopes.length === 0) return "client_without_scopes";
-    if (!scopes.every((scope) => SCOPE_TOKEN.test(scope))) return "malformed_scope";
-    if (!isListOfNetworks(networks)) return "wrong_number_of_networks";
+    if (!isVisible(clientId, CLIENT_ID_MAX_LENGTH)) return reject("malformed_client_id");
+    if (!isVisible(secret, SECRET_MAX_LENGTH)) return reject("malformed_secret");
+    if (scopes.length === 0) return reject("client_without_scopes");
+    if (!scopes.every((scope) => SCOPE_TOKEN.test(scope))) return reject("malformed_scope");
+    if (!isListOfNetworks(networks)) return reject("wrong_number_of_networks");
     const digest = { id: this.#ids.next(), ...(await digestSecret(secret)) };
     const client = { clientId, customerId, scopes, networks };
     try {
       const made = await insertClient(this.#database, client, digest, this.#clock.now());
-      if (made) return { clientId, secret };
+      if (made) return done({ clientId, secret });
       await waitForStandby(this.#database);
-      return "client_already_exists";
+      return reject("client_already_exists");
     } catch (error) {
-      if (serverError(error)?.constraint === "customer_exists") return "customer_not_found";
+      if (serverError(error)?.constraint === "customer_exists") return reject("customer_not_found");
       throw error;
     }
   }
@@ -129,19 +130,19 @@ export class Clients {
   async rotateSecret(
     clientId: string,
     overlapMs: number,
-  ): Promise<ShownSecret | "client_not_found" | "client_disabled"> {
+  ): Promise<Result<ShownSecret, "client_not_found" | "client_disabled">> {
     assert(overlapMs >= 0, "an overlap is not negative");
     // With a clock years ahead, the old secrets would stay valid for years.
     requireCorrectTime(this.#clock);
     const secret = generateSecret();
     const digest = { id: this.#ids.next(), ...(await digestSecret(secret)) };
     return this.#database.transaction(async (transaction) => {
-      const state = await lockClient(transaction, clientId);
-      if (state !== "live") return state;
+      const live = await lockClient(transaction, clientId);
+      if (live.kind === "rejected") return live;
       const now = this.#clock.now();
       await endSecrets(transaction, clientId, now, (now + overlapMs) as Instant);
       await insertSecret(transaction, clientId, digest, now);
-      return { clientId, secret };
+      return done({ clientId, secret });
     });
   }
 
@@ -153,14 +154,14 @@ export class Clients {
   async restrict(
     clientId: string,
     networks: readonly Network[] | undefined,
-  ): Promise<"restricted" | "client_not_found" | "wrong_number_of_networks"> {
-    if (!isListOfNetworks(networks)) return "wrong_number_of_networks";
-    return (await setNetworks(this.#database, clientId, networks)) ? "restricted" : "client_not_found";
+  ): Promise<Check<"client_not_found" | "wrong_number_of_networks">> {
+    if (!isListOfNetworks(networks)) return reject("wrong_number_of_networks");
+    return (await setNetworks(this.#database, clientId, networks)) ? PASSED : reject("client_not_found");
   }
 
   /** Disables a client for good. It gets no more tokens, and its valid ones are rejected within seconds (`listRestricted`). */
-  async disable(clientId: string): Promise<"disabled" | "client_not_found"> {
-    return (await setDisabled(this.#database, clientId, this.#clock.now())) ? "disabled" : "client_not_found";
+  async disable(clientId: string): Promise<Check<"client_not_found">> {
+    return (await setDisabled(this.#database, clientId, this.#clock.now())) ? PASSED : reject("client_not_found");
   }
 
   /** The clients that are limited to networks, and, with an empty list, those disabled since this time. */
@@ -176,18 +177,18 @@ export class Clients {
     clientId: string,
     secret: string,
     address: string,
-  ): Promise<AuthenticatedClient | AuthenticationRejection> {
+  ): Promise<Result<AuthenticatedClient, AuthenticationRejection>> {
     const client = await findClient(this.#database, clientId);
     const now = this.#clock.now();
     const live = client?.secrets.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt) ?? [];
     const matched = await this.#matcher.match(secret, live, now);
-    if (matched === "busy") return "too_many_authentications";
-    if (client === undefined || client.disabledAt !== undefined || matched === undefined) {
-      return "client_authentication_failed";
+    if (matched.kind === "rejected") return reject("too_many_authentications");
+    if (client === undefined || client.disabledAt !== undefined || matched.value === undefined) {
+      return reject("client_authentication_failed");
     }
-    if (client.networks !== undefined && !isWithin(client.networks, address)) return "address_not_allowed";
-    this.#recordUse(clientId, matched, now);
-    return { clientId, customerId: client.customerId, scopes: client.scopes };
+    if (client.networks !== undefined && !isWithin(client.networks, address)) return reject("address_not_allowed");
+    this.#recordUse(clientId, matched.value, now);
+    return done({ clientId, customerId: client.customerId, scopes: client.scopes });
   }
 
   /** Not awaited: it must not delay the response. */

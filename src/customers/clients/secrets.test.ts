@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { unwrap } from "../../../test/support/results.ts";
+import { done, reject } from "../../std/result.ts";
 import { ConcurrencyLimit, digestSecret, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
 
 const NOW = 1_000_000;
@@ -10,14 +12,14 @@ test("a generated secret has 256 bits, is never the same twice, and is kept as a
   expect(generateSecret()).not.toBe(secret);
   const kept = await digestSecret(secret);
   expect(kept.scheme).toBe("hmac");
-  expect(await new SecretMatcher().match(secret, [kept], NOW)).toBe(kept);
+  expect(unwrap(await new SecretMatcher().match(secret, [kept], NOW))).toBe(kept);
 });
 
 test("a chosen secret is kept under scrypt, and the same one twice under another salt", async () => {
   const [first, second] = await Promise.all([digestSecret("correct horse"), digestSecret("correct horse")]);
   expect([first.scheme, second.scheme]).toEqual(["scrypt", "scrypt"]);
   expect(first.digest.equals(second.digest)).toBe(false);
-  expect(await new SecretMatcher().match("correct horse", [first], NOW)).toBe(first);
+  expect(unwrap(await new SecretMatcher().match("correct horse", [first], NOW))).toBe(first);
 });
 
 test("only 43 characters of base64url count as generated", () => {
@@ -31,9 +33,9 @@ test("a wrong secret matches nothing, whatever the scheme and also among several
   const matcher = new SecretMatcher();
   const generated = [await digestSecret(generateSecret()), await digestSecret(generateSecret())];
   const chosen = [await digestSecret("correct horse")];
-  expect(await matcher.match(generateSecret(), generated, NOW)).toBeUndefined();
-  expect(await matcher.match("battery staple", chosen, NOW)).toBeUndefined();
-  expect(await matcher.match("", [...generated, ...chosen], NOW)).toBeUndefined();
+  expect(unwrap(await matcher.match(generateSecret(), generated, NOW))).toBeUndefined();
+  expect(unwrap(await matcher.match("battery staple", chosen, NOW))).toBeUndefined();
+  expect(unwrap(await matcher.match("", [...generated, ...chosen], NOW))).toBeUndefined();
 });
 
 test("with nothing to compare with, a chosen secret still costs one scrypt", async () => {
@@ -41,7 +43,7 @@ test("with nothing to compare with, a chosen secret still costs one scrypt", asy
   const kept = await digestSecret("correct horse");
   const timed = async (stored: (typeof kept)[]): Promise<number> => {
     const start = process.cpuUsage();
-    expect(await matcher.match("battery staple", stored, NOW)).toBeUndefined();
+    expect(unwrap(await matcher.match("battery staple", stored, NOW))).toBeUndefined();
     const { user, system } = process.cpuUsage(start);
     return user + system;
   };
@@ -52,13 +54,13 @@ test("with nothing to compare with, a chosen secret still costs one scrypt", asy
 test("a chosen secret that matched is remembered for its very digest, and for five minutes", async () => {
   const matcher = new SecretMatcher();
   const kept = await digestSecret("correct horse");
-  expect(await matcher.match("correct horse", [kept], NOW)).toBe(kept);
+  expect(unwrap(await matcher.match("correct horse", [kept], NOW))).toBe(kept);
   // The salt would be needed to compute it again, so an answer without it comes from memory.
   const unsalted = { ...kept, salt: Buffer.alloc(16) };
-  expect(await matcher.match("correct horse", [unsalted], NOW + 5 * MINUTE - 1)).toBe(unsalted);
-  expect(await matcher.match("correct horse", [unsalted], NOW + 5 * MINUTE)).toBeUndefined();
-  expect(await matcher.match("battery staple", [kept], NOW)).toBeUndefined();
-  expect(await matcher.match("correct horse", [await digestSecret("another")], NOW)).toBeUndefined();
+  expect(unwrap(await matcher.match("correct horse", [unsalted], NOW + 5 * MINUTE - 1))).toBe(unsalted);
+  expect(unwrap(await matcher.match("correct horse", [unsalted], NOW + 5 * MINUTE))).toBeUndefined();
+  expect(unwrap(await matcher.match("battery staple", [kept], NOW))).toBeUndefined();
+  expect(unwrap(await matcher.match("correct horse", [await digestSecret("another")], NOW))).toBeUndefined();
 });
 
 test("past its bound the matcher turns chosen secrets away and still compares generated ones", async () => {
@@ -66,11 +68,11 @@ test("past its bound the matcher turns chosen secrets away and still compares ge
   const guesses = Array.from({ length: 20 }, (_, i) => matcher.match(`guess ${i}`, [], NOW));
   const generated = generateSecret();
   const kept = await digestSecret(generated);
-  expect(await matcher.match(generated, [kept], NOW)).toBe(kept);
+  expect(unwrap(await matcher.match(generated, [kept], NOW))).toBe(kept);
   const answers = await Promise.all(guesses);
   // On a slow machine some of the others have waited for too long.
-  expect(answers.filter((answer) => answer === "busy").length).toBeGreaterThanOrEqual(3);
-  expect(answers[0]).toBeUndefined();
+  expect(answers.filter((answer) => answer.kind === "rejected").length).toBeGreaterThanOrEqual(3);
+  expect(answers[0]).toEqual(done(undefined));
 });
 
 test("a gate lets in as many as it says, in order, also after one has failed", async () => {
@@ -81,7 +83,7 @@ test("a gate lets in as many as it says, in order, also after one has failed", a
     throw new Error("first failed");
   });
   const second = gate.run(async () => order.push("second"));
-  expect(await gate.run(async () => order.push("third"))).toBe("full");
+  expect(await gate.run(async () => order.push("third"))).toEqual(reject("full"));
   await expect(first).rejects.toThrow("first failed");
   await second;
   await gate.run(async () => order.push("fourth"));
@@ -97,10 +99,10 @@ test("whoever waits at a gate for too long is turned away, and its place in the 
         leave = resolve;
       }),
   );
-  expect(await gate.run(async () => "served")).toBe("full");
+  expect(await gate.run(async () => "served")).toEqual(reject("full"));
   const next = gate.run(async () => "served");
   leave();
   await inside;
-  expect(await next).toBe("served");
-  expect(await gate.run(async () => "served")).toBe("served");
+  expect(await next).toEqual(done("served"));
+  expect(await gate.run(async () => "served")).toEqual(done("served"));
 });

@@ -9,6 +9,7 @@
  */
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { LruCache } from "../../std/lru-cache.ts";
+import { done, type Result, reject } from "../../std/result.ts";
 
 /** `hmac`: HMAC-SHA-256 with the salt as key; `scrypt`: with `SCRYPT` below. Other parameters need a new scheme. */
 export type SecretScheme = "hmac" | "scrypt";
@@ -67,32 +68,34 @@ export class SecretMatcher {
   readonly #matchedSecrets = new LruCache<number>(CACHE_CAPACITY);
   readonly #hashKey = randomBytes(DIGEST_BYTES);
 
-  /** @returns the digest that matches; "busy" when the queue was full and nothing was compared */
+  /** @returns the digest that matches, if one does; "full" when nothing was compared */
   async match<Stored extends SecretDigest>(
     presented: string,
     stored: readonly Stored[],
     now: number,
-  ): Promise<Stored | undefined | "busy"> {
+  ): Promise<Result<Stored | undefined, "full">> {
     const scheme = schemeOf(presented);
     const candidates = stored.filter((each) => each.scheme === scheme);
-    return scheme === "hmac" ? matchGenerated(presented, candidates) : this.#matchChosen(presented, candidates, now);
+    return scheme === "hmac"
+      ? done(matchGenerated(presented, candidates))
+      : this.#matchChosen(presented, candidates, now);
   }
 
   async #matchChosen<Stored extends SecretDigest>(
     presented: string,
     candidates: readonly Stored[],
     now: number,
-  ): Promise<Stored | undefined | "busy"> {
+  ): Promise<Result<Stored | undefined, "full">> {
     const known = candidates.find((each) => (this.#matchedSecrets.get(this.#cacheKey(presented, each)) ?? 0) > now);
-    if (known !== undefined) return known;
+    if (known !== undefined) return done(known);
     let matched: Stored | undefined;
     for (const each of candidates.length === 0 ? [DECOY] : candidates) {
       const digest = await this.#scryptLimit.run(() => slowHash(presented, each.salt));
-      if (digest === "full") return "busy";
-      if (timingSafeEqual(digest, each.digest)) matched = candidates.find((candidate) => candidate === each);
+      if (digest.kind === "rejected") return digest;
+      if (timingSafeEqual(digest.value, each.digest)) matched = candidates.find((candidate) => candidate === each);
     }
     if (matched !== undefined) this.#matchedSecrets.set(this.#cacheKey(presented, matched), now + CACHE_TTL_MS);
-    return matched;
+    return done(matched);
   }
 
   #cacheKey(presented: string, { digest }: SecretDigest): string {
@@ -125,8 +128,8 @@ function keyedHash(secret: string, salt: Buffer): Buffer {
 }
 
 function slowHash(secret: string, salt: Buffer): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    scrypt(secret, salt, DIGEST_BYTES, SCRYPT, (error, digest) => (error === null ? resolve(digest) : reject(error)));
+  return new Promise((resolve, fail) => {
+    scrypt(secret, salt, DIGEST_BYTES, SCRYPT, (error, digest) => (error === null ? resolve(digest) : fail(error)));
   });
 }
 
@@ -140,12 +143,12 @@ export class ConcurrencyLimit {
     this.#bounds = bounds;
   }
 
-  async run<Value>(work: () => Promise<Value>): Promise<Value | "full"> {
+  async run<Value>(work: () => Promise<Value>): Promise<Result<Value, "full">> {
     if (this.#running < this.#bounds.atOnce) this.#running += 1;
     // A finished task passes its slot on, so `#running` does not change.
-    else if (!(await this.#waitForSlot())) return "full";
+    else if (!(await this.#waitForSlot())) return reject("full");
     try {
-      return await work();
+      return done(await work());
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;

@@ -3,6 +3,7 @@ import { must } from "../../std/assert.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
+import { type Check, PASSED, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
 import type { SecretDigest } from "./secrets.ts";
 
@@ -86,17 +87,17 @@ export async function findClient(database: Queryable, clientId: string): Promise
   };
 }
 
-/** Locks a client, so that rotations and disabling it are serialised. */
+/** Locks a client that is not disabled, so that rotations and disabling it are serialised. */
 export async function lockClient(
   transaction: Queryable,
   clientId: string,
-): Promise<"live" | "client_not_found" | "client_disabled"> {
+): Promise<Check<"client_not_found" | "client_disabled">> {
   const [found] = await transaction.rows<{ disabled: boolean }>(
     "select disabled_at is not null as disabled from client where client_id = $1 for update",
     [clientId],
   );
-  if (found === undefined) return "client_not_found";
-  return found.disabled ? "client_disabled" : "live";
+  if (found === undefined) return reject("client_not_found");
+  return found.disabled ? reject("client_disabled") : PASSED;
 }
 
 /** Removes expired secrets, and makes valid ones expire at `until` at the latest. */

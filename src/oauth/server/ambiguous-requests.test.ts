@@ -1,12 +1,14 @@
 /** Requests on auth_url that cannot be read, as bytes: none of them hides a request for a token. */
+
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
 import type { Clients } from "../../customers/clients/clients.ts";
 import { IdSource } from "../../std/id.ts";
+import { reject } from "../../std/result.ts";
 import { createAuthServer } from "./auth-server.ts";
 
-const authenticate = vi.fn<Clients["authenticate"]>(async () => "client_authentication_failed");
+const authenticate = vi.fn<Clients["authenticate"]>(async () => reject("client_authentication_failed"));
 let authUrl = "";
 const server = createAuthServer({
   authUrl: () => authUrl,

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Check, PASSED } from "../../std/result.ts";
 import { endConnection } from "../../web/connections/end-after-request.ts";
 import { rejectConnection } from "../../web/connections/reject-connection.ts";
 import {
@@ -12,7 +13,7 @@ import {
   TOO_MANY_HEADERS,
   unreadable,
 } from "../../web/header-checks.ts";
-import { NOT_STORED, TokenRequestError } from "./token-error.ts";
+import { NOT_STORED, rejectToken, type TokenRejection } from "./token-error.ts";
 
 /** With HTTP's own statuses: RFC 6749 has none for too many headers or unknown transfer codings. */
 export function rejectUnreadable(request: FastifyRequest, reply: FastifyReply): boolean {
@@ -24,15 +25,15 @@ export function rejectUnreadable(request: FastifyRequest, reply: FastifyReply): 
   return true;
 }
 
-export function rejectAmbiguousHeaders({ raw, headers }: FastifyRequest): TokenRequestError | undefined {
-  if (isTooMany(raw.rawTrailers)) return new TokenRequestError("invalid_request", TOO_MANY_HEADERS.reason);
+export function checkHeaders({ raw, headers }: FastifyRequest): Check<TokenRejection> {
+  if (isTooMany(raw.rawTrailers)) return rejectToken("invalid_request", TOO_MANY_HEADERS.reason);
   const twice = doubledHeader(raw);
-  if (twice !== undefined) return new TokenRequestError("invalid_request", `the header ${twice} occurs more than once`);
+  if (twice !== undefined) return rejectToken("invalid_request", `the header ${twice} occurs more than once`);
   if (isCoded(headers))
-    return new TokenRequestError("invalid_request", "the body has a Content-Encoding: send a form without one");
+    return rejectToken("invalid_request", "the body has a Content-Encoding: send a form without one");
   if (hasForeignCharset(headers))
-    return new TokenRequestError("invalid_request", "the content type names a charset other than UTF-8");
-  return undefined;
+    return rejectToken("invalid_request", "the content type names a charset other than UTF-8");
+  return PASSED;
 }
 
 /** Responds to what Node rejects before there is a request. */

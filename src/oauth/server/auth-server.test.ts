@@ -1,4 +1,5 @@
 /** What the server on auth_url does around the token endpoint. */
+
 import { connect } from "node:net";
 import pg from "pg";
 import { pino } from "pino";
@@ -8,12 +9,13 @@ import type { Clients } from "../../customers/clients/clients.ts";
 import { DatabaseAway } from "../../postgres/database.ts";
 import { IdSource } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
+import { reject } from "../../std/result.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
 import { SCOPES } from "../scopes.ts";
 import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
 
-const authenticate = vi.fn<Clients["authenticate"]>(async () => "client_authentication_failed");
+const authenticate = vi.fn<Clients["authenticate"]>(async () => reject("client_authentication_failed"));
 const PUBLIC_KEY = { kty: "EC", crv: "P-256", kid: "k", x: "x", y: "y", alg: "ES256", use: "sig" };
 const logged: string[] = [];
 const outcomes: string[] = [];
@@ -223,7 +225,7 @@ test("a flood of token requests is worked on in shares, and the rest hears to co
   authenticate.mockImplementation(async () => {
     inHand += 1;
     await finished;
-    return "client_authentication_failed";
+    return reject("client_authentication_failed");
   });
   try {
     const answers: Answer[] = [];
@@ -247,7 +249,7 @@ test("a flood of token requests is worked on in shares, and the rest hears to co
     expect((await send("/oauth2/token", { method: "POST", body: FORM })).status).toBe(401);
   } finally {
     finish();
-    authenticate.mockImplementation(async () => "client_authentication_failed");
+    authenticate.mockImplementation(async () => reject("client_authentication_failed"));
   }
 });
 

@@ -15,6 +15,7 @@ import { DatabaseAway, isTimeout } from "../../postgres/database.ts";
 import { ClockFault } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import type { Network } from "../../std/network.ts";
+import type { Rejected, Result } from "../../std/result.ts";
 import { endConnection, ignoreWhatFollows } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
 import { isOverLimit, paceRejections } from "../../web/connections/rejection-pace.ts";
@@ -28,14 +29,14 @@ import { securityHeaders } from "../../web/security-headers.ts";
 import { sentRequestId } from "../../web/sent-request-id.ts";
 import type { AccessDenial } from "../access-denials/access-denial.ts";
 import { PUBLISHED_BEFORE_USE_MS, type SigningKeys } from "../keys/signing-keys.ts";
-import { rejectAmbiguousHeaders, rejectUnreadable, respondToClientError } from "./ambiguous-requests.ts";
+import { checkHeaders, rejectUnreadable, respondToClientError } from "./ambiguous-requests.ts";
 import { readCredentials } from "./client-credentials.ts";
 import { readForm } from "./form.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
 import { ProvenSecrets } from "./proven-secrets.ts";
 import { TokenAdmission } from "./token-admission.ts";
-import { handleTokenRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
-import { NOT_STORED, TOKEN_ERRORS, type TokenError, TokenRequestError } from "./token-error.ts";
+import { handleTokenRequest, type TokenEndpointOptions, type TokenGranted } from "./token-endpoint.ts";
+import { NOT_STORED, rejectToken, TOKEN_ERRORS, type TokenError, type TokenRejection } from "./token-error.ts";
 
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
@@ -180,9 +181,9 @@ async function findProven(request: FastifyRequest, proven: ProvenSecrets): Promi
   const { "content-type": contentType, authorization } = request.headers;
   if (!Buffer.isBuffer(request.body)) return undefined;
   const form = await readForm(contentType, request.body);
-  const credentials = form instanceof TokenRequestError ? form : readCredentials(authorization, form);
-  if (credentials instanceof TokenRequestError) return undefined;
-  return credentials.readings.find(({ clientId, secret }) => proven.has(clientId, secret))?.clientId;
+  const credentials = form.kind === "rejected" ? form : readCredentials(authorization, form.value);
+  if (credentials.kind === "rejected") return undefined;
+  return credentials.value.readings.find(({ clientId, secret }) => proven.has(clientId, secret))?.clientId;
 }
 
 /**
@@ -198,18 +199,14 @@ function rejectTooMany(reply: FastifyReply, { retryAfter }: Verdict): void {
 /** Over capacity, requests are rejected before their body is read, and not logged. */
 function tokenRoute(server: FastifyInstance, options: AuthServerOptions): void {
   const admission = new TokenAdmission();
-  const reject = (reply: FastifyReply, error: TokenRequestError): FastifyReply => {
-    options.onTokenRequest?.(error.error);
-    return sendError(reply, error);
-  };
   const rejectAtCapacity: onRequestHookHandler = (request, reply, done) => {
-    const rejection = admission.rejection(request.ip);
-    if (rejection === undefined) done();
-    else void reject(reply, rejection);
+    const room = admission.check(request.ip);
+    if (room.kind === "done") done();
+    else void answer(room, reply, options);
   };
   server.post(TOKEN_PATH, { onRequest: rejectAtCapacity }, async (request, reply) => {
-    const answered = await admission.run(request.ip, () => answer(request, reply, options));
-    return answered instanceof TokenRequestError ? reject(reply, answered) : answered;
+    const result = await admission.run(request.ip, () => issueToken(request, options));
+    return answer(result, reply, options);
   });
 }
 
@@ -227,31 +224,49 @@ function healthRoutes(server: FastifyInstance, { readiness = {} }: AuthServerOpt
   server.get(READY_PATH, async (_request, reply) => {
     const missing = await failingChecks();
     if (missing.length === 0) return reply.headers(NOT_STORED).send({ status: "ready" });
-    return sendError(reply, new TokenRequestError("temporarily_unavailable", `not ready: ${missing.join(", ")}`));
+    return sendError(reply, rejectToken("temporarily_unavailable", `not ready: ${missing.join(", ")}`).rejection);
   });
 }
 
-async function answer(request: FastifyRequest, reply: FastifyReply, options: AuthServerOptions): Promise<FastifyReply> {
+/** Issues a token, or not, and logs it. */
+async function issueToken(
+  request: FastifyRequest,
+  options: AuthServerOptions,
+): Promise<Result<TokenGranted, TokenRejection>> {
   const { "content-type": contentType, authorization } = request.headers;
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   const { query } = urlOf(request);
   const asked = { query, contentType, authorization, body, address: request.ip };
-  const answered = rejectAmbiguousHeaders(request) ?? (await handleTokenRequest(asked, options));
+  const headers = checkHeaders(request);
+  const result = headers.kind === "rejected" ? headers : await handleTokenRequest(asked, options);
   const about = { request_id: request.id, address: request.ip };
-  options.onTokenRequest?.(answered instanceof TokenRequestError ? answered.error : "issued");
-  if (answered instanceof TokenRequestError) {
-    options.log.info({ ...about, refusal: answered.error, reason: answered.reason }, "token request rejected");
-    reportDenial(answered, request, options);
-    return sendError(reply, answered);
+  if (result.kind === "rejected") {
+    const { error, reason } = result.rejection;
+    options.log.info({ ...about, refusal: error, reason }, "token request rejected");
+    reportDenial(result.rejection, request, options);
+    return result;
   }
-  const { clientId, tokenId } = answered;
+  const { clientId, tokenId } = result.value;
   // Debug level: successes would bury rejections.
-  options.log.debug({ ...about, client_id: clientId, token_id: tokenId, scope: answered.body.scope }, "token issued");
-  return reply.headers(NOT_STORED).send(answered.body);
+  options.log.debug(
+    { ...about, client_id: clientId, token_id: tokenId, scope: result.value.body.scope },
+    "token issued",
+  );
+  return result;
+}
+
+function answer(
+  result: Result<TokenGranted, TokenRejection>,
+  reply: FastifyReply,
+  { onTokenRequest }: AuthServerOptions,
+): FastifyReply {
+  onTokenRequest?.(result.kind === "done" ? "issued" : result.rejection.error);
+  if (result.kind === "rejected") return sendError(reply, result.rejection);
+  return reply.headers(NOT_STORED).send(result.value.body);
 }
 
 function reportDenial(
-  { error, clientId }: TokenRequestError,
+  { error, clientId }: TokenRejection,
   { ip }: FastifyRequest,
   { onDenied }: AuthServerOptions,
 ): void {
@@ -260,7 +275,7 @@ function reportDenial(
 }
 
 /** RFC 6749, section 5.2, with `Retry-After` where a retry helps. */
-function sendError(reply: FastifyReply, { error, description, challenge }: TokenRequestError): FastifyReply {
+function sendError(reply: FastifyReply, { error, description, challenge }: TokenRejection): FastifyReply {
   if (challenge) reply.header("www-authenticate", 'Basic realm="parbook", charset="UTF-8"');
   if (error === "temporarily_unavailable") reply.header("retry-after", "1");
   return reply.code(TOKEN_ERRORS[error]).headers(NOT_STORED).send({ error, error_description: description });
@@ -276,33 +291,33 @@ function rejectUnknownPath(request: FastifyRequest, reply: FastifyReply): Fastif
 
 function createErrorHandler({ log, onTokenRequest }: AuthServerOptions) {
   return (error: Thrown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const refusal = tokenErrorOf(error, request, log);
-    if (urlOf(request).path === TOKEN_PATH) onTokenRequest?.(refusal.error);
-    return sendError(reply, refusal);
+    const { rejection } = rejectionOf(error, request, log);
+    if (urlOf(request).path === TOKEN_PATH) onTokenRequest?.(rejection.error);
+    return sendError(reply, rejection);
   };
 }
 
 type Thrown = Error & { readonly statusCode?: number };
 
-function tokenErrorOf(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): TokenRequestError {
+function rejectionOf(error: Thrown, { id }: FastifyRequest, log: FastifyBaseLogger): Rejected<TokenRejection> {
   const { statusCode = 500 } = error;
   // The framework's own rejections: a body too long or shorter than announced, an unreadable header.
-  if (statusCode === 413)
-    return new TokenRequestError("invalid_request", `the body has more than ${BODY_LIMIT_BYTES} bytes`);
-  if (statusCode < 500) return new TokenRequestError("invalid_request", "the request cannot be read");
-  const busy = busyDatabase(error);
+  if (statusCode === 413) return rejectToken("invalid_request", `the body has more than ${BODY_LIMIT_BYTES} bytes`);
+  if (statusCode < 500) return rejectToken("invalid_request", "the request cannot be read");
+  const retry = reasonToRetry(error);
   const about = { request_id: id, err: error };
-  if (busy === undefined) log.error(about, "token request failed: bug");
+  if (retry === undefined) log.error(about, "token request failed: bug");
   else log.warn(about, "token request failed: fault");
-  return busy ?? new TokenRequestError("server_error", "internal error: quote the X-Request-Id when you report it");
+  return retry === undefined
+    ? rejectToken("server_error", "internal error: quote the X-Request-Id when you report it")
+    : rejectToken("temporarily_unavailable", retry);
 }
 
 /** Faults for which a retry helps. */
-function busyDatabase(error: Error): TokenRequestError | undefined {
-  if (error instanceof DatabaseAway)
-    return new TokenRequestError("temporarily_unavailable", "the database cannot be reached");
-  if (error instanceof ClockFault) return new TokenRequestError("temporarily_unavailable", error.message);
-  return isTimeout(error) ? new TokenRequestError("temporarily_unavailable", "the database took too long") : undefined;
+function reasonToRetry(error: Error): string | undefined {
+  if (error instanceof DatabaseAway) return "the database cannot be reached";
+  if (error instanceof ClockFault) return error.message;
+  return isTimeout(error) ? "the database took too long" : undefined;
 }
 
 function urlOf(request: FastifyRequest): { path: string; query: URLSearchParams } {

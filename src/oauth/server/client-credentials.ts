@@ -1,7 +1,8 @@
 /** Client authentication (RFC 6749, section 2.3.1): in the body or by HTTP Basic. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
+import { type Check, done, PASSED, type Result } from "../../std/result.ts";
 import type { Form } from "./form.ts";
-import { TokenRequestError } from "./token-error.ts";
+import { rejectToken, type TokenRejection } from "./token-error.ts";
 
 export interface ClientCredentials {
   /** The possible readings, the likelier first. More than one only for Basic with escapes. */
@@ -15,32 +16,35 @@ export interface Reading {
 }
 
 /** RFC 6749, section 2.3: one authentication method per request. */
-export function readCredentials(authorization: string | undefined, form: Form): ClientCredentials | TokenRequestError {
+export function readCredentials(
+  authorization: string | undefined,
+  form: Form,
+): Result<ClientCredentials, TokenRejection> {
   if (authorization === undefined) return readBody(form);
   if (form.has("client_secret")) {
-    return new TokenRequestError("invalid_request", "the client authenticates both in the header and in the body");
+    return rejectToken("invalid_request", "the client authenticates both in the header and in the body");
   }
   const credentials = readBasic(authorization);
-  if (credentials instanceof TokenRequestError || !form.has("client_id")) return credentials;
+  if (credentials.kind === "rejected" || !form.has("client_id")) return credentials;
   // RFC 6749, section 3.2.1: a client_id in the body must match that of the header.
-  const readings = credentials.readings.filter(({ clientId }) => clientId === form.get("client_id"));
-  if (readings.length > 0) return { ...credentials, readings };
-  return new TokenRequestError("invalid_request", "the client_id in the body differs from that in the header");
+  const readings = credentials.value.readings.filter(({ clientId }) => clientId === form.get("client_id"));
+  if (readings.length > 0) return done({ ...credentials.value, readings });
+  return rejectToken("invalid_request", "the client_id in the body differs from that in the header");
 }
 
-function readBody(form: Form): ClientCredentials | TokenRequestError {
+function readBody(form: Form): Result<ClientCredentials, TokenRejection> {
   const clientId = form.get("client_id");
   const secret = form.get("client_secret");
-  if (clientId === undefined) return new TokenRequestError("invalid_client", "client_id is missing");
-  if (secret === undefined) return new TokenRequestError("invalid_client", "client_secret is missing");
-  return { readings: [{ clientId, secret }], sentBy: "body" };
+  if (clientId === undefined) return rejectToken("invalid_client", "client_id is missing");
+  if (secret === undefined) return rejectToken("invalid_client", "client_secret is missing");
+  return done({ readings: [{ clientId, secret }], sentBy: "body" });
 }
 
 /** RFC 7617, section 2: the scheme, case-insensitive, then base64 of `id:secret`. */
-function readBasic(authorization: string): ClientCredentials | TokenRequestError {
+function readBasic(authorization: string): Result<ClientCredentials, TokenRejection> {
   const [, scheme = "", encoded = ""] = /^([^ ]*) *(.*)$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() !== "basic") {
-    return new TokenRequestError("invalid_client", "the client must authenticate by HTTP Basic or in the body");
+    return rejectToken("invalid_client", "the client must authenticate by HTTP Basic or in the body");
   }
   const pair = decodeBase64(encoded.trimEnd()) ?? "";
   const colon = pair.indexOf(":");
@@ -48,9 +52,10 @@ function readBasic(authorization: string): ClientCredentials | TokenRequestError
   const readings = distinct([reading(decodeFormUrl(id), decodeFormUrl(password)), reading(id, password)]);
   const [likely] = readings;
   if (likely === undefined) {
-    return new TokenRequestError("invalid_client", "the Authorization header cannot be read", { challenge: true });
+    return rejectToken("invalid_client", "the Authorization header cannot be read", { challenge: true });
   }
-  return rejectTooLong(likely) ?? { readings, sentBy: "basic" };
+  const short = checkLength(likely);
+  return short.kind === "rejected" ? short : done({ readings, sentBy: "basic" });
 }
 
 /**
@@ -71,15 +76,14 @@ function reading(clientId: string | undefined, secret: string | undefined): Read
 }
 
 /** The same bounds as in the form. */
-function rejectTooLong({ clientId, secret }: Reading): TokenRequestError | undefined {
-  const [name, most] =
-    clientId.length > CLIENT_ID_MAX_LENGTH
-      ? ["client_id", CLIENT_ID_MAX_LENGTH]
-      : ["client_secret", secret.length > SECRET_MAX_LENGTH ? SECRET_MAX_LENGTH : undefined];
-  return most === undefined
-    ? undefined
-    : new TokenRequestError("invalid_request", `${name} is longer than ${most} characters`);
+function checkLength({ clientId, secret }: Reading): Check<TokenRejection> {
+  if (clientId.length > CLIENT_ID_MAX_LENGTH) return rejectLong("client_id", CLIENT_ID_MAX_LENGTH);
+  if (secret.length > SECRET_MAX_LENGTH) return rejectLong("client_secret", SECRET_MAX_LENGTH);
+  return PASSED;
 }
+
+const rejectLong = (name: string, most: number) =>
+  rejectToken("invalid_request", `${name} is longer than ${most} characters`);
 
 function decodeBase64(text: string): string | undefined {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64").toString("latin1") : undefined;

@@ -1,7 +1,8 @@
 /** Parses the body of a token request: a form in either encoding. */
 import { Busboy } from "@fastify/busboy";
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
-import { TokenRequestError } from "./token-error.ts";
+import { type Check, done, PASSED, type Rejected, type Result } from "../../std/result.ts";
+import { rejectToken, type TokenRejection } from "./token-error.ts";
 
 /** The parameters that were sent with a value. */
 export type Form = ReadonlyMap<string, string>;
@@ -33,33 +34,36 @@ const LIMITS = {
 
 const FORM_TYPES = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)[ \t]*(?:;|$)/i;
 
-export async function readForm(contentType: string | undefined, body: Buffer): Promise<Form | TokenRequestError> {
+export async function readForm(contentType: string | undefined, body: Buffer): Promise<Result<Form, TokenRejection>> {
   if (contentType === undefined || !FORM_TYPES.test(contentType)) {
     return malformed("the body must be multipart/form-data or application/x-www-form-urlencoded");
   }
   const fields = await parseFields(contentType, body);
-  if (fields instanceof TokenRequestError) return fields;
-  return rejectRepeated(fields) ?? rejectUnreadable(fields) ?? new Map(fields.filter(hasValue));
+  if (fields.kind === "rejected") return fields;
+  for (const check of [checkDistinct(fields.value), checkReadable(fields.value)]) {
+    if (check.kind === "rejected") return check;
+  }
+  return done(new Map(fields.value.filter(hasValue)));
 }
 
 /** RFC 6749, section 3.2: no parameter may occur twice, not even an unknown one. */
-function rejectRepeated(fields: readonly Field[]): TokenRequestError | undefined {
+function checkDistinct(fields: readonly Field[]): Check<TokenRejection> {
   const seen = new Set<string>();
   for (const [name] of fields) {
     if (seen.has(name)) return malformed(isParameter(name) ? `${name} occurs twice` : "a parameter occurs twice");
     seen.add(name);
   }
-  return undefined;
+  return PASSED;
 }
 
 /** RFC 6749, appendix A: printable ASCII. The maximum lengths are ours. */
-function rejectUnreadable(fields: readonly Field[]): TokenRequestError | undefined {
+function checkReadable(fields: readonly Field[]): Check<TokenRejection> {
   for (const [name, value] of fields) {
     if (!isParameter(name)) continue;
     if (value.length > PARAMETERS[name]) return malformed(`${name} is longer than ${PARAMETERS[name]} characters`);
     if (!/^[\x20-\x7e]*$/.test(value)) return malformed(`${name} contains characters other than printable ASCII`);
   }
-  return undefined;
+  return PASSED;
 }
 
 /** RFC 6749, section 3.2: a parameter without a value counts as absent. */
@@ -68,7 +72,7 @@ function hasValue([, value]: Field): boolean {
 }
 
 /** RFC 7578 and the URL standard. The body is complete, so the parser finishes synchronously. */
-function parseFields(contentType: string, body: Buffer): Promise<Field[] | TokenRequestError> {
+function parseFields(contentType: string, body: Buffer): Promise<Result<Field[], TokenRejection>> {
   return new Promise((resolve) => {
     const unreadable = (): void => resolve(malformed("the form cannot be read"));
     const tooMuch = (): void => resolve(malformed("the form has too many or too long fields"));
@@ -84,7 +88,7 @@ function parseFields(contentType: string, body: Buffer): Promise<Field[] | Token
       parser.on("fieldsLimit", tooMuch);
       parser.on("partsLimit", tooMuch);
       parser.on("error", unreadable);
-      parser.on("finish", () => (fields.length > MOST_FIELDS ? tooMuch() : resolve(fields)));
+      parser.on("finish", () => (fields.length > MOST_FIELDS ? tooMuch() : resolve(done(fields))));
       parser.end(body);
     } catch {
       // The parser throws for a content type without a boundary.
@@ -106,6 +110,6 @@ function isParameter(name: string): name is keyof typeof PARAMETERS {
   return Object.hasOwn(PARAMETERS, name);
 }
 
-function malformed(description: string): TokenRequestError {
-  return new TokenRequestError("invalid_request", description);
+function malformed(description: string): Rejected<TokenRejection> {
+  return rejectToken("invalid_request", description);
 }

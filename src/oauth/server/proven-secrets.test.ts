@@ -5,6 +5,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { must } from "../../std/assert.ts";
 import { IdSource } from "../../std/id.ts";
 import { parseNetwork } from "../../std/network.ts";
+import { done, reject } from "../../std/result.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
 import { createAuthServer } from "./auth-server.ts";
@@ -21,8 +22,8 @@ class ToyClients implements Pick<Clients, "authenticate"> {
 
   async authenticate(clientId: string, secret: string) {
     verified += 1;
-    if (!valid.has(secret) || clientId !== "acme") return "client_authentication_failed" as const;
-    return { clientId, customerId: this.#customerId, scopes: ["*"] };
+    if (!valid.has(secret) || clientId !== "acme") return reject("client_authentication_failed");
+    return done({ clientId, customerId: this.#customerId, scopes: ["*"] });
   }
 }
 

@@ -25,9 +25,10 @@ export class ProvenSecrets {
     return {
       authenticate: async (clientId, secret, address) => {
         const client = await clients.authenticate(clientId, secret, address);
-        if (client === "client_authentication_failed") this.#proven.delete(this.#nameOf(clientId, secret));
-        else if (typeof client !== "string" && isGenerated(secret)) {
-          this.#proven.set(this.#nameOf(clientId, secret), true);
+        if (client.kind === "done") {
+          if (isGenerated(secret)) this.#proven.set(this.#nameOf(clientId, secret), true);
+        } else if (client.rejection === "client_authentication_failed") {
+          this.#proven.delete(this.#nameOf(clientId, secret));
         }
         return client;
       },

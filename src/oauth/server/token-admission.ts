@@ -1,7 +1,8 @@
 /** Admission control of token requests, by address, because the client is not authenticated yet. */
+import { type Check, PASSED, type Result } from "../../std/result.ts";
 import { rateLimitKey } from "../../web/limits/address.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
-import { TokenRequestError } from "./token-error.ts";
+import { rejectToken, type TokenRejection } from "./token-error.ts";
 
 /**
  * Little more than the pool has connections, so that internal reads wait behind few of them. One address may have more
@@ -13,13 +14,16 @@ export class TokenAdmission {
   readonly #admission = new FairAdmission(LIMITS);
 
   /** Checked before the body is read. */
-  rejection(address: string): TokenRequestError | undefined {
-    return this.#admission.hasRoomFor(rateLimitKey(address)) ? undefined : atCapacity();
+  check(address: string): Check<TokenRejection> {
+    return this.#admission.hasRoomFor(rateLimitKey(address)) ? PASSED : AT_CAPACITY;
   }
 
-  async run<Value>(address: string, work: () => Promise<Value>): Promise<Value | TokenRequestError> {
+  async run<Value>(
+    address: string,
+    work: () => Promise<Result<Value, TokenRejection>>,
+  ): Promise<Result<Value, TokenRejection>> {
     const caller = rateLimitKey(address);
-    if (!(await this.#admission.enter(caller))) return atCapacity();
+    if (!(await this.#admission.enter(caller))) return AT_CAPACITY;
     try {
       return await work();
     } finally {
@@ -28,5 +32,4 @@ export class TokenAdmission {
   }
 }
 
-const atCapacity = (): TokenRequestError =>
-  new TokenRequestError("temporarily_unavailable", "the service is at capacity: too many requests are waiting");
+const AT_CAPACITY = rejectToken("temporarily_unavailable", "the service is at capacity: too many requests are waiting");

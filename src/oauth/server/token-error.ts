@@ -1,3 +1,5 @@
+import { type Rejected, reject } from "../../std/result.ts";
+
 /** RFC 6749, section 5.2, plus `temporarily_unavailable` and `server_error` from section 4.1.2.1. */
 export const TOKEN_ERRORS = {
   invalid_request: 400,
@@ -11,7 +13,7 @@ export const TOKEN_ERRORS = {
 export type TokenError = keyof typeof TOKEN_ERRORS;
 
 /** Why a token is not issued. */
-export class TokenRequestError {
+export interface TokenRejection {
   readonly error: TokenError;
   /** Printable ASCII without quotes and backslashes (RFC 6749, section 5.2). */
   readonly description: string;
@@ -19,25 +21,17 @@ export class TokenRequestError {
   readonly reason: string;
   /** Whether the client used HTTP Basic, and gets a challenge. */
   readonly challenge: boolean;
-
   /** The client_id presented; only for `invalid_client`. */
   readonly clientId: string | undefined;
+}
 
-  constructor(
-    error: TokenError,
-    description: string,
-    {
-      challenge = false,
-      reason = description,
-      clientId,
-    }: { challenge?: boolean; reason?: string; clientId?: string | undefined } = {},
-  ) {
-    this.error = error;
-    this.description = description;
-    this.reason = reason;
-    this.challenge = challenge;
-    this.clientId = clientId;
-  }
+/** @param more what differs from the usual: by default the log says the same as the response, and there is no challenge */
+export function rejectToken(
+  error: TokenError,
+  description: string,
+  more: Partial<Omit<TokenRejection, "error" | "description">> = {},
+): Rejected<TokenRejection> {
+  return reject({ error, description, reason: description, challenge: false, clientId: undefined, ...more });
 }
 
 /** RFC 6749, section 5.1. */

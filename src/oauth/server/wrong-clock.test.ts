@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { handleTokenRequest } from "./token-endpoint.ts";
-import { TokenRequestError } from "./token-error.ts";
+import { rejectToken } from "./token-error.ts";
 
 const ASKED = {
   query: new URLSearchParams(),
@@ -14,6 +14,6 @@ test("while the clock is wrong no secret is checked, because which secrets are v
   const [authenticate, issue] = [vi.fn(), vi.fn()];
   const fault = "the clock of this node is 3.0 s behind the database's, and 2 s are allowed";
   const parts = { clients: { authenticate }, tokens: { issue }, clock: { fault } };
-  expect(await handleTokenRequest(ASKED, parts)).toEqual(new TokenRequestError("temporarily_unavailable", fault));
+  expect(await handleTokenRequest(ASKED, parts)).toEqual(rejectToken("temporarily_unavailable", fault));
   expect([authenticate.mock.calls, issue.mock.calls]).toEqual([[], []]);
 });
