@@ -29,6 +29,7 @@ export async function* walkClosings(database: Database, heads: readonly ChainHea
     asset: "" as AssetCode,
   };
   let owner: Uuid | undefined;
+  const closings: Closing[] = [];
   while (after !== undefined) {
     const rows: ClosingRow[] = await database.rows<ClosingRow>(
       `with recursive head as (select * from unnest($4::smallint[], $5::bigint[]) as h(slot, n)),
@@ -53,7 +54,6 @@ export async function* walkClosings(database: Database, heads: readonly ChainHea
         order by s.owner_id, s.asset`,
       [after.owner_id, after.asset, PAGE, slots, numbers],
     );
-    const closings: Closing[] = [];
     for (const row of rows) {
       // Opened after the heads.
       if (row.available === null) continue;
@@ -68,7 +68,9 @@ export async function* walkClosings(database: Database, heads: readonly ChainHea
       });
       owner = owner_id;
     }
-    if (closings.length > 0) yield closings;
+    // Full pages, so that the text does not depend on how many accounts were opened after the heads.
+    if (closings.length >= PAGE) yield closings.splice(0, PAGE);
     after = rows.length < PAGE ? undefined : rows.at(-1);
   }
+  if (closings.length > 0) yield closings;
 }
