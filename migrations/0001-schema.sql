@@ -37,12 +37,6 @@ create type profile_kind as enum ('DEFAULT', 'NORMAL');
 
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
-create type house as enum ('world', 'reserve', 'issuance', 'fees');
-comment on type house is
-  'The platform''s own accounts. world: everything outside the platform; a deposit comes from it, a withdrawal goes to it. '
-  'reserve: the USD that back the stablecoins. issuance: minus the stablecoins that are in circulation. fees: commissions '
-  'received, minus rebates paid; it is never overdrawn.';
-
 create type account_part as enum ('available', 'trading', 'pending');
 
 create type journal_cause as enum (
@@ -200,6 +194,28 @@ comment on index fee_tier_pkey is 'The tiers of a market, lowest first.';
 alter table fee_schedule add constraint tier_from_zero
   foreign key (market, begins_at) references fee_tier (market, minimum_gross) deferrable initially deferred;
 
+create table house_kind (
+  kind text collate "C",
+  may_be_negative boolean not null,
+  account_class text not null,
+  constraint house_kind_pkey primary key (kind),
+  constraint one_sign_per_kind unique (kind, may_be_negative),
+  constraint kind_of_2_to_16_letters check (kind ~ '^[a-z]{2,16}$'),
+  constraint account_class_is_known check (account_class in ('Assets', 'Equity', 'Liabilities'))
+);
+comment on table house_kind is
+  'What house accounts, the platform''s own, there can be. Another kind is another row. world: everything outside the platform; '
+  'a deposit comes from it, a withdrawal goes to it. reserve: the USD that back one stablecoin, at one custodian. issuance: '
+  'minus the stablecoins that are in circulation. fees: commissions received, minus rebates paid.';
+comment on column house_kind.may_be_negative is
+  'Whether the balance of one slot may be below zero. world and issuance are below zero in all; a reserve only where more was '
+  'redeemed in a slot than was minted in it.';
+comment on column house_kind.account_class is 'Where the chart of accounts of an export has it (docs/accounting.md).';
+comment on index house_kind_pkey is 'The kinds, for verify and exports.';
+comment on index one_sign_per_kind is 'No query: the foreign key of accounts refers to it.';
+insert into house_kind (kind, may_be_negative, account_class) values
+  ('world', true, 'Equity'), ('reserve', true, 'Assets'), ('issuance', true, 'Liabilities'), ('fees', false, 'Assets');
+
 -- Customers and their access -----------------------------------------------------------------------------------------
 
 create table customer (
@@ -286,6 +302,7 @@ create table profile (
   batch bigint,
   constraint profile_pkey primary key (id),
   constraint customer_exists foreign key (customer_id) references customer,
+  constraint id_below_those_of_house_accounts check (id < 'ffffffff-0000-0000-0000-000000000000'),
   constraint incoming_count_not_negative check (incoming_count >= 0)
 ) with (fillfactor = 80);
 comment on table profile is 'The holder of balances: one account per asset. Every customer has one DEFAULT profile, and any number of NORMAL ones.';
@@ -373,32 +390,46 @@ comment on index batch_pkey is 'The last batch of a slot; a batch by its number,
 create table account (
   owner_id uuid,
   asset code,
-  house house,
+  house text collate "C",
+  coin code,
+  custodian text collate "C",
+  may_be_negative boolean,
   available amount not null,
   trading amount not null,
   pending amount not null,
   at timestamptz not null,
   version bigint not null,
   constraint account_pkey primary key (owner_id, asset),
-  constraint not_overdrawn check (available >= 0 or house in ('world', 'reserve', 'issuance')),
+  constraint house_kind_exists_with_this_sign
+    foreign key (house, may_be_negative) references house_kind (kind, may_be_negative),
+  constraint not_overdrawn check (available >= 0 or may_be_negative is true),
   constraint trading_not_negative check (trading >= 0),
   constraint pending_not_negative check (pending >= 0),
   constraint version_not_negative check (version >= 0),
-  constraint house_has_one_part check (house is null or (trading = 0 and pending = 0))
+  constraint house_has_one_part check (house is null or (trading = 0 and pending = 0)),
+  constraint house_has_sign check ((house is null) = (may_be_negative is null)),
+  constraint coin_and_custodian_of_house check (house is not null or (coin is null and custodian is null)),
+  constraint custodian_of_2_to_16_letters check (custodian ~ '^[a-z]{2,16}$'),
+  constraint owner_is_house_from_ffffffff
+    check ((house is not null) = (owner_id >= 'ffffffff-0000-0000-0000-000000000000'))
 ) with (fillfactor = 50);
 comment on table account is
   'A profile''s balance of one asset, in three parts; or the platform''s, of which each slot has a row of its own, so that '
   'writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset sums to zero. '
-  'For each stablecoin, what profiles hold is minus the sum of issuance; for all of them together, that is the USD in reserve.';
-comment on column account.owner_id is 'The profile. Of a house account: 00000000-0000-8000-8000-00000000hhss, with the numbers of house and slot in hex.';
-comment on column account.house is 'Null: of a profile.';
-comment on column account.available is 'What the owner can use. Below zero only where money comes from: world, reserve, issuance.';
+  'For each stablecoin, what profiles hold is minus the sum of issuance, and the USD in its reserve.';
+comment on column account.owner_id is
+  'The profile. Of a house account: ffffffff-hhhh-8hhh-8hhh-hhhhhhhhhhss, a hash of house, coin and custodian, then the slot.';
+comment on column account.house is 'The kind of house account. Null: of a profile.';
+comment on column account.coin is 'Of a reserve: the stablecoin that its USD back. Null where the kind has no coin.';
+comment on column account.custodian is 'Of a reserve: who keeps its USD. Null where the kind has no custodian.';
+comment on column account.may_be_negative is 'As its kind says. Null: of a profile, which never is.';
+comment on column account.available is 'What the owner can use. Below zero only if it may be.';
 comment on column account.trading is 'Held by open orders: equals the sum of their held.';
 comment on column account.pending is 'Held by CREATED conversions: equals the sum of their amount.';
 comment on column account.at is 'When the last posting was made: the next one is not earlier.';
 comment on column account.version is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
 comment on index account_pkey is 'The accounts that a batch changes, and the balances of a profile.';
-create index account_house on account (house, asset) where house is not null;
+create index account_house on account (house, coin, asset) where house is not null;
 comment on index account_house is 'The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.';
 
 create table posting (

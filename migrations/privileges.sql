@@ -10,6 +10,7 @@ begin
   for granted in
     select * from (values
       ('asset', 'select'),
+      ('house_kind', 'select'),
       ('market', 'select, update (status, version, slot, batch)'),
       ('fee_schedule', 'select, update (rebate_ceiling)'),
       ('fee_tier', 'select, insert, update, delete'),

@@ -30,11 +30,6 @@ create type profile_kind as enum ('DEFAULT', 'NORMAL');
 
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
--- The platform's own accounts. world: everything outside the platform; a deposit comes from it, a withdrawal goes to
--- it. reserve: the USD that back the stablecoins. issuance: minus the stablecoins that are in circulation. fees:
--- commissions received, minus rebates paid; it is never overdrawn.
-create type house as enum ('world', 'reserve', 'issuance', 'fees');
-
 create type account_part as enum ('available', 'trading', 'pending');
 
 -- What moved the money. conversion_created and order_held move it from available to a held part, conversion_cancelled
@@ -168,6 +163,25 @@ create table fee_tier (
 );
 grant select, insert, update, delete on fee_tier to service;
 
+-- What house accounts, the platform's own, there can be. Another kind is another row. world: everything outside the
+-- platform; a deposit comes from it, a withdrawal goes to it. reserve: the USD that back one stablecoin, at one
+-- custodian. issuance: minus the stablecoins that are in circulation. fees: commissions received, minus rebates paid.
+create table house_kind (
+  kind text collate "C" not null,
+  -- Whether the balance of one slot may be below zero. world and issuance are below zero in all; a reserve only where
+  -- more was redeemed in a slot than was minted in it.
+  may_be_negative boolean not null,
+  -- Where the chart of accounts of an export has it (docs/accounting.md).
+  account_class text not null,
+  -- The kinds, for verify and exports.
+  constraint house_kind_pkey PRIMARY KEY (kind),
+  constraint account_class_is_known CHECK ((account_class = ANY (ARRAY['Assets'::text, 'Equity'::text, 'Liabilities'::text]))),
+  constraint kind_of_2_to_16_letters CHECK ((kind ~ '^[a-z]{2,16}$'::text)),
+  -- No query: the foreign key of accounts refers to it.
+  constraint one_sign_per_kind UNIQUE (kind, may_be_negative)
+);
+grant select on house_kind to service;
+
 -- An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.
 create table customer (
   id uuid not null,
@@ -264,6 +278,7 @@ create table profile (
   -- The profile of an id: every command that depends on it.
   constraint profile_pkey PRIMARY KEY (id),
   constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint id_below_those_of_house_accounts CHECK ((id < 'ffffffff-0000-0000-0000-000000000000'::uuid)),
   constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
 ) with (fillfactor=80);
 -- The profiles of a customer, by creation, page by page; and the DEFAULT one.
@@ -337,15 +352,21 @@ grant select, insert on batch to service;
 
 -- A profile's balance of one asset, in three parts; or the platform's, of which each slot has a row of its own, so that
 -- writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset sums to
--- zero. For each stablecoin, what profiles hold is minus the sum of issuance; for all of them together, that is the USD
--- in reserve.
+-- zero. For each stablecoin, what profiles hold is minus the sum of issuance, and the USD in its reserve.
 create table account (
-  -- The profile. Of a house account: 00000000-0000-8000-8000-00000000hhss, with the numbers of house and slot in hex.
+  -- The profile. Of a house account: ffffffff-hhhh-8hhh-8hhh-hhhhhhhhhhss, a hash of house, coin and custodian, then
+  -- the slot.
   owner_id uuid not null,
   asset code not null,
-  -- Null: of a profile.
-  house house,
-  -- What the owner can use. Below zero only where money comes from: world, reserve, issuance.
+  -- The kind of house account. Null: of a profile.
+  house text collate "C",
+  -- Of a reserve: the stablecoin that its USD back. Null where the kind has no coin.
+  coin code,
+  -- Of a reserve: who keeps its USD. Null where the kind has no custodian.
+  custodian text collate "C",
+  -- As its kind says. Null: of a profile, which never is.
+  may_be_negative boolean,
+  -- What the owner can use. Below zero only if it may be.
   available amount not null,
   -- Held by open orders: equals the sum of their held.
   trading amount not null,
@@ -358,14 +379,19 @@ create table account (
   version bigint not null,
   -- The accounts that a batch changes, and the balances of a profile.
   constraint account_pkey PRIMARY KEY (owner_id, asset),
+  constraint coin_and_custodian_of_house CHECK (((house IS NOT NULL) OR ((coin IS NULL) AND (custodian IS NULL)))),
+  constraint custodian_of_2_to_16_letters CHECK ((custodian ~ '^[a-z]{2,16}$'::text)),
   constraint house_has_one_part CHECK (((house IS NULL) OR (((trading)::numeric = (0)::numeric) AND ((pending)::numeric = (0)::numeric)))),
-  constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (house = ANY (ARRAY['world'::house, 'reserve'::house, 'issuance'::house])))),
+  constraint house_has_sign CHECK (((house IS NULL) = (may_be_negative IS NULL))),
+  constraint house_kind_exists_with_this_sign FOREIGN KEY (house, may_be_negative) REFERENCES house_kind(kind, may_be_negative),
+  constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (may_be_negative IS TRUE))),
+  constraint owner_is_house_from_ffffffff CHECK (((house IS NOT NULL) = (owner_id >= 'ffffffff-0000-0000-0000-000000000000'::uuid))),
   constraint pending_not_negative CHECK (((pending)::numeric >= (0)::numeric)),
   constraint trading_not_negative CHECK (((trading)::numeric >= (0)::numeric)),
   constraint version_not_negative CHECK ((version >= 0))
 ) with (fillfactor=50);
 -- The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.
-CREATE INDEX account_house ON public.account USING btree (house, asset) WHERE (house IS NOT NULL);
+CREATE INDEX account_house ON public.account USING btree (house, coin, asset) WHERE (house IS NOT NULL);
 grant select, insert, update on account to service;
 
 -- One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal:

@@ -5,8 +5,9 @@
  */
 import { formatAmount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
+import type { ChartOfAccounts } from "./chart-of-accounts.ts";
 import { dayOf } from "./days.ts";
-import { accountName, type ExportedJournal, type JournalText, partsOf, recordOf, tagsOf } from "./journal-text.ts";
+import { type ExportedJournal, type JournalText, recordOf, tagsOf } from "./journal-text.ts";
 
 export const beancount: JournalText = {
   opening: () =>
@@ -18,10 +19,10 @@ export const beancount: JournalText = {
     ].join("\n"),
   journal: journalText,
   // Beancount sorts by day, so `open` directives may follow the journals.
-  closing: (closings, { first, dayAfterLast: behind }) => {
+  closing: (closings, chart, { first, dayAfterLast: behind }) => {
     const lines = closings.flatMap((closing) =>
-      partsOf(closing).map((part) => {
-        const account = accountName(closing.ownerId, part);
+      chart.partsOf(closing.ownerId).map((part) => {
+        const account = chart.nameOf(closing.ownerId, part);
         const commodity = currency(closing.asset);
         const opened = closing.isFirst ? `${first} open ${account}\n` : "";
         return `${opened}${behind} balance ${account}  ${formatAmount(closing[part])} ~ 0 ${commodity}\n`;
@@ -32,13 +33,13 @@ export const beancount: JournalText = {
   end: ({ journals, postings }) => `; The end: ${journals} journals, ${postings} postings.\n`,
 };
 
-function journalText(journal: ExportedJournal): string {
+function journalText(journal: ExportedJournal, chart: ChartOfAccounts): string {
   const { id, batch } = journal;
   const cause = journal.postings[0]?.cause;
   const tags = tagsOf(journal).map(([name, value]) => `  ${name}: "${value}"\n`);
   const postings = journal.postings.map(
     ({ ownerId, part, amount, asset }) =>
-      `  ${accountName(ownerId, part)}  ${formatAmount(amount)} ${currency(asset)}\n`,
+      `  ${chart.nameOf(ownerId, part)}  ${formatAmount(amount)} ${currency(asset)}\n`,
   );
   return `${dayOf(batch.at)} * "${cause}" "${id}" ^${recordOf(id, cause).join("-")}\n${tags.join("")}${postings.join("")}\n`;
 }

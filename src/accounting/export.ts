@@ -9,6 +9,7 @@ import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../led
 import type { Database } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 import { beancount } from "./beancount.ts";
+import { readChartOfAccounts } from "./chart-of-accounts.ts";
 import { Days } from "./days.ts";
 import { hledger } from "./hledger.ts";
 import { type JournalText, journalsOf } from "./journal-text.ts";
@@ -28,6 +29,8 @@ export async function* exportJournals(
   const ends = heads ?? (await readHeads(database));
   // An export must not contain what a failover could still lose.
   await waitForStandby(database);
+  // After the heads: whatever has postings within them has its row.
+  const chart = await readChartOfAccounts(database);
   yield text.opening(await readAssets(database));
   const days = new Days();
   const counts = { journals: 0, postings: 0 };
@@ -36,9 +39,9 @@ export async function* exportJournals(
     const journals = journalsOf(batch);
     counts.journals += journals.length;
     for (const { postings } of journals) counts.postings += postings.length;
-    if (journals.length > 0) yield journals.map(text.journal).join("");
+    if (journals.length > 0) yield journals.map((journal) => text.journal(journal, chart)).join("");
   }
-  for await (const closings of walkClosings(database, ends)) yield text.closing(closings, days);
+  for await (const closings of walkClosings(database, ends)) yield text.closing(closings, chart, days);
   yield text.end(counts);
 }
 

@@ -4,17 +4,18 @@
  */
 import { formatAmount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
+import type { ChartOfAccounts } from "./chart-of-accounts.ts";
 import { dayOf } from "./days.ts";
-import { accountName, type ExportedJournal, type JournalText, partsOf, tagsOf } from "./journal-text.ts";
+import { type ExportedJournal, type JournalText, tagsOf } from "./journal-text.ts";
 
 export const hledger: JournalText = {
   opening: (assets) => `; Parbook ledger export. The last line marks the end.\n\n${assets.map(declared).join("")}`,
   journal: journalText,
-  closing: (closings, { last }) => {
+  closing: (closings, chart, { last }) => {
     const lines = closings.flatMap((closing) =>
-      partsOf(closing).map((part) => {
+      chart.partsOf(closing.ownerId).map((part) => {
         const commodity = quoted(closing.asset);
-        return `    ${accountName(closing.ownerId, part)}  0 ${commodity} = ${formatAmount(closing[part])} ${commodity}\n`;
+        return `    ${chart.nameOf(closing.ownerId, part)}  0 ${commodity} = ${formatAmount(closing[part])} ${commodity}\n`;
       }),
     );
     return `${last} * closing balances\n${lines.join("")}\n`;
@@ -22,11 +23,11 @@ export const hledger: JournalText = {
   end: ({ journals, postings }) => `; The end: ${journals} journals, ${postings} postings.\n`,
 };
 
-function journalText(journal: ExportedJournal): string {
+function journalText(journal: ExportedJournal, chart: ChartOfAccounts): string {
   const tags = tagsOf(journal).map(([name, value]) => `    ; ${name}: ${value}\n`);
   const postings = journal.postings.map(
     ({ ownerId, part, amount, asset }) =>
-      `    ${accountName(ownerId, part)}  ${formatAmount(amount)} ${quoted(asset)}\n`,
+      `    ${chart.nameOf(ownerId, part)}  ${formatAmount(amount)} ${quoted(asset)}\n`,
   );
   const head = `${dayOf(journal.batch.at)} * (${journal.id}) ${journal.postings[0]?.cause}`;
   return `${head}\n${tags.join("")}${postings.join("")}\n`;

@@ -1,11 +1,12 @@
 /** What the formats share: journals with their tags, and the chart of accounts. */
 import { makerIdOf } from "../exchange/execution-id.ts";
-import { type House, houseOfOwner, PARTS, type Part, type Posting, postingTable } from "../ledger/accounts.ts";
+import { type Posting, postingTable } from "../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../ledger/read-batches.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { formatInstant } from "../std/clock.ts";
 import { siblingId, type Uuid } from "../std/id.ts";
+import type { ChartOfAccounts } from "./chart-of-accounts.ts";
 import type { Days } from "./days.ts";
 
 export interface ExportedJournal {
@@ -27,9 +28,9 @@ export interface Closing {
 
 export interface JournalText {
   opening(assets: readonly AssetCode[]): string;
-  journal(journal: ExportedJournal): string;
+  journal(journal: ExportedJournal, chart: ChartOfAccounts): string;
   /** Called after all journals. */
-  closing(closings: readonly Closing[], days: Days): string;
+  closing(closings: readonly Closing[], chart: ChartOfAccounts, days: Days): string;
   /** The last line: an export without it is incomplete. */
   end(counts: { readonly journals: number; readonly postings: number }): string;
 }
@@ -66,23 +67,4 @@ export function recordOf(id: Uuid, cause: Posting["cause"] | undefined): [name: 
     default:
       return ["transfer", id];
   }
-}
-
-/** The house accounts in the chart of accounts. */
-const HOUSE_ACCOUNTS = {
-  world: "Equity:World",
-  reserve: "Assets:Reserve",
-  issuance: "Liabilities:Issuance",
-  fees: "Assets:Fees",
-} as const satisfies Record<House, string>;
-
-/** Profiles have one account per part, the house one per slot. */
-export function accountName(ownerId: Uuid, part: Part): string {
-  const house = houseOfOwner(ownerId);
-  if (house !== undefined) return `${HOUSE_ACCOUNTS[house]}:Slot-${Number.parseInt(ownerId.slice(34), 16)}`;
-  return `Assets:Profile-${ownerId}:${part[0]?.toUpperCase()}${part.slice(1)}`;
-}
-
-export function partsOf({ ownerId }: Closing): readonly Part[] {
-  return houseOfOwner(ownerId) === undefined ? PARTS : ["available"];
 }

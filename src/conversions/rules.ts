@@ -12,6 +12,7 @@ import {
 } from "../customers/profiles/profiles.ts";
 import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
 import { accept, type Decision, type Rejection, type State } from "../ledger/decision.ts";
+import { issuanceEntries, issuanceKeys } from "../ledger/external-transfer-entries.ts";
 import {
   type BalanceTooLarge,
   checkFunds,
@@ -177,24 +178,24 @@ export function decideCancel(
   });
 }
 
-/** A stablecoin source is burnt and its USD leave the reserve; a stablecoin target is issued against USD that enter it. */
+/**
+ * A stablecoin source is burnt and its USD leave its reserve; a stablecoin target is issued against USD that enter its
+ * reserve. So a conversion of one coin into another moves USD from reserve to reserve.
+ */
 function settlementEntries({ profileId, recipientProfileId, sourceAsset, targetAsset, amount }: Conversion): Entry[] {
-  const entries = [
+  return [
     entry(profileId, sourceAsset, negative(amount), "pending"),
     entry(recipientProfileId ?? profileId, targetAsset, amount),
+    ...(sourceAsset === USD ? [] : issuanceEntries(sourceAsset, negative(amount))),
+    ...(targetAsset === USD ? [] : issuanceEntries(targetAsset, amount)),
   ];
-  if (sourceAsset !== USD) entries.push(entry("issuance", sourceAsset, amount));
-  if (targetAsset !== USD) entries.push(entry("issuance", targetAsset, negative(amount)));
-  if (sourceAsset === USD) entries.push(entry("reserve", USD, amount));
-  if (targetAsset === USD) entries.push(entry("reserve", USD, negative(amount)));
-  return entries;
 }
 
 /** The rows that closing a conversion depends on, besides its own. */
 export function closingKeys({ profileId, recipientProfileId, sourceAsset, targetAsset }: Conversion): Key[] {
-  const house = [sourceAsset, targetAsset].map((asset) => accountKey(asset === USD ? "reserve" : "issuance", asset));
   const recipient = recipientProfileId ?? profileId;
-  return [accountKey(profileId, sourceAsset), accountKey(recipient, targetAsset), ...house];
+  const coins = [sourceAsset, targetAsset].filter((asset) => asset !== USD);
+  return [accountKey(profileId, sourceAsset), accountKey(recipient, targetAsset), ...coins.flatMap(issuanceKeys)];
 }
 
 /** Counts conversions that will pay into another profile, so that it cannot be deactivated before. */

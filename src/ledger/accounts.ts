@@ -12,6 +12,7 @@ import type { Uuid } from "../std/id.ts";
 import {
   amountColumn,
   bigintColumn,
+  booleanColumn,
   changing,
   key,
   textColumn,
@@ -19,18 +20,12 @@ import {
   uuidColumn,
   versionColumn,
 } from "./columns.ts";
+import { type HouseName, houseName, houseOf, houseOwnerId } from "./house-accounts.ts";
 import { type Key, keyOf, recordTable, type StateRow, stateTable } from "./tables.ts";
 
 export type ProfileId = Brand<Uuid, "ProfileId">;
 
-/**
- * The platform's own accounts. `world` is everything outside the platform; `reserve` holds the USD that backs the
- * stablecoins; `issuance` owes the outstanding stablecoins; `fees` earns commissions and pays rebates.
- */
-export const HOUSES = ["world", "reserve", "issuance", "fees"] as const;
-export type House = (typeof HOUSES)[number];
-
-export type Owner = ProfileId | House;
+export type Owner = ProfileId | HouseName;
 
 export const PARTS = ["available", "trading", "pending"] as const;
 /** `trading` is held by open orders, `pending` by CREATED conversions. */
@@ -38,8 +33,12 @@ export type Part = (typeof PARTS)[number];
 
 export interface Account extends StateRow {
   readonly ownerId: Uuid;
-  readonly house: House | undefined;
   readonly asset: AssetCode;
+  /** The kind of a house account; undefined for a profile, as are the next three. */
+  readonly house: string | undefined;
+  readonly coin: AssetCode | undefined;
+  readonly custodian: string | undefined;
+  readonly mayBeNegative: boolean | undefined;
   readonly available: Amount;
   readonly trading: Amount;
   readonly pending: Amount;
@@ -104,14 +103,17 @@ export function applyEntry(account: Account, { part, amount, asset }: Entry): Ac
   assert(account.asset === asset, "an entry is applied to an account of its asset");
   const after = plus(account[part], amount);
   assert(
-    after >= 0n || (part === "available" && account.house !== undefined && account.house !== "fees"),
+    after >= 0n || (part === "available" && account.mayBeNegative === true),
     () => `${part} of ${account.ownerId} in ${asset} stays at or above zero, but would be ${after}`,
   );
   // Field by field: an object spread would double the cost of this hot path.
   return {
     ownerId: account.ownerId,
-    house: account.house,
     asset,
+    house: account.house,
+    coin: account.coin,
+    custodian: account.custodian,
+    mayBeNegative: account.mayBeNegative,
     available: part === "available" ? after : account.available,
     trading: part === "trading" ? after : account.trading,
     pending: part === "pending" ? after : account.pending,
@@ -120,11 +122,9 @@ export function applyEntry(account: Account, { part, amount, asset }: Entry): Ac
   };
 }
 
-export function postedAt(
-  { ownerId, house, asset, available, trading, pending, version }: Account,
-  at: Instant,
-): Account {
-  return { ownerId, house, asset, available, trading, pending, at, version };
+export function postedAt(account: Account, at: Instant): Account {
+  const { ownerId, asset, house, coin, custodian, mayBeNegative, available, trading, pending, version } = account;
+  return { ownerId, asset, house, coin, custodian, mayBeNegative, available, trading, pending, at, version };
 }
 
 export function totalOf(account: Account): Amount {
@@ -139,9 +139,12 @@ export function shortfall(account: Account | undefined, needed: Amount): Amount 
 export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Account {
   const house = houseOf(owner);
   return {
-    ownerId: house === undefined ? (owner as ProfileId) : houseOwnerId(house, slot),
-    house,
+    ownerId: house === undefined ? (owner as ProfileId) : houseOwnerId(owner as HouseName, slot),
     asset,
+    house: house?.house,
+    coin: house?.coin,
+    custodian: house?.custodian,
+    mayBeNegative: house?.mayBeNegative,
     available: ZERO,
     trading: ZERO,
     pending: ZERO,
@@ -150,30 +153,9 @@ export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Acco
   };
 }
 
-/** House accounts are keyed by house alone; the lane adds its slot. */
+/** House accounts are keyed by name alone; the lane adds its slot. */
 export function accountKey(owner: Owner, asset: AssetCode): Key {
   return keyOf(accountTable, `${owner}/${asset}`);
-}
-
-/**
- * The owner id of a slot's house account: a version 8 UUID (RFC 9562, section 5.8: vendor-specific) that ends in the
- * numbers of the house and the slot.
- */
-export function houseOwnerId(house: House, slot: number): Uuid {
-  const numbers = [HOUSES.indexOf(house) + 1, slot].map((n) => n.toString(16).padStart(2, "0")).join("");
-  return `00000000-0000-8000-8000-00000000${numbers}` as Uuid;
-}
-
-const HOUSE_OWNER = /^00000000-0000-8000-8000-00000000([0-9a-f]{2})[0-9a-f]{2}$/;
-
-/** The inverse of `houseOwnerId`, for any slot; undefined for a profile. */
-export function houseOfOwner(ownerId: Uuid): House | undefined {
-  const number = HOUSE_OWNER.exec(ownerId)?.[1];
-  return number === undefined ? undefined : HOUSES[Number.parseInt(number, 16) - 1];
-}
-
-function houseOf(owner: string): House | undefined {
-  return HOUSES.find((house) => house === owner);
 }
 
 export const accountTable = stateTable<Account>({
@@ -181,7 +163,10 @@ export const accountTable = stateTable<Account>({
   columns: {
     ownerId: key(uuidColumn("owner_id")),
     asset: key(textColumn("asset")),
-    house: textColumn("house", "house"),
+    house: textColumn("house"),
+    coin: textColumn("coin"),
+    custodian: textColumn("custodian"),
+    mayBeNegative: booleanColumn("may_be_negative"),
     available: changing(amountColumn("available")),
     trading: changing(amountColumn("trading")),
     pending: changing(amountColumn("pending")),
@@ -189,11 +174,11 @@ export const accountTable = stateTable<Account>({
     version: versionColumn,
   },
   digested: false,
-  keyOf: (row) => `${row.house ?? row.ownerId}/${row.asset}`,
+  keyOf: ({ ownerId, asset, house, coin, custodian }) =>
+    house === undefined ? `${ownerId}/${asset}` : `${houseName({ house, coin, custodian })}/${asset}`,
   keyValues: (text, slot) => {
     const [owner, asset] = text.split("/") as [string, string];
-    const house = houseOf(owner);
-    return [house === undefined ? owner : houseOwnerId(house, slot), asset];
+    return [houseOf(owner) === undefined ? owner : houseOwnerId(owner as HouseName, slot), asset];
   },
 });
 

@@ -1,10 +1,11 @@
 /**
- * Entries of deposits and withdrawals. A stablecoin is issued on deposit and burnt on withdrawal, against USD in the
- * reserve: `world` never holds coins, and the reserve always equals the outstanding supply.
+ * Entries of deposits, withdrawals and conversions that issue or burn a stablecoin, always against USD in its reserve. So
+ * `world` never holds coins, and the reserve of a coin always equals its outstanding supply.
  */
 import { type Amount, negative } from "../money/amount.ts";
-import { type Asset, USD } from "../money/asset.ts";
+import { type Asset, type AssetCode, USD } from "../money/asset.ts";
 import { accountKey, type Entry, entry, type Owner } from "./accounts.ts";
+import { reserveOf } from "./house-accounts.ts";
 import type { Key } from "./tables.ts";
 
 export function depositEntries(owner: Owner, asset: Asset, amount: Amount): Entry[] {
@@ -13,8 +14,7 @@ export function depositEntries(owner: Owner, asset: Asset, amount: Amount): Entr
   }
   return [
     entry("world", USD, negative(amount)),
-    entry("reserve", USD, amount),
-    entry("issuance", asset.code, negative(amount)),
+    ...issuanceEntries(asset.code, amount),
     entry(owner, asset.code, amount),
   ];
 }
@@ -27,5 +27,15 @@ export function withdrawalEntries(owner: Owner, asset: Asset, amount: Amount): E
 export function externalTransferKeys(owner: Owner, asset: Asset): Key[] {
   const keys = [accountKey(owner, asset.code)];
   if (asset.kind !== "stablecoin") return [...keys, accountKey("world", asset.code)];
-  return [...keys, accountKey("world", USD), accountKey("reserve", USD), accountKey("issuance", asset.code)];
+  return [...keys, accountKey("world", USD), ...issuanceKeys(asset.code)];
+}
+
+/** @param amount what is issued; below zero: burnt */
+export function issuanceEntries(coin: AssetCode, amount: Amount): Entry[] {
+  return [entry(reserveOf(coin), USD, amount), entry("issuance", coin, negative(amount))];
+}
+
+/** The accounts that an issuance changes. */
+export function issuanceKeys(coin: AssetCode): Key[] {
+  return [accountKey(reserveOf(coin), USD), accountKey("issuance", coin)];
 }

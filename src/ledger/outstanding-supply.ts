@@ -5,27 +5,28 @@
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 
-/** Decimal text, in dollars: every coin is worth one. */
+/** Of one stablecoin. Decimal text, in dollars: every coin is worth one. */
 export interface OutstandingSupply {
+  readonly coin: AssetCode;
   readonly reserve: string;
-  readonly supply: readonly { readonly asset: AssetCode; readonly amount: string }[];
+  readonly supply: string;
   /** Reserve minus supply; "0" when the ledger is correct. */
   readonly gap: string;
 }
 
-export async function readOutstandingSupply(database: Queryable): Promise<OutstandingSupply> {
-  const [row] = await database.rows<OutstandingSupply>(
-    `with house as (
-       select a.house, a.asset, sum(a.available) as amount from account a
-        where a.house = 'issuance' or (a.house = 'reserve' and a.asset = 'USD') group by a.house, a.asset
+/** The stablecoins of the catalogue, and whatever else is in a reserve or was issued, by code. */
+export function readOutstandingSupply(database: Queryable): Promise<OutstandingSupply[]> {
+  return database.rows<OutstandingSupply>(
+    `with reserve as (
+       select coalesce(coin, '') as coin, sum(available) as amount from account where house = 'reserve' and asset = 'USD' group by 1
      ), supply as (
-       select k.code as asset, coalesce(-h.amount, 0) as amount
-         from asset k left join house h on h.house = 'issuance' and h.asset = k.code where k.kind = 'stablecoin'
-     ), reserve as (select coalesce(sum(amount), 0) as amount from house where house = 'reserve')
-     select r.amount::text as reserve, trim_scale(r.amount - (select coalesce(sum(amount), 0) from supply))::text as gap,
-            (select coalesce(json_agg(json_build_object('asset', asset, 'amount', amount::text) order by asset), '[]')
-               from supply) as supply
-       from reserve r`,
+       select asset as coin, -sum(available) as amount from account where house = 'issuance' group by 1
+     ), coin as (
+       select code as coin from asset where kind = 'stablecoin' union select coin from reserve union select coin from supply
+     )
+     select coin, trim_scale(coalesce(r.amount, 0))::text as reserve, trim_scale(coalesce(s.amount, 0))::text as supply,
+            trim_scale(coalesce(r.amount, 0) - coalesce(s.amount, 0))::text as gap
+       from coin left join reserve r using (coin) left join supply s using (coin)
+      order by coin`,
   );
-  return row ?? { reserve: "0", supply: [], gap: "0" };
 }

@@ -5,9 +5,11 @@
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Customers } from "../customers/customers.ts";
+import { isHouseOwner } from "../ledger/house-accounts.ts";
 import { checkPrecision } from "../ledger/rejections.ts";
 import { parseAmount } from "../money/amount.ts";
 import { isScope } from "../oauth/scopes.ts";
+import type { Uuid } from "../std/id.ts";
 import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 
 type CustomerEntry = BootstrapFile["customers"][number];
@@ -65,7 +67,13 @@ function profileFaults(
     const why = balanceFault(catalogue, code, text);
     return why === undefined ? [] : [`  ${profile}: the opening balance ${text} ${code}: ${why}`];
   });
-  return isOthers ? [`  ${profile}: the id ${id} belongs to another customer`, ...faults] : faults;
+  return [
+    ...(isOthers ? [`  ${profile}: the id ${id} belongs to another customer`] : []),
+    ...(id !== undefined && isHouseOwner(id as Uuid)
+      ? [`  ${profile}: ids from ffffffff on are kept for house accounts`]
+      : []),
+    ...faults,
+  ];
 }
 
 function balanceFault(catalogue: Catalogue, code: string, text: string): string | undefined {

@@ -3,6 +3,7 @@ import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type ProfileId } from "../ledger/accounts.ts";
+import { reserveOf } from "../ledger/house-accounts.ts";
 import { change } from "../ledger/tables.ts";
 import { amountOf, negative, ZERO } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
@@ -162,7 +163,7 @@ test("a withdrawal of a coin burns it and releases its dollars, and leaves the p
           cause: "withdrawal",
           entries: [
             entry("world", USD.code, ten),
-            entry("reserve", USD.code, negative(ten)),
+            entry(reserveOf(USDG.code), USD.code, negative(ten)),
             entry("issuance", USDG.code, ten),
             entry(to.id, USDG.code, negative(ten)),
           ],

@@ -3,14 +3,14 @@
  * run while money moves, on the primary or on a replica. The checks:
  *
  *   chain             the batches of each slot are numbered without gaps and match their hashes
- *   journals          each sums to zero per asset
+ *   journals          each sums to zero per asset, and changes each reserve as it does the supply
  *   transfers         debit and credit exist and match their journal
  *   matches           each journal moved what its executions and orders require
  *   conversions       each matches its journals
  *   changing rows     each row matches the digest in the batch that it refers to
  *   append-only rows  each belongs to a batch
  *   accounts          each equals the result of its postings
- *   reserve           the reserve equals the outstanding supply, and profiles hold that supply
+ *   reserve           of each stablecoin: equals its outstanding supply, which profiles hold
  *   pending, trading  held parts equal the holds of conversions and orders
  *   orders            each holds what its remainder needs, and has filled what its executions say
  *   executions        both sides exist, at the rates of their orders
@@ -76,7 +76,7 @@ export async function verifyAll(database: Database, options: VerifyOptions = {})
 }
 
 function examinations(checkpoint: readonly ChainHead[] | undefined): Examination[] {
-  const batchChecks = [journalCheck, transferCheck, matchCheck, conversionCheck, missingRowsCheck(TABLES)];
+  const batchChecks = [journalCheck(), transferCheck, matchCheck, conversionCheck, missingRowsCheck(TABLES)];
   return [
     chainExamination(TABLES.records, batchChecks, checkpoint),
     statesExamination(TABLES),

@@ -42,9 +42,9 @@ const QUERIES = [
   },
   {
     title: "Is every coin backed?",
-    sound: ["PYUSD | 500 | 500 | 600", "USDP | 100 | 100 | 600"],
+    sound: ["PYUSD | 500 | 500 | 500", "USDP | 100 | 100 | 100"],
     tampering: "update account set available = available + 1 where house = 'issuance' and asset = 'USDP'",
-    found: ["USDP | 99 | 100 | 600"],
+    found: ["USDP | 99 | 100 | 100"],
   },
   {
     title: "Holds without what they are for.",

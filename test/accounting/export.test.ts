@@ -35,7 +35,8 @@ async function ourBalances(): Promise<Map<string, string>> {
   const rows = await db.database.rows<{ name: string; amount: string }>(
     `select case when house is null then 'Assets:Profile-' || owner_id || ':' || initcap(part)
                  else case house when 'world' then 'Equity:World' when 'issuance' then 'Liabilities:Issuance'
-                                 else 'Assets:' || initcap(house::text) end
+                                 when 'reserve' then 'Assets:Reserve:' || coin || ':' || initcap(custodian)
+                                 else 'Assets:' || initcap(house) end
                       || ':Slot-' || ('x' || right(owner_id::text, 2))::bit(8)::integer
             end || ' ' || asset as name, trim_scale(amount)::text as amount
        from account cross join lateral (values ('available', available), ('trading', trading), ('pending', pending))
@@ -61,7 +62,15 @@ test("the books have what is hard to add up", () => {
   const amounts = [...ours.values()];
   expect(amounts.filter((amount) => amount.length > 45).length).toBeGreaterThan(1);
   expect(amounts).toContain("0.000000000000000001");
-  for (const account of ["World:Slot-2", "Reserve:Slot-1", "Issuance:Slot-2", "Fees:Slot-1", ":Trading", ":Pending"])
+  for (const account of [
+    "World:Slot-2",
+    "Reserve:USDP:Default:Slot-1",
+    "Reserve:USDG:Default:Slot-2",
+    "Issuance:Slot-2",
+    "Fees:Slot-1",
+    ":Trading",
+    ":Pending",
+  ])
     expect([...ours.keys()].some((name) => name.includes(`${account} `))).toBe(true);
 });
 

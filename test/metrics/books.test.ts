@@ -3,6 +3,7 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readSettlementBacklog } from "../../src/conversions/settlement-backlog.ts";
 import { readEngineLags } from "../../src/exchange/market-status/engine-lag.ts";
+import { type HouseName, houseOf, houseOwnerId } from "../../src/ledger/house-accounts.ts";
 import { readOutstandingSupply } from "../../src/ledger/outstanding-supply.ts";
 import { readDatabaseTime } from "../../src/ledger/writer/lane-connection.ts";
 import type { Instant } from "../../src/std/clock.ts";
@@ -19,7 +20,10 @@ beforeAll(async () => {
 afterAll(() => db.close());
 
 const SEEN = {
-  backing: { reserve: "30.5", supply: [{ asset: "PYUSD", amount: "20.25" }], gap: "10.25" },
+  backing: [
+    { coin: "PYUSD", reserve: "30.5", supply: "20.25", gap: "10.25" },
+    { coin: "USDG", reserve: "7", supply: "7", gap: "0" },
+  ],
   due: { count: 7, lagMs: 2_500 },
   markets: [
     { market: "BTCUSD", status: "OPEN", holder: "node 1", orderLagMs: 1_500, cancelLagMs: 250 },
@@ -40,9 +44,12 @@ test("every number is served under its name, in seconds and dollars", async () =
     "parbook_database_up 1",
     "parbook_database_clock_skew_seconds -0.125",
     "parbook_wal_archive_failing 1",
-    "parbook_reserve_usd 30.5",
-    "parbook_reserve_minus_supply_usd 10.25",
+    'parbook_reserve_usd{asset="PYUSD"} 30.5',
+    'parbook_reserve_usd{asset="USDG"} 7',
     'parbook_supply_usd{asset="PYUSD"} 20.25',
+    'parbook_supply_usd{asset="USDG"} 7',
+    'parbook_reserve_minus_supply_usd{asset="PYUSD"} 10.25',
+    'parbook_reserve_minus_supply_usd{asset="USDG"} 0',
     "parbook_settlement_due_conversions 7",
     "parbook_settlement_lag_seconds 2.5",
     'parbook_market_order_lag_seconds{market="BTCUSD"} 1.5',
@@ -86,19 +93,30 @@ test("the clock's skew is that of the database before this machine's", async () 
   expect([behind, ahead].map((ms) => Math.round(ms / 30_000))).toEqual([2, -2]);
 });
 
-test("more burnt than was ever issued is no supply, and shows as a gap", async () => {
-  await db.owner.rows(
-    `insert into account (owner_id, asset, house, available, trading, pending, at, version)
-     values (gen_random_uuid(), 'USDG', 'issuance', 5, 0, 0, now(), 1),
-            (gen_random_uuid(), 'PYUSD', 'issuance', -20.5, 0, 0, now(), 1),
-            (gen_random_uuid(), 'USD', 'reserve', 20.5, 0, 0, now(), 1)`,
-  );
-  const { reserve, supply, gap } = await readOutstandingSupply(db.database);
-  expect([reserve, gap]).toEqual(["20.5", "5"]);
-  expect(supply).toEqual([
-    { asset: "PYUSD", amount: "20.5" },
-    { asset: "USDG", amount: "-5" },
-    { asset: "USDP", amount: "0" },
+test("each coin has its own reserve and supply, whatever is wrong with them", async () => {
+  const house = (name: HouseName, asset: string, slot: number, available: string) => {
+    const { house, coin, custodian } = houseOf(name) ?? expect.fail(name);
+    const owner = houseOwnerId(name, slot);
+    return db.owner.rows(
+      `insert into account (owner_id, asset, house, coin, custodian, may_be_negative, available, trading, pending, at, version)
+       values ($1, $2, $3, $4, $5, true, $6, 0, 0, now(), 1)`,
+      [owner, asset, house, coin, custodian, available],
+    );
+  };
+  // More burnt than was ever issued; a reserve in two slots; one too small, made up for by one of what is no stablecoin.
+  await house("issuance", "USDG", 1, "5");
+  await house("issuance", "PYUSD", 1, "-20.5");
+  await house("reserve:PYUSD:default", "USD", 1, "30");
+  await house("reserve:PYUSD:default", "USD", 2, "-9.5");
+  await house("issuance", "USDP", 1, "-3");
+  await house("reserve:USDP:default", "USD", 1, "1");
+  await house("reserve:USDP:elsewhere", "USD", 1, "1.25");
+  await house("reserve:BTC:default", "USD", 1, "0.75");
+  expect(await readOutstandingSupply(db.database)).toEqual([
+    { coin: "BTC", reserve: "0.75", supply: "0", gap: "0.75" },
+    { coin: "PYUSD", reserve: "20.5", supply: "20.5", gap: "0" },
+    { coin: "USDG", reserve: "0", supply: "-5", gap: "5" },
+    { coin: "USDP", reserve: "2.25", supply: "3", gap: "-0.75" },
   ]);
 });
 

@@ -94,8 +94,8 @@ test("tells of requests, batches, tokens, refusals, markets and the books", asyn
     served: value("market_served", { market: "BTCUSD" }),
     serving: value("engine_serving", { market: "BTCUSD" }),
     open: value("market_open", { market: "BTCUSD" }),
-    reserve: value("reserve_usd"),
-    gap: value("reserve_minus_supply_usd"),
+    reserve: value("reserve_usd", { asset: "PYUSD" }),
+    gap: value("reserve_minus_supply_usd", { asset: "PYUSD" }),
     pyusd: value("supply_usd", { asset: "PYUSD" }),
     due: value("settlement_due_conversions"),
     info: value("info", { mode: "sandbox", database: "external", node: process.version }),
@@ -211,7 +211,7 @@ test("without the database it tells that it is away, and the rest", { timeout: 1
   await until("it is known, also to the lane, that the database is away", isKnown, 60);
   expect({
     up: away.value("parbook_database_up"),
-    reserve: away.value("parbook_reserve_usd"),
+    reserve: away.value("parbook_reserve_usd", { asset: "PYUSD" }),
     served: away.value("parbook_market_served"),
     laneAway: away.value("parbook_lane_database_away"),
     state: away.value("parbook_lane_state", { state: "recovering" }),

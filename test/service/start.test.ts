@@ -129,7 +129,11 @@ test("a bootstrap file with an id of another customer is rejected as a whole", a
         ],
         profiles: [{ id: PROFILE, nickname: "treasury", balances: { USD: "0.001", GOLD: "1" } }],
       },
-      { name: "Elm", clients: [{ client_id: "dahlia", client_secret: "one more secret", scopes: ["*"] }] },
+      {
+        name: "Elm",
+        clients: [{ client_id: "dahlia", client_secret: "one more secret", scopes: ["*"] }],
+        profiles: [{ id: "ffffffff-0000-8000-8000-000000000001", nickname: "house" }],
+      },
     ],
   };
   const { core, ...parts } = service.service;
@@ -143,6 +147,7 @@ test("a bootstrap file with an id of another customer is rejected as a whole", a
       '  profile "treasury": the opening balance 0.001 USD: USD has 2 decimals',
       '  profile "treasury": the opening balance 1 GOLD: unknown asset',
       '  client "dahlia": the client_id belongs to another customer',
+      '  profile "house": ids from ffffffff on are kept for house accounts',
     ].join("\n"),
   );
   expect(await rows()).toEqual(before);

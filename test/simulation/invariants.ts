@@ -133,6 +133,7 @@ function checkAccount(key: string, before: Row | undefined, row: Row, postings: 
   for (const part of PARTS)
     invariant(units(row[part]) === parts[part], `account ${key} has what its postings make of ${part}`);
   const owes = ["world", "reserve", "issuance"].includes(String(row.house));
+  invariant(row.may_be_negative === (row.house === null ? null : owes), `account ${key} has the sign of its kind`);
   invariant(owes || (parts.available ?? 0n) >= 0n, `account ${key} has ${row.available} available`);
   invariant(
     (parts.trading ?? 0n) >= 0n && (parts.pending ?? 0n) >= 0n,
@@ -253,22 +254,26 @@ function checkHolds({ changes }: Commit, tables: Tables): void {
   }
 }
 
-/** Over all slots: the reserve equals the supply, which profiles hold; fees are not overdrawn; every asset sums to zero. */
+/**
+ * Over all slots: the reserve of each coin equals its supply, which profiles hold; fees are not overdrawn; every asset sums to
+ * zero.
+ */
 function checkHouse(tables: Tables): void {
   const sum = (asset: string, of: (row: Row) => boolean): bigint =>
     tables
       .rows("account")
       .filter((row) => row.asset === asset && of(row))
       .reduce((total, row) => total + units(row.available) + units(row.trading) + units(row.pending), 0n);
-  let supply = 0n;
   for (const { code, kind } of assets) {
     invariant(sum(code, () => true) === 0n, `${code} sums to zero over all accounts`);
     invariant(sum(code, (row) => row.house === "fees") >= 0n, `fees in ${code} are not overdrawn`);
     const issued = -sum(code, (row) => row.house === "issuance");
+    const reserve = sum("USD", (row) => row.house === "reserve" && row.coin === code);
+    invariant(reserve === issued, `the reserve of ${code} is its supply`);
     invariant(kind === "stablecoin" || issued === 0n, `${code} is issued, though it is no stablecoin`);
     if (kind !== "stablecoin") continue;
     invariant(issued === sum(code, (row) => row.house === null), `the supply of ${code} is what profiles hold`);
-    supply += issued;
   }
-  invariant(sum("USD", (row) => row.house === "reserve") === supply, "the reserve equals the supply");
+  const reserves = sum("USD", (row) => row.house === "reserve" && !assets.some(({ code }) => code === row.coin));
+  invariant(reserves === 0n, "every reserve is of a coin");
 }

@@ -1,7 +1,7 @@
 /** Stored journals: what each moved, and the order in which those of a batch were decided. */
-import type { ProfileId } from "../../src/ledger/accounts.ts";
-import { houseOfOwner } from "../../src/ledger/accounts.ts";
+import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
 import type { Uuid } from "../../src/std/id.ts";
+import { assets } from "./fixtures.ts";
 import { invariant, units } from "./invariants.ts";
 import type { Row } from "./tables.ts";
 
@@ -27,9 +27,18 @@ export const inWords = (all: Moves): string =>
     .join(", ");
 
 export function moveOf({ owner_id, asset, part, amount }: Row): readonly [unknown, unknown, string, bigint] {
-  const house = houseOfOwner(owner_id as Uuid);
-  return [house ?? (owner_id as ProfileId), asset, String(part), units(amount)];
+  return [HOUSES.get(slotless(owner_id as Uuid)) ?? owner_id, asset, String(part), units(amount)];
 }
+
+/** The names of all house accounts, by their owner ids in slot 0. */
+const HOUSES = new Map(
+  [...(["world", "issuance", "fees"] as const), ...assets.map(({ code }) => reserveOf(code))].map((name) => [
+    houseOwnerId(name, 0),
+    name,
+  ]),
+);
+
+const slotless = (ownerId: Uuid): Uuid => `${ownerId.slice(0, -2)}00` as Uuid;
 
 interface JournalRows {
   readonly id: string;

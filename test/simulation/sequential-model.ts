@@ -147,16 +147,7 @@ export class SequentialModel {
     const a = amount as bigint;
     const isCoin = catalogue.findAsset(asset)?.kind === "stablecoin";
     if (!isCoin) return moves(["world", asset, "available", -a], [profileId, asset, "available", a]);
-    return moves(
-      ...([
-        ["world", "USD", "available", -a],
-        ["reserve", "USD", "available", a],
-      ] as const),
-      ...([
-        ["issuance", asset, "available", -a],
-        [profileId, asset, "available", a],
-      ] as const),
-    );
+    return moves(["world", "USD", "available", -a], ...issued(asset, a), [profileId, asset, "available", a]);
   }
 
   #transfer(id: string): Moves {
@@ -222,10 +213,9 @@ export class SequentialModel {
       return moves([profileId, sourceAsset, "pending", -a], [profileId, sourceAsset, "available", a]);
     }
     invariant(row.status === "SETTLED", `conversion ${ownId} is settled`);
-    const burnt = [sourceAsset === "USD" ? "reserve" : "issuance", sourceAsset, "available", a] as const;
-    const issued = [targetAsset === "USD" ? "reserve" : "issuance", targetAsset, "available", -a] as const;
     const paid = [recipientProfileId ?? profileId, targetAsset, "available", a] as const;
-    return moves([profileId, sourceAsset, "pending", -a], paid, burnt, issued);
+    const house = [...issued(sourceAsset, -a), ...issued(targetAsset, a)];
+    return moves([profileId, sourceAsset, "pending", -a], paid, ...house);
   }
 
   #hold(id: string): Moves {
@@ -343,6 +333,15 @@ export class SequentialModel {
       historyOf(this.accounts, name).add(this.#at, state);
     }
   }
+}
+
+/** A stablecoin is issued against USD in its own reserve, or burnt. */
+function issued(asset: string, amount: bigint): (readonly [string, string, string, bigint])[] {
+  if (asset === "USD") return [];
+  return [
+    ["issuance", asset, "available", -amount],
+    [`reserve:${asset}:default`, "USD", "available", amount],
+  ];
 }
 
 function lesser(a: bigint, b: bigint): bigint {

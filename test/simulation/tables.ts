@@ -91,11 +91,11 @@ const amount = (value: unknown): number => Math.sign(Number(value));
 /** In the order in which PostgreSQL checks them: by name. */
 const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   account: [
+    ["coin_and_custodian_of_house", (row) => row.house !== null || (row.coin === null && row.custodian === null)],
     ["house_has_one_part", (row) => row.house === null || (amount(row.trading) === 0 && amount(row.pending) === 0)],
-    [
-      "not_overdrawn",
-      (row) => amount(row.available) >= 0 || ["world", "reserve", "issuance"].includes(String(row.house)),
-    ],
+    ["house_has_sign", (row) => (row.house === null) === (row.may_be_negative === null)],
+    ["not_overdrawn", (row) => amount(row.available) >= 0 || row.may_be_negative === true],
+    ["owner_is_house", (row) => (row.house !== null) === String(row.owner_id) >= "ffffffff"],
     ["pending_not_negative", (row) => amount(row.pending) >= 0],
     ["trading_not_negative", (row) => amount(row.trading) >= 0],
     ["version_not_negative", (row) => amount(row.version) >= 0],

@@ -17,7 +17,7 @@ export async function expectBooksBalance(database: Queryable): Promise<void> {
   ).toEqual([]);
 }
 
-const ACCOUNT = "concat_ws(' ', coalesce(a.house::text, 'profile'), a.owner_id, a.asset)";
+const ACCOUNT = "concat_ws(' ', coalesce(a.house, 'profile'), a.owner_id, a.asset)";
 
 /** What profiles own of each asset, all three parts. */
 const OWNED = `select asset, sum(available + trading + pending) as amount from account where house is null group by asset`;
@@ -90,9 +90,14 @@ const RULES: Readonly<Record<string, string>> = {
       from account a
      where trading < 0 or pending < 0
         or (available < 0 and (house is null or house not in ('world', 'reserve', 'issuance'))) order by a.owner_id`,
+  "a house account says of itself what its kind says": `
+    select format('%s', ${ACCOUNT}) from account a left join house_kind k on k.kind = a.house
+     where a.may_be_negative is distinct from k.may_be_negative
+        or coalesce(a.house = 'reserve', false) <> all (array[a.coin is not null, a.custodian is not null])
+     order by a.owner_id`,
   "reserve and fees are not below zero over all slots": `
     select format('%s %s is %s', house, asset, sum(available))
-      from account where house in ('reserve', 'fees') group by house, asset having sum(available) < 0`,
+      from account where house in ('reserve', 'fees') group by house, coin, custodian, asset having sum(available) < 0`,
   "the world holds no stablecoins": `
     select format('%s', ${ACCOUNT}) from account a join asset s on s.code = a.asset
      where a.house = 'world' and s.kind = 'stablecoin'`,
@@ -101,12 +106,18 @@ const RULES: Readonly<Record<string, string>> = {
       from asset s left join (${houseSum("issuance")}) i on i.asset = s.code
       left join (${OWNED} ) o on o.asset = s.code
      where s.kind = 'stablecoin' and coalesce(-i.amount, 0) <> coalesce(o.amount, 0) order by s.code`,
-  "the reserve of USD is what is owned of the stablecoins": `
-    select format('reserve %s, stablecoins %s', r.amount, o.amount)
-      from (select coalesce(sum(amount), 0) as amount from (${houseSum("reserve")}) r where asset = 'USD') r,
-           (select coalesce(sum(o.amount), 0) as amount
-              from (${OWNED}) o join asset s on s.code = o.asset where s.kind = 'stablecoin') o
-     where r.amount <> o.amount`,
+  "the reserve of a stablecoin is in USD, and what is owned of the coin": `
+    select format('%s: reserve %s, owned %s', coin, r.amount, o.amount)
+      from (select coin, sum(available) as amount from account where house = 'reserve' and asset = 'USD' group by coin) r
+      full join (select o.asset as coin, o.amount from (${OWNED}) o join asset s on s.code = o.asset where s.kind = 'stablecoin') o
+                using (coin)
+     where coalesce(r.amount, 0) <> coalesce(o.amount, 0)
+     union all select format('%s', ${ACCOUNT}) from account a where house = 'reserve' and asset <> 'USD'`,
+  "every journal changes the reserve of a coin as it does its supply": `
+    select format('journal %s: %s', journal_id, coin)
+      from (select p.journal_id, case a.house when 'reserve' then a.coin else a.asset end as coin, p.amount
+              from posting p join account a using (owner_id, asset) where a.house in ('reserve', 'issuance')) j
+     group by journal_id, coin having sum(amount) <> 0`,
   "trading is what open orders hold": partEquals("trading", OPEN_HOLDS),
   "pending is what CREATED conversions hold": partEquals("pending", CREATED_CONVERSIONS),
   "batches are numbered from 0 without gaps": `

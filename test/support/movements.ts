@@ -1,15 +1,8 @@
 /** Commands as small as they can be, for tests of the ledger that need no customers and no transfers. */
-import {
-  accountKey,
-  accountTable,
-  entry,
-  HOUSES,
-  journal,
-  type Owner,
-  type ProfileId,
-} from "../../src/ledger/accounts.ts";
+import { accountKey, accountTable, entry, journal, type Owner, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
+import { houseOf } from "../../src/ledger/house-accounts.ts";
 import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
 import type { Key } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
@@ -70,8 +63,8 @@ export function movement(asked: Movement): Command<Uuid, InsufficientFunds, Clai
     ...(asked.lock && { lock: asked.lock }),
     decide: (state) => {
       const account = state.get(accountTable, from.key);
-      const isHouse = HOUSES.some((house) => house === asked.from);
-      if (!isHouse && (account?.available ?? 0n) < amount) return reject({ code: "insufficient_funds" });
+      if (houseOf(asked.from) === undefined && (account?.available ?? 0n) < amount)
+        return reject({ code: "insufficient_funds" });
       const entries = [entry(asked.from, USD, negative(amount)), entry(asked.to, USD, amount)];
       return accept(id, { journals: [journal(id, "transfer", entries)] });
     },

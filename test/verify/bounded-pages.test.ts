@@ -48,7 +48,7 @@ test("no page of a scan grows with the ledger, nor with one account's history", 
     pages.push(page.length);
     return page;
   };
-  const examinations = [chainExamination([], [journalCheck]), recordsExamination([]), accountsExamination];
+  const examinations = [chainExamination([], [journalCheck()]), recordsExamination([]), accountsExamination];
   const results = await examine(db.database, examinations);
   db.database.rows = rows;
   expect(results).toEqual([

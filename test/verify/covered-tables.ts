@@ -28,6 +28,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   fee_agreement: "what the operator agrees; an order carries its rates for life, and they are covered",
   fee_schedule: "as fee_agreement",
   fee_tier: "as fee_agreement",
+  house_kind: "reference data of the migrations; verify compares what the program posts to, and what accounts repeat",
   lease: "who works on what just now",
   market: "the catalogue, which the operator edits; once a command has halted or opened it, its status is covered",
   migration: "the program compares it with its own files at every start",

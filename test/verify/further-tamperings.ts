@@ -57,7 +57,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
       "conversions: conversion treasury/mint was closed in batch 1/12, which has no journal for it",
-      "accounts: account 00000000-0000-8000-8000-000000000201/USD has version 2, but its last posting has 1",
+      "accounts: posting treasury/USD/7 follows a gap: 6 is missing",
     ],
   },
   {
@@ -141,40 +141,40 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "coins are moved from the issuance to the world",
     sql: `update account set available = available - 5 where house = 'issuance' and asset = 'PYUSD';
-          insert into account select '00000000-0000-8000-8000-000000000101', 'PYUSD', 'world', 5, 0, 0, at, 1
+          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
+            select :world, 'PYUSD', 'world', true, 5, 0, 0, at, 1
             from account where owner_id = :shop`,
-    findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000101/PYUSD has no postings",
-      "reserve: asset PYUSD is held by the world account: 5",
-    ],
+    findings: ["accounts: account world/PYUSD has no postings", "reserve: asset PYUSD is held by the world account: 5"],
   },
   {
     title: "coins are taken from a profile for fees",
     sql: `update account set available = available - 5 where owner_id = :treasury and asset = 'PYUSD';
-          insert into account select '00000000-0000-8000-8000-000000000401', 'PYUSD', 'fees', 5, 0, 0, at, 1
+          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
+            select :fees, 'PYUSD', 'fees', false, 5, 0, 0, at, 1
             from account where owner_id = :shop`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000401/PYUSD has no postings",
+      "accounts: account treasury/PYUSD has 445 available, but its last posting leaves 450",
       "reserve: asset PYUSD has 495 held by profiles, but 500 issued",
     ],
   },
   {
     title: "what is no stablecoin is issued",
     sql: `update account set available = available + 5 where owner_id = :desk;
-          insert into account select '00000000-0000-8000-8000-000000000301', 'BTC', 'issuance', -5, 0, 0, at, 1
+          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
+            select :issuance, 'BTC', 'issuance', true, -5, 0, 0, at, 1
             from account where owner_id = :shop`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000301/BTC has no postings",
+      "accounts: account desk/BTC has 13 available, but its last posting leaves 8",
       "reserve: asset BTC is issued: 5, but is not a stablecoin",
     ],
   },
   {
     title: "what is no USD is put into the reserve",
     sql: `update account set available = available - 5 where owner_id = :desk;
-          insert into account select '00000000-0000-8000-8000-000000000201', 'BTC', 'reserve', 5, 0, 0, at, 1
-            from account where owner_id = :shop`,
+          insert into account (owner_id, asset, house, coin, custodian, may_be_negative, available, trading, pending, at, version)
+            select owner_id, 'BTC', house, coin, custodian, true, 5, 0, 0, at, 1 from account where owner_id = :reserve`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000201/BTC has no postings",
+      "accounts: account desk/BTC has 3 available, but its last posting leaves 8",
       "reserve: asset BTC is in the reserve: 5",
     ],
   },
@@ -184,20 +184,99 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
           update account set available = available - 65 where house = 'fees';
           update account set available = available + 65 where owner_id = :shop;
           alter table account add constraint not_overdrawn
-            check (available >= 0 or house in ('world', 'reserve', 'issuance')) not valid`,
+            check (available >= 0 or may_be_negative is true) not valid`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000401/USD has -1 available, but its last posting leaves 64",
+      "accounts: account shop/USD has 90 available, but its last posting leaves 25",
       "reserve: asset USD has fees of -1",
     ],
   },
   {
     title: "an asset is invented",
-    sql: `insert into account select '00000000-0000-8000-8000-000000000101', 'XYZ', 'world', -5, 0, 0, at, 1
+    sql: `insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
+            select :world, 'XYZ', 'world', true, -5, 0, 0, at, 1
             from account where owner_id = :shop;
-          insert into account select owner_id, 'XYZ', null, 5, 0, 0, at, 1 from account where owner_id = :shop`,
+          insert into account (owner_id, asset, available, trading, pending, at, version)
+            select owner_id, 'XYZ', 5, 0, 0, at, 1 from account where owner_id = :shop`,
+    findings: ["accounts: account shop/XYZ has no postings", "reserve: asset XYZ is not in the catalogue"],
+  },
+  {
+    title: "fees are allowed to be overdrawn, and are",
+    sql: `alter table account drop constraint if exists house_kind_exists_with_this_sign;
+          update house_kind set may_be_negative = true where kind = 'fees';
+          update account set available = available - 65, may_be_negative = true where house = 'fees';
+          update account set available = available + 65 where owner_id = :shop`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000101/XYZ has no postings",
-      "reserve: asset XYZ is not in the catalogue",
+      "accounts: account shop/USD has 90 available, but its last posting leaves 25",
+      "reserve: house kind fees may be negative, but must not",
+    ],
+  },
+  {
+    title: "one house account may be negative, unlike its kind",
+    sql: `alter table account drop constraint if exists house_kind_exists_with_this_sign;
+          update account set may_be_negative = true where house = 'fees'`,
+    findings: ["accounts: account fees/USD may be negative, but its kind may not"],
+  },
+  {
+    title: "a kind of house accounts is removed",
+    sql: `alter table account drop constraint if exists house_kind_exists_with_this_sign;
+          delete from house_kind where kind = 'fees'`,
+    findings: [
+      "accounts: account fees/USD is of the kind fees, which does not exist",
+      "reserve: house kind fees is missing",
+    ],
+  },
+  {
+    title: "the reserve of a coin is put down to another",
+    sql: "update account set coin = 'USDG' where owner_id = :reserve",
+    findings: [
+      "journals: journal coins of batch 1/7 adds 0 to the supply of USDG, but 500 to its reserve",
+      "accounts: account reserve/USD is marked as reserve:USDG:default, but its owner is another",
+      "reserve: reserve PYUSD holds 0, but the outstanding supply is 500",
+    ],
+  },
+  {
+    title: "the reserve of a coin is put down to another custodian",
+    sql: "update account set custodian = 'elsewhere' where owner_id = :reserve",
+    findings: ["accounts: account reserve/USD is marked as reserve:PYUSD:elsewhere, but its owner is another"],
+  },
+  {
+    title: "the reserve of a coin is put down to no coin",
+    sql: "update account set coin = null where owner_id = :reserve",
+    findings: [
+      "journals: journal coins of batch 1/7 adds 0 to the supply of no coin, but 500 to its reserve",
+      "accounts: account reserve/USD is marked as reserve::default, but its owner is another",
+      "reserve: reserve PYUSD holds 0, but the outstanding supply is 500",
+    ],
+  },
+  {
+    title: "a house account is marked as a profile's",
+    sql: `alter table account drop constraint if exists owner_is_house_from_ffffffff;
+          update account set house = null, may_be_negative = null where house = 'fees'`,
+    findings: ["accounts: account fees/USD is marked as a profile, but its owner is a house account"],
+  },
+  {
+    title: "a profile's account is given a coin",
+    sql: `alter table account drop constraint if exists coin_and_custodian_of_house;
+          update account set coin = 'USDG' where owner_id = :shop`,
+    findings: ["accounts: account shop/USD is of a profile, but names a coin, a custodian or a sign"],
+  },
+  {
+    title: "USD are moved from the reserve of one coin to that of another",
+    sql: `update account set available = available - 1 where house = 'reserve' and coin = 'PYUSD';
+          update account set available = available + 1 where house = 'reserve' and coin = 'USDP'`,
+    findings: [
+      "accounts: account ffffffff-340c-8456-8264-8f1c65245801/USD has 101 available, but its last posting leaves 100",
+      "reserve: reserve PYUSD holds 499, but the outstanding supply is 500",
+    ],
+  },
+  {
+    title: "what a mint has paid in is posted to the reserve of another coin",
+    sql: `update posting set owner_id = :reserve, version = 1000 where journal_id = :mint+1
+             and owner_id = (select owner_id from account where house = 'reserve' and coin = 'USDP')`,
+    findings: [
+      "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
+      "journals: journal mint+1 of batch 1/12 adds 100 to the supply of USDP, but 0 to its reserve",
+      "accounts: account ffffffff-340c-8456-8264-8f1c65245801/USD has no postings",
     ],
   },
 ];

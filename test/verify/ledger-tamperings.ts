@@ -138,7 +138,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "an account without postings is added",
-    sql: "insert into account select owner_id, 'EUR', null, 5, 0, 0, at, 1 from account where owner_id = :shop",
+    sql: `insert into account (owner_id, asset, available, trading, pending, at, version)
+          select owner_id, 'EUR', 5, 0, 0, at, 1 from account where owner_id = :shop`,
     findings: [
       "accounts: account shop/EUR has no postings",
       "reserve: asset EUR sums to 5 over all accounts, not to zero",
@@ -146,10 +147,12 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a profile's account is marked as the house's",
-    sql: "update account set house = 'reserve' where owner_id = :shop",
+    sql: `alter table account drop constraint if exists owner_is_house_from_ffffffff;
+          update account set house = 'reserve', may_be_negative = true where owner_id = :shop`,
     findings: [
-      "accounts: account shop/USD is marked as reserve, but its owner is a profile",
-      "reserve: reserve USD holds 625, but the outstanding supply is 600",
+      "journals: journal rent of batch 1/10 adds 0 to the supply of no coin, but 25 to its reserve",
+      "accounts: account shop/USD is marked as reserve, but its owner is another",
+      "reserve: reserve without a coin holds 25, but the outstanding supply is 0",
     ],
   },
   {
@@ -232,19 +235,20 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "the reserve is emptied into the world",
-    sql: `update account set available = available - 1 where house = 'reserve';
+    sql: `update account set available = available - 1 where owner_id = :reserve;
           update account set available = available + 1 where house = 'world' and asset = 'USD'`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000101/USD has -100489 available, but its last posting leaves -100490",
-      "reserve: reserve USD holds 599, but the outstanding supply is 600",
+      "accounts: account world/USD has -100489 available, but its last posting leaves -100490",
+      "reserve: reserve PYUSD holds 499, but the outstanding supply is 500",
     ],
   },
   {
     title: "coins are issued to the world",
-    sql: `insert into account select '00000000-0000-8000-8000-000000000107', 'PYUSD', 'world', 5, 0, 0, at, 1
+    sql: `insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
+            select :world, 'PYUSD', 'world', true, 5, 0, 0, at, 1
             from account where owner_id = :shop`,
     findings: [
-      "accounts: account 00000000-0000-8000-8000-000000000107/PYUSD has no postings",
+      "accounts: account world/PYUSD has no postings",
       "reserve: asset PYUSD sums to 5 over all accounts, not to zero",
     ],
   },

@@ -16,10 +16,11 @@ import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Claim, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
+import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
 import { addition, change } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
-import { USD } from "../../src/money/asset.ts";
+import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -82,6 +83,8 @@ class Making {
   }
 
   async all(): Promise<void> {
+    for (const house of ["world", "issuance", "fees"] as const) this.names.set(houseOwnerId(house, 1), house);
+    this.names.set(houseOwnerId(reserveOf("PYUSD" as AssetCode), 1), "reserve");
     this.#customerId = this.#named("acme", this.#ids.next()) as CustomerId;
     await this.#parts.customers.ensure(this.#customerId, "Acme", TESTER);
     for (const nickname of ["treasury", "shop", "desk", "vault"]) await this.#profile(nickname);

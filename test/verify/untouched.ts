@@ -3,7 +3,7 @@ import type { Queryable } from "../../src/postgres/database.ts";
 
 /** First what refers to others. */
 const TABLES =
-  "account, batch, claim, conversion, execution, market_head, fee_tier, fee_schedule, market, orders, posting, profile, customer_volume, transfer".split(
+  "account, batch, claim, conversion, execution, market_head, fee_tier, fee_schedule, market, orders, posting, profile, customer_volume, transfer, house_kind".split(
     ", ",
   );
 

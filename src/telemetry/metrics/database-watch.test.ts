@@ -3,7 +3,7 @@ import { pause } from "../../std/pause.ts";
 import { type DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 
 const SNAPSHOT: DatabaseSnapshot = {
-  backing: { reserve: "0", supply: [], gap: "0" },
+  backing: [],
   due: { count: 0, lagMs: 0 },
   markets: [],
   clockSkewMs: 0,

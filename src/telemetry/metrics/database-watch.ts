@@ -8,7 +8,8 @@ import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { pause } from "../../std/pause.ts";
 
 export interface DatabaseSnapshot {
-  readonly backing: OutstandingSupply;
+  /** Of each stablecoin. */
+  readonly backing: readonly OutstandingSupply[];
   readonly due: SettlementBacklog;
   readonly markets: readonly EngineLag[];
   /** The database's clock minus this machine's. */

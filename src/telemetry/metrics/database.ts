@@ -1,5 +1,6 @@
 import type { Registry } from "prom-client";
 import type { EngineLag } from "../../exchange/market-status/engine-lag.ts";
+import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 import { gauge, plainGauge, type Sample } from "./gauge.ts";
 
@@ -23,16 +24,16 @@ export function addDatabaseMetrics(registry: Registry, watch: DatabaseWatch): vo
     "1: the last attempt to archive WAL failed. Missing: no WAL archive is configured.",
     (snapshot) => (snapshot.archiveFailing === undefined ? undefined : Number(snapshot.archiveFailing)),
   );
-  plain("parbook_reserve_usd", "US dollars in the reserve.", (snapshot) => Number(snapshot.backing.reserve));
-  plain(
+  const coins = (name: string, help: string, value: (coin: OutstandingSupply) => string) =>
+    gauge(registry, { name, help, labels: ["asset"] }, () =>
+      (watch.snapshot?.backing ?? []).map((coin): Sample<"asset"> => [{ asset: coin.coin }, Number(value(coin))]),
+    );
+  coins("parbook_reserve_usd", "US dollars in the reserve of each stablecoin.", ({ reserve }) => reserve);
+  coins("parbook_supply_usd", "Outstanding supply of each stablecoin, at par.", ({ supply }) => supply);
+  coins(
     "parbook_reserve_minus_supply_usd",
-    "The reserve minus the outstanding supply of all stablecoins, computed exactly. Anything but 0 means that the books are wrong: stop, and run parbook verify.",
-    (snapshot) => Number(snapshot.backing.gap),
-  );
-  gauge(
-    registry,
-    { name: "parbook_supply_usd", help: "Outstanding supply of each stablecoin, at par.", labels: ["asset"] },
-    () => (watch.snapshot?.backing.supply ?? []).map(({ asset, amount }) => [{ asset }, Number(amount)]),
+    "The reserve of each stablecoin minus its outstanding supply, computed exactly. Anything but 0 means that the books are wrong: stop, and run parbook verify.",
+    ({ gap }) => gap,
   );
   plain(
     "parbook_settlement_due_conversions",

@@ -6,7 +6,8 @@
  * is posted in the meantime.
  */
 
-import { type Account, accountTable, houseOfOwner, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
+import { type Account, accountTable, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
+import { houseName, houseOwnerId, isHouseOwner, readHouseKinds, slotOfOwner } from "../../ledger/house-accounts.ts";
 import { columnsOf, PAGE, type SqlRecord } from "../../ledger/tables.ts";
 import { formatAmount, plus, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
@@ -30,11 +31,14 @@ const ACCOUNTS = "accounts";
 export const accountsExamination: Examination = {
   checks: [ACCOUNTS],
   run: async (database, tally) => {
+    const kinds = new Map((await readHouseKinds(database)).map(({ kind, mayBeNegative }) => [kind, mayBeNegative]));
     let from = START;
     for (;;) {
       const accounts = await readAccounts(database, from);
       const last = accounts.at(-1);
       const to = last === undefined ? END : { ownerId: last.ownerId, asset: last.asset, version: LAST_VERSION };
+      for (const account of accounts)
+        for (const fault of faultsOfOwner(account, kinds)) tally(ACCOUNTS).broken(`account ${name(account)}`, fault);
       await walkPostings(database, accounts, from, to, tally(ACCOUNTS));
       if (last === undefined) return;
       from = to;
@@ -143,9 +147,6 @@ function* faultsBetween(before: Posting | undefined, posting: Posting): Iterable
 }
 
 function* faultsOf(account: Account, last: Posting | undefined): Iterable<string> {
-  const house = houseOfOwner(account.ownerId);
-  if (house !== account.house)
-    yield `is marked as ${account.house ?? "a profile"}, but its owner is ${house ?? "a profile"}`;
   if (last === undefined) return yield "has no postings";
   if (last.version !== account.version)
     return yield `has version ${account.version}, but its last posting has ${last.version}`;
@@ -155,4 +156,21 @@ function* faultsOf(account: Account, last: Posting | undefined): Iterable<string
   }
   if (last.at !== account.at)
     yield `has the time ${formatInstant(account.at)}, but its last posting ${formatInstant(last.at)}`;
+}
+
+/** An owner's id says whether it is a house account, and which: see `houseOwnerId`. */
+function* faultsOfOwner(account: Account, kinds: ReadonlyMap<string, boolean>): Iterable<string> {
+  const { ownerId, house, coin, custodian, mayBeNegative } = account;
+  if (house === undefined) {
+    if (isHouseOwner(ownerId)) yield "is marked as a profile, but its owner is a house account";
+    if (coin !== undefined || custodian !== undefined || mayBeNegative !== undefined)
+      yield "is of a profile, but names a coin, a custodian or a sign";
+    return;
+  }
+  const named = houseName({ house, coin, custodian });
+  if (ownerId !== houseOwnerId(named, slotOfOwner(ownerId))) yield `is marked as ${named}, but its owner is another`;
+  const kindsMay = kinds.get(house);
+  if (kindsMay === undefined) yield `is of the kind ${house}, which does not exist`;
+  else if (kindsMay !== mayBeNegative)
+    yield kindsMay ? "may not be negative, but its kind may" : "may be negative, but its kind may not";
 }

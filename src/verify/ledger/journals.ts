@@ -1,25 +1,58 @@
-/** Journals: the postings of one journal id in a batch sum to zero per asset, so no journal is split over batches. */
+/**
+ * Journals: the postings of one journal id in a batch sum to zero per asset, so no journal is split over batches; and what a
+ * journal adds to the supply of a stablecoin it adds to its reserve.
+ */
 
-import { type Entry, houseOfOwner, type Posting } from "../../ledger/accounts.ts";
+import type { Entry, Posting } from "../../ledger/accounts.ts";
+import { type HouseAccount, isHouseOwner, readHouseAccounts } from "../../ledger/house-accounts.ts";
 import { batchName } from "../../ledger/read-batches.ts";
-import { type Amount, formatAmount, plus, ZERO } from "../../money/amount.ts";
+import { type Amount, formatAmount, minus, plus, ZERO } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
+import type { Uuid } from "../../std/id.ts";
 import type { BatchCheck } from "./chain.ts";
 
-export const journalCheck: BatchCheck = {
-  check: "journals",
-  examine: (batches, _database, tally) => {
-    for (const batch of batches) {
-      tally.examined(batch.journals.size);
-      for (const [id, postings] of batch.journals) {
-        for (const [asset, sum] of sums(postings)) {
-          if (sum === ZERO) continue;
-          tally.broken(`journal ${id}`, `of ${batchName(batch)} sums to ${formatAmount(sum)} ${asset}, not to zero`);
+export function journalCheck(): BatchCheck {
+  let houses: ReadonlyMap<Uuid, HouseAccount> = new Map();
+  return {
+    check: "journals",
+    examine: async (batches, database, tally) => {
+      // House accounts may have been opened since they were read.
+      const postings = batches.flatMap(({ journals }) => [...journals.values()].flat());
+      if (postings.some(({ ownerId }) => isHouseOwner(ownerId) && !houses.has(ownerId)))
+        houses = await readHouseAccounts(database);
+      for (const batch of batches) {
+        tally.examined(batch.journals.size);
+        for (const [id, postings] of batch.journals) {
+          for (const fault of [...imbalances(postings), ...unbackedCoins(postings, houses)])
+            tally.broken(`journal ${id}`, `of ${batchName(batch)} ${fault}`);
         }
       }
-    }
-  },
-};
+    },
+  };
+}
+
+function* imbalances(postings: readonly Posting[]): Iterable<string> {
+  for (const [asset, sum] of sums(postings)) {
+    if (sum !== ZERO) yield `sums to ${formatAmount(sum)} ${asset}, not to zero`;
+  }
+}
+
+function* unbackedCoins(postings: readonly Posting[], houses: ReadonlyMap<Uuid, HouseAccount>): Iterable<string> {
+  const changes = new Map<string, { reserve: Amount; supply: Amount }>();
+  for (const { ownerId, asset, amount } of postings) {
+    const account = houses.get(ownerId);
+    if (account?.house !== "reserve" && account?.house !== "issuance") continue;
+    const coin = account.house === "issuance" ? asset : (account.coin ?? "no coin");
+    const change = changes.get(coin) ?? { reserve: ZERO, supply: ZERO };
+    changes.set(coin, change);
+    if (account.house === "reserve") change.reserve = plus(change.reserve, amount);
+    else change.supply = minus(change.supply, amount);
+  }
+  for (const [coin, { reserve, supply }] of changes) {
+    if (reserve === supply) continue;
+    yield `adds ${formatAmount(supply)} to the supply of ${coin}, but ${formatAmount(reserve)} to its reserve`;
+  }
+}
 
 function sums(postings: readonly Posting[]): Map<AssetCode, Amount> {
   const byAsset = new Map<AssetCode, Amount>();
@@ -29,7 +62,7 @@ function sums(postings: readonly Posting[]): Map<AssetCode, Amount> {
 
 /**
  * A journal's effect on profiles, as comparable text. Its effect on house accounts follows, because it sums to zero and
- * the reserve equals the supply.
+ * changes each reserve as it does the supply.
  */
 export function effectOn(entries: readonly Entry[]): string {
   const byPart = new Map<string, Entry>();
@@ -57,6 +90,6 @@ export function effectText(
 /** The postings on profile accounts, as entries. */
 export function profileEntries(postings: readonly Posting[]): Entry[] {
   return postings
-    .filter(({ ownerId }) => houseOfOwner(ownerId) === undefined)
+    .filter(({ ownerId }) => !isHouseOwner(ownerId))
     .map(({ ownerId, asset, part, amount }) => ({ owner: ownerId as Entry["owner"], asset, part, amount }));
 }
