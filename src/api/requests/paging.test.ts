@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { done, reject } from "../../std/result.ts";
 import { decodeCursor, encodeCursor, page, pageRequest } from "./paging.ts";
 import { ListOf, ListQuery } from "./schemas.ts";
 
@@ -84,14 +85,14 @@ const inBase64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).
 
 test("a cursor with more in it than ours have, or whose position is not made of texts, cannot be read", () => {
   const [version, digest] = JSON.parse(Buffer.from(encodeCursor(LIST, ["7"]), "base64url").toString());
-  expect(decodeCursor(inBase64([version, digest, ["7"]]), LIST)).toEqual(["7"]);
+  expect(decodeCursor(inBase64([version, digest, ["7"]]), LIST)).toEqual(done(["7"]));
   for (const wrong of [
     [version, digest, ["7"], 1],
     [version, digest, "7"],
     [version, digest, ["7", 7]],
     [version, digest],
   ]) {
-    expect([wrong, decodeCursor(inBase64(wrong), LIST)]).toEqual([wrong, "unreadable"]);
+    expect([wrong, decodeCursor(inBase64(wrong), LIST)]).toEqual([wrong, reject("unreadable")]);
   }
 });
 
@@ -101,21 +102,23 @@ test("a cursor of before is read for ever, in whatever order its filters come", 
   const list = { customerId: "c-1", path: "/v2/toys", query: filters };
   expect(encodeCursor(list, ["7"])).toBe(ofBefore);
   const otherwise = { order: "ASC", market: "BTCUSD", status: "OPEN" };
-  expect(decodeCursor(ofBefore, { ...list, query: otherwise })).toEqual(["7"]);
+  expect(decodeCursor(ofBefore, { ...list, query: otherwise })).toEqual(done(["7"]));
 });
 
 test("a cursor is bound to the customer, the path and the filters, but not to limit and cursor", () => {
   const cursor = encodeCursor(LIST, ["2026-11-21T09:30:00.000Z", "7"]);
   const position = ["2026-11-21T09:30:00.000Z", "7"];
-  expect(decodeCursor(cursor, LIST)).toEqual(position);
+  expect(decodeCursor(cursor, LIST)).toEqual(done(position));
   expect(
     decodeCursor(cursor, { ...LIST, query: { page_cursor: "x", limit: 3, nickname: "a", other: undefined } }),
-  ).toEqual(position);
-  expect(decodeCursor(cursor, { ...LIST, customerId: "c-2" })).toBe("other_list");
-  expect(decodeCursor(cursor, { ...LIST, path: "/v2/others" })).toBe("other_list");
-  expect(decodeCursor(cursor, { ...LIST, query: { nickname: "b" } })).toBe("other_list");
-  expect(decodeCursor(cursor, { ...LIST, query: { nickname: ["a"] } })).toBe("other_list");
+  ).toEqual(done(position));
+  expect(decodeCursor(cursor, { ...LIST, customerId: "c-2" })).toEqual(reject("other_list"));
+  expect(decodeCursor(cursor, { ...LIST, path: "/v2/others" })).toEqual(reject("other_list"));
+  expect(decodeCursor(cursor, { ...LIST, query: { nickname: "b" } })).toEqual(reject("other_list"));
+  expect(decodeCursor(cursor, { ...LIST, query: { nickname: ["a"] } })).toEqual(reject("other_list"));
   const ofTheNextVersion = JSON.parse(Buffer.from(cursor, "base64url").toString());
   ofTheNextVersion[0] = 2;
-  expect(decodeCursor(Buffer.from(JSON.stringify(ofTheNextVersion)).toString("base64url"), LIST)).toBe("unreadable");
+  expect(decodeCursor(Buffer.from(JSON.stringify(ofTheNextVersion)).toString("base64url"), LIST)).toEqual(
+    reject("unreadable"),
+  );
 });

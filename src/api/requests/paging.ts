@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
+import { done, type Result, reject } from "../../std/result.ts";
 import { invalid } from "../problems/failing-fields.ts";
 
 /** The list that a cursor belongs to. */
@@ -23,10 +24,10 @@ export function encodeCursor(list: CursorList, position: readonly string[]): str
   return Buffer.from(JSON.stringify([VERSION, digestOf(list), position])).toString("base64url");
 }
 
-export function decodeCursor(cursor: string, list: CursorList): readonly string[] | CursorRejection {
+export function decodeCursor(cursor: string, list: CursorList): Result<readonly string[], CursorRejection> {
   const [version, digest, position, ...more] = listIn(cursor) ?? [];
-  if (version !== VERSION || more.length > 0 || !isTexts(position)) return "unreadable";
-  return digest === digestOf(list) ? position : "other_list";
+  if (version !== VERSION || more.length > 0 || !isTexts(position)) return reject("unreadable");
+  return digest === digestOf(list) ? done(position) : reject("other_list");
 }
 
 function listIn(cursor: string): unknown[] | undefined {
@@ -76,12 +77,12 @@ export function pageRequest<Position>(
   const { limit, page_cursor: cursor = "" } = query;
   if (cursor === "") return { limit, after: undefined, list };
   const position = decodeCursor(cursor, list);
-  if (position === "other_list") {
+  if (position.kind === "rejected" && position.rejection === "other_list") {
     throw invalid([
       { field: "page_cursor", rule: "belongs to another list: send the same filters as for the first page" },
     ]);
   }
-  const after = position === "unreadable" ? undefined : read(position);
+  const after = position.kind === "rejected" ? undefined : read(position.value);
   if (after === undefined) throw invalid([{ field: "page_cursor", rule: "is not a cursor of this service" }]);
   return { limit, after, list };
 }
