@@ -43,7 +43,7 @@ function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undef
   if (isTimeout(thrown)) return unavailable("the database took too long", thrown);
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_VALIDATION") return shapeProblem(request);
-  // The connection broke while the body was read: there is nobody to respond to, and nothing was done.
+  // The connection broke while the body was read: there is no one to respond to, and nothing was done.
   if (code === "ECONNRESET" && statusCode === 400) return badRequest("the body ended early");
   return FRAMEWORK_PROBLEMS[code ?? ""]?.(request);
 }

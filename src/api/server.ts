@@ -183,7 +183,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   paceRejections(api, { isShared: sharedBy(trustedProxies), isPaced });
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
-  boundResponses(api, { all: answers, answersOf, callerOf, refusal: tooManyUnread, checkEveryMs, onCutOff });
+  boundResponses(api, { all: answers, groupOf: answersOf, callerOf, rejection: tooManyUnread, checkEveryMs, onCutOff });
   api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...admissions, answers }));
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl);
@@ -191,7 +191,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   return api;
 }
 
-/** A stranger's rejections too: its rate allows 15,000 at once, and nobody else sends many. */
+/** All rejections of unauthenticated callers too: their rate allows a burst of 15,000. */
 function isPaced({ known }: FastifyRequest, status: number): boolean {
   return isOverLimit(status) || (status >= 400 && known === null);
 }

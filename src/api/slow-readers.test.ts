@@ -36,7 +36,7 @@ async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecon
     api.get("/public-page", { config: { scope: "public" }, schema: { hide: true } }, page);
   };
   toy = await startToyApi(addPages, {
-    answers: { ofClients: answers, ofStrangers: answers },
+    answers: { ofClients: answers, ofUnauthenticated: answers },
     timeouts: { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 50 },
   });
 }

@@ -74,7 +74,7 @@ interface Inspection {
 
 /**
  * A restore succeeds even if the books are unsound or the archive has a gap, because there may be no better backup.
- * The exit code tells.
+ * The exit code reports it.
  */
 function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
   const { report, last, completeTo, gap } = found;

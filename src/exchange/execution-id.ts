@@ -73,7 +73,7 @@ export function makerIdOf(journalId: Uuid): ExecutionId {
 /** The lowest id of a market at this time. */
 function firstIdAt(instant: Instant, market: number): ExecutionId {
   const millis = instant - EPOCH;
-  assert(millis > 0 && millis < MAX_MILLIS, "an id tells a time between 2020 and 2089");
+  assert(millis > 0 && millis < MAX_MILLIS, "an id encodes a time between 2020 and 2089");
   assert(Number.isInteger(market) && market > 0 && market < 256, "a market's number has 8 bits");
   return ((BigInt(millis) << TIME_SHIFT) | (BigInt(market) << MARKET_SHIFT)) as ExecutionId;
 }

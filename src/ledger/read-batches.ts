@@ -32,7 +32,7 @@ export interface StoredBatch {
   readonly void: boolean;
   /** The exact text that was hashed. */
   readonly changes: string | undefined;
-  /** The callers of its writes, as the exact text that was hashed; undefined when nobody asked for any. */
+  /** The callers of its writes, as the exact text that was hashed; undefined when no caller requested any. */
   readonly callers: string | undefined;
   /** Parsed from `changes`: the versions of the state rows that it wrote, by table and key. */
   readonly written: ReadonlyMap<string, ReadonlyMap<string, bigint>>;

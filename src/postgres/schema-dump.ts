@@ -30,7 +30,7 @@ export async function describeIndexes(database: Queryable): Promise<string> {
   return ["| index | of | serves |", "| --- | --- | --- |", ...lines].join("\n");
 }
 
-/** Without the usual method, and without what does not tell one index from another. */
+/** Without the usual method, and without what all indexes have in common. */
 const columnsIn = (definition: string): string =>
   definition
     .replace(" btree", "")

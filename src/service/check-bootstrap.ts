@@ -1,6 +1,6 @@
 /**
- * What a bootstrap file says, checked against scopes, the catalogue and the database, before anything of it is applied.
- * An id that belongs to another customer is refused: applied, it would be for nobody.
+ * Checks a bootstrap file against scopes, the catalogue and the database, before anything of it is applied. An id that
+ * belongs to another customer is rejected.
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";

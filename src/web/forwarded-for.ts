@@ -1,7 +1,7 @@
 /**
- * Reduces `X-Forwarded-For` to the one address that it says, before anything asks for the caller's: each hop adds to
- * the end, so the first address from the end that no trusted proxy has is the caller's. What is not an address ends
- * the search at the proxy that passed it on, so that nothing but addresses gets into limits, logs and the audit trail.
+ * Reduces `X-Forwarded-For` to the caller's address, before it is used. Each hop appends to the header, so the caller is the
+ * last address that is not a trusted proxy's. Anything that is not an address ends the search at the proxy that sent it, so
+ * only addresses reach limits, logs and the audit trail.
  */
 import type { IncomingMessage } from "node:http";
 import { isIPv4, isIPv6 } from "node:net";
@@ -9,10 +9,10 @@ import type { FastifyInstance } from "fastify";
 import { isWithin, type Network } from "../std/network.ts";
 
 const HEADER = "x-forwarded-for";
-/** More proxies than anybody has in a row. A header of 62 KiB of commas costs no more than one with this many parts. */
+/** More proxies than there are in a row. Bounds the cost of a header of 62 KiB of commas. */
 const MOST_PARTS = 20;
 
-/** Goes before every other hook: the framework reads the header again each time it is asked for the address. */
+/** Must be the first hook: the framework reads the header each time its `ip` is used. */
 export function reduceForwardedFor(server: Pick<FastifyInstance, "addHook">, proxies: readonly Network[]): void {
   if (proxies.length === 0) return;
   server.addHook("onRequest", (request, _reply, done) => {
@@ -50,6 +50,6 @@ function addressIn(part: string): string | undefined {
   const [, bracketed, dotted] = /^(?:\[([0-9a-f.:]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/i.exec(part) ?? [];
   const address = bracketed ?? dotted ?? part;
   if (isIPv4(address)) return bracketed === undefined ? address : undefined;
-  // A zone is text of the sender's choice, and means nothing on another machine.
+  // A zone is chosen by the sender and has no meaning on another machine.
   return isIPv6(address) && !address.includes("%") ? address : undefined;
 }

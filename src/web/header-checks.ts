@@ -20,17 +20,17 @@ export interface Unreadable {
 export function unreadable(request: IncomingMessage): Unreadable | undefined {
   const { headers, rawHeaders, httpVersion } = request;
   if (isTooMany(rawHeaders)) return TOO_MANY_HEADERS;
-  // Node accepts any version number, and answers as if it were 1.1.
+  // Node accepts any version number and responds as if it were 1.1.
   if (httpVersion !== "1.1" && httpVersion !== "1.0")
     return { status: 400, reason: "the versions of HTTP that are known here are 1.0 and 1.1" };
-  // RFC 9112, section 6.1. Node takes any list that ends in `chunked`, and decodes nothing else of it.
+  // RFC 9112, section 6.1. Node accepts any list that ends in `chunked`, and decodes only that.
   const coding = headers["transfer-encoding"];
-  // The same section: 1.0 has no transfer codings, and what stands between may have seen the end of the body elsewhere.
+  // The same section: 1.0 has no transfer codings, and a proxy may have seen the end of the body elsewhere.
   if (coding !== undefined && httpVersion === "1.0")
     return { status: 400, reason: "a request of HTTP/1.0 has no transfer coding" };
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return { status: 501, reason: "the only transfer coding that is known here is chunked" };
-  // RFC 9112, section 3.2. Node would answer the first without our headers, and keep the first of two in silence.
+  // RFC 9112, section 3.2. Node would respond to the first without our headers, and silently keep the first of two.
   if (headers.host === undefined && httpVersion === "1.1") return { status: 400, reason: "the header host is missing" };
   if (headers.host === "") return { status: 400, reason: "the header host is empty" };
   if (isTwiceIn(rawHeaders, "host")) return { status: 400, reason: "the header host occurs more than once" };
@@ -40,8 +40,8 @@ export function unreadable(request: IncomingMessage): Unreadable | undefined {
 }
 
 /**
- * RFC 3986, section 3.2.2, without the comma: it may be in a name, but where several values were joined each server on
- * the way may take another one.
+ * RFC 3986, section 3.2.2, without the comma: a name may contain it, but of several values joined by commas each server on
+ * the way may use another.
  */
 const HOST = /^(?:\[[0-9A-Fa-f]*:[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
 
@@ -50,15 +50,15 @@ export const TOO_MANY_HEADERS = { status: 431, reason: `there are more than ${MO
 /** Of headers or trailers as Node has them: names and values in turn. */
 export const isTooMany = (raw: readonly string[]): boolean => raw.length > 2 * MOST_HEADERS;
 
-/** Node keeps the first of two and drops the other without a word; a proxy may believe the second. */
+/** Node keeps the first of two and silently drops the other; a proxy may use the second. */
 const ONCE = ["authorization", "content-type"] as const;
 
-/** The name of a header that occurs more than once and could mean two things. */
+/** The name of a header that occurs more than once and is therefore ambiguous. */
 export function doubledHeader({ rawHeaders }: IncomingMessage): string | undefined {
   return ONCE.find((name) => isTwiceIn(rawHeaders, name));
 }
 
-/** Names and values stand in turn. Node would sort all headers of each request into lists to tell this. */
+/** Names and values alternate. Node's `headersDistinct` would sort all headers of each request into lists. */
 function isTwiceIn(headers: readonly string[], name: string): boolean {
   let found = 0;
   for (let i = 0; i < headers.length; i += 2) {
@@ -68,14 +68,14 @@ function isTwiceIn(headers: readonly string[], name: string): boolean {
   return found > 1;
 }
 
-/** RFC 9110, section 8.4: a body that is said to be coded must not be read as if it were not. */
+/** RFC 9110, section 8.4: a body with a content coding must not be read as if it had none. */
 export function isCoded({ "content-encoding": coding = "identity" }: IncomingHttpHeaders): boolean {
   return coding.toLowerCase() !== "identity";
 }
 
 /**
- * Whether a body is said to be in another charset than UTF-8, or ASCII, which is the same in UTF-8. Each one that is named
- * counts: who reads the first and who reads the last must not read two texts.
+ * Whether the content type names a charset other than UTF-8 and its subset ASCII. Each named charset counts, because a
+ * reader may use the first or the last.
  */
 export function hasForeignCharset({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
   return [...type.matchAll(/;\s*charset\*?\s*=([^;]*)/gi)].some(([, named = ""]) => !UTF_8.test(named.trim()));

@@ -1,17 +1,17 @@
-/** Whether what serving needs is there: what `/readyz` asks for on both addresses. */
+/** Readiness checks, for `/readyz` on both servers. */
 
-/** Each answers whether something that serving needs is there, under the name that the refusal tells; or why it is not. */
+/** By name, as in the response. Each returns true, or false, or the reason why the service cannot serve. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean | string>>>;
 
-/** What has not said by then that it is there counts as missing: who balances load waits no longer than a few seconds. */
-const PATIENCE_MS = 2_000;
+/** A check that takes longer has failed: load balancers wait no longer than a few seconds. */
+const TIME_LIMIT_MS = 2_000;
 
 /**
  * Returns the names of the checks that fail, with the reason if there is one. Concurrent callers share one run of the
  * checks: health checks are never limited, and a flood of them costs no more than one.
  */
-export function watchReadiness(checks: ReadinessChecks, patienceMs = PATIENCE_MS): () => Promise<readonly string[]> {
-  const watched = Object.entries(checks).map(([name, check]) => ({ name, holds: watch(check, patienceMs) }));
+export function watchReadiness(checks: ReadinessChecks, limitMs = TIME_LIMIT_MS): () => Promise<readonly string[]> {
+  const watched = Object.entries(checks).map(([name, check]) => ({ name, holds: watch(check, limitMs) }));
   return async () => {
     const answers = await Promise.all(watched.map(({ holds }) => holds()));
     return watched.flatMap(({ name }, at) => {
@@ -21,22 +21,22 @@ export function watchReadiness(checks: ReadinessChecks, patienceMs = PATIENCE_MS
   };
 }
 
-/** A check that throws does not hold, and while one is under way no other is begun, however long it takes. */
-function watch(check: () => Promise<boolean | string>, patienceMs: number): () => Promise<boolean | string> {
-  let look: Promise<boolean | string> | undefined;
+/** A check that throws has failed. While a run is in progress, however long, no other starts. */
+function watch(check: () => Promise<boolean | string>, limitMs: number): () => Promise<boolean | string> {
+  let running: Promise<boolean | string> | undefined;
   return () => {
-    look ??= check()
+    running ??= check()
       .catch(() => false)
       .finally(() => {
-        look = undefined;
+        running = undefined;
       });
-    return inTime(look, patienceMs);
+    return inTime(running, limitMs);
   };
 }
 
-function inTime(answer: Promise<boolean | string>, patienceMs: number): Promise<boolean | string> {
+function inTime(answer: Promise<boolean | string>, limitMs: number): Promise<boolean | string> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), patienceMs);
+    const timer = setTimeout(() => resolve(false), limitMs);
     void answer.then((holds) => {
       clearTimeout(timer);
       resolve(holds);

@@ -18,9 +18,9 @@ const BOUNDS: FairAdmissionBounds = {
   atOnce: 100,
   alone: 100,
   share: 3,
-  shortLine: 0,
+  shortQueue: 0,
   expectedMs: 10_000,
-  patienceMs: 60_000,
+  maxWaitMs: 60_000,
 };
 const CROWDED = problem(503, "Service Unavailable", "the service is at capacity: too many requests are waiting", {
   headers: { "retry-after": "1" },
@@ -28,7 +28,7 @@ const CROWDED = problem(503, "Service Unavailable", "the service is at capacity:
 
 interface Work {
   /** Whose requests are being worked on, and whose only wait for something. */
-  readonly inside: string[];
+  readonly running: string[];
   readonly waiting: string[];
   /** Ends all that is being worked on, and what comes after. */
   readonly finish: () => void;
@@ -40,7 +40,7 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const work: Work = { inside: [], waiting: [], finish: () => finish() };
+  const work: Work = { running: [], waiting: [], finish: () => finish() };
   const admissions = {
     reads: new FairAdmission({ ...BOUNDS, ...bounds }),
     longReads: new FairAdmission({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
@@ -52,7 +52,7 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
       const config = { scope: "transfer:read_transfer" } as const;
       const schema = { hide: true };
       const handler = async ({ grant }: { grant: { customerId: string } }) => {
-        work.inside.push(grant.customerId);
+        work.running.push(grant.customerId);
         await finished;
         return {};
       };
@@ -90,51 +90,51 @@ const statuses = async (answers: readonly Promise<Answer>[]): Promise<number[]> 
  * Taken out to see it fail: `inTurn`. All ten were worked on at once.
  */
 test("who sends many requests at once is worked for in shares while another is there", async () => {
-  const { inside, finish } = await start();
+  const { running, finish } = await start();
   const quiet = send("/work", "quiet");
-  await until("the quiet one is worked for", () => inside.length === 1);
+  await until("the quiet one is worked for", () => running.length === 1);
   const flood = sendMany(10, "/work", "flood");
-  await until("the flood has its share", () => inside.length === 4);
+  await until("the flood has its share", () => running.length === 4);
   const another = send("/work", "quiet");
-  await until("the quiet one is worked for again", () => inside.length === 5);
-  expect(inside).toEqual(["quiet", "flood", "flood", "flood", "quiet"]);
+  await until("the quiet one is worked for again", () => running.length === 5);
+  expect(running).toEqual(["quiet", "flood", "flood", "flood", "quiet"]);
   finish();
   expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));
 });
 
 test("who is alone is worked for as often as he asks", async () => {
-  const { inside, finish } = await start();
+  const { running, finish } = await start();
   const flood = sendMany(10, "/work", "flood");
-  await until("all of it is worked on", () => inside.length === 10);
+  await until("all of it is worked on", () => running.length === 10);
   finish();
   expect(await statuses(flood)).toEqual(new Array(10).fill(200));
 });
 
 test("who only waits for something to happen keeps nobody from his turn", async () => {
-  const { inside, waiting, finish } = await start({ atOnce: 1 });
+  const { running, waiting, finish } = await start({ atOnce: 1 });
   const waits = sendMany(5, "/wait", "patient");
   await until("all wait", () => waiting.length === 5);
   const works = send("/work", "patient");
-  await until("one is worked on", () => inside.length === 1);
+  await until("one is worked on", () => running.length === 1);
   finish();
   expect(await statuses([works, ...waits])).toEqual(new Array(6).fill(200));
 });
 
 test("reads do not wait for writes, nor writes for reads", async () => {
-  const { inside, finish } = await start({ atOnce: 1 });
+  const { running, finish } = await start({ atOnce: 1 });
   const both = [send("/work", "a"), send("/work", "a", "GET")];
-  await until("both are worked on", () => inside.length === 2);
+  await until("both are worked on", () => running.length === 2);
   finish();
   expect(await statuses(both)).toEqual([200, 200]);
 });
 
 test("one long list of a caller is made at a time, and short ones beside it", async () => {
-  const { inside, finish } = await start();
+  const { running, finish } = await start();
   const long = Array.from({ length: 5 }, () => send("/list?limit=101", "a", "GET"));
-  await until("one is worked on", () => inside.length === 1);
+  await until("one is worked on", () => running.length === 1);
   const others = [send("/list?limit=100", "a", "GET"), send("/list", "a", "GET"), send("/list?limit=1000", "b", "GET")];
-  await until("the short ones and another caller's are worked on", () => inside.length === 4);
-  expect(inside.toSorted()).toEqual(["a", "a", "a", "b"]);
+  await until("the short ones and another caller's are worked on", () => running.length === 4);
+  expect(running.toSorted()).toEqual(["a", "a", "a", "b"]);
   finish();
   expect(await statuses([...long, ...others])).toEqual(new Array(8).fill(200));
 });
@@ -143,9 +143,9 @@ test("one long list of a caller is made at a time, and short ones beside it", as
  * Taken out to see it fail: `refuseCrowd`. The body was read first, and found to be no JSON.
  */
 test("past the room there is, the answer is 503 before the body is read, and those who watch are answered", async () => {
-  const { inside, finish } = await start({ most: 2, atOnce: 1 });
+  const { running, finish } = await start({ most: 2, atOnce: 1 });
   const first = send("/work", "a");
-  await until("it is worked on", () => inside.length === 1);
+  await until("it is worked on", () => running.length === 1);
   expect(await ask(toy, "/work", { method: "POST", token: "a", json: "{" })).toEqual(CROWDED);
   expect((await send("/alive", "a", "GET")).status).toBe(200);
   finish();
@@ -154,22 +154,22 @@ test("past the room there is, the answer is 503 before the body is read, and tho
 });
 
 test("who waits longer than a while is told that there is too much", async () => {
-  const { inside, finish } = await start({ atOnce: 1, patienceMs: 200 });
+  const { running, finish } = await start({ atOnce: 1, maxWaitMs: 200 });
   const first = send("/work", "a");
-  await until("it is worked on", () => inside.length === 1);
+  await until("it is worked on", () => running.length === 1);
   expect(await send("/work", "a")).toEqual(CROWDED);
   finish();
   await first;
-  expect(inside).toEqual(["a"]);
+  expect(running).toEqual(["a"]);
 });
 
 /*
  * Taken out to see it fail: `reply.raw.destroyed`. The work was done for nobody.
  */
 test("who hangs up while he waits is not worked for, and nobody waits behind him", async () => {
-  const { inside, finish } = await start({ atOnce: 1 });
+  const { running, finish } = await start({ atOnce: 1 });
   const first = send("/work", "a");
-  await until("it is worked on", () => inside.length === 1);
+  await until("it is worked on", () => running.length === 1);
   const hangUp = new AbortController();
   let isThere = false;
   toy.api.server.once("request", (request) => {
@@ -190,15 +190,15 @@ test("who hangs up while he waits is not worked for, and nobody waits behind him
   const third = send("/work", "b");
   finish();
   expect(await statuses([first, third])).toEqual([200, 200]);
-  expect(inside).toEqual(["a", "b"]);
+  expect(running).toEqual(["a", "b"]);
 });
 
 test("a failure gives the turn back, and a HEAD takes one", async () => {
-  const { inside, finish } = await start({ atOnce: 1 });
+  const { running, finish } = await start({ atOnce: 1 });
   finish();
   expect(await statuses(sendMany(3, "/fail", "a"))).toEqual([500, 500, 500]);
   expect((await send("/work", "a", "HEAD")).status).toBe(200);
-  expect(inside).toEqual(["a"]);
+  expect(running).toEqual(["a"]);
 });
 
 test("as it is set, one caller leaves room for others, and all of them together have a bound", async () => {

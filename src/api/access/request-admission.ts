@@ -21,7 +21,7 @@ declare module "fastify" {
 }
 
 /** Reads and long reads together use fewer connections than the pool has: internal reads still find some. */
-const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortLine: 128, expectedMs: 250, patienceMs: 2_000 };
+const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
 
 /**
  * One long list at a time for each caller. One thread serialises them all: more would not finish sooner, and would
@@ -38,9 +38,9 @@ const WRITES = {
   atOnce: 1_000,
   alone: 256,
   share: 16,
-  shortLine: 128,
+  shortQueue: 128,
   expectedMs: 250,
-  patienceMs: 2_000,
+  maxWaitMs: 2_000,
 };
 
 export interface Admissions {
@@ -78,7 +78,10 @@ export function rejectUnread(answers: UnsentByAccess): onRequestHookHandler {
   };
 }
 
-export function unsentOf({ known }: FastifyRequest, { ofClients, ofStrangers }: UnsentByAccess): UnsentResponses {
+export function unsentOf(
+  { known }: FastifyRequest,
+  { ofClients, ofUnauthenticated: ofStrangers }: UnsentByAccess,
+): UnsentResponses {
   return known === null ? ofStrangers : ofClients;
 }
 

@@ -2,7 +2,7 @@
  * The matching engines of this process, one per market of the catalogue. Any number of processes may have engines; the
  * first to take a market's lease serves it, and the others are standbys.
  *
- * Order placement wakes the engine in its own process as soon as an order is durable. For everything else, all markets
+ * Order placement notifies the engine in its own process as soon as an order is durable. For everything else, all markets
  * are polled together ten times a second: orders and cancels from other processes, expiries and due stops.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";

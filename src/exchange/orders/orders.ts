@@ -93,7 +93,7 @@ function claimOf({ customerId, refId }: OrderRequest, id: OrderId, now: Instant)
   return { customerId, kind: "order", refId, id, released };
 }
 
-/** Requests a cancellation, durably; a fill may still come first. @returns the market whose engine is to be woken */
+/** Requests a cancellation, durably; a fill may still come first. @returns the market whose engine must be notified */
 export async function cancel(
   { database, clock }: Pick<Parts, "database" | "clock">,
   customerId: CustomerId,

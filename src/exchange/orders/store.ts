@@ -72,7 +72,7 @@ interface CancelInput {
   readonly now: Instant;
 }
 
-/** The order's status, and its market if the order is open, whose engine is then to be woken. */
+/** The order's status, and its market if the order is open, whose engine must then be notified. */
 export interface CancelRequested {
   readonly status: OrderStatus;
   readonly market: MarketCode | undefined;

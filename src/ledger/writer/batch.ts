@@ -82,7 +82,7 @@ export interface HashedContent {
   readonly records: readonly AddedRows[];
   /** Digests of the resulting state rows; undefined when it changes nothing but accounts. */
   readonly changes: string | undefined;
-  /** Undefined: it writes nothing that somebody asked for. */
+  /** Undefined: it writes nothing that a caller requested. */
   readonly callers: string | undefined;
 }
 

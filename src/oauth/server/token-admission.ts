@@ -8,7 +8,7 @@ import { rejectToken, type TokenRejection } from "./token-error.ts";
  * Little more than the pool has connections, so that internal reads wait behind few of them. One address may have more
  * requests in progress than the limit on slow secret comparisons, or these would block all its other clients.
  */
-const LIMITS = { most: 500, atOnce: 32, alone: 32, share: 24, shortLine: 64, expectedMs: 250, patienceMs: 2_000 };
+const LIMITS = { most: 500, atOnce: 32, alone: 32, share: 24, shortQueue: 64, expectedMs: 250, maxWaitMs: 2_000 };
 
 export class TokenAdmission {
   readonly #admission = new FairAdmission(LIMITS);

@@ -147,7 +147,7 @@ async function moveIntoPlace(draft: string, copy: string, content: string): Prom
 }
 
 /**
- * Directories such as /tmp are writable by everybody. A copy is trusted if we own it, nobody else can write to it, and it
+ * Directories such as /tmp are writable by all users. A copy is trusted if we own it, no one else can write to it, and it
  * is complete.
  */
 function isTrustworthy(copy: string, content: string): boolean {

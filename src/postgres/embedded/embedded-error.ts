@@ -1,4 +1,4 @@
-/** The embedded server cannot be used. The message tells the operator in one line what is wrong and what to do. */
+/** The embedded server cannot be used. The message states in one line what is wrong and what to do. */
 export class EmbeddedError extends Error {
   override readonly name = "EmbeddedError";
 }

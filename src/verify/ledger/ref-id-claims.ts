@@ -21,7 +21,7 @@ const CLAIMING: readonly Claiming[] = [
   { kind: "transfer", table: "transfer", released: "false" },
   { kind: "conversion", table: "conversion", released: "false" },
   // A closed order's ref_id is released after a while and may then belong to an order that was placed later. The order
-  // of ids does not tell which: a clock that was ahead made higher ids than those that followed.
+  // of ids does not show which: a clock that was ahead made higher ids than those that followed.
   {
     kind: "order",
     table: "orders",

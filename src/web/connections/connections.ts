@@ -77,7 +77,7 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     const waitMs = pace === undefined ? 0 : pace.next(rateLimitKey(address));
     if (waitMs === undefined) return "too many TLS handshakes from one address";
     if (waitMs === 0) start(socket);
-    // Nobody else listens for errors of a socket that waits.
+    // A waiting socket has no other listener for errors.
     else
       setTimeout(
         start,

@@ -16,17 +16,17 @@ export function answerExpectations(server: Pick<Server, "on" | "emit">): void {
       if (waiting.delete(request) && response.socket !== null && !response.headersSent) response.writeContinue();
     };
     waiting.add(request);
-    // Node would close the connection of one that is not told to go on, though it has nothing to send.
+    // Node would close the connection if permission is not given, though there is nothing to send.
     if (hasBody(request)) request.once("resume", goOn);
     else goOn();
     server.emit("request", request, response);
   });
 }
 
-/** Whether the caller has not been told to send the body. Nobody knows whether it will send it after another answer. */
+/** Whether the caller still waits for permission to send the body. It may send it after another response, or not. */
 export const isWaiting = (request: IncomingMessage): boolean => waiting.has(request);
 
-/** From here on the body is read only to be thrown away, and not asked for. */
+/** From here on the body is only discarded, and its caller gets no permission to send it. */
 export function neverContinue(request: IncomingMessage): void {
   waiting.delete(request);
 }

@@ -1,6 +1,6 @@
 /**
  * Paces the TLS handshakes of each address. A handshake takes a millisecond or more of the one thread, so an address that
- * opens connection after connection would delay everybody. Connections beyond the pace wait for their handshake, in the
+ * opens connection after connection would delay all others. Connections beyond the pace wait for their handshake, in the
  * order of their arrival: a client that opens many at once gets all of them, a little later.
  */
 const PER_SECOND = 100;

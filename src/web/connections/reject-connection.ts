@@ -20,11 +20,11 @@ interface Unreadable {
   readonly reason: string;
 }
 
-/** Sends the response made by `tell`, unless it could be read as that of another request, and closes the connection. */
+/** Sends the response made by `respond`, unless it could be read as that of another request, and closes the connection. */
 export function rejectConnection(
   error: Error & { readonly code?: string },
   socket: Socket,
-  tell: (unreadable: Unreadable) => LastAnswer,
+  respond: (unreadable: Unreadable) => LastAnswer,
 ): void {
   if (error.code === "HPE_CLOSED_CONNECTION") return void ignoreBehindLast(socket);
   if (error.code === "ECONNRESET" || !socket.writable || !isNextAnswerOurs(socket)) {
@@ -33,7 +33,7 @@ export function rejectConnection(
   }
   // Node would report the next bytes as another parse error.
   stopReadingAtOnce(socket);
-  const { status, headers, body } = tell(unreadable(error.code));
+  const { status, headers, body } = respond(unreadable(error.code));
   const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
   linger(socket, [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n"));

@@ -1,7 +1,7 @@
 /**
  * Tracks which requests of each connection are unanswered. Node parses pipelined requests while earlier ones are still
- * being answered, and has no public interface that tells. Code that writes to a connection outside its responses, or
- * takes it over, has to know: its bytes would end up within a response, or be read as the response to another request.
+ * being answered, and has no public interface for it. Code that writes to a connection outside its responses, or takes
+ * it over, needs it: its bytes would end up within a response, or be read as the response to another request.
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";

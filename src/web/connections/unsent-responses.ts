@@ -2,11 +2,11 @@
  * Responses that are complete and not yet received by their callers. They are kept in memory, so a slow caller holds our
  * memory. Both are bounded, memory and time.
  *
- * A caller may have as much unread as there is room left. A caller below its fair share (the room divided by the callers)
- * that finds less gets it at the expense of the caller with the most unread bytes, whose oldest connections are closed. What
- * exceeds that is rejected: before any work if no room is left, otherwise when the size is known. Callers without a token have
- * room of their own, so that they cannot take that of API clients, however many addresses they have. A response has to be
- * read at a minimum rate; otherwise its connection is closed.
+ * A caller may have as much unread as there is room left. If that is less than its fair share (the room divided by the
+ * callers), the caller with the most unread bytes loses its oldest connections instead. Anything beyond is rejected: before any
+ * work if no room is left, otherwise when the size is known. Unauthenticated callers have separate room, so that they cannot
+ * take that of API clients, however many addresses they have. A response has to be read at a minimum rate; otherwise its
+ * connection is closed.
  */
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -25,7 +25,7 @@ const BOUNDS: UnsentBounds = {
   graceMs: 20_000,
   bytesPerSecond: 32 * 1024,
 };
-const MOST_OF_STRANGERS = 64 * 1024 * 1024;
+const MOST_UNAUTHENTICATED = 64 * 1024 * 1024;
 const CHECK_EVERY_MS = 5_000;
 
 /** Responses up to this size are never rejected: problems have to reach their caller, and so do most single records. */
@@ -33,7 +33,7 @@ const SMALL_BYTES = 4 * 1024;
 /** Longer texts are encoded at once: a text that waits would be kept in both forms. */
 const LARGE_BYTES = 64 * 1024;
 
-interface Answer {
+interface Unsent {
   readonly caller: string;
   readonly bytes: number;
   readonly dueAt: number;
@@ -45,7 +45,7 @@ export class UnsentResponses {
   readonly #now: () => number;
   /** Unsent bytes by caller. */
   readonly #waiting = new Map<string, number>();
-  readonly #answers = new Set<Answer>();
+  readonly #unsent = new Set<Unsent>();
   #bytes = 0;
 
   /** @param now monotonic, in milliseconds */
@@ -61,16 +61,16 @@ export class UnsentResponses {
 
   /** Whether one more response of this size is within the bounds; without a size, of any. */
   hasRoomFor(caller: string, bytes = SMALL_BYTES + 1): boolean {
-    return bytes <= SMALL_BYTES || this.#fits(caller, bytes) || this.#whomToDisplace(caller, bytes) !== undefined;
+    return bytes <= SMALL_BYTES || this.#fits(caller, bytes) || this.#callerToDisplace(caller, bytes) !== undefined;
   }
 
   /** The same. Closes connections of callers above their fair share if that makes the room. */
   makeRoomFor(caller: string, bytes: number): boolean {
     if (bytes <= SMALL_BYTES || this.#fits(caller, bytes)) return true;
-    if (this.#whomToDisplace(caller, bytes) === undefined) return false;
+    if (this.#callerToDisplace(caller, bytes) === undefined) return false;
     while (bytes > this.#bounds.most - this.#bytes) {
-      const greatest = this.#whomToDisplace(caller, bytes);
-      const oldest = [...this.#answers].find((answer) => answer.caller === greatest);
+      const greatest = this.#callerToDisplace(caller, bytes);
+      const oldest = [...this.#unsent].find((answer) => answer.caller === greatest);
       if (oldest === undefined) return false;
       this.#remove(oldest);
       oldest.cutOff();
@@ -83,7 +83,7 @@ export class UnsentResponses {
   }
 
   /** The caller with the most unread bytes, when this one is within its fair share and that one is not. */
-  #whomToDisplace(caller: string, bytes: number): string | undefined {
+  #callerToDisplace(caller: string, bytes: number): string | undefined {
     const callers = this.#waiting.size + (this.#waiting.has(caller) ? 0 : 1);
     const share = this.#bounds.most / callers;
     if (this.#of(caller) + bytes > share) return undefined;
@@ -100,19 +100,19 @@ export class UnsentResponses {
   add(caller: string, bytes: number, cutOff: () => void): () => void {
     const { graceMs, bytesPerSecond } = this.#bounds;
     const answer = { caller, bytes, dueAt: this.#now() + graceMs + (bytes / bytesPerSecond) * 1_000, cutOff };
-    this.#answers.add(answer);
+    this.#unsent.add(answer);
     this.#note(caller, bytes);
     return () => this.#remove(answer);
   }
 
-  #remove(answer: Answer): void {
-    if (this.#answers.delete(answer)) this.#note(answer.caller, -answer.bytes);
+  #remove(answer: Unsent): void {
+    if (this.#unsent.delete(answer)) this.#note(answer.caller, -answer.bytes);
   }
 
   /** Cuts off responses that are overdue. @returns their number */
   cutOffSlow(): number {
     const now = this.#now();
-    const late = [...this.#answers].filter(({ dueAt }) => dueAt <= now);
+    const late = [...this.#unsent].filter(({ dueAt }) => dueAt <= now);
     for (const { cutOff } of late) cutOff();
     return late.length;
   }
@@ -132,20 +132,20 @@ export class UnsentResponses {
 /** The unsent responses of a server: to API clients, and to callers without a token. */
 export interface UnsentByAccess {
   readonly ofClients: UnsentResponses;
-  readonly ofStrangers: UnsentResponses;
+  readonly ofUnauthenticated: UnsentResponses;
 }
 
 export const createUnsentResponses = (): UnsentByAccess => ({
   ofClients: new UnsentResponses(),
-  ofStrangers: new UnsentResponses({ ...BOUNDS, most: MOST_OF_STRANGERS }),
+  ofUnauthenticated: new UnsentResponses({ ...BOUNDS, most: MOST_UNAUTHENTICATED }),
 });
 
 export interface Bounding {
   readonly all: UnsentByAccess;
-  readonly answersOf: (request: FastifyRequest) => UnsentResponses;
+  readonly groupOf: (request: FastifyRequest) => UnsentResponses;
   readonly callerOf: (request: FastifyRequest) => string;
   /** The error for a caller whose response exceeds the bounds. */
-  readonly refusal: () => Error;
+  readonly rejection: () => Error;
   readonly checkEveryMs?: number;
   /** Called with the number of connections closed because their responses were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
@@ -154,7 +154,14 @@ export interface Bounding {
 /** Bounds the unsent responses of a server. */
 export function boundResponses(
   server: Pick<FastifyInstance, "addHook">,
-  { all, answersOf, callerOf, refusal, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
+  {
+    all,
+    groupOf: answersOf,
+    callerOf,
+    rejection: refusal,
+    checkEveryMs = CHECK_EVERY_MS,
+    onCutOff = () => undefined,
+  }: Bounding,
 ): void {
   server.addHook("onSend", (request, reply, payload, done) => {
     const bytes = sizeOf(payload);
@@ -172,7 +179,7 @@ export function boundResponses(
     done(null, sent);
   });
   const timer = setInterval(() => {
-    const count = all.ofClients.cutOffSlow() + all.ofStrangers.cutOffSlow();
+    const count = all.ofClients.cutOffSlow() + all.ofUnauthenticated.cutOffSlow();
     if (count > 0) onCutOff(count);
   }, checkEveryMs).unref();
   server.addHook("onClose", (_server, done) => {

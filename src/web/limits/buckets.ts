@@ -1,9 +1,9 @@
 import { FULL, type Taking, takeToken } from "./token-bucket.ts";
 
 /**
- * The token buckets of all callers of one rate, bounded. Only full buckets are deleted, so nobody gets a new one by making the
- * table overflow: callers that arrive while there is no room share one bucket. Keeping the table full takes its capacity
- * times the rate, which is more than a process can answer.
+ * The token buckets of all callers of one rate, bounded. Only full buckets are deleted, so a caller cannot get a new one by
+ * making the table overflow: callers that arrive while there is no room share one bucket. To keep the table full takes its
+ * capacity times the rate, more than a process can answer.
  */
 export class Buckets {
   readonly #perSecond: number;

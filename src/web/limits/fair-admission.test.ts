@@ -6,9 +6,9 @@ const BOUNDS: FairAdmissionBounds = {
   atOnce: 100,
   alone: 100,
   share: 2,
-  shortLine: 0,
+  shortQueue: 0,
   expectedMs: 250,
-  patienceMs: 2_000,
+  maxWaitMs: 2_000,
 };
 
 /** A turnstile looks ten times a second. A busy machine takes its time for that. */
@@ -136,7 +136,7 @@ test("nobody is let into a line in which he would wait long, at the pace at whic
 });
 
 test("a short line is open, however slowly it moves", async () => {
-  const { clock, turnstile, come, leave } = start({ alone: 1, share: 1, shortLine: 20 });
+  const { clock, turnstile, come, leave } = start({ alone: 1, share: 1, shortQueue: 20 });
   await come("a".repeat(30));
   const pass = async (turns: number): Promise<void> => {
     for (let turn = 0; turn < turns; turn += 1) {
@@ -194,7 +194,7 @@ test("when the others have gone, one who waits has all at once that is his alone
 
 test("to leave without having come in is a bug", async () => {
   const { turnstile, come, leave } = start();
-  const leaving = "who leaves is inside";
+  const leaving = "a request that ends was admitted";
   expect(() => turnstile.leave("a")).toThrow(leaving);
   await come("a");
   await leave("a");

@@ -1,6 +1,5 @@
 /**
- * A fair queue: decides which requests are processed and which wait. Every caller has a queue of its own, first in, first
- * out. A caller that is alone may use the whole capacity; beside others it has a share of it at a time, and its further
+ * Decides which requests of a server run and which wait. Every caller has a queue of its own, first in, first out. A caller that is alone may use the whole capacity; beside others it has a share of it at a time, and its further
  * requests wait behind one another instead of in front of others.
  *
  * A queue may become as long as the room that is left: one flooding caller gets half of it, two get a third each, and there is
@@ -20,19 +19,19 @@ export interface FairAdmissionBounds {
   /** In progress, of any other caller. */
   readonly share: number;
   /** So many may wait in any queue, however slow it is. */
-  readonly shortLine: number;
+  readonly shortQueue: number;
   /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
-  readonly patienceMs: number;
+  readonly maxWaitMs: number;
 }
 
 interface WaitingRequest {
   readonly since: number;
-  readonly tell: (isIn: boolean) => void;
+  readonly resolve: (isIn: boolean) => void;
 }
 
-interface Line {
-  inside: number;
+interface CallerQueue {
+  running: number;
   seenAt: number;
   readonly waiting: WaitingRequest[];
   /** When a request was last admitted from it, or the first one arrived. */
@@ -41,20 +40,20 @@ interface Line {
   paceMs: number;
 }
 
-const NOBODY: Pick<Line, "inside" | "waiting" | "paceMs"> = { inside: 0, waiting: [], paceMs: 1 };
+const NEW_CALLER: Pick<CallerQueue, "running" | "waiting" | "paceMs"> = { running: 0, waiting: [], paceMs: 1 };
 
 /** How long a caller counts as present after its last request, so that one that pauses briefly does not lose its share. */
-const LATELY_MS = 1_000;
+const PRESENT_MS = 1_000;
 const SWEEP_MS = 100;
 /** The pace is averaged over about so many admissions, which is several batches: those of one batch come at the same moment. */
-const PACE_OVER = 32;
+const PACE_WINDOW = 32;
 
 export class FairAdmission {
   readonly #bounds: FairAdmissionBounds;
   readonly #now: () => number;
   /** Recent callers, the least recently served first. */
-  readonly #lines = new Map<string, Line>();
-  #inside = 0;
+  readonly #queues = new Map<string, CallerQueue>();
+  #running = 0;
   #waiting = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
   #sweeping: NodeJS.Timeout | undefined;
@@ -67,7 +66,7 @@ export class FairAdmission {
 
   /** Requests in progress and waiting. */
   get size(): number {
-    return this.#inside + this.#waiting;
+    return this.#running + this.#waiting;
   }
 
   /** Whether there is no room left for anyone. */
@@ -77,47 +76,47 @@ export class FairAdmission {
 
   /** Whether there is room for one more request of this caller. */
   hasRoomFor(caller: string): boolean {
-    const { inside, waiting, paceMs } = this.#lines.get(caller) ?? NOBODY;
-    const { shortLine, expectedMs } = this.#bounds;
-    if (waiting.length >= shortLine && waiting.length * paceMs > expectedMs) return false;
-    return inside + waiting.length < this.#bounds.most - this.size;
+    const { running, waiting, paceMs } = this.#queues.get(caller) ?? NEW_CALLER;
+    const { shortQueue, expectedMs } = this.#bounds;
+    if (waiting.length >= shortQueue && waiting.length * paceMs > expectedMs) return false;
+    return running + waiting.length < this.#bounds.most - this.size;
   }
 
   /** Resolves to true when the request is admitted, and `leave` must follow; to false without room or after too long a wait. */
   enter(caller: string): Promise<boolean> {
     this.#sweep();
     if (!this.hasRoomFor(caller)) return Promise.resolve(false);
-    const line = this.#lines.get(caller) ?? { ...NOBODY, seenAt: 0, waiting: [], movedAt: 0 };
-    line.seenAt = this.#now();
-    this.#lines.set(caller, line);
-    if (line.waiting.length === 0 && this.#letsIn(line)) {
-      this.#goIn(line);
+    const queue = this.#queues.get(caller) ?? { ...NEW_CALLER, seenAt: 0, waiting: [], movedAt: 0 };
+    queue.seenAt = this.#now();
+    this.#queues.set(caller, queue);
+    if (queue.waiting.length === 0 && this.#mayStart(queue)) {
+      this.#start(queue);
       return Promise.resolve(true);
     }
-    if (line.waiting.length === 0) line.movedAt = line.seenAt;
+    if (queue.waiting.length === 0) queue.movedAt = queue.seenAt;
     this.#waiting += 1;
     this.#sweeping ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
-    return new Promise((tell) => line.waiting.push({ since: line.seenAt, tell }));
+    return new Promise((resolve) => queue.waiting.push({ since: queue.seenAt, resolve }));
   }
 
   leave(caller: string): void {
-    const line = this.#lines.get(caller);
-    assert(line !== undefined && line.inside > 0, "who leaves is inside");
-    line.inside -= 1;
-    this.#inside -= 1;
-    line.seenAt = this.#now();
+    const queue = this.#queues.get(caller);
+    assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
+    queue.running -= 1;
+    this.#running -= 1;
+    queue.seenAt = this.#now();
     this.#sweep();
     this.#admitWaiting();
   }
 
-  #letsIn({ inside }: Line): boolean {
-    const share = this.#lines.size === 1 ? this.#bounds.alone : this.#bounds.share;
-    return inside < share && this.#inside < this.#bounds.atOnce;
+  #mayStart({ running }: CallerQueue): boolean {
+    const share = this.#queues.size === 1 ? this.#bounds.alone : this.#bounds.share;
+    return running < share && this.#running < this.#bounds.atOnce;
   }
 
-  #goIn(line: Line): void {
-    line.inside += 1;
-    this.#inside += 1;
+  #start(queue: CallerQueue): void {
+    queue.running += 1;
+    this.#running += 1;
   }
 
   /** Round robin: one of each queue at a time. A served caller goes to the end. */
@@ -125,25 +124,25 @@ export class FairAdmission {
     if (this.#waiting === 0) return;
     for (let served = true; served; ) {
       served = false;
-      for (const [caller, line] of [...this.#lines]) {
-        const [first] = line.waiting;
-        if (first === undefined || !this.#letsIn(line)) continue;
-        line.waiting.shift();
+      for (const [caller, queue] of [...this.#queues]) {
+        const [first] = queue.waiting;
+        if (first === undefined || !this.#mayStart(queue)) continue;
+        queue.waiting.shift();
         this.#waiting -= 1;
-        this.#goIn(line);
-        this.#notePace(line);
-        this.#lines.delete(caller);
-        this.#lines.set(caller, line);
-        first.tell(true);
+        this.#start(queue);
+        this.#notePace(queue);
+        this.#queues.delete(caller);
+        this.#queues.set(caller, queue);
+        first.resolve(true);
         served = true;
       }
     }
   }
 
-  #notePace(line: Line): void {
+  #notePace(queue: CallerQueue): void {
     const now = this.#now();
-    line.paceMs += (now - line.movedAt - line.paceMs) / PACE_OVER;
-    line.movedAt = now;
+    queue.paceMs += (now - queue.movedAt - queue.paceMs) / PACE_WINDOW;
+    queue.movedAt = now;
   }
 
   /** Forgets callers that are no longer present, and rejects requests that have waited too long. */
@@ -151,12 +150,12 @@ export class FairAdmission {
     const now = this.#now();
     if (now - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = now;
-    for (const [caller, line] of this.#lines) {
-      while (line.waiting[0] !== undefined && now - line.waiting[0].since >= this.#bounds.patienceMs) {
+    for (const [caller, queue] of this.#queues) {
+      while (queue.waiting[0] !== undefined && now - queue.waiting[0].since >= this.#bounds.maxWaitMs) {
         this.#waiting -= 1;
-        line.waiting.shift()?.tell(false);
+        queue.waiting.shift()?.resolve(false);
       }
-      if (line.inside + line.waiting.length === 0 && now - line.seenAt >= LATELY_MS) this.#lines.delete(caller);
+      if (queue.running + queue.waiting.length === 0 && now - queue.seenAt >= PRESENT_MS) this.#queues.delete(caller);
     }
     this.#admitWaiting();
     if (this.#waiting > 0) return;

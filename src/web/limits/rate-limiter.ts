@@ -1,6 +1,6 @@
 /**
- * Rate limits: of API clients, and of addresses for whoever is not known to be one. Each process counts what it answers
- * itself. Clients are found by their token, so strangers can neither use up nor crowd out the buckets of clients.
+ * Rate limits of API clients, and of the addresses of unauthenticated callers. Each process counts its own responses.
+ * Clients are identified by their token, so unauthenticated callers cannot use up the buckets of clients.
  */
 import { isLoopback, rateLimitKey } from "./address.ts";
 import { Buckets } from "./buckets.ts";
@@ -21,10 +21,10 @@ export interface Verdict {
   readonly retryAfter: number;
 }
 
-/** Of one address. Whoever watches over the service asks once in a few seconds. */
+/** Of one address. Monitoring asks once in a few seconds. */
 const HEALTH_PER_SECOND = 10;
 
-/** What was limited, and whom it was counted for. */
+/** What was limited, and by what it was counted. */
 export interface Limited {
   readonly rate: RateClass | "health";
   readonly caller: "client" | "address";
@@ -39,8 +39,8 @@ export class RateLimiter {
   readonly #onLimited: (limited: Limited) => void;
 
   /**
-   * `now` answers milliseconds that only ever pass; `onLimited` is told of each that is not admitted; `isShared` tells the
-   * addresses that may always ask for health.
+   * @param options `now`: monotonic, in milliseconds; `onLimited`: called for each rejected request; `isShared`: addresses
+   * without a limit on health checks
    */
   constructor(
     rates: RequestRates,
@@ -60,25 +60,25 @@ export class RateLimiter {
   }
 
   ofClient(rateClass: RateClass, clientId: string): Verdict {
-    return this.#judge(this.#clients[rateClass], clientId, { rate: rateClass, caller: "client" });
+    return this.#take(this.#clients[rateClass], clientId, { rate: rateClass, caller: "client" });
   }
 
   ofAddress(rateClass: RateClass, address: string): Verdict {
-    return this.#judge(this.#addresses[rateClass], rateLimitKey(address), { rate: rateClass, caller: "address" });
+    return this.#take(this.#addresses[rateClass], rateLimitKey(address), { rate: rateClass, caller: "address" });
   }
 
-  /** A client that is known by its secret. Each address has a bucket of its own, as it has without one. */
+  /** A client that is known by its secret, with a bucket per address. */
   ofClientAt(rateClass: RateClass, clientId: string, address: string): Verdict {
     return this.ofClient(rateClass, `${rateLimitKey(address)} ${clientId}`);
   }
 
-  /** Who asks whether the service is there, and is not on the machine itself or a trusted proxy. */
+  /** Health checks. @returns undefined for addresses without a limit */
   ofHealth(address: string): Verdict | undefined {
     if (this.#isShared(address)) return undefined;
-    return this.#judge(this.#health, rateLimitKey(address), { rate: "health", caller: "address" });
+    return this.#take(this.#health, rateLimitKey(address), { rate: "health", caller: "address" });
   }
 
-  #judge(buckets: Buckets, key: string, limited: Limited): Verdict {
+  #take(buckets: Buckets, key: string, limited: Limited): Verdict {
     const now = this.#now();
     const verdict = verdictOn(buckets.take(key, now), now);
     if (!verdict.admitted) this.#onLimited(limited);

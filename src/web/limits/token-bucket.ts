@@ -12,7 +12,7 @@ export const FILLS_WITHIN_MS = 300_000;
 /** A full bucket. */
 export const FULL = Number.NEGATIVE_INFINITY;
 
-/** Times are sums of fractions: a rounding error must not reject a caller that waited as long as it was told. */
+/** Times are sums of fractions: a rounding error must not reject a caller that waited for `waitMs`. */
 const ROUNDING_MS = 0.001;
 
 export interface Taking {
@@ -26,7 +26,7 @@ export interface Taking {
   readonly waitMs: number;
 }
 
-/** Takes one token, or says how long to wait for it. A refusal costs nothing. */
+/** Takes one token, or returns how long to wait for it. A rejection costs no token. */
 export function takeToken(fullAt: number, perSecond: number, now: number): Taking {
   const tokenMs = 1_000 / perSecond;
   const limit = Math.floor(FILLS_WITHIN_MS / tokenMs);
