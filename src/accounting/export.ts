@@ -5,6 +5,7 @@
  * No long snapshot is needed, which would slow down writers: batches and postings never change, so the heads of all
  * slots, read in one statement, define the export. Pages are read independently while money moves, with little memory.
  */
+import { postingTable } from "../ledger/accounts.ts";
 import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/read-batches.ts";
 import type { Database } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
@@ -50,7 +51,7 @@ export async function* exportJournals(
  * may come in either order.
  */
 async function* inCommitOrder(database: Database, heads: readonly ChainHead[]): AsyncGenerator<StoredBatch> {
-  const slots = heads.map((head) => singly(walkBatches(database, [], head)));
+  const slots = heads.map((head) => singly(walkBatches(database, [postingTable], head)));
   const next = await Promise.all(slots.map(async (slot) => (await slot.next()).value));
   for (;;) {
     const earliest = next.reduce<number | undefined>((best, batch, i) => {

@@ -19,6 +19,7 @@ export const marketTable = stateTable<MarketState>({
     version: versionColumn,
   },
   digested: true,
+  openedByCatalogue: true,
   keyOf: (row) => row.code,
   keyValues: (code) => [code],
 });

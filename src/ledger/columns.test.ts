@@ -8,15 +8,18 @@ import {
   booleanColumn,
   type ColumnsOf,
   canonicalJson,
+  changing,
   countColumn,
   jsonColumn,
+  key,
   readerOf,
   tableColumns,
   textColumn,
   timeColumn,
   uuidColumn,
+  versionColumn,
 } from "./columns.ts";
-import { line, textRow } from "./tables.ts";
+import { digestOf, hashedText, type StateRow, stateTable, textRow } from "./tables.ts";
 
 test("canonical JSON does not depend on the order of keys", () => {
   const one = canonicalJson({ b: "2", a: "1", "10": "x", "9": "y" });
@@ -102,23 +105,58 @@ test("a field without a column, or with one of another type, does not compile", 
   expect(tableColumns<Everything>({ ...COLUMNS, more: textColumn("more") })).toHaveLength(9);
 });
 
-test("hashed text distinguishes null, empty values and neighbouring columns", () => {
-  interface Row {
-    readonly one?: string;
-    readonly two?: string;
-    readonly more?: Record<string, string>;
-  }
-  const columns = tableColumns<Row>({ one: textColumn("one"), two: textColumn("two"), more: jsonColumn("more") });
-  const rows: Row[] = [
-    {},
-    { one: "" },
-    { two: "" },
-    { one: "ab" },
-    { one: "a", two: "b" },
-    { one: "a=", two: "b" },
-    { one: "a", two: "=b" },
-    { more: {} },
-    { two: "{}" },
+interface Note {
+  readonly one?: string;
+  readonly two?: string;
+  readonly more?: Record<string, string>;
+}
+
+test("hashed text distinguishes null, empty values, neighbouring columns and rows", () => {
+  const columns = tableColumns<Note>({ more: jsonColumn("more"), one: textColumn("one"), two: textColumn("two") });
+  const all: Note[][] = [
+    [{}],
+    [{}, {}],
+    [{ one: "" }],
+    [{ two: "" }],
+    [{ one: "ab" }],
+    [{ one: "a", two: "b" }],
+    [{ one: "a=", two: "b" }],
+    [{ one: "a", two: "=b" }],
+    [{ more: {} }],
+    [{ two: "{}" }],
+    [{ one: "a" }, { two: "b" }],
+    [{ one: "a", two: "b" }, {}],
+    [{ one: "a" }, { one: "b" }],
+    [{ one: "a\n=b" }],
   ];
-  expect(new Set(rows.map((row) => line(textRow(columns, row)))).size).toBe(rows.length);
+  const texts = all.map((rows) =>
+    hashedText(
+      "note",
+      columns,
+      rows.map((row) => textRow(columns, row)),
+    ),
+  );
+  expect(new Set(texts).size).toBe(all.length);
+  expect(texts.slice(5, 6)).toEqual(["\nnote: one two\n=a\0=b\0"]);
+});
+
+test("a column that holds nothing adds nothing to the hashed text, of rows and of a digest", () => {
+  interface Counter extends StateRow {
+    readonly id: string;
+    readonly memo?: string | undefined;
+  }
+  const columns = { id: key(textColumn("id")), version: versionColumn };
+  const more = { ...{ digested: true, keyOf: ({ id }: Counter) => id, keyValues: (id: string) => [id] } };
+  const before = stateTable<Omit<Counter, "memo">>({ name: "counter", columns, ...more });
+  const after = stateTable<Counter>({
+    name: "counter",
+    columns: { memo: changing(textColumn("memo")), ...columns },
+    ...more,
+  });
+  const row = { id: "a", version: 7n };
+  expect(digestOf(after, row)).toBe(digestOf(before, row));
+  expect(digestOf(after, { ...row, memo: "" })).not.toBe(digestOf(before, row));
+  const text = (table: typeof before | typeof after) =>
+    hashedText("counter", table.hashed, [textRow<Counter>(table.hashed, row)]);
+  expect(text(after)).toBe(text(before));
 });

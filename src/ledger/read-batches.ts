@@ -6,15 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
-import { type AnyRecordTable, type AnyStateTable, columnsOf, PAGE, type SqlRecord } from "./tables.ts";
-
-/** Every table that lanes write, except accounts and postings, which the ledger knows itself. */
-export interface LaneTables {
-  readonly records: readonly AnyRecordTable[];
-  readonly states: readonly AnyStateTable[];
-  /** The subset of `states` whose rows the catalogue opens outside any batch. */
-  readonly opened: readonly AnyStateTable[];
-}
+import { type AnyRecordTable, columnsOf, PAGE, type SqlRecord } from "./tables.ts";
 
 /** The last batch of a slot's chain. */
 export interface ChainHead {
@@ -70,14 +62,16 @@ export async function readLastTime(database: Queryable): Promise<Instant | undef
 const MAX_BATCHES = 500;
 const MAX_ROWS = 2 * PAGE;
 
-/** Yields a slot's batches from number `from` to its head, in pages of about `PAGE` rows whatever the batch size. */
+/**
+ * Yields a slot's batches from number `from` to its head, with the rows that they added to these tables, in pages of about
+ * `PAGE` rows whatever the batch size.
+ */
 export async function* walkBatches(
   database: Database,
-  records: readonly AnyRecordTable[],
+  tables: readonly AnyRecordTable[],
   head: ChainHead,
   from = 0n,
 ): AsyncGenerator<StoredBatch[]> {
-  const tables = [postingTable, ...records];
   let next = from;
   // The size of batches is unknown until one has been read.
   let limit = 1;

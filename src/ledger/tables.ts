@@ -36,13 +36,15 @@ export interface StateTable<Row extends StateRow> {
   readonly keys: readonly TableColumn<Row>[];
   readonly changing: readonly TableColumn<Row>[];
   readonly version: TableColumn<Row>;
-  /** All but the version, which ends the hashed text. */
+  /** What a digest covers: all columns, by name. */
   readonly hashed: readonly TableColumn<Row>[];
   /**
    * Whether the row refers to the batch that wrote it last, and its digest is part of that batch. False for accounts:
    * their postings are in the batch.
    */
   readonly digested: boolean;
+  /** True: the catalogue inserts its rows, outside any batch, at version 1. */
+  readonly openedByCatalogue?: boolean;
   /** The key columns' values. `slot` distinguishes the house accounts of different lanes. */
   readonly keyValues: (key: string, slot: number) => readonly string[];
   readonly keyOf: (row: Row) => string;
@@ -53,6 +55,7 @@ export interface StateTable<Row extends StateRow> {
 /** An append-only table. The lane adds the columns `slot` and `batch`. */
 export interface RecordTable<Row> {
   readonly name: string;
+  /** By name. */
   readonly columns: readonly TableColumn<Row>[];
   /** Whether a column `caller` holds the number of the batch's caller who requested the row. */
   readonly hasCaller: boolean;
@@ -93,6 +96,12 @@ export function addition<Row extends object>(table: RecordTable<Row>, row: Row):
   return { table, row };
 }
 
+/** The tables that lanes write: verify, the service's privileges, tampering tests and the simulation take their lists from it. */
+export interface LaneTables {
+  readonly records: readonly AnyRecordTable[];
+  readonly states: readonly AnyStateTable[];
+}
+
 /** Unique across all tables. */
 export const keyName = ({ table, key }: Key): string => `${table.name}/${key}`;
 
@@ -112,15 +121,17 @@ export function stateTable<Row extends StateRow>({ columns, ...more }: StateDesc
   const having = (wanted: Role) => described.filter(({ role }) => role === wanted);
   const [keys, changing] = [having("key"), having("changing")];
   const version = must(having("version")[0], () => `${more.name} has a version`);
-  const hashed = [...keys, ...having("fixed"), ...changing];
-  const all = [...hashed, version];
-  return { ...more, columns: all, keys, changing, version, hashed, read: readerOf(all) };
+  const all = [...keys, ...having("fixed"), ...changing, version];
+  return { ...more, columns: all, keys, changing, version, hashed: byName(all), read: readerOf(all) };
 }
 
 export function recordTable<Row>({ columns, ...more }: RecordDescription<Row>): RecordTable<Row> {
-  const all = tableColumns(columns);
+  const all = byName(tableColumns(columns));
   return { ...more, columns: all, read: readerOf(all) };
 }
+
+const byName = <Named extends { readonly name: string }>(columns: readonly Named[]): Named[] =>
+  [...columns].sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /**
  * What a SELECT lists so that the table can `read` its rows.
@@ -145,9 +156,11 @@ export function partOf<Row extends StateRow, Field extends keyof Row>(
 }
 
 // What is hashed -----------------------------------------------------------------------------------------------------
+// By name, and only what holds something: a column that is added later, and is null in the rows of before, leaves their
+// hashes as they are (docs/decisions/0028-hashed-by-name.md).
 
-/** Separates columns in hashed text. No value may contain it. */
-const UNIT_SEPARATOR = "\u0000";
+/** Separates values in hashed text. No value may contain it. */
+const SEPARATOR = "\u0000";
 
 /** A row as it is sent to PostgreSQL and as it is hashed: the text or null of each column. */
 export type TextRow = readonly (string | null)[];
@@ -156,16 +169,35 @@ export function textRow<Row>(columns: readonly Column<Row>[], row: Row): TextRow
   return columns.map((column) => column.text(row));
 }
 
-/** One line of hashed text. Null and empty values differ. */
-export function line(texts: TextRow): string {
-  let text = "";
-  for (const value of texts) text += value === null ? UNIT_SEPARATOR : `=${value}${UNIT_SEPARATOR}`;
+/**
+ * The hashed text of the rows that a batch adds to a table: the names of the columns in which one of them holds something,
+ * then a line per row with its values in these columns. A null is no value, which an empty text is.
+ * @param columns in the same order whatever columns there are: by name, `caller` last
+ */
+export function hashedText(
+  table: string,
+  columns: readonly { readonly name: string }[],
+  rows: readonly TextRow[],
+): string {
+  const places = [...columns.keys()].filter((place) => rows.some((texts) => texts[place] !== null));
+  let text = `\n${table}: ${places.map((place) => columns[place]?.name).join(" ")}`;
+  for (const texts of rows) {
+    text += "\n";
+    for (const place of places) {
+      const value = texts[place];
+      text += value === null ? SEPARATOR : `=${value}${SEPARATOR}`;
+    }
+  }
   return text;
 }
 
-/** The digest of a state row: 128 bits in hex. */
+/** The digest of a state row, of the names and values of what it holds: 128 bits in hex. */
 export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row): string {
-  const text = line(textRow(table.hashed, row)) + row.version;
+  let text = "";
+  for (const column of table.hashed) {
+    const value = column.text(row);
+    if (value !== null) text += `${column.name}=${value}${SEPARATOR}`;
+  }
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 

@@ -4,25 +4,27 @@
  */
 import type { Queryable } from "./database.ts";
 
-const TABLES = ["batch", "execution", "posting", "transfer"];
-
 /** The service's role and all that it can become. Not for superusers, who are members of every role. */
 const ROLES = "(select * from pg_roles where pg_has_role(current_user, oid, 'member')) r";
 
-/** @returns A sentence for each way in which the service's role could change append-only tables. */
-export async function findExcessPrivileges(database: Queryable): Promise<string[]> {
+/** @returns A sentence for each way in which the service's role could change these append-only tables. */
+export async function findExcessPrivileges(database: Queryable, tables: readonly string[]): Promise<string[]> {
   const [own] = await database.rows<{ rolsuper: boolean }>(
     "select rolsuper from pg_roles where rolname = current_user",
   );
-  if (own?.rolsuper === true) return TABLES.map((name) => canChange(name, "is a superuser"));
-  return [...(await findOfTables(database)), ...(await findOfRoles(database)), ...(await findOfSchema(database))];
+  if (own?.rolsuper === true) return tables.map((name) => canChange(name, "is a superuser"));
+  return [
+    ...(await findOfTables(database, tables)),
+    ...(await findOfRoles(database)),
+    ...(await findOfSchema(database)),
+  ];
 }
 
 const canChange = (table: string, how: string): string =>
   `the service's role can change or remove rows of ${table}: it ${how}`;
 
 /** A privilege on one column is as good as one on the table; a trigger runs with each write. */
-async function findOfTables(database: Queryable): Promise<string[]> {
+async function findOfTables(database: Queryable, tables: readonly string[]): Promise<string[]> {
   const rows = await database.rows<{ name: string; owned: boolean; granted: string | null }>(
     `select c.relname as name, bool_or(r.oid = c.relowner) as owned,
             string_agg(distinct p, ', ') filter (where may) as granted
@@ -32,7 +34,7 @@ async function findOfTables(database: Queryable): Promise<string[]> {
       where c.relnamespace = 'public'::regnamespace and c.relname = any($1) and (may or r.oid = c.relowner)
       group by c.relname
       order by c.relname`,
-    [TABLES],
+    [tables],
   );
   return rows.map(({ name, owned, granted }) =>
     canChange(name, owned ? "owns the table or can become its owner" : `was granted ${granted}`),

@@ -22,6 +22,7 @@ import { releaseLeasesOf } from "../postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
+import { APPEND_ONLY } from "../verify/lane-tables.ts";
 import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
 
 /** Configuration or database not fit to serve. One or more lines for the operator. */
@@ -208,7 +209,7 @@ async function check(database: Database, { mode }: Config, log: Logger): Promise
   }
   const missing = await findMissingPrivileges(database);
   if (missing.length > 0) throw new StartupError(...missing);
-  const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database))];
+  const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database, APPEND_ONLY))];
   if (mode === "production" && findings.length > 0) throw new StartupError(...findings);
   for (const finding of findings) log.warn(finding);
 }

@@ -2,6 +2,7 @@
  * Verifies everything: recomputes derived data from its sources and reports every record that does not match. It may
  * run while money moves, on the primary or on a replica. The checks:
  *
+ *   known columns     this version knows every table and column that the batches wrote
  *   chain             the batches of each slot are numbered without gaps and match their hashes
  *   journals          each sums to zero per asset, and changes each reserve as it does the supply
  *   transfers         debit and credit exist and match their journal
@@ -18,26 +19,22 @@
  *   incoming counts   profiles count the records that will pay into them
  *   claims            every ref_id refers to its record, and every record to its ref_id
  */
-import { conversionTable } from "../conversions/store.ts";
-import { profileTable } from "../customers/profiles/profiles.ts";
-import { customerVolumeTable } from "../exchange/customer-volume.ts";
-import { executionTable } from "../exchange/execution.ts";
-import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
-import { orderTable } from "../exchange/order.ts";
-import { type ChainHead, type LaneTables, readHeads } from "../ledger/read-batches.ts";
+import { type ChainHead, readHeads } from "../ledger/read-batches.ts";
+import type { LaneTables } from "../ledger/tables.ts";
 import type { Database } from "../postgres/database.ts";
-import { transferTable } from "../transfers/store.ts";
 import { type CheckResult, type Examination, examine, type ProgressListener } from "./check.ts";
 import { customerVolumeExamination } from "./exchange/customer-volume.ts";
 import { executionsExamination } from "./exchange/executions.ts";
 import { matchCheck } from "./exchange/matches.ts";
 import { ordersExamination, tradingExamination } from "./exchange/orders.ts";
+import { LANE_TABLES } from "./lane-tables.ts";
 import { accountsExamination } from "./ledger/accounts.ts";
 import { recordsExamination } from "./ledger/append-only-rows.ts";
 import { chainExamination } from "./ledger/chain.ts";
 import { missingRowsCheck, statesExamination } from "./ledger/changing-rows.ts";
 import { incomingCountExamination } from "./ledger/incoming-counts.ts";
 import { journalCheck } from "./ledger/journals.ts";
+import { knownColumnsExamination } from "./ledger/known-columns.ts";
 import { claimsExamination } from "./ledger/ref-id-claims.ts";
 import { reserveExamination } from "./ledger/reserve.ts";
 import { conversionCheck, pendingExamination } from "./operations/conversions.ts";
@@ -59,28 +56,26 @@ export interface VerifyOptions {
   /** Heads that were recorded outside the database. */
   readonly checkpoint?: readonly ChainHead[];
   readonly watcher?: ProgressListener;
+  /** What this version knows. */
+  readonly tables?: LaneTables;
 }
-
-export const TABLES: LaneTables = {
-  records: [executionTable, transferTable],
-  states: [conversionTable, marketTable, marketHeadTable, orderTable, profileTable, customerVolumeTable],
-  opened: [marketTable],
-};
 
 export async function verifyAll(database: Database, options: VerifyOptions = {}): Promise<VerifyReport> {
+  const { tables = LANE_TABLES, checkpoint } = options;
   const heads = await readHeads(database);
-  const checks = await examine(database, examinations(options.checkpoint), options.watcher);
+  const checks = await examine(database, examinations(tables, checkpoint), options.watcher);
   const sound = checks.every(({ broken }) => broken === 0);
   const notes = await findTimesAhead(database);
-  return { checks, heads, hadCheckpoint: options.checkpoint !== undefined, sound, notes };
+  return { checks, heads, hadCheckpoint: checkpoint !== undefined, sound, notes };
 }
 
-function examinations(checkpoint: readonly ChainHead[] | undefined): Examination[] {
-  const batchChecks = [journalCheck(), transferCheck, matchCheck, conversionCheck, missingRowsCheck(TABLES)];
+function examinations(tables: LaneTables, checkpoint: readonly ChainHead[] | undefined): Examination[] {
+  const batchChecks = [journalCheck(), transferCheck, matchCheck, conversionCheck, missingRowsCheck(tables)];
   return [
-    chainExamination(TABLES.records, batchChecks, checkpoint),
-    statesExamination(TABLES),
-    recordsExamination(TABLES.records),
+    knownColumnsExamination(tables),
+    chainExamination(tables, batchChecks, checkpoint),
+    statesExamination(tables),
+    recordsExamination(tables.records),
     accountsExamination,
     reserveExamination,
     pendingExamination,

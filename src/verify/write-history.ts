@@ -1,10 +1,12 @@
 /** The audit trail over all tables that have callers. */
 import { listWrites, type WritesPage, type WritesQuery } from "../ledger/list-writes.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { transferTable } from "../transfers/store.ts";
+import { LANE_TABLES } from "./lane-tables.ts";
+
+const REQUESTED = LANE_TABLES.records.filter(({ hasCaller }) => hasCaller);
 
 export function listAllWrites(database: Database, query: WritesQuery): Promise<WritesPage> {
-  return listWrites(database, [transferTable], query);
+  return listWrites(database, REQUESTED, query);
 }
 
 /** @returns the ids of the records of any customer that have this ref_id. One index probe per customer and kind */

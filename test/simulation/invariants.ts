@@ -2,18 +2,13 @@
  * What must hold after every commit, checked on the rows that it touches: versions increase, the hash chain links, and holds
  * equal open orders and conversions. What the commands should do is the model's part.
  */
-import { conversionTable } from "../../src/conversions/store.ts";
-import { profileTable } from "../../src/customers/profiles/profiles.ts";
-import { customerVolumeTable } from "../../src/exchange/customer-volume.ts";
-import { executionTable } from "../../src/exchange/execution.ts";
-import { marketHeadTable, marketTable } from "../../src/exchange/market-state.ts";
-import { orderTable } from "../../src/exchange/order.ts";
-import { PARTS, postingTable } from "../../src/ledger/accounts.ts";
-import { type AnyRecordTable, type AnyStateTable, digestOf } from "../../src/ledger/tables.ts";
+import { PARTS } from "../../src/ledger/accounts.ts";
+import { digestOf } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import { transferTable } from "../../src/transfers/store.ts";
+import { LANE_TABLES } from "../../src/verify/lane-tables.ts";
+import { hashedTables } from "../../src/verify/ledger/chain.ts";
 import { assets, markets } from "./fixtures.ts";
 import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
 import type { Commit } from "./simulated-postgres.ts";
@@ -27,15 +22,8 @@ export function invariant(holds: boolean, message: string): asserts holds {
   if (!holds) throw new InvariantViolation(message);
 }
 
-const RECORDS: readonly AnyRecordTable[] = [executionTable, postingTable, transferTable];
-const STATES: readonly AnyStateTable[] = [
-  conversionTable,
-  marketTable,
-  marketHeadTable,
-  orderTable,
-  profileTable,
-  customerVolumeTable,
-];
+const RECORDS = hashedTables(LANE_TABLES.records);
+const DIGESTED = LANE_TABLES.states.filter(({ digested }) => digested);
 
 /** An amount of a row, in units of 10^-18. */
 export const units = (value: unknown): bigint => amountOf(String(value));
@@ -58,7 +46,7 @@ export function checkCommit(commit: Commit, tables: Tables): void {
 
 function checkRecordsStay({ changes }: Commit): void {
   for (const { table, key, before } of changes) {
-    const isRecord = ["batch", "posting", "transfer", "execution"].includes(table);
+    const isRecord = table === "batch" || RECORDS.some(({ name }) => name === table);
     invariant(!isRecord || before === undefined, `${table} ${key} is written once and stays`);
   }
 }
@@ -202,7 +190,7 @@ function checkLink(batch: Row, commit: Commit, tables: Tables): void {
 
 function checkDigests(name: string, changes: string | undefined, commit: Commit): void {
   const noted = JSON.parse(changes ?? "{}") as Record<string, Record<string, string>>;
-  for (const table of STATES) {
+  for (const table of DIGESTED) {
     for (const change of commit.changes) {
       if (change.table !== table.name || change.row === undefined) continue;
       const row = table.read(change.row);

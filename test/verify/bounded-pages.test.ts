@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { accountKey, entry, journal } from "../../src/ledger/accounts.ts";
+import { accountKey, entry, journal, postingTable } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
 import { PAGE } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
@@ -48,7 +48,11 @@ test("no page of a scan grows with the ledger, nor with one account's history", 
     pages.push(page.length);
     return page;
   };
-  const examinations = [chainExamination([], [journalCheck()]), recordsExamination([]), accountsExamination];
+  const examinations = [
+    chainExamination({ records: [postingTable], states: [] }, [journalCheck()]),
+    recordsExamination([postingTable]),
+    accountsExamination,
+  ];
   const results = await examine(db.database, examinations);
   db.database.rows = rows;
   expect(results).toEqual([

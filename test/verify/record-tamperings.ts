@@ -294,7 +294,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: `update batch set changes = json_build_object('customer_volume', json_build_object(:acme || '/2026-02-30/BTCUSD', '1 x')) where slot = 1 and n = 18`,
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
-      "changing rows: orders treasury/bid does not match batch 1/18, which it refers to",
+      "changing rows: customer_volume acme/today/BTCUSD does not match batch 1/18, which it refers to",
     ],
   },
   {

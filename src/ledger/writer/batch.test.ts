@@ -1,9 +1,9 @@
+import { createHash } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
 import { type Amount, amountOf, negative, ZERO } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import { IdSource, type Uuid } from "../../std/id.ts";
-import { transferTable } from "../../transfers/store.ts";
 import {
   type Account,
   accountKey,
@@ -80,7 +80,7 @@ const keyOfCounter = (id: Uuid) => ({ table: counterTable, key: id });
 function postingsOf({ records }: ReturnType<Batch["close"]>): Readonly<Record<string, string | null>>[] {
   const names = postingTable.columns.map(({ name }) => name);
   const rows = records.find(({ table }) => table === postingTable)?.rows ?? [];
-  return rows.map(({ texts }) => Object.fromEntries(names.map((name, i) => [name, texts[i] as string | null])));
+  return rows.map((texts) => Object.fromEntries(names.map((name, i) => [name, texts[i] as string | null])));
 }
 
 test("an account occurs once in a batch, with its version before and its state after", () => {
@@ -172,8 +172,7 @@ test("the digest covers what is stored, in a canonical order", () => {
   expect(contentDigest(content)).toEqual(content.digest);
 });
 
-/** The caller column of its rows is null. */
-test("a batch without callers has the hash that it always had", () => {
+test("the hash of a batch covers names and values in a fixed format", () => {
   const at = 1_700_000_000_000 as Instant;
   const posting: Posting = {
     ownerId: OLD_PROFILE,
@@ -188,14 +187,20 @@ test("a batch without callers has the hash that it always had", () => {
     pending: ZERO,
     at,
   };
-  const note = { id: OLD_TRANSFER, profileId: OLD_PROFILE, customerId: OLD_PROFILE, asset: USD, createdAt: at };
-  const transfer = { ...note, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT", amount: amountOf("1.5"), fee: ZERO };
-  const records = [
-    addedRows(postingTable, [{ row: posting, caller: undefined }]),
-    addedRows(transferTable, [{ row: { ...transfer, refId: "r-1", metadata: { b: "2", a: "1" } }, caller: undefined }]),
-  ];
-  const digest = contentDigest({ at, records, changes: '{"profile":{"x":"1 y"}}', callers: undefined });
-  expect(digest.toString("hex")).toBe("363d9cfd806ed6cf6a7bec469f0b047711fd786f3c8ef2f0afa86d86d236a758");
+  const note = { row: { id: OLD_TRANSFER }, caller: 0 };
+  const records = [addedRows(noteTable, [note]), addedRows(postingTable, [{ row: posting, caller: undefined }])];
+  const digest = contentDigest({ at, records, changes: '{"profile":{"x":"1 y"}}', callers: '[{"house":"engine"}]' });
+  const values = ["-1.5", "USD", "2023-11-14T22:13:20.000Z", "8.5", "transfer", OLD_TRANSFER, OLD_PROFILE, "available"];
+  const text = [
+    "2023-11-14T22:13:20.000Z",
+    "note: id caller",
+    `=${OLD_TRANSFER}\0=0\0`,
+    "posting: amount asset at available cause journal_id owner_id part pending trading version",
+    [...values, "0", "0", "7"].map((value) => `=${value}\0`).join(""),
+    'changes {"profile":{"x":"1 y"}}',
+    'callers [{"house":"engine"}]',
+  ].join("\n");
+  expect(digest).toEqual(createHash("sha256").update(text).digest());
 });
 
 test("the digest depends on every stored value", () => {
@@ -248,7 +253,7 @@ test("each caller occurs once in a batch, and each write refers to its caller by
   add(batch, { states: [cancelled] }, ENGINE);
   const { records, changes, callers } = batch.close(NOW);
   expect(callers).toBe(JSON.stringify([acme, globex, ENGINE]));
-  expect(records[0]?.rows.map(({ caller }) => caller)).toEqual(["0", "0"]);
+  expect(records[0]?.rows.map((texts) => texts.at(-1))).toEqual(["0", "0"]);
   expect(JSON.parse(changes ?? "").counter[row]).toMatch(/^2 [0-9a-f]{32} 1 2 0$/);
 });
 

@@ -21,11 +21,12 @@ import type { Changes, Claim } from "../decision.ts";
 import {
   type AnyRecordTable,
   type AnyStateTable,
+  type Column,
   digestOf,
+  hashedText,
   inLockOrder,
   type Key,
   keyName,
-  line,
   type StateRow,
   type TextRow,
   textRow,
@@ -62,18 +63,17 @@ export interface TableRows {
   readonly checked: readonly StateRow[];
 }
 
-/** A row to insert, formatted once for both the statement and the hash. */
-export interface AddedRow {
-  readonly texts: TextRow;
-  /** The caller's number; null if the table has no caller column. */
-  readonly caller: string | null;
-}
-
-/** The rows that a batch inserts into one table, in hash order. */
+/** The rows that a batch inserts into one table, in hash order, formatted once for both the statement and the hash. */
 export interface AddedRows {
   readonly table: AnyRecordTable;
-  readonly rows: readonly AddedRow[];
+  readonly columns: readonly Named[];
+  readonly rows: readonly TextRow[];
 }
+
+type Named = Pick<Column<never>, "name" | "type">;
+
+/** The number of the caller who requested a record. */
+const CALLER: Named = { name: "caller", type: "smallint" };
 
 /** What a batch's hash covers, besides its position in the chain. */
 export interface HashedContent {
@@ -265,10 +265,7 @@ export const NO_HASH = Buffer.alloc(32);
  */
 export function contentDigest({ at, records, changes, callers }: HashedContent): Buffer {
   let text = formatInstant(at);
-  for (const { table, rows } of records) {
-    text += `\n${table.name}`;
-    for (const { texts, caller } of rows) text += `\n${line(texts)}${caller ?? ""}`;
-  }
+  for (const { table, columns, rows } of records) text += hashedText(table.name, columns, rows);
   text += `\nchanges ${changes ?? ""}`;
   // Part of the format: a batch without callers has no such line.
   if (callers !== undefined) text += `\ncallers ${callers}`;
@@ -330,9 +327,11 @@ export function addedRows(
 ): AddedRows {
   const keyed = rows.map((added) => ({ added, key: table.orderBy(added.row) }));
   keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
-  const texts = keyed.map(({ added: { row, caller } }) => ({
-    texts: textRow(table.columns, row),
-    caller: table.hasCaller && caller !== undefined ? String(caller) : null,
-  }));
-  return { table, rows: texts };
+  if (!table.hasCaller)
+    return { table, columns: table.columns, rows: keyed.map(({ added }) => textRow(table.columns, added.row)) };
+  const texts = keyed.map(({ added: { row, caller } }) => [
+    ...textRow(table.columns, row),
+    caller === undefined ? null : String(caller),
+  ]);
+  return { table, columns: [...table.columns, CALLER], rows: texts };
 }

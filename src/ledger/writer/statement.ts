@@ -152,19 +152,13 @@ function checkRows(writing: StatementBuilder, { table, checked }: TableRows): st
   return name;
 }
 
-function addRecords(writing: StatementBuilder, { table, rows }: AddedRows, [slot, batch]: Stamp): void {
-  const columns = table.hasCaller ? [...table.columns, CALLER] : table.columns;
+function addRecords(writing: StatementBuilder, { table, columns, rows }: AddedRows, [slot, batch]: Stamp): void {
   const names = columns.map((column) => column.name).join(", ");
-  const source = writing.unnestTexts(columns, (column, i) =>
-    rows.map(({ texts, caller }) => (column === CALLER ? caller : (texts[i] as string | null))),
-  );
+  const source = writing.unnestTexts(columns, (_, i) => rows.map((texts) => texts[i] as string | null));
   writing.cte(
     `${table.name}_added as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${source})`,
   );
 }
-
-/** The number of the batch's caller who requested a record. */
-const CALLER = { name: "caller", type: "smallint" };
 
 type ClaimRow = Claim & { readonly replaces?: string };
 

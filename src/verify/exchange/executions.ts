@@ -1,6 +1,7 @@
 /**
  * Executions come in pairs: the maker's with an even id, the taker's with the next, of the same market, amount and price
- * and of opposite sides. Each belongs to an order of its profile and has that order's rates; a rebate never exceeds the
+ * and of opposite sides. Each belongs to an order of its profile, whose market, side, customer and account it repeats, and has
+ * that order's rates; a rebate never exceeds the
  * commission that pays for it. Both are added in one batch and counted in their customers' volumes.
  */
 
@@ -32,7 +33,8 @@ interface StoredExecution {
   readonly counterparts: number;
   /** Whether the counterpart has the same amount, price, time and batch, and the other side. */
   readonly fits: boolean | null;
-  readonly order_fits: boolean | null;
+  readonly order_fits: boolean;
+  readonly has_no_order: boolean;
   readonly commission: string;
   readonly rebate: string;
   readonly commission_due: string | null;
@@ -45,10 +47,12 @@ interface StoredExecution {
 function readExecutions(database: Database, after: StoredExecution | undefined): Promise<StoredExecution[]> {
   return database.rows<StoredExecution>(
     `with page as materialized (
-       select profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate, executed_at, slot, batch
+       select profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate, account_id, executed_at, slot, batch
          from execution where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)
      select e.profile_id, e.id, other.counterparts, other.fits,
-            o.market = e.market and o.side = e.side as order_fits,
+            (o.market, o.side, o.customer_id, o.identity_account_id)
+              is not distinct from (e.market, e.side, e.customer_id, e.account_id) as order_fits,
+            o.id is null as has_no_order,
             trim_scale(e.commission)::text as commission, trim_scale(e.rebate)::text as rebate,
             trim_scale(case when e.id % 2 = 1 then e.amount * e.price * o.taker_rate else 0 end)::text as commission_due,
             trim_scale(case when e.id % 2 = 1 then 0
@@ -69,13 +73,14 @@ function readExecutions(database: Database, after: StoredExecution | undefined):
 }
 
 function* faultsOf(execution: StoredExecution): Iterable<string> {
-  const { counterparts, fits, order_fits, commission, commission_due, rebate, rebate_due, counted } = execution;
+  const { counterparts, fits, order_fits, has_no_order, commission, commission_due, rebate, rebate_due, counted } =
+    execution;
   if (counterparts === 0) yield "has no counterpart";
   else if (counterparts > 1) yield `has ${counterparts} counterparts`;
   else if (fits !== true) yield "does not match its counterpart";
   if (!counted) yield "is not counted in its customer's volume";
-  if (order_fits === null) return yield "has no order";
-  if (!order_fits) yield "differs from its order in market or side";
+  if (has_no_order) return yield "has no order";
+  if (!order_fits) yield "differs from its order in market, side, customer or account";
   if (commission !== commission_due) yield `has a commission of ${commission}, but ${commission_due} is due`;
   if (rebate !== rebate_due) yield `has a rebate of ${rebate}, but ${rebate_due} is due`;
 }

@@ -4,7 +4,6 @@
  * statement sees both or neither.
  */
 
-import { postingTable } from "../../ledger/accounts.ts";
 import type { AnyRecordTable } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
@@ -18,7 +17,7 @@ export function recordsExamination(records: readonly AnyRecordTable[]): Examinat
   return {
     checks: [APPEND_ONLY_ROWS],
     run: async (database, tally) => {
-      for (const table of [postingTable, ...records]) await walkTable(database, table, tally(APPEND_ONLY_ROWS));
+      for (const table of records) await walkTable(database, table, tally(APPEND_ONLY_ROWS));
     },
   };
 }

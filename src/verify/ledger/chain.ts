@@ -3,12 +3,12 @@
  * recomputed from the rows that it added, and its predecessor. Checks that need one batch alone share the same scan.
  */
 
-import { postingTable } from "../../ledger/accounts.ts";
 import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "../../ledger/read-batches.ts";
-import type { AnyRecordTable } from "../../ledger/tables.ts";
+import type { AnyRecordTable, LaneTables } from "../../ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../ledger/writer/batch.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
+import { findUnknownColumns, KNOWN_COLUMNS, unknownInBatch } from "./known-columns.ts";
 
 /** A check of batches, page by page. */
 export interface BatchCheck {
@@ -17,13 +17,14 @@ export interface BatchCheck {
 }
 
 const CHAIN = "chain";
+const CHANGED = "does not match its hash: the batch, its rows or its predecessor were changed";
 
 /**
  * @param checkpoint heads that were recorded outside the database. Only they reveal a chain that was recomputed as a
  * whole or truncated, because such a chain is consistent in itself.
  */
 export function chainExamination(
-  records: readonly AnyRecordTable[],
+  { records, states }: LaneTables,
   batchChecks: readonly BatchCheck[],
   checkpoint: readonly ChainHead[] = [],
 ): Examination {
@@ -32,6 +33,7 @@ export function chainExamination(
     checks: [CHAIN, ...batchChecks.map(({ check }) => check)],
     run: async (database, tally) => {
       const heads = await readHeads(database);
+      const unknown = await findUnknownColumns(database, { records, states });
       for (const expected of checkpoint) {
         const head = heads.find(({ slot }) => slot === expected.slot);
         if (head === undefined || head.n < expected.n)
@@ -44,7 +46,11 @@ export function chainExamination(
           tally(CHAIN),
         );
         for await (const batches of walkBatches(database, records, head)) {
-          for (const batch of batches) chain.follow(batch);
+          for (const batch of batches) {
+            const why = chain.follow(batch) ? undefined : await unknownInBatch(database, unknown, batch);
+            if (why !== undefined) tally(KNOWN_COLUMNS).broken(batchName(batch), why);
+            else chain.report(batch);
+          }
           for (const { check, examine } of batchChecks) await examine(batches, database, tally(check));
         }
       }
@@ -58,6 +64,7 @@ class Chain {
   readonly #tally: Tally;
   #n = -1n;
   #hash: Buffer = NO_HASH;
+  #fits = true;
 
   constructor(tables: readonly AnyRecordTable[], expected: ChainHead | undefined, tally: Tally) {
     this.#tables = tables;
@@ -65,26 +72,33 @@ class Chain {
     this.#tally = tally;
   }
 
-  follow(batch: StoredBatch): void {
+  /** @returns false when the batch does not match its hash */
+  follow(batch: StoredBatch): boolean {
     this.#tally.examined(1);
-    const name = batchName(batch);
-    if (batch.n !== this.#n + 1n) {
-      // The hash after a gap cannot be recomputed; it is trusted, to check the rest of the chain.
-      const missing = batchName({ slot: batch.slot, n: this.#n + 1n });
-      this.#tally.broken(missing, `is missing: the next one is ${name}`);
-    } else if (!batch.hash.equals(hashOf(this.#tables, this.#hash, batch))) {
-      this.#tally.broken(name, "does not match its hash: the batch, its rows or its predecessor were changed");
-    }
-    if (batch.n === this.#expected?.n && !batch.hash.equals(this.#expected.hash))
-      this.#tally.broken(name, "is not the batch in the checkpoint");
+    const isNext = batch.n === this.#n + 1n;
+    // The hash after a gap cannot be recomputed; it is trusted, to check the rest of the chain.
+    if (!isNext)
+      this.#tally.broken(
+        batchName({ slot: batch.slot, n: this.#n + 1n }),
+        `is missing: the next one is ${batchName(batch)}`,
+      );
+    this.#fits = !isNext || batch.hash.equals(hashOf(this.#tables, this.#hash, batch));
     this.#n = batch.n;
     this.#hash = batch.hash;
+    return this.#fits;
+  }
+
+  /** Reports what is wrong with the batch that was followed last. */
+  report(batch: StoredBatch): void {
+    if (!this.#fits) this.#tally.broken(batchName(batch), CHANGED);
+    if (batch.n === this.#expected?.n && !batch.hash.equals(this.#expected.hash))
+      this.#tally.broken(batchName(batch), "is not the batch in the checkpoint");
   }
 }
 
 /** The tables whose rows are hashed, by name. */
 export function hashedTables(records: readonly AnyRecordTable[]): AnyRecordTable[] {
-  return [postingTable, ...records].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...records].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Recomputes the hash of a batch from what is stored. @param previous the hash of its predecessor */

@@ -2,13 +2,20 @@
  * Rows that change: each refers to the batch that wrote it last, which has its digest. And each row that a batch wrote
  * still exists, in that or a later version.
  */
-
-import type { LaneTables } from "../../ledger/read-batches.ts";
-import { type AnyStateTable, columnsOf, digestOf, PAGE, type SqlRecord, type StateRow } from "../../ledger/tables.ts";
+import {
+  type AnyStateTable,
+  columnsOf,
+  digestOf,
+  type LaneTables,
+  PAGE,
+  type SqlRecord,
+  type StateRow,
+} from "../../ledger/tables.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { parseUuid } from "../../std/id.ts";
 import type { Examination, Tally } from "../check.ts";
 import type { BatchCheck } from "./chain.ts";
+import { findUnknownColumns, holdsUnknown, type UnknownColumns } from "./known-columns.ts";
 
 const CHANGING_ROWS = "changing rows";
 
@@ -16,27 +23,39 @@ export function statesExamination(tables: LaneTables): Examination {
   return {
     checks: [CHANGING_ROWS],
     run: async (database, tally) => {
-      for (const table of tables.states)
-        await walkStates(database, table, tables.opened.includes(table), tally(CHANGING_ROWS));
+      const unknown = await findUnknownColumns(database, tables);
+      for (const table of digestedTables(tables)) await walkStates(database, table, unknown, tally(CHANGING_ROWS));
     },
   };
 }
 
-async function walkStates(database: Database, table: AnyStateTable, opened: boolean, tally: Tally): Promise<void> {
+const digestedTables = ({ states }: LaneTables): AnyStateTable[] => states.filter(({ digested }) => digested);
+
+async function walkStates(
+  database: Database,
+  table: AnyStateTable,
+  unknown: UnknownColumns,
+  tally: Tally,
+): Promise<void> {
   let after: SqlRecord | undefined;
   do {
-    const records = await readPage(database, table, after);
+    const records = await readPage(database, table, unknown, after);
     tally.examined(records.length);
-    await comparePage(database, table, opened, records, tally);
+    await comparePage(database, table, records, tally);
     after = records.length < PAGE ? undefined : records.at(-1);
   } while (after !== undefined);
 }
 
-function readPage(database: Queryable, table: AnyStateTable, after: SqlRecord | undefined): Promise<SqlRecord[]> {
+function readPage(
+  database: Queryable,
+  table: AnyStateTable,
+  unknown: UnknownColumns,
+  after: SqlRecord | undefined,
+): Promise<SqlRecord[]> {
   const keys = table.keys.map((column) => column.name);
   const values = table.keys.map((column, i) => `$${i + 2}::${column.type}`);
   return database.rows<SqlRecord>(
-    `select ${columnsOf(table)}, slot, batch from ${table.name}
+    `select ${columnsOf(table)}, slot, batch, ${holdsUnknown(unknown, table.name)} as holds_unknown from ${table.name}
       ${after === undefined ? "" : `where (${keys.join(", ")}) > (${values.join(", ")})`}
       order by ${keys.join(", ")} limit $1`,
     [PAGE, ...(after === undefined ? [] : keys.map((key) => after[key]))],
@@ -47,13 +66,14 @@ function readPage(database: Queryable, table: AnyStateTable, after: SqlRecord | 
 async function comparePage(
   database: Queryable,
   table: AnyStateTable,
-  opened: boolean,
   records: readonly SqlRecord[],
   tally: Tally,
 ): Promise<void> {
   const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
   // A row that the catalogue opened has version 1 and no batch until a command changes it.
-  const written = rows.filter(({ record, row }) => !(opened && record.batch === null && row.version === 1n));
+  const written = rows.filter(
+    ({ record, row }) => !(table.openedByCatalogue === true && record.batch === null && row.version === 1n),
+  );
   const stored = await database.rows<{ entry: string | null }>(
     `select b.changes #>> array[$1, k.key] as entry
        from unnest($2::text[], $3::smallint[], $4::bigint[]) with ordinality as k(key, slot, batch, place)
@@ -70,6 +90,8 @@ async function comparePage(
     // The caller numbers follow the digest.
     const [version, digest] = stored[i]?.entry?.split(" ") ?? [];
     if (version === row.version.toString() && digest === digestOf(table, row)) continue;
+    // The check of known columns says so.
+    if (record.holds_unknown === true) continue;
     const batch = `batch ${record.slot}/${record.batch}`;
     const wrong = record.batch === null ? "refers to no batch" : `does not match ${batch}, which it refers to`;
     tally.broken(`${table.name} ${table.keyOf(row)}`, wrong);
@@ -81,7 +103,7 @@ export function missingRowsCheck(tables: LaneTables): BatchCheck {
   return {
     check: CHANGING_ROWS,
     examine: async (batches, database, tally) => {
-      for (const table of tables.states) {
+      for (const table of digestedTables(tables)) {
         const written = new Map(batches.flatMap((batch) => [...(batch.written.get(table.name) ?? [])]));
         await reportMissingRows(database, table, written, tally);
       }

@@ -1,0 +1,21 @@
+/**
+ * Every table that lanes write. A table with a column `batch` that is missing here fails test/verify/every-column.test.ts.
+ * From this list verify, the check of the service's privileges, the tampering tests and the simulation take theirs.
+ */
+import { conversionTable } from "../conversions/store.ts";
+import { profileTable } from "../customers/profiles/profiles.ts";
+import { customerVolumeTable } from "../exchange/customer-volume.ts";
+import { executionTable } from "../exchange/execution.ts";
+import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
+import { orderTable } from "../exchange/order.ts";
+import { accountTable, postingTable } from "../ledger/accounts.ts";
+import type { LaneTables } from "../ledger/tables.ts";
+import { transferTable } from "../transfers/store.ts";
+
+export const LANE_TABLES: LaneTables = {
+  records: [executionTable, postingTable, transferTable],
+  states: [accountTable, conversionTable, customerVolumeTable, marketTable, marketHeadTable, orderTable, profileTable],
+};
+
+/** What the service may add to, and never change or remove. */
+export const APPEND_ONLY: readonly string[] = ["batch", ...LANE_TABLES.records.map(({ name }) => name)].sort();
