@@ -23,14 +23,17 @@ type Conditions = Readonly<Record<string, (value: never, customerId: CustomerId)
 /** Filters combine with AND; what is undefined does not filter. */
 export type Filter<Of extends Conditions, Position = Uuid> = {
   readonly [Name in keyof Of]?: Parameters<Of[Name]>[0] | undefined;
-} & {
+} & ListOptions<Position>;
+
+/** What every list has besides its filters. */
+export interface ListOptions<Position = Uuid> {
   readonly customerId: CustomerId;
   /** Oldest or newest first. */
   readonly order: "ASC" | "DESC";
   /** The last record of the previous page. */
   readonly after?: Position | undefined;
   readonly limit: number;
-};
+}
 
 /** A unique sort key: its columns, and their values at a position. */
 interface SortKey<Position> {

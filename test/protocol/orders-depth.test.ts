@@ -5,6 +5,7 @@ import { listOrders, type OrderFilter } from "../../src/exchange/orders/store.ts
 import type { Uuid } from "../../src/std/id.ts";
 import { costOf } from "../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { casesOf } from "../support/depth-cases.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;
@@ -35,39 +36,47 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-type Filter = Partial<Omit<OrderFilter, "customerId">>;
-
-const costOfPage = (filter: Filter) =>
+const costOfPage = (filter: Partial<OrderFilter>) =>
   costOf(db.owner, (explaining) => listOrders(explaining, { customerId: BIG, order: "DESC", limit: 101, ...filter }));
 
+const idOf = (n: number): Uuid => uuid("33333333", n);
 const PROFILE = uuid("22222222", 3) as string;
-const FILTERS: readonly [string, Filter, number][] = [
-  ["nothing", {}, 101],
-  ["profile", { profileId: PROFILE }, 101],
-  ["a status that is rare", { status: "OPEN" }, 5],
-  ["a status that most have", { status: "CANCELLED" }, 101],
-  ["a status that none has", { status: "PENDING_SUBMISSION" }, 0],
-  ["a market that many have", { market: "BTCUSD" }, 101],
-  ["an account that is rare", { accountId: "rare" }, 5],
-  ["an account that many have", { accountId: "main" }, 101],
-  ["an account that is not there, and a profile", { accountId: "nobody", profileId: PROFILE }, 0],
-  ["ref_ids", { refIds: ["ref-3", "ref-77777"] }, 2],
-  ["ref_ids that are not there, and a profile", { refIds: ["none"], profileId: PROFILE }, 0],
-];
+
+const CASES = casesOf<OrderFilter>({
+  profileId: [["profile", { profileId: PROFILE }, 101]],
+  status: [
+    ["a status that is rare", { status: "OPEN" }, 5],
+    ["a status that most have", { status: "CANCELLED" }, 101],
+    ["a status that none has", { status: "PENDING_SUBMISSION" }, 0],
+  ],
+  market: [["a market that many have", { market: "BTCUSD" }, 101]],
+  accountId: [
+    ["an account that is rare", { accountId: "rare" }, 5],
+    ["an account that many have", { accountId: "main" }, 101],
+    ["an account that is not there, and a profile", { accountId: "nobody", profileId: PROFILE }, 0],
+  ],
+  refIds: [
+    ["ref_ids", { refIds: ["ref-3", "ref-77777"] }, 2],
+    ["ref_ids that are not there, and a profile", { refIds: ["none"], profileId: PROFILE }, 0],
+  ],
+  ids: [["ids", { ids: [idOf(3), idOf(70_000)] }, 2]],
+  from: [["the first time", { from: idOf(3) }, 101]],
+  before: [["the last time", { before: idOf(70_000) }, 101]],
+});
 
 /** A row may lie on a page of its own; an index is a few pages deep. */
 const MOST_PAGES = 330;
 
-test.each(FILTERS)("a deep page by %s costs as little as the first", async (_name, filter, found) => {
+test.each(CASES)("a deep page by %s costs as little as the first", async (_name, filter, found) => {
   const top = await costOfPage(filter);
   expect(top.rows).toBe(found);
   expect(top.pages).toBeLessThan(MOST_PAGES);
-  const deep = await costOfPage({ ...filter, after: uuid("33333333", ROWS / 2) });
+  const deep = await costOfPage({ ...filter, after: idOf(ROWS / 2) });
   expect(deep.pages).toBeLessThan(MOST_PAGES);
 });
 
 /** They have no index: every order would pay for it three times in its life. */
-const WALKS: readonly [string, Filter, number][] = [
+const WALKS: readonly (readonly [string, Partial<OrderFilter>, number])[] = [
   ["a status of closed orders that is rare", { status: "FILLED" }, 5],
   ["a market that is rare", { market: "WIFUSD" }, 5],
   ["a market that none has, and a status that most have", { market: "ARBUSD", status: "CANCELLED" }, 0],
