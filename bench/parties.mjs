@@ -73,7 +73,7 @@ export class Parties {
 
   /** Waits until no order is pending. Some of the last orders may stay unmatched. */
   async untilMatched() {
-    await this.#untilNone("select count(*) as waiting from orders where status = 'PENDING_SUBMISSION'");
+    await this.#untilNone("select count(*) as waiting from pending_order");
   }
 
   async untilSettled() {

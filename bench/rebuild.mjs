@@ -74,7 +74,7 @@ async function fill(config) {
   }
   for (let waiting = "some"; waiting !== "0"; ) {
     await new Promise((resolve) => setTimeout(resolve, 200));
-    const query = "select count(*) as waiting from orders where status = 'PENDING_SUBMISSION'";
+    const query = "select count(*) as waiting from pending_order";
     [{ waiting }] = await service.core.database.rows(query, []);
   }
   await service.stop();

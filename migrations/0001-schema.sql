@@ -2,7 +2,8 @@
 -- executions, market data, operations. There is no version before it: a database of 0.1 is refused (docs/upgrade.md).
 --
 -- Rules that every table here keeps (docs/decisions/0002-tables-that-can-be-distributed.md):
--- a per-profile table has profile_id (or the owner's id) first in its primary key, a per-customer table customer_id;
+-- a per-profile table has profile_id (or the owner's id) first in its primary key, a per-customer table customer_id, what
+-- only the engine of a market works through has market;
 -- no foreign key points to another profile's row; times, ids and computed values come from the application;
 -- no triggers, and no sequences.
 --
@@ -649,7 +650,7 @@ create table orders (
   constraint rejected_has_reason check ((status = 'REJECTED') = (reject_reason is not null)),
   constraint closed_has_time_and_holds_nothing
     check ((closed_at is not null) = (status in ('FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED')) and (closed_at is null or held = 0))
-) with (fillfactor = 80);
+) with (fillfactor = 45);
 comment on table orders is
   'An order, from the moment its funds are held: what it holds is in trading of the profile''s account of the quote asset '
   '(BUY) or the base asset (SELL). It is PENDING_SUBMISSION until the market''s engine takes it. From then on only the engine '
@@ -681,14 +682,48 @@ create index orders_account on orders (customer_id, identity_account_id, id) whe
 comment on index orders_account is 'Lists by identity_account_id, page by page.';
 create index orders_ref on orders (customer_id, ref_id) where ref_id is not null;
 comment on index orders_ref is 'Lists by ref_id.';
-create index orders_pending on orders (market, created_at, id) where status = 'PENDING_SUBMISSION';
-comment on index orders_pending is 'What the engine of a market has yet to take, the oldest first.';
-create index orders_book on orders (market, side, price) where status = 'OPEN';
-comment on index orders_book is
-  'The levels of a market''s book, the best first from either end; and every resting order, when an engine starts. Nothing '
-  'that a partial fill changes is in it.';
-create index orders_waiting on orders (market) where status = 'SUBMITTED';
-comment on index orders_waiting is 'The stop orders of a market, when an engine starts.';
+
+create table pending_order (
+  market code,
+  id uuid,
+  profile_id uuid not null,
+  created_at timestamptz not null,
+  version bigint not null,
+  constraint pending_order_pkey primary key (market, id)
+);
+comment on table pending_order is
+  'The orders that are PENDING_SUBMISSION, for the engines: derived from orders, like booked_order. The statement that writes '
+  'an order also writes, changes or deletes its row here, so nothing that changes is in an index of orders. In no digest: '
+  'verify compares the columns with those of orders (docs/decisions/0033-open-orders.md).';
+comment on column pending_order.id is 'In the order of creation.';
+comment on column pending_order.version is 'The order''s version.';
+comment on index pending_order_pkey is 'What the engine of a market has yet to take, the oldest first; and the row of an order that changes.';
+
+create table booked_order (
+  market code,
+  id uuid,
+  profile_id uuid not null,
+  customer_id uuid not null,
+  recipient_profile_id uuid,
+  version bigint not null,
+  priority bigint,
+  expiration_date timestamptz,
+  side order_side not null,
+  status order_status not null,
+  price amount,
+  base_amount amount,
+  filled amount not null,
+  constraint booked_order_pkey primary key (market, id),
+  constraint rests_or_waits_for_its_stop_price check (status in ('OPEN', 'SUBMITTED'))
+) with (fillfactor = 80);
+comment on table booked_order is
+  'The orders that are in an engine''s book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. Derived from '
+  'orders, like pending_order, with what engines and readers of the book need of them.';
+comment on column booked_order.version is 'The order''s version.';
+comment on index booked_order_pkey is 'The orders of a market, when an engine starts; and the row of an order that changes.';
+create index booked_order_level on booked_order (market, side, price) where status = 'OPEN';
+comment on index booked_order_level is
+  'The levels of a market''s order book, the best first from either end. Nothing that a partial fill changes is in it.';
 
 create table order_cancel (
   profile_id uuid,

@@ -29,6 +29,8 @@ begin
       ('transfer', 'select, insert'),
       ('conversion', 'select, insert, update'),
       ('orders', 'select, insert, update'),
+      ('pending_order', 'select, insert, update, delete'),
+      ('booked_order', 'select, insert, update, delete'),
       ('order_cancel', 'select, insert, delete'),
       ('execution', 'select, insert'),
       ('customer_volume', 'select, insert, update'),

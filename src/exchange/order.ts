@@ -13,7 +13,7 @@ import {
   uuidColumn,
   versionColumn,
 } from "../ledger/columns.ts";
-import { type Key, keyOf, type StateRow, stateTable } from "../ledger/tables.ts";
+import { type Key, keyOf, type ProjectionDescription, type StateRow, stateTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
@@ -94,6 +94,33 @@ export function orderKey(profileId: ProfileId, id: OrderId): Key {
   return keyOf(orderTable, `${profileId}/${id}`);
 }
 
+/** What an engine has yet to take. */
+const pendingOrders: ProjectionDescription<Order> = {
+  name: "pending_order",
+  keys: ["market", "id"],
+  fields: ["profileId", "createdAt"],
+  includes: ({ status }) => status === "PENDING_SUBMISSION",
+};
+
+/** What an engine's book holds. */
+const bookedOrders: ProjectionDescription<Order> = {
+  name: "booked_order",
+  keys: ["market", "id"],
+  fields: [
+    "profileId",
+    "customerId",
+    "side",
+    "price",
+    "baseAmount",
+    "recipientProfileId",
+    "expirationDate",
+    "status",
+    "priority",
+    "filled",
+  ],
+  includes: ({ status }) => status === "OPEN" || status === "SUBMITTED",
+};
+
 export const orderTable = stateTable<Order>({
   name: "orders",
   columns: {
@@ -130,6 +157,7 @@ export const orderTable = stateTable<Order>({
     version: versionColumn,
   },
   digested: true,
+  projections: [pendingOrders, bookedOrders],
   keyOf: (row) => `${row.profileId}/${row.id}`,
   keyValues: (text) => text.split("/"),
 });

@@ -27,8 +27,8 @@ export interface StateRow {
   readonly version: bigint;
 }
 
-/** A table whose rows change. Decisions depend on them, so every batch checks the version that was decided on. */
-export interface StateTable<Row extends StateRow> {
+/** What a batch's statement needs to write versioned rows. */
+export interface VersionedTable<Row extends StateRow> {
   readonly name: string;
   /** Keys, then what is written once, then what changes, then the version. */
   readonly columns: readonly TableColumn<Row>[];
@@ -36,20 +36,34 @@ export interface StateTable<Row extends StateRow> {
   readonly keys: readonly TableColumn<Row>[];
   readonly changing: readonly TableColumn<Row>[];
   readonly version: TableColumn<Row>;
-  /** What a digest covers: all columns, by name. */
-  readonly hashed: readonly TableColumn<Row>[];
   /**
    * Whether the row refers to the batch that wrote it last, and its digest is part of that batch. False for accounts:
    * their postings are in the batch.
    */
   readonly digested: boolean;
+}
+
+/** A table whose rows change. Decisions depend on them, so every batch checks the version that was decided on. */
+export interface StateTable<Row extends StateRow> extends VersionedTable<Row> {
+  /** What a digest covers: all columns, by name. */
+  readonly hashed: readonly TableColumn<Row>[];
   /** True: the catalogue inserts its rows, outside any batch, at version 1. */
   readonly openedByCatalogue?: boolean;
+  readonly projections: readonly Projection<Row>[];
   /** The key columns' values. `slot` distinguishes the house accounts of different lanes. */
   readonly keyValues: (key: string, slot: number) => readonly string[];
   readonly keyOf: (row: Row) => string;
   /** Parses a record that has all columns and `version`. */
   readonly read: (record: SqlRecord) => Row;
+}
+
+/**
+ * A narrow copy of some rows of a state table, as an index of its own: some of the columns of those rows that it
+ * `includes`. The statement that writes a row keeps its copy in step, and fails if the copy does not have the row's
+ * version. Never digested, and never decided on: it follows from the row, with which verify compares it.
+ */
+export interface Projection<Row extends StateRow> extends VersionedTable<Row> {
+  readonly includes: (row: Row) => boolean;
 }
 
 /** An append-only table. The lane adds the columns `slot` and `batch`. */
@@ -73,6 +87,8 @@ export interface Key {
 // The lane keeps tables of many row types in one collection; each row is only ever used with its own table.
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
 export type AnyStateTable = StateTable<any>;
+// biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
+export type AnyVersionedTable = VersionedTable<any>;
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
 export type AnyRecordTable = RecordTable<any>;
 
@@ -111,18 +127,47 @@ export const keyOf = <Row extends StateRow>(table: StateTable<Row>, key: string)
 
 type StateDescription<Row extends StateRow> = Omit<
   StateTable<Row>,
-  "columns" | "keys" | "changing" | "version" | "hashed" | "read"
-> & { readonly columns: ColumnsOf<Row> };
+  "columns" | "keys" | "changing" | "version" | "hashed" | "projections" | "read"
+> & { readonly columns: ColumnsOf<Row>; readonly projections?: readonly ProjectionDescription<Row>[] };
+
+export interface ProjectionDescription<Row extends StateRow> extends Pick<Projection<Row>, "name" | "includes"> {
+  readonly keys: readonly (keyof Row)[];
+  /** Beside the keys and the version. */
+  readonly fields: readonly (keyof Row)[];
+}
 
 type RecordDescription<Row> = Omit<RecordTable<Row>, "columns" | "read"> & { readonly columns: ColumnsOf<Row> };
 
-export function stateTable<Row extends StateRow>({ columns, ...more }: StateDescription<Row>): StateTable<Row> {
+export function stateTable<Row extends StateRow>({
+  columns,
+  projections = [],
+  ...more
+}: StateDescription<Row>): StateTable<Row> {
   const described = tableColumns(columns);
   const having = (wanted: Role) => described.filter(({ role }) => role === wanted);
   const [keys, changing] = [having("key"), having("changing")];
   const version = must(having("version")[0], () => `${more.name} has a version`);
   const all = [...keys, ...having("fixed"), ...changing, version];
-  return { ...more, columns: all, keys, changing, version, hashed: byName(all), read: readerOf(all) };
+  const written = { ...more, columns: all, keys, changing, version };
+  const copies = projections.map((one) => projectionOf(written, one));
+  return { ...written, hashed: byName(all), projections: copies, read: readerOf(all) };
+}
+
+function projectionOf<Row extends StateRow>(
+  { columns, changing, version }: VersionedTable<Row>,
+  { name, keys, fields, includes }: ProjectionDescription<Row>,
+): Projection<Row> {
+  const isKey = ({ field }: TableColumn<Row>) => keys.includes(field);
+  const isCopied = (column: TableColumn<Row>) => isKey(column) || column === version || fields.includes(column.field);
+  return {
+    name,
+    columns: columns.filter(isCopied),
+    keys: columns.filter(isKey),
+    changing: changing.filter(isCopied),
+    version,
+    digested: false,
+    includes,
+  };
 }
 
 export function recordTable<Row>({ columns, ...more }: RecordDescription<Row>): RecordTable<Row> {

@@ -7,6 +7,7 @@ import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/
 import { amountOf } from "../../src/money/amount.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { copyOpenOrders } from "../support/open-orders.ts";
 
 const BTCUSD = "BTCUSD" as MarketCode;
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
@@ -26,6 +27,7 @@ beforeAll(async () => {
        from (values ('BUY', 90, 0), ('BUY', 99, 0), ('BUY', 99, 0.5), ('SELL', 110, 0), ('SELL', 101, 1.25)) as v (side, price, filled)`,
     [BTCUSD],
   );
+  await copyOpenOrders(db.owner);
 });
 afterAll(() => db.close());
 

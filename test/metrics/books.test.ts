@@ -12,6 +12,7 @@ import type { DatabaseSnapshot, DatabaseWatch } from "../../src/telemetry/metric
 import { readSnapshot } from "../../src/telemetry/metrics/read-snapshot.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { ledgerClock } from "../support/movements.ts";
+import { copyOpenOrders } from "../support/open-orders.ts";
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -124,10 +125,11 @@ test("a market's lags are those of its oldest order and cancel that wait, and it
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                          maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)
-     select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0,
-            now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1
+     select gen_random_uuid(), ('00000000-0000-7000-8000-' || lpad((1000 - extract(epoch from age::interval))::int::text, 12, '0'))::uuid,
+            gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0, now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1
        from (values ('PENDING_SUBMISSION', '100 s'), ('PENDING_SUBMISSION', '50 s'), ('OPEN', '500 s')) as v (status, age)`,
   );
+  await copyOpenOrders(db.owner);
   await db.owner.rows(
     `insert into order_cancel (profile_id, order_id, market, requested_at)
      select gen_random_uuid(), gen_random_uuid(), 'BTCUSD', now() - age::interval from (values ('200 s'), ('10 s')) as v (age)`,

@@ -3,9 +3,10 @@ import { orderTable } from "../../src/exchange/order.ts";
 import { columnsOf } from "../../src/ledger/tables.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { COMMIT_MARKER } from "../../src/postgres/durability.ts";
+import { must } from "../../src/std/assert.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
-import { pick, type Row } from "./tables.ts";
+import { keyOfRow, pick, type Row } from "./tables.ts";
 
 const ORDER = columnsOf(orderTable);
 const PENDING_COLUMNS =
@@ -26,8 +27,18 @@ const cancelsOf = ({ tables }: Run, market: unknown): Row[] =>
       (a, b) => Number(a.requested_at) - Number(b.requested_at) || (String(a.order_id) < String(b.order_id) ? -1 : 1),
     );
 
-const ordersOf = ({ tables }: Run, market: unknown, status: string): Row[] =>
-  tables.rows("orders").filter((row) => row.market === market && row.status === status);
+const pendingOf = ({ tables }: Run, market: unknown): Row[] =>
+  tables
+    .rows("pending_order")
+    .filter((row) => row.market === market)
+    .sort((a, b) => (String(a.id) < String(b.id) ? -1 : 1));
+
+const bookedOf = ({ tables }: Run, market: unknown, status: string): Row[] =>
+  tables.rows("booked_order").filter((row) => row.market === market && row.status === status);
+
+/** The rows of these orders in `orders`. */
+const wholeOrders = ({ tables }: Run, rows: readonly Row[]): Row[] =>
+  rows.map((row) => must(tables.get("orders", keyOfRow("orders", row)), "a pending or booked order is an order"));
 
 export const exchangeStatements: Readonly<Record<string, Statement>> = {
   // exchange/market-status/markets.ts, exchange/customer-fees/store.ts, catalogue/fee-schedule/store.ts
@@ -76,13 +87,13 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   [`select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
       from market m
       left join (select ${PENDING_COLUMNS}
-                   from orders where market = $1 and status = 'PENDING_SUBMISSION'
-                  order by created_at, id limit $2) o on true
+                   from (select profile_id, id from pending_order
+                           where market = $1 order by id limit $2) p join orders using (profile_id, id)) o on true
      where m.code = $1
      order by o.created_at, o.id`]: (run, [market, limit]) => {
     const row = run.tables.get("market", String(market));
     if (row === undefined) return [];
-    const pending = ordersOf(run, market, "PENDING_SUBMISSION").sort(inOrder).slice(0, Number(limit));
+    const pending = wholeOrders(run, pendingOf(run, market).slice(0, Number(limit))).sort(inOrder);
     const found = pending.length === 0 ? [NO_PENDING] : pending.map((order) => pick(order, PENDING_COLUMNS));
     const has_cancels = cancelsOf(run, market).length > 0;
     return found.map((order) => ({ ...order, status: row.status, has_cancels }));
@@ -109,14 +120,13 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   },
   [`select k.market, least(o.created_at, c.requested_at) as since
       from unnest($1::text[]) as k(market)
-      left join lateral (select created_at from orders
-                          where market = k.market and status = 'PENDING_SUBMISSION'
-                          order by created_at, id limit 1) o on true
+      left join lateral (select created_at from pending_order
+                           where market = k.market order by id limit 1) o on true
       left join lateral (select requested_at from order_cancel
                           where market = k.market order by requested_at limit 1) c on true
      where o.created_at is not null or c.requested_at is not null`]: (run, [markets]) =>
     (markets as string[]).flatMap((market) => {
-      const [order] = ordersOf(run, market, "PENDING_SUBMISSION").sort(inOrder);
+      const [order] = pendingOf(run, market);
       const [cancel] = cancelsOf(run, market);
       const times = [order?.created_at, cancel?.requested_at].filter((at) => at !== undefined).map(Number);
       return times.length === 0 ? [] : [{ market, since: Math.min(...times) }];
@@ -126,11 +136,11 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
       select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
              trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
              recipient_profile_id, expiration_date, version
-        from orders where market = $1 and status = 'OPEN' order by priority`]: (
+        from booked_order where market = $1 and status = 'OPEN' order by priority`]: (
     run,
     [market, priceDecimals, baseDecimals],
   ) => {
-    const open = ordersOf(run, market, "OPEN").sort((a, b) => Number(a.priority) - Number(b.priority));
+    const open = bookedOf(run, market, "OPEN").sort((a, b) => Number(a.priority) - Number(b.priority));
     const rows = open.map((row) => ({
       ...pick(row, "id, profile_id, customer_id, side, priority, recipient_profile_id, expiration_date, version"),
       price: decimal(amountOf(String(row.price)) * 10n ** BigInt(String(priceDecimals))),
@@ -142,8 +152,10 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     return [];
   },
   [`declare pages no scroll cursor for
-      select ${ORDER} from orders where market = $1 and status = 'SUBMITTED'`]: (run, [market]) => {
-    run.declare(ordersOf(run, market, "SUBMITTED").map((row) => pick(row, ORDER)));
+      select ${columnsOf(orderTable, "o.")}
+        from booked_order b join orders o on o.profile_id = b.profile_id and o.id = b.id
+     where b.market = $1 and b.status = 'SUBMITTED'`]: (run, [market]) => {
+    run.declare(wholeOrders(run, bookedOf(run, market, "SUBMITTED")).map((row) => pick(row, ORDER)));
     return [];
   },
   "fetch 5000 from pages": (run) => run.fetch(),

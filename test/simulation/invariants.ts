@@ -2,17 +2,21 @@
  * What must hold after every commit, checked on the rows that it touches: versions increase, the hash chain links, and holds
  * equal open orders and conversions. What the commands should do is the model's part.
  */
+import { isDeepStrictEqual } from "node:util";
+import { orderTable } from "../../src/exchange/order.ts";
 import { PARTS } from "../../src/ledger/accounts.ts";
+import { namesOf } from "../../src/ledger/columns.ts";
 import { digestOf } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
 import { amountOf } from "../../src/money/amount.ts";
+import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { LANE_TABLES } from "../../src/verify/lane-tables.ts";
 import { hashedTables } from "../../src/verify/ledger/chain.ts";
 import { assets, markets } from "./fixtures.ts";
 import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
 import type { Commit } from "./simulated-postgres.ts";
-import type { Row, Tables } from "./tables.ts";
+import { keyOfRow, pick, type Row, type Tables } from "./tables.ts";
 
 class InvariantViolation extends Error {
   override readonly name = "InvariantViolation";
@@ -41,6 +45,7 @@ export function checkCommit(commit: Commit, tables: Tables): void {
     if (table === "batch" && before === undefined && row !== undefined) checkLink(row, commit, tables);
   }
   checkHolds(commit, tables);
+  checkDerivedOrders(commit, tables);
   if (commit.changes.some(({ table, row }) => table === "account" && row?.house !== null)) checkHouse(tables);
 }
 
@@ -238,6 +243,27 @@ function checkHolds({ changes }: Commit, tables: Tables): void {
       const key = `${part} ${account.owner_id}/${account.asset}`;
       const needed = held.get(key) ?? 0n;
       invariant(units(account[part]) === needed, `${key} is ${account[part]}, but its holds sum to ${needed}`);
+    }
+  }
+}
+
+/** The status decides in which of the two derived tables an order has its row, with its values. */
+const DERIVED: Readonly<Record<string, readonly string[]>> = {
+  pending_order: ["PENDING_SUBMISSION"],
+  booked_order: ["OPEN", "SUBMITTED"],
+};
+
+function checkDerivedOrders({ changes }: Commit, tables: Tables): void {
+  for (const { name, columns } of orderTable.projections) {
+    const statuses = must(DERIVED[name], `${name} is known`);
+    for (const { table, row, before } of changes) {
+      const changed = row ?? before;
+      if ((table !== "orders" && table !== name) || changed === undefined) continue;
+      const order = tables.get("orders", keyOfRow("orders", changed));
+      const isWanted = order !== undefined && statuses.includes(String(order.status));
+      const wanted = isWanted ? pick(order, namesOf(columns)) : undefined;
+      const stored = tables.get(name, keyOfRow(name, changed));
+      invariant(isDeepStrictEqual(stored, wanted), `${name} has order ${changed.id} as it is`);
     }
   }
 }

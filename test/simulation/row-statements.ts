@@ -84,6 +84,30 @@ function updatePart(name: string, body: string): Part | undefined {
   };
 }
 
+function deletePart(name: string, body: string): Part | undefined {
+  const match = /^delete from (\w+) t using (unnest\(.+\) as k\([^)]+\)) where (.+) returning 1$/.exec(body);
+  if (match === null) return undefined;
+  const [, table, source, condition] = match as unknown as [string, string, string, string];
+  const joined = join(table, condition, source);
+  return {
+    name,
+    begin: (run, values) => {
+      const found = joined.find(run, values);
+      return async () => {
+        let count = 0;
+        for (const met of found) {
+          await run.lock(table, met.key, "exclusive");
+          const row = joined.again(run, values, met);
+          if (row === undefined) continue;
+          run.remove(table, row);
+          count += 1;
+        }
+        return count;
+      };
+    },
+  };
+}
+
 function sharePart(name: string, body: string): Part | undefined {
   const match = /^select 1 from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+?)( for share of t)?$/.exec(body);
   if (match === null) return undefined;
@@ -186,7 +210,10 @@ function partsOf(text: string): { parts: Part[]; rest: string } {
     let to = from;
     for (; depth > 0; to += 1) depth += rest[to] === "(" ? 1 : rest[to] === ")" ? -1 : 0;
     const body = rest.slice(from, to - 1);
-    const part = updatePart(name, body) ?? insertPart(name, body) ?? sharePart(name, body) ?? countPart(name, body);
+    const part = [updatePart, insertPart, deletePart, sharePart, countPart].reduce<Part | undefined>(
+      (found, partOf) => found ?? partOf(name, body),
+      undefined,
+    );
     parts.push(must(part, `a part that the simulated database knows: ${body.slice(0, 200)}`));
     rest = rest.slice(to).trim();
     if (!rest.startsWith(",")) return { parts, rest };

@@ -9,6 +9,7 @@ export type Row = Readonly<Record<string, unknown>>;
 const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   account: ["owner_id", "asset"],
   batch: ["slot", "n"],
+  booked_order: ["market", "id"],
   claim: ["customer_id", "kind", "ref_id"],
   conversion: ["profile_id", "id"],
   execution: ["profile_id", "id"],
@@ -18,6 +19,7 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   market_head: ["market"],
   order_cancel: ["profile_id", "order_id"],
   orders: ["profile_id", "id"],
+  pending_order: ["market", "id"],
   posting: ["owner_id", "asset", "version"],
   profile: ["id"],
   customer_volume: ["customer_id", "day", "market"],

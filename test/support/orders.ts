@@ -289,6 +289,15 @@ export async function expectOrdersAddUp(database: Queryable): Promise<void> {
                          else (base_amount - filled) * price * (1 + taker_rate) end
          or filled <> coalesce(e.amount, 0) or filled_gross <> coalesce(e.gross, 0)
      union all
+     select format('order %s differs from what is derived from it', coalesce(o.id, b.id))
+       from (select * from orders where status in ('OPEN', 'SUBMITTED')) o full join booked_order b using (market, id)
+      where (b.profile_id, b.version, b.side, b.status, b.price, b.base_amount, b.filled, b.priority) is distinct from
+            (o.profile_id, o.version, o.side, o.status, o.price, o.base_amount, o.filled, o.priority)
+     union all
+     select format('order %s differs from what is derived from it', coalesce(o.id, p.id))
+       from (select * from orders where status = 'PENDING_SUBMISSION') o full join pending_order p using (market, id)
+      where (p.profile_id, p.version) is distinct from (o.profile_id, o.version)
+     union all
      select format('execution %s has no other side', id) from execution e
       where not exists (select from execution x where x.market = e.market and x.id = e.id # 1 and x.side <> e.side
                            and (x.amount, x.price, x.executed_at) = (e.amount, e.price, e.executed_at))

@@ -68,7 +68,7 @@ export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
   },
   {
     title: "everything is taken away",
-    sql: "posting, transfer, execution, orders, conversion, customer_volume, profile, claim, account, batch"
+    sql: "posting, transfer, execution, orders, pending_order, booked_order, conversion, customer_volume, profile, claim, account, batch"
       .split(", ")
       .map((table) => `delete from ${table}`)
       .join(";"),

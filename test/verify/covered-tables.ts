@@ -4,11 +4,13 @@
  */
 import { LANE_TABLES } from "../../src/verify/lane-tables.ts";
 
+const PROJECTIONS = LANE_TABLES.states.flatMap(({ projections }) => projections);
+
 /**
  * By the hash chain: the rows of the tables that lanes write are in it, or a digest of them; `account` by its postings,
- * `claim` by its records. Of `market` only what a command wrote.
+ * `claim` by its records, a projection by the rows that it copies. Of `market` only what a command wrote.
  */
-export const COVERED: readonly string[] = [...LANE_TABLES.records, ...LANE_TABLES.states]
+export const COVERED: readonly string[] = [...LANE_TABLES.records, ...LANE_TABLES.states, ...PROJECTIONS]
   .map(({ name }) => name)
   .filter((name) => name !== "market")
   .concat("batch", "claim")

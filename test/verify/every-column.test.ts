@@ -136,7 +136,8 @@ async function keysOf(table: string): Promise<string[]> {
 /** A row in which this column has a value, if there is one. It is known by where it lies: the tampering moves it once. */
 async function pickRow(table: string, column: string): Promise<Row> {
   const keys = await keysOf(table);
-  const batch = table === "batch" ? "n" : table === "account" || table === "claim" ? "null" : "batch";
+  const batch =
+    table === "batch" ? "n" : ["account", "booked_order", "claim", "pending_order"].includes(table) ? "null" : "batch";
   const [row] = await db.owner.rows<{ ctid: string; batch: string | null; keys: string[] }>(
     `select ctid::text, ${batch}::text as batch, array[${keys.map((key) => `${key}::text`)}] as keys from ${table}
       order by ${column} is null, ${keys} offset ${table === "batch" ? 3 : 0} limit 1`,

@@ -147,7 +147,25 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "changing rows: orders treasury/low is missing, but a batch wrote it",
       "trading: account treasury/USD has 7526.25 trading, but 0 is held",
+      "orders: pending_order BTCUSD/low has no order of such a status",
     ],
+  },
+  {
+    title: "a pending order is hidden from its engine",
+    sql: "delete from pending_order where id = :low",
+    findings: ["orders: order treasury/low is PENDING_SUBMISSION, but has no row in the table of such orders"],
+  },
+  {
+    title: "an order on the book is shown at another price",
+    sql: "update booked_order set price = price + 1 where id = :offer",
+    findings: ["orders: booked_order BTCUSD/offer differs from its order"],
+  },
+  {
+    title: "a closed order is shown as open",
+    sql: `insert into booked_order (market, id, profile_id, customer_id, version, side, status, price, base_amount, filled)
+          select market, id, profile_id, customer_id, version, side, 'OPEN', price, base_amount, filled
+            from orders where id = :bid`,
+    findings: ["orders: booked_order BTCUSD/bid has no order of such a status"],
   },
   {
     title: "a closed order is removed",

@@ -67,8 +67,8 @@ export async function readBacklog(database: Queryable, market: MarketCode, limit
     `select m.status, exists (select from order_cancel where market = $1) as has_cancels, o.*
        from market m
        left join (select ${pendingOrder.columns}
-                    from orders where market = $1 and status = 'PENDING_SUBMISSION'
-                   order by created_at, id limit $2) o on true
+                    from (select profile_id, id from pending_order
+                           where market = $1 order by id limit $2) p join orders using (profile_id, id)) o on true
       where m.code = $1
       order by o.created_at, o.id`,
     [market, limit],
@@ -115,9 +115,8 @@ export async function findOldestWork(
   const rows = await database.rows<{ market: MarketCode; since: Instant }>(
     `select k.market, least(o.created_at, c.requested_at) as since
        from unnest($1::text[]) as k(market)
-       left join lateral (select created_at from orders
-                           where market = k.market and status = 'PENDING_SUBMISSION'
-                           order by created_at, id limit 1) o on true
+       left join lateral (select created_at from pending_order
+                           where market = k.market order by id limit 1) o on true
        left join lateral (select requested_at from order_cancel
                            where market = k.market order by requested_at limit 1) c on true
       where o.created_at is not null or c.requested_at is not null`,
@@ -139,12 +138,15 @@ export function eachOpenOrder(
     select id, profile_id, customer_id, side, trim_scale(price * 10::numeric ^ $2::integer) as price,
            trim_scale((base_amount - filled) * 10::numeric ^ $3::integer) as lots, priority,
            recipient_profile_id, expiration_date, version
-      from orders where market = $1 and status = 'OPEN' order by priority`;
+      from booked_order where market = $1 and status = 'OPEN' order by priority`;
   return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => onOrder(readOpenOrder(row)));
 }
 
 export function eachWaitingStop(database: Database, market: MarketCode, onOrder: (stop: Order) => void): Promise<void> {
-  const query = `select ${columnsOf(orderTable)} from orders where market = $1 and status = 'SUBMITTED'`;
+  const query = `
+    select ${columnsOf(orderTable, "o.")}
+      from booked_order b join orders o on o.profile_id = b.profile_id and o.id = b.id
+     where b.market = $1 and b.status = 'SUBMITTED'`;
   return eachRow(database, query, [market], (row) => onOrder(orderTable.read(row)));
 }
 

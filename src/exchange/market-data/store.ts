@@ -58,10 +58,10 @@ export async function readBook(database: Queryable, market: MarketCode, most: nu
     `select head.version, side, price, amount
        from (select coalesce((select version from market_head where market = $1), 0) as version) head
        left join (
-         (select side, price, sum(base_amount - filled) as amount from orders
+         (select side, price, sum(base_amount - filled) as amount from booked_order
            where market = $1 and status = 'OPEN' and side = 'BUY' group by side, price order by price desc limit $2)
          union all
-         (select side, price, sum(base_amount - filled) as amount from orders
+         (select side, price, sum(base_amount - filled) as amount from booked_order
            where market = $1 and status = 'OPEN' and side = 'SELL' group by side, price order by price limit $2)
        ) level on true
       order by case side when 'BUY' then -price else price end`,
@@ -89,11 +89,11 @@ export async function writeBook(database: Queryable, market: MarketCode, most: n
   const [row] = await database.rows<{ version: string; bids: string; asks: string }>(
     `select coalesce((select version from market_head where market = $1), 0) as version,
             (select coalesce(string_agg('{"price":"' || trim_scale(price) || '","amount":"' || trim_scale(amount) || '"}', ',' order by price desc), '')
-               from (select price, sum(base_amount - filled) as amount from orders
+               from (select price, sum(base_amount - filled) as amount from booked_order
                       where market = $1 and status = 'OPEN' and side = 'BUY'
                       group by price order by price desc limit $2) level) as bids,
             (select coalesce(string_agg('{"price":"' || trim_scale(price) || '","amount":"' || trim_scale(amount) || '"}', ',' order by price), '')
-               from (select price, sum(base_amount - filled) as amount from orders
+               from (select price, sum(base_amount - filled) as amount from booked_order
                       where market = $1 and status = 'OPEN' and side = 'SELL'
                       group by price order by price limit $2) level) as asks`,
     [market, most],
@@ -183,10 +183,10 @@ export async function readQuotes(
                     from unnest($3::bigint[]) with ordinality as b (id, n) order by b.n) as opens
        from (values (1)) as one
        left join (
-         select price, sum(base_amount - filled) as amount from orders
+         select price, sum(base_amount - filled) as amount from booked_order
           where market = $1 and status = 'OPEN' and side = 'BUY' group by price order by price desc limit 1) bid on true
        left join (
-         select price, sum(base_amount - filled) as amount from orders
+         select price, sum(base_amount - filled) as amount from booked_order
           where market = $1 and status = 'OPEN' and side = 'SELL' group by price order by price limit 1) ask on true
        left join (
          select price, amount from execution

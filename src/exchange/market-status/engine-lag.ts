@@ -29,9 +29,8 @@ export async function readEngineLags(database: Queryable): Promise<EngineLag[]> 
        from market m
        left join lease l on l.name = 'market/' || m.code and l.expires_at > clock_timestamp()
             and l.expires_at <= clock_timestamp() + $1 * interval '1 millisecond'
-       left join lateral (select created_at from orders
-                           where market = m.code and status = 'PENDING_SUBMISSION'
-                           order by created_at, id limit 1) o on true
+       left join lateral (select created_at from pending_order
+                           where market = m.code order by id limit 1) o on true
        left join lateral (select requested_at from order_cancel
                            where market = m.code order by requested_at limit 1) c on true
       order by m.code`,

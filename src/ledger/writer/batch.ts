@@ -21,12 +21,14 @@ import type { Changes, Claim } from "../decision.ts";
 import {
   type AnyRecordTable,
   type AnyStateTable,
+  type AnyVersionedTable,
   type Column,
   digestOf,
   hashedText,
   inLockOrder,
   type Key,
   keyName,
+  type Projection,
   type StateRow,
   type TextRow,
   textRow,
@@ -38,6 +40,7 @@ interface BatchRow {
   readonly table: AnyStateTable;
   readonly key: string;
   readonly was: bigint;
+  readonly before: StateRow;
   row: StateRow;
   changed: boolean;
   /** The numbers of the callers who requested its changes. */
@@ -53,14 +56,26 @@ interface RowsOfTable {
 /** Its time is set when the batch is closed. */
 type DraftPosting = Omit<Posting, "at"> & { at: Instant };
 
-/** The rows of one table that a batch checks or writes, in key order. */
-export interface TableRows {
-  readonly table: AnyStateTable;
+/** The rows of one table that a batch writes, in key order. */
+export interface WrittenRows {
+  readonly table: AnyVersionedTable;
   readonly opened: readonly StateRow[];
   readonly changed: readonly StateRow[];
   /** The previous versions of the changed rows. */
   readonly changedWas: readonly bigint[];
+}
+
+/** The rows of one table that a batch checks or writes, in key order. */
+export interface TableRows extends WrittenRows {
+  readonly table: AnyStateTable;
   readonly checked: readonly StateRow[];
+  readonly projected: readonly ProjectedRows[];
+}
+
+/** The rows of a projection that a batch writes or deletes. */
+export interface ProjectedRows extends WrittenRows {
+  /** The rows to delete, as they were before. */
+  readonly closed: readonly StateRow[];
 }
 
 /** The rows that a batch inserts into one table, in hash order, formatted once for both the statement and the hash. */
@@ -115,7 +130,7 @@ export class Batch {
       const rows = this.#rowsOfTable(table);
       if (rows.get(key) !== undefined) continue;
       const row = this.#cache.get<StateRow>(table, key);
-      rows.set(key, row && { table, key, was: row.version, row, changed: false, callers: undefined });
+      rows.set(key, row && { table, key, was: row.version, before: row, row, changed: false, callers: undefined });
     }
   }
 
@@ -214,7 +229,7 @@ export class Batch {
     const existing = rows.get(key);
     if (existing !== undefined) return existing;
     const row = this.#cache.get<StateRow>(table, key) ?? empty?.() ?? { version: 0n };
-    const taken: BatchRow = { table, key, was: row.version, row, changed: false, callers: undefined };
+    const taken: BatchRow = { table, key, was: row.version, before: row, row, changed: false, callers: undefined };
     rows.set(key, taken);
     return taken;
   }
@@ -317,6 +332,21 @@ function tableRows({ table, rows }: RowsOfTable): TableRows {
     changed: changed.map((item) => item.row),
     changedWas: changed.map((item) => item.was),
     checked: rows.filter((item) => !item.changed).map((item) => item.row),
+    projected: table.projections.map((projection) => projectedRows(projection, rows.filter(hasChanged))),
+  };
+}
+
+function projectedRows(projection: Projection<StateRow>, rows: readonly BatchRow[]): ProjectedRows {
+  const { includes } = projection;
+  const wasIncluded = ({ was, before }: BatchRow) => was > 0n && includes(before);
+  const isIncluded = ({ row }: BatchRow) => includes(row);
+  const changed = rows.filter((item) => isIncluded(item) && wasIncluded(item));
+  return {
+    table: projection,
+    opened: rows.filter((item) => isIncluded(item) && !wasIncluded(item)).map((item) => item.row),
+    changed: changed.map((item) => item.row),
+    changedWas: changed.map((item) => item.was),
+    closed: rows.filter((item) => !isIncluded(item) && wasIncluded(item)).map((item) => item.before),
   };
 }
 

@@ -12,7 +12,7 @@ import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Claim } from "../decision.ts";
 import type { Column, StateRow } from "../tables.ts";
-import type { AddedRows, BatchContent, TableRows } from "./batch.ts";
+import type { AddedRows, BatchContent, ProjectedRows, TableRows, WrittenRows } from "./batch.ts";
 import type { Link } from "./slot.ts";
 
 export interface Statement {
@@ -38,6 +38,10 @@ export class Statements {
     for (const rows of content.states) {
       counted.push(...writeStates(writing, rows, stamp));
       expected += rows.opened.length + rows.changed.length + rows.checked.length;
+      for (const copies of rows.projected) {
+        counted.push(...writeProjection(writing, copies, stamp));
+        expected += copies.opened.length + copies.changed.length + copies.closed.length;
+      }
     }
     for (const added of content.records) addRecords(writing, added, stamp);
     const claimed = writeClaims(writing, content.claims);
@@ -110,7 +114,7 @@ function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): 
 
 function changeRows(
   writing: StatementBuilder,
-  { table, changed, changedWas }: TableRows,
+  { table, changed, changedWas }: WrittenRows,
   [slot, batch]: Stamp,
 ): string {
   const name = `${table.name}_changed`;
@@ -127,7 +131,7 @@ function changeRows(
   return name;
 }
 
-function openRows(writing: StatementBuilder, { table, opened }: TableRows, [slot, batch]: Stamp): string {
+function openRows(writing: StatementBuilder, { table, opened }: WrittenRows, [slot, batch]: Stamp): string {
   const name = `${table.name}_opened`;
   const names = table.columns.map((column) => column.name);
   const [into, from] = table.digested
@@ -138,6 +142,23 @@ function openRows(writing: StatementBuilder, { table, opened }: TableRows, [slot
     : [names, names];
   writing.cte(
     `${name} as (insert into ${table.name} (${into.join(", ")}) select ${from.join(", ")} from ${writing.unnest<StateRow>(table.columns, opened)} on conflict do nothing returning 1)`,
+  );
+  return name;
+}
+
+function writeProjection(writing: StatementBuilder, rows: ProjectedRows, stamp: Stamp): string[] {
+  const names: string[] = [];
+  if (rows.changed.length > 0) names.push(changeRows(writing, rows, stamp));
+  if (rows.opened.length > 0) names.push(openRows(writing, rows, stamp));
+  if (rows.closed.length > 0) names.push(closeRows(writing, rows));
+  return names;
+}
+
+function closeRows(writing: StatementBuilder, { table, closed }: ProjectedRows): string {
+  const name = `${table.name}_closed`;
+  const source = writing.unnest<StateRow>([...table.keys, table.version], closed);
+  writing.cte(
+    `${name} as (delete from ${table.name} t using ${source} where ${sameKey(table)} and t.version = k.version returning 1)`,
   );
   return name;
 }

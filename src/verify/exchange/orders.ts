@@ -1,14 +1,15 @@
 /**
- * Orders: each holds exactly what its remainder needs; its filled amounts equal the sums of its executions; and the
- * trading part of accounts equals the holds of open orders. An order, its executions and its account change in one
- * batch, so each statement sees them consistently. Amounts are computed in SQL: exactly, and independently of the
- * engine's arithmetic.
+ * Orders: each holds exactly what its remainder needs; its filled amounts equal the sums of its executions; while it is not
+ * closed it has its row in a derived table; and the trading part of accounts equals the holds of open orders. All of these
+ * change in one batch, so each statement sees them consistently. Amounts are computed in SQL: exactly, and independently of
+ * the engine's arithmetic.
  */
 
 import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 import { holdsExamination } from "../ledger/holds.ts";
+import { checkDerivedOrders, HAS_DERIVED_ROW } from "./derived-orders.ts";
 
 const ORDERS = "orders";
 
@@ -25,6 +26,7 @@ export const ordersExamination: Examination = {
       }
       after = orders.length < PAGE ? undefined : orders.at(-1);
     } while (after !== undefined);
+    await checkDerivedOrders(database, tally(ORDERS));
   },
 };
 
@@ -46,15 +48,17 @@ interface OrderSums {
   readonly executed: string;
   readonly filled_gross: string;
   readonly executed_gross: string;
+  readonly is_listed: boolean;
 }
 
 /** A sell holds its remaining base amount; a buy holds what its remainder may cost, commission included. */
 function readOrders(database: Database, after: OrderSums | undefined): Promise<OrderSums[]> {
   return database.rows<OrderSums>(
     `with page as materialized (
-       select profile_id, id, status, side, base_amount, quote_amount, price, taker_rate, held, filled, filled_gross
-         from orders where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)
-     select profile_id, id, status, trim_scale(held)::text as held, trim_scale(filled)::text as filled,
+       select profile_id, id, status, side, base_amount, quote_amount, price, taker_rate, held, filled, filled_gross,
+              ${HAS_DERIVED_ROW} as is_listed
+         from orders o where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)
+     select profile_id, id, status, is_listed, trim_scale(held)::text as held, trim_scale(filled)::text as filled,
             trim_scale(filled_gross)::text as filled_gross,
             trim_scale(case
               when status in ('FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED') then 0
@@ -74,9 +78,10 @@ function readOrders(database: Database, after: OrderSums | undefined): Promise<O
 const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 function* faultsOf(order: OrderSums): Iterable<string> {
-  const { status, held, needed, filled, executed, filled_gross, executed_gross } = order;
+  const { status, is_listed, held, needed, filled, executed, filled_gross, executed_gross } = order;
   if (held !== needed) yield `is ${status} and holds ${held}, but needs ${needed}`;
   if (filled !== executed) yield `has filled ${filled}, but its executions sum to ${executed}`;
   if (filled_gross !== executed_gross)
     yield `has filled ${filled_gross} gross, but its executions sum to ${executed_gross}`;
+  if (!is_listed) yield `is ${status}, but has no row in the table of such orders`;
 }
