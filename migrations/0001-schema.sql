@@ -381,8 +381,10 @@ comment on column batch.predecessor is '1: the batch n - 1 of the slot exists, a
 comment on column batch.in_time is 'Whether the database''s clock had not passed the deadline up to which the writer waited.';
 comment on column batch.not_ahead is 'Whether the writer''s clock was not ahead of the database''s. Null in a void row, which decides nothing.';
 comment on column batch.changes is
-  'Of each row that it changed, other than accounts, the version, the digest and the callers: '
-  '{"orders": {"<profile_id>/<id>": "<version> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.';
+  'What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"}, "version", "values", '
+  '"digest", "callers"}]}. values has each column that is overwritten by changes and is not as in the version before (at version '
+  '1: each that is not null), as text; so every version of a row follows from here and from the columns that never change. digest '
+  'is of the whole row. callers are numbers of entries of callers. Null: none. json, not jsonb: the text is hashed.';
 comment on column batch.callers is
   'Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"}, '
   '{"operator", "operation"}]. Null: it wrote nothing that somebody asked for.';

@@ -332,8 +332,11 @@ create table batch (
   in_time boolean not null,
   -- Whether the writer's clock was not ahead of the database's. Null in a void row, which decides nothing.
   not_ahead boolean,
-  -- Of each row that it changed, other than accounts, the version, the digest and the callers: {"orders":
-  -- {"<profile_id>/<id>": "<version> <digest> <numbers of callers>"}}. Null: none. json, not jsonb: the text is hashed.
+  -- What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"},
+  -- "version", "values", "digest", "callers"}]}. values has each column that is overwritten by changes and is not as in
+  -- the version before (at version 1: each that is not null), as text; so every version of a row follows from here and
+  -- from the columns that never change. digest is of the whole row. callers are numbers of entries of callers. Null:
+  -- none. json, not jsonb: the text is hashed.
   changes json,
   -- Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"},
   -- {"operator", "operation"}]. Null: it wrote nothing that somebody asked for.

@@ -91,10 +91,8 @@ function writesOf(batch: StoredBatch, records: readonly AnyRecordTable[]): Write
       add(table.name, table.orderBy(table.read(record)), (record.caller as number | null) ?? undefined);
     }
   }
-  const changes = JSON.parse(batch.changes ?? "{}") as Readonly<Record<string, Readonly<Record<string, string>>>>;
-  for (const [table, rows] of Object.entries(changes)) {
-    for (const [key, entry] of Object.entries(rows)) {
-      const numbers = entry.split(" ").slice(2).map(Number);
+  for (const [table, rows] of batch.written) {
+    for (const [key, { callers: numbers }] of rows) {
       for (const number of numbers.length === 0 ? [undefined] : numbers) add(table, key, number);
     }
   }

@@ -6,6 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
+import { type RowChange, readChanges } from "./row-changes.ts";
 import { type AnyRecordTable, columnsOf, PAGE, type SqlRecord } from "./tables.ts";
 
 /** The last batch of a slot's chain. */
@@ -26,8 +27,8 @@ export interface StoredBatch {
   readonly changes: string | undefined;
   /** The callers of its writes, as the exact text that was hashed; undefined when no caller requested any. */
   readonly callers: string | undefined;
-  /** Parsed from `changes`: the versions of the state rows that it wrote, by table and key. */
-  readonly written: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+  /** Parsed from `changes`: what it made of rows that change, by table and key. */
+  readonly written: ReadonlyMap<string, ReadonlyMap<string, RowChange>>;
   readonly records: ReadonlyMap<string, readonly SqlRecord[]>;
   readonly journals: ReadonlyMap<Uuid, readonly Posting[]>;
 }
@@ -143,28 +144,13 @@ function withRows(header: Header, tables: readonly AnyRecordTable[], added: read
   const postings = (records.get(postingTable.name) ?? []).map(postingTable.read);
   return {
     ...header,
-    written: writtenRows(header.changes),
+    written: readChanges(header.changes),
     records,
     journals: groupBy(postings, (posting) => posting.journalId),
   };
 }
 
-/** The column's type guarantees JSON, but tampered text may have any shape. */
-function writtenRows(changes: string | undefined): Map<string, Map<string, bigint>> {
-  const tables = Object.entries((JSON.parse(changes ?? "{}") ?? {}) as Readonly<Record<string, unknown>>);
-  return new Map(tables.map(([table, rows]) => [table, numbersOf(Object.entries(rows ?? {}))]));
-}
-
-function numbersOf(entries: readonly (readonly [key: string, entry: unknown])[]): Map<string, bigint> {
-  const numbers = new Map<string, bigint>();
-  for (const [key, entry] of entries) {
-    const version = /^([0-9]{1,18}) /.exec(String(entry))?.[1];
-    if (version !== undefined) numbers.set(key, BigInt(version));
-  }
-  return numbers;
-}
-
-/** In rows: a changed row's digest takes about 120 characters, as much memory as a small row. */
+/** In rows: a change takes about 250 characters, as much memory as two small rows. */
 function weightOf(headers: readonly Header[]): number {
   return headers.reduce((sum, { changes }) => sum + 1 + (changes?.length ?? 0) / 120, 0);
 }

@@ -17,7 +17,7 @@ import {
   tableColumns,
 } from "./columns.ts";
 
-export type { Column, SqlRecord };
+export type { Column, SqlRecord, TableColumn };
 
 /** Rows per page when a table is scanned. */
 export const PAGE = 5_000;
@@ -238,9 +238,17 @@ export function hashedText(
 
 /** The digest of a state row, of the names and values of what it holds: 128 bits in hex. */
 export function digestOf<Row extends StateRow>(table: StateTable<Row>, row: Row): string {
+  return digestOfTexts(table.hashed, (column) => column.text(row));
+}
+
+/** @param columns by name */
+export function digestOfTexts<Kind extends { readonly name: string }>(
+  columns: readonly Kind[],
+  textOf: (column: Kind) => string | null,
+): string {
   let text = "";
-  for (const column of table.hashed) {
-    const value = column.text(row);
+  for (const column of columns) {
+    const value = textOf(column);
     if (value !== null) text += `${column.name}=${value}${SEPARATOR}`;
   }
   return createHash("sha256").update(text).digest("hex").slice(0, 32);

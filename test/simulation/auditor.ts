@@ -8,7 +8,7 @@ import type { Rejection } from "../../src/ledger/decision.ts";
 import { must } from "../../src/std/assert.ts";
 import { transferTable } from "../../src/transfers/store.ts";
 import { checkBook } from "./book-invariants.ts";
-import { checkCommit, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
+import { checkCommit, checkHistory, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
 import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
 import type { Commit, SimulatedPostgres } from "./simulated-postgres.ts";
@@ -65,6 +65,7 @@ export class Auditor {
     }
     this.#checkAwaited();
     this.#checkClaims();
+    checkHistory(tables);
   }
 
   #attempt(work: () => void): void {

@@ -6,7 +6,8 @@ import { isDeepStrictEqual } from "node:util";
 import { orderTable } from "../../src/exchange/order.ts";
 import { PARTS } from "../../src/ledger/accounts.ts";
 import { namesOf } from "../../src/ledger/columns.ts";
-import { digestOf } from "../../src/ledger/tables.ts";
+import { type RowChange, readChanges, tellVersions } from "../../src/ledger/row-changes.ts";
+import { digestOf, type StateRow } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { must } from "../../src/std/assert.ts";
@@ -194,16 +195,48 @@ function checkLink(batch: Row, commit: Commit, tables: Tables): void {
 }
 
 function checkDigests(name: string, changes: string | undefined, commit: Commit): void {
-  const noted = JSON.parse(changes ?? "{}") as Record<string, Record<string, string>>;
+  const noted = readChanges(changes);
   for (const table of DIGESTED) {
-    for (const change of commit.changes) {
-      if (change.table !== table.name || change.row === undefined) continue;
-      const row = table.read(change.row);
-      const digest = `${row.version} ${digestOf(table, row)}`;
-      const own = noted[table.name]?.[table.keyOf(row)];
-      invariant(own?.startsWith(digest) === true, `${name} has the digest of ${table.name} ${change.key}`);
+    for (const { table: of, key, row: record } of commit.changes) {
+      if (of !== table.name || record === undefined) continue;
+      const row = table.read(record);
+      const own = noted.get(table.name)?.get(table.keyOf(row));
+      const fits = own?.version === row.version && own?.digest === digestOf(table, row);
+      invariant(fits, `${name} has the digest of ${table.name} ${key}`);
     }
   }
+}
+
+/**
+ * Every version of every row can be told again from the chain: with the digest that its batch gave it, and at last the row
+ * as it is.
+ */
+export function checkHistory(tables: Tables): void {
+  const told = new Map<string, RowChange[]>();
+  for (const { changes } of tables.rows("batch")) {
+    for (const [table, rows] of readChanges((changes as string | null) ?? undefined)) {
+      for (const [key, change] of rows) {
+        const name = `${table} ${key}`;
+        told.set(name, [...(told.get(name) ?? []), change]);
+      }
+    }
+  }
+  for (const table of DIGESTED) {
+    for (const record of tables.rows(table.name)) {
+      const row: StateRow = table.read(record);
+      const name = `${table.name} ${table.keyOf(row)}`;
+      const changes = (told.get(name) ?? []).sort((a, b) => Number(a.version - b.version));
+      told.delete(name);
+      const versions = [...tellVersions(table, record, changes)];
+      for (const { change, digest } of versions)
+        invariant(digest === change.digest, `version ${change.version} of ${name} is told as it was`);
+      const last = versions.at(-1)?.texts;
+      const isOpened = last === undefined && table.openedByCatalogue === true && row.version === 1n;
+      const fits = table.hashed.every((column) => column.text(row) === (last?.get(column.name) ?? null));
+      invariant(isOpened || fits, `${name} is as it is told`);
+    }
+  }
+  invariant(told.size === 0, `what is told is there: ${[...told.keys()][0]}`);
 }
 
 /** Every change of a batch has its caller. */
@@ -213,9 +246,7 @@ function checkCallers(name: string, callers: string | undefined, changes: string
   for (const { table, key, row } of commit.changes) {
     invariant(table !== "transfer" || isOne(row?.caller), `${name} has the caller of transfer ${key}`);
   }
-  const noted = JSON.parse(changes ?? "{}") as Record<string, Record<string, string>>;
-  for (const [key, entry] of Object.values(noted).flatMap((rows) => Object.entries(rows))) {
-    const numbers = entry.split(" ").slice(2).map(Number);
+  for (const [key, { callers: numbers }] of [...readChanges(changes).values()].flatMap((rows) => [...rows])) {
     invariant(numbers.length > 0 && numbers.every(isOne), `${name} has the caller of the change of ${key}`);
   }
 }

@@ -3,8 +3,10 @@
  * commands in the order of the commits, from the clients' requests, and must move the same money. It keeps every state, so
  * that a rejection can be checked against the states of its time.
  */
+
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
+import { readChanges } from "../../src/ledger/row-changes.ts";
 import { must } from "../../src/std/assert.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
 import { assets, catalogue } from "./fixtures.ts";
@@ -97,9 +99,10 @@ export class SequentialModel {
     const [batch] = this.#rowsOf("batch");
     const callers = JSON.parse(String(batch?.callers)) as unknown[];
     if (table === "transfer") return [callers[Number(row.caller)]];
-    const noted = JSON.parse(String(batch?.changes)) as Record<string, Record<string, string>>;
-    const numbers = noted[table]?.[key]?.split(" ").slice(2) ?? [];
-    return numbers.map((number) => callers[Number(number)]);
+    const change = readChanges(batch?.changes as string | undefined)
+      .get(table)
+      ?.get(key);
+    return change?.callers.map((number) => callers[number]) ?? [];
   }
 
   #commandOf(row: Row): WorkloadCommand | undefined {

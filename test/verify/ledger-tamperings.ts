@@ -197,7 +197,9 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "what a batch says about its rows is made nonsense",
-    sql: `update batch set changes = '{"conversion": {"x/y": "1 z", "z": null}, "orders": 7, "profile": null}'
+    sql: `update batch set changes = '{"conversion": [null, 7, {"key": "x", "version": 1}, {"key": {"a": "b"}, "values": [], "version": 1},
+                                                      {"key": {"a": "b"}, "values": {}, "version": 1, "digest": 1, "callers": 1}],
+                                       "orders": 7, "profile": null}'
            where n = (select batch from conversion where id = :mint)`,
     findings: [
       "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
@@ -223,7 +225,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "the change of a row is put down to another caller of its batch",
-    sql: `update batch set changes = cast(regexp_replace(cast(changes as text), ' 0"', ' 1"') as json)
+    sql: `update batch set changes = cast(replace(cast(changes as text), '[0]', '[1]') as json)
            where n = (select batch from conversion where id = :mint)`,
     findings: ["chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed"],
   },

@@ -309,7 +309,10 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a batch is made to name a row of a day that there is not",
-    sql: `update batch set changes = json_build_object('customer_volume', json_build_object(:acme || '/2026-02-30/BTCUSD', '1 x')) where slot = 1 and n = 18`,
+    sql: `update batch set changes = cast(
+            '{"customer_volume": [{"key": {"customer_id": "' || :acme || '", "day": "2026-02-30", "market": "BTCUSD"},
+                                   "version": 1, "values": {}, "digest": "x", "callers": []}]}' as json)
+           where slot = 1 and n = 18`,
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
       "changing rows: customer_volume acme/today/BTCUSD does not match batch 1/18, which it refers to",

@@ -18,12 +18,12 @@ import {
 } from "../accounts.ts";
 import { type Caller, Callers } from "../caller.ts";
 import type { Changes, Claim } from "../decision.ts";
+import { changeText } from "../row-changes.ts";
 import {
   type AnyRecordTable,
   type AnyStateTable,
   type AnyVersionedTable,
   type Column,
-  digestOf,
   hashedText,
   inLockOrder,
   type Key,
@@ -95,7 +95,7 @@ export interface HashedContent {
   readonly at: Instant;
   /** Sorted by table name. */
   readonly records: readonly AddedRows[];
-  /** Digests of the resulting state rows; undefined when it changes nothing but accounts. */
+  /** What it made of rows that change; undefined when it changes nothing but accounts. */
   readonly changes: string | undefined;
   /** Undefined: it writes nothing that a caller requested. */
   readonly callers: string | undefined;
@@ -181,7 +181,7 @@ export class Batch {
       records.push(addedRows(postingTable, postings));
     }
     records.sort((a, b) => (a.table.name < b.table.name ? -1 : 1));
-    const hashed = { at, records, changes: digests(tables), callers: this.#callers.text() };
+    const hashed = { at, records, changes: changesText(tables), callers: this.#callers.text() };
     return {
       ...hashed,
       states: tables.map(tableRows),
@@ -287,20 +287,14 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
   return createHash("sha256").update(text).digest();
 }
 
-/**
- * Digests of changed rows in digested tables, with sorted keys, each followed by the numbers of its callers:
- * {"conversion":{"<key>":"<version> <digest> 0 2"}}. This exact text is stored and hashed.
- */
-function digests(tables: readonly RowsOfTable[]): string | undefined {
+/** The changes of rows in digested tables, in key order. This exact text is stored and hashed. */
+function changesText(tables: readonly RowsOfTable[]): string | undefined {
   const changes = tables.flatMap(({ table, rows }) => {
     const changed = table.digested ? rows.filter(hasChanged) : [];
-    return changed.length === 0 ? [] : [[table.name, Object.fromEntries(changed.map(digestEntry))]];
+    const texts = changed.map(({ was, before, row, callers }) => changeText(table, was > 0n ? before : undefined, row, callers ?? []));
+    return texts.length === 0 ? [] : [`"${table.name}":[${texts}]`];
   });
-  return changes.length === 0 ? undefined : JSON.stringify(Object.fromEntries(changes));
-}
-
-function digestEntry({ table, key, row, callers = new Set() }: BatchRow): [key: string, digest: string] {
-  return [key, [row.version, digestOf(table, row), ...callers].join(" ")];
+  return changes.length === 0 ? undefined : `{${changes}}`;
 }
 
 const accountOf = (batchRow: BatchRow): Account => batchRow.row as Account;

@@ -2,6 +2,7 @@
  * Rows that change: each refers to the batch that wrote it last, which has its digest. And each row that a batch wrote
  * still exists, in that or a later version.
  */
+import { type RowChange, readChanges } from "../../ledger/row-changes.ts";
 import {
   type AnyStateTable,
   columnsOf,
@@ -74,28 +75,46 @@ async function comparePage(
   const written = rows.filter(
     ({ record, row }) => !(table.openedByCatalogue === true && record.batch === null && row.version === 1n),
   );
-  const stored = await database.rows<{ entry: string | null }>(
-    `select b.changes #>> array[$1, k.key] as entry
-       from unnest($2::text[], $3::smallint[], $4::bigint[]) with ordinality as k(key, slot, batch, place)
-       left join batch b on b.slot = k.slot and b.n = k.batch
-      order by k.place`,
-    [
-      table.name,
-      written.map(({ row }) => table.keyOf(row)),
-      written.map(({ record }) => record.slot),
-      written.map(({ record }) => record.batch),
-    ],
+  const changes = await readChangesOf(
+    database,
+    table,
+    written.map(({ record }) => record),
   );
-  for (const [i, { record, row }] of written.entries()) {
-    // The caller numbers follow the digest.
-    const [version, digest] = stored[i]?.entry?.split(" ") ?? [];
-    if (version === row.version.toString() && digest === digestOf(table, row)) continue;
+  for (const { record, row } of written) {
+    const change = changes.get(`${record.slot}/${record.batch}`)?.get(table.keyOf(row));
+    if (change?.version === row.version && change.digest === digestOf(table, row)) continue;
     // The check of known columns says so.
     if (record.holds_unknown === true) continue;
     const batch = `batch ${record.slot}/${record.batch}`;
     const wrong = record.batch === null ? "refers to no batch" : `does not match ${batch}, which it refers to`;
     tally.broken(`${table.name} ${table.keyOf(row)}`, wrong);
   }
+}
+
+/** Batches whose changes are read at once. */
+const BATCHES = 200;
+
+/** What the batches that these rows refer to say of rows of the table, by batch and key. */
+async function readChangesOf(
+  database: Queryable,
+  table: AnyStateTable,
+  records: readonly SqlRecord[],
+): Promise<Map<string, ReadonlyMap<string, RowChange>>> {
+  const wanted = [...new Set(records.flatMap(({ slot, batch }) => (batch === null ? [] : [`${slot}/${batch}`])))];
+  const found = new Map<string, ReadonlyMap<string, RowChange>>();
+  for (let done = 0; done < wanted.length; done += BATCHES) {
+    const some = wanted.slice(done, done + BATCHES).map((name) => name.split("/"));
+    const batches = await database.rows<{ slot: number; n: string; changes: string | null }>(
+      `select b.slot, b.n, (b.changes -> $1)::text as changes
+         from unnest($2::smallint[], $3::bigint[]) as k(slot, n) join batch b on b.slot = k.slot and b.n = k.n`,
+      [table.name, some.map(([slot]) => slot), some.map(([, n]) => n)],
+    );
+    for (const { slot, n, changes } of batches) {
+      if (changes === null) continue;
+      found.set(`${slot}/${n}`, readChanges(`{"rows":${changes}}`).get("rows") ?? new Map());
+    }
+  }
+  return found;
 }
 
 /** Finds rows that a batch wrote and that are gone or older. Rows are read after their batch, so they cannot be missing. */
@@ -114,7 +133,7 @@ export function missingRowsCheck(tables: LaneTables): BatchCheck {
 async function reportMissingRows(
   database: Queryable,
   table: AnyStateTable,
-  written: ReadonlyMap<string, bigint>,
+  written: ReadonlyMap<string, RowChange>,
   tally: Tally,
 ): Promise<void> {
   const keys = [...written.keys()].filter((key) => isKey(table, key));
@@ -128,7 +147,7 @@ async function reportMissingRows(
        from unnest($1::bigint[], ${arrays.join(", ")}) with ordinality as k(version, ${names.join(", ")}, place)
        left join ${table.name} t on ${same.join(" and ")}
       where t.version is null or t.version < k.version order by k.place`,
-    [keys.map((key) => written.get(key)), ...table.keys.map((_, i) => values.map((value) => value[i]))],
+    [keys.map((key) => written.get(key)?.version), ...table.keys.map((_, i) => values.map((value) => value[i]))],
   );
   for (const { place, version } of gone) {
     const key = keys[Number(place) - 1] as string;

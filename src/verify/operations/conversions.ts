@@ -39,7 +39,7 @@ function checkJournals(conversion: Conversion, batch: StoredBatch, tally: Tally)
   tally.examined(1);
   const { id, profileId, status } = conversion;
   const report = (message: string): void => tally.broken(`conversion ${profileId}/${id}`, message);
-  const version = batch.written.get(conversionTable.name)?.get(`${profileId}/${id}`) ?? 0n;
+  const version = batch.written.get(conversionTable.name)?.get(`${profileId}/${id}`)?.version ?? 0n;
   const created = batch.journals.get(id);
   const closed = batch.journals.get(siblingId(id));
   if (version === 1n && created === undefined)
