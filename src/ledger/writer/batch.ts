@@ -291,7 +291,9 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
 function changesText(tables: readonly RowsOfTable[]): string | undefined {
   const changes = tables.flatMap(({ table, rows }) => {
     const changed = table.digested ? rows.filter(hasChanged) : [];
-    const texts = changed.map(({ was, before, row, callers }) => changeText(table, was > 0n ? before : undefined, row, callers ?? []));
+    const texts = changed.map(({ was, before, row, callers }) =>
+      changeText(table, was > 0n ? before : undefined, row, callers ?? []),
+    );
     return texts.length === 0 ? [] : [`"${table.name}":[${texts}]`];
   });
   return changes.length === 0 ? undefined : `{${changes}}`;
