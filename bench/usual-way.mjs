@@ -2,8 +2,8 @@
  * The conventional implementation of a transfer, for a fair comparison: one transaction per request on a pool, with the
  * same server, token check, schema, serialiser and kinds of records, in tables of the same columns, checks and indexes.
  *
- * Four round trips, all prepared: begin; lock and read both accounts in key order; one statement that claims the
- * ref_id, updates both balances and inserts two postings and two records; commit. It is even favoured: all writes are
+ * Four round trips, all prepared: begin; lock and read both accounts in key order; one statement that updates both
+ * balances and inserts two postings and the transfer with its ref_id; commit. It is even favoured: all writes are
  * in one statement, and profiles are read without locks.
  */
 import pg from "pg";
@@ -12,9 +12,8 @@ import { Amount, AssetCode, Body, Metadata, RefId, UuidText } from "../dist/api/
 import { TransferBody, transferBody } from "../dist/api/routes/transfer-record.js";
 import { amountOf } from "../dist/money/amount.js";
 import { reachEmbedded } from "../dist/postgres/embedded/embedded.js";
-import { siblingId } from "../dist/std/id.js";
 
-const TABLES = ["account", "claim", "posting", "transfer"];
+const TABLES = ["account", "posting", "transfer"];
 
 const LOCK = {
   name: "usual-lock",
@@ -26,9 +25,7 @@ const LOCK = {
 
 const WRITE = {
   name: "usual-write",
-  text: `with claimed as (
-           insert into usual.claim (customer_id, kind, ref_id, id) values ($1, 'transfer', $2, $3)),
-         moved as (
+  text: `with moved as (
            update usual.account set version = version + 1, at = $4,
                   available = case owner_id when $6::uuid then available - $8::numeric else available + $8::numeric end
             where asset = $5 and owner_id in ($6::uuid, $7::uuid)
@@ -39,10 +36,9 @@ const WRITE = {
            select owner_id, $5, version, $3, 'transfer', 'available',
                   case owner_id when $6::uuid then -$8::numeric else $8::numeric end, available, trading, pending, $4, 1, 0
              from moved)
-         insert into usual.transfer (profile_id, id, customer_id, type, direction, asset, amount, fee, ref_id, metadata,
-                                     created_at, slot, batch)
-         values ($6, $3, $1, 'PLATFORM_TRANSFER_DEBIT', 'DEBIT', $5, $8, 0, $2, $9, $4, 1, 0),
-                ($7, $10, $11, 'PLATFORM_TRANSFER_CREDIT', 'CREDIT', $5, $8, 0, null, null, $4, 1, 0)`,
+         insert into usual.transfer (customer_id, id, type, from_profile_id, from_metadata, to_profile_id, to_customer_id,
+                                     asset, amount, ref_id, created_at, slot, batch)
+         values ($1, $3, 'PLATFORM_TRANSFER', $6, $9, $7, $10, $5, $8, $2, $4, 1, 0)`,
 };
 
 const TransferRequest = Body(
@@ -101,7 +97,7 @@ export class UsualWay {
       if (receiver?.status !== "ACTIVE") throw new Error("no such receiver");
       if (amountOf(sender.available) < amount) throw new Error("insufficient funds");
       const at = new Date(createdAt);
-      const values = [customerId, refId, id, at, asset, from, to, text, metadata, siblingId(id), receiver.customer_id];
+      const values = [customerId, refId, id, at, asset, from, to, text, metadata, receiver.customer_id];
       await client.query({ ...WRITE, values });
       await client.query({ name: "usual-commit", text: "commit" });
     } catch (error) {

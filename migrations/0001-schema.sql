@@ -47,21 +47,19 @@ comment on type journal_cause is
   'What moved the money. conversion_created and order_held move it from available to a held part, conversion_cancelled and '
   'order_released move it back, conversion_settled and order_filled pay it out.';
 
-create type claim_kind as enum ('transfer', 'conversion', 'order', 'nickname', 'opening');
+create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening');
 comment on type claim_kind is
-  'What is claimed: the ref_id of a transfer, a conversion or an order; the nickname of a profile; the opening balance of a '
-  'profile in an asset.';
-
-create type direction as enum ('CREDIT', 'DEBIT');
+  'What is claimed: the ref_id of a conversion or an order; the nickname of a profile; the opening balance of a profile in '
+  'an asset.';
 
 create type transfer_type as enum (
-  'INTERNAL_TRANSFER_DEBIT', 'INTERNAL_TRANSFER_CREDIT', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT',
-  'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'PLATFORM_TRANSFER_DEBIT',
-  'PLATFORM_TRANSFER_CREDIT', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT',
-  'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
+  'INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL',
+  'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL',
+  'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 comment on type transfer_type is
   'INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every other '
-  'type crosses the border of the platform, by the network that it names.';
+  'type crosses the border of the platform, by the network that it names. On the wire the first two say which side a record '
+  'is: INTERNAL_TRANSFER_DEBIT, for example.';
 
 create type crypto_network as enum (
   'BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR',
@@ -373,7 +371,7 @@ comment on column batch.hash is
   'reveals that a whole chain was recomputed.';
 comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
 comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
-comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on.';
+comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on; postings and executions aside.';
 comment on column batch.rows_expected is 'How many it should have; fewer: another process had changed one.';
 comment on column batch.claims_made is 'How many claims it made.';
 comment on column batch.claims_expected is 'How many it should have made.';
@@ -480,58 +478,87 @@ create table claim (
 comment on table claim is
   'What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same '
   'ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is closed, '
-  'another may take its ref_id. All others hold for ever.';
+  'another may take its ref_id. All others hold for ever. Transfers need none: a unique index keeps their ref_ids.';
 comment on column claim.ref_id is 'The customer''s key; of an opening, profile_id/asset.';
-comment on column claim.id is 'The record that holds it: a transfer (of an opening, the deposit), a conversion, an order, a profile.';
+comment on column claim.id is 'The record that holds it: a conversion, an order, a profile, or the deposit of an opening.';
 comment on index claim_pkey is 'Refuses a ref_id that is taken, and finds the record that has it.';
 
 -- Transfers ----------------------------------------------------------------------------------------------------------
 
 create table transfer (
-  profile_id uuid,
+  customer_id uuid,
   id uuid,
-  customer_id uuid not null,
+  from_profile_id uuid,
+  to_profile_id uuid,
+  to_customer_id uuid,
+  created_at timestamptz not null,
+  batch bigint not null,
+  slot smallint not null,
+  caller smallint,
   type transfer_type not null,
-  direction direction not null,
+  crypto_network crypto_network,
   asset code not null,
   amount amount not null,
-  fee amount not null,
-  ref_id text,
-  identity_id text,
-  account_id text,
-  metadata jsonb,
-  crypto_network crypto_network,
+  ref_id text collate "C",
+  from_identity_id text,
+  from_account_id text,
+  from_metadata jsonb,
+  to_identity_id text,
+  to_account_id text,
+  to_metadata jsonb,
   destination_address text,
   crypto_tx_hash text,
   crypto_tx_index text,
   notional_value amount,
   memo text,
-  created_at timestamptz not null,
-  slot smallint not null,
-  batch bigint not null,
-  caller smallint,
-  constraint transfer_pkey primary key (profile_id, id),
+  constraint transfer_pkey primary key (customer_id, id),
   constraint amount_above_zero check (amount > 0),
-  constraint fee_not_negative check (fee >= 0)
+  constraint sides_differ check (from_profile_id <> to_profile_id),
+  constraint between_profiles_or_across_the_border check (
+    num_nonnulls(from_profile_id, to_profile_id) = case when type in ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER') then 2 else 1 end),
+  constraint to_customer_has_to_profile check ((to_profile_id is null) = (to_customer_id is null)),
+  constraint other_customer_only_on_platform check (to_customer_id = customer_id or type = 'PLATFORM_TRANSFER')
 );
 comment on table transfer is
-  'One profile''s side of a movement of money. A transfer between profiles is two rows, the debit with an even id and the '
-  'credit with the odd id beside it; a deposit or a withdrawal is one. Complete when it is written. Never changed or deleted.';
-comment on column transfer.id is 'In the order of creation. The even one is the group''s id and the journal''s.';
-comment on column transfer.customer_id is 'The profile''s.';
-comment on column transfer.amount is 'Always above zero; the direction says which way it went.';
-comment on column transfer.fee is 'Always zero: transfers cost nothing.';
-comment on column transfer.ref_id is 'The requesting customer''s key, which a claim keeps unique. Null on the credit of a pair, and without one.';
-comment on column transfer.identity_id is 'The customer''s own reference to one of its end users, as account_id is to that user''s account. Not verified.';
-comment on column transfer.metadata is 'The customer''s, as text to text.';
-comment on column transfer.crypto_network is 'Like the columns up to memo: of deposits and withdrawals only, and null where it does not apply.';
+  'A movement of money: between two profiles, into the platform (a deposit) or out of it (a withdrawal). One row holds both '
+  'sides; a side outside the platform is null. Complete when it is written. Never changed or deleted. The API shows each '
+  'customer its own sides as records: of a transfer between profiles, a debit with the row''s id and a credit with the odd id '
+  'beside it; of a deposit or a withdrawal, one record with the row''s id.';
+comment on column transfer.customer_id is
+  'Who requested it, and whose ref_id it is: the customer of from_profile_id, or of a deposit that of to_profile_id.';
+comment on column transfer.id is 'Even, and in the order of creation. Also the id of the journal.';
+comment on column transfer.from_profile_id is 'Whose money it was. Null: of a deposit, which comes from outside the platform.';
+comment on column transfer.to_profile_id is 'Whose it became. Null: of a withdrawal, which leaves the platform.';
+comment on column transfer.to_customer_id is 'The customer of to_profile_id.';
+comment on column transfer.batch is 'With slot: the batch that added it, among whose postings those of its journal are found.';
+comment on column transfer.caller is 'Who asked for it: the number of an entry of its batch''s callers.';
+comment on column transfer.crypto_network is 'Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not apply.';
+comment on column transfer.ref_id is 'The requesting customer''s key: a request with one that is taken is answered with the transfer that has it. Null: without one.';
+comment on column transfer.from_identity_id is 'The sending customer''s own reference to one of its end users, as from_account_id is to that user''s account. Not verified. Only its own records show it.';
+comment on column transfer.from_metadata is 'The sending customer''s, as text to text, on its own records.';
+comment on column transfer.to_identity_id is 'On the records of the receiving customer, like to_account_id and to_metadata, as the sender gave them.';
 comment on column transfer.notional_value is 'In USD, when it was made. Null: not known.';
 comment on column transfer.memo is 'The operator''s.';
-comment on column transfer.slot is 'With batch: the batch that added it.';
-comment on column transfer.caller is 'Who asked for it: the number of an entry of its batch''s callers.';
-comment on index transfer_pkey is 'Keeps ids of a profile unique, and is the order in which verify reads.';
-create index transfer_customer on transfer (customer_id, id);
-comment on index transfer_customer is 'Lists of a customer by creation, page by page, and a transfer by its id.';
+comment on index transfer_pkey is 'Lists of what a customer requested by creation, page by page, and a transfer by its id.';
+create index transfer_received on transfer (to_customer_id, id) where customer_id <> to_customer_id;
+comment on index transfer_received is 'What other customers have sent to a customer, for the same lists. A transfer within a customer is not in it.';
+create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null;
+comment on index transfer_ref_id_already_used is 'Refuses a ref_id that is taken, and finds the transfer that has it.';
+create unique index chain_transaction_already_deposited on transfer (crypto_network, crypto_tx_hash, crypto_tx_index)
+  nulls not distinct where crypto_tx_hash is not null and from_profile_id is null;
+comment on index chain_transaction_already_deposited is 'Refuses to deposit a transaction of a chain twice, and finds its deposit.';
+create index transfer_from_profile on transfer (from_profile_id, id) where from_profile_id is not null;
+comment on index transfer_from_profile is 'Lists by profile_ids, page by page: the debits.';
+create index transfer_to_profile on transfer (to_profile_id, id) where to_profile_id is not null;
+comment on index transfer_to_profile is 'Lists by profile_ids, page by page: the credits.';
+create index transfer_from_account on transfer (customer_id, from_account_id, id) where from_account_id is not null;
+comment on index transfer_from_account is 'Lists by account_ids, page by page: the debits.';
+create index transfer_to_account on transfer (to_customer_id, to_account_id, id) where to_account_id is not null;
+comment on index transfer_to_account is 'Lists by account_ids, page by page: the credits.';
+create index transfer_from_identity on transfer (customer_id, from_identity_id, id) where from_identity_id is not null;
+comment on index transfer_from_identity is 'Lists by identity_ids, page by page: the debits.';
+create index transfer_to_identity on transfer (to_customer_id, to_identity_id, id) where to_identity_id is not null;
+comment on index transfer_to_identity is 'Lists by identity_ids, page by page: the credits.';
 create index transfer_batch on transfer using brin (batch int8_minmax_multi_ops)
   with (pages_per_range = 32, autosummarize = on);
 comment on index transfer_batch is 'The transfers of a range of batches, for verify and exports.';

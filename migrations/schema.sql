@@ -36,15 +36,14 @@ create type account_part as enum ('available', 'trading', 'pending');
 -- and order_released move it back, conversion_settled and order_filled pay it out.
 create type journal_cause as enum ('deposit', 'withdrawal', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released');
 
--- What is claimed: the ref_id of a transfer, a conversion or an order; the nickname of a profile; the opening balance
--- of a profile in an asset.
-create type claim_kind as enum ('transfer', 'conversion', 'order', 'nickname', 'opening');
-
-create type direction as enum ('CREDIT', 'DEBIT');
+-- What is claimed: the ref_id of a conversion or an order; the nickname of a profile; the opening balance of a profile
+-- in an asset.
+create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening');
 
 -- INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every
--- other type crosses the border of the platform, by the network that it names.
-create type transfer_type as enum ('INTERNAL_TRANSFER_DEBIT', 'INTERNAL_TRANSFER_CREDIT', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'PLATFORM_TRANSFER_DEBIT', 'PLATFORM_TRANSFER_CREDIT', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
+-- other type crosses the border of the platform, by the network that it names. On the wire the first two say which side
+-- a record is: INTERNAL_TRANSFER_DEBIT, for example.
+create type transfer_type as enum ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 
 create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER');
 
@@ -318,7 +317,7 @@ create table batch (
   at timestamp with time zone not null,
   -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.
   void boolean not null,
-  -- How many rows it inserted, changed or locked in the version that it was decided on.
+  -- How many rows it inserted, changed or locked in the version that it was decided on; postings and executions aside.
   rows_found integer not null,
   -- How many it should have; fewer: another process had changed one.
   rows_expected integer not null,
@@ -431,44 +430,60 @@ grant select, insert on posting to service;
 
 -- What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same
 -- ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is
--- closed, another may take its ref_id. All others hold for ever.
+-- closed, another may take its ref_id. All others hold for ever. Transfers need none: a unique index keeps their
+-- ref_ids.
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,
   -- The customer's key; of an opening, profile_id/asset.
   ref_id text collate "C" not null,
-  -- The record that holds it: a transfer (of an opening, the deposit), a conversion, an order, a profile.
+  -- The record that holds it: a conversion, an order, a profile, or the deposit of an opening.
   id uuid not null,
   -- Refuses a ref_id that is taken, and finds the record that has it.
   constraint claim_pkey PRIMARY KEY (customer_id, kind, ref_id)
 );
 grant select, insert, update on claim to service;
 
--- One profile's side of a movement of money. A transfer between profiles is two rows, the debit with an even id and the
--- credit with the odd id beside it; a deposit or a withdrawal is one. Complete when it is written. Never changed or
--- deleted.
+-- A movement of money: between two profiles, into the platform (a deposit) or out of it (a withdrawal). One row holds
+-- both sides; a side outside the platform is null. Complete when it is written. Never changed or deleted. The API shows
+-- each customer its own sides as records: of a transfer between profiles, a debit with the row's id and a credit with
+-- the odd id beside it; of a deposit or a withdrawal, one record with the row's id.
 create table transfer (
-  profile_id uuid not null,
-  -- In the order of creation. The even one is the group's id and the journal's.
-  id uuid not null,
-  -- The profile's.
+  -- Who requested it, and whose ref_id it is: the customer of from_profile_id, or of a deposit that of to_profile_id.
   customer_id uuid not null,
+  -- Even, and in the order of creation. Also the id of the journal.
+  id uuid not null,
+  -- Whose money it was. Null: of a deposit, which comes from outside the platform.
+  from_profile_id uuid,
+  -- Whose it became. Null: of a withdrawal, which leaves the platform.
+  to_profile_id uuid,
+  -- The customer of to_profile_id.
+  to_customer_id uuid,
+  created_at timestamp with time zone not null,
+  -- With slot: the batch that added it, among whose postings those of its journal are found.
+  batch bigint not null,
+  slot smallint not null,
+  -- Who asked for it: the number of an entry of its batch's callers.
+  caller smallint,
   type transfer_type not null,
-  direction direction not null,
-  asset code not null,
-  -- Always above zero; the direction says which way it went.
-  amount amount not null,
-  -- Always zero: transfers cost nothing.
-  fee amount not null,
-  -- The requesting customer's key, which a claim keeps unique. Null on the credit of a pair, and without one.
-  ref_id text,
-  -- The customer's own reference to one of its end users, as account_id is to that user's account. Not verified.
-  identity_id text,
-  account_id text,
-  -- The customer's, as text to text.
-  metadata jsonb,
-  -- Like the columns up to memo: of deposits and withdrawals only, and null where it does not apply.
+  -- Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not
+  -- apply.
   crypto_network crypto_network,
+  asset code not null,
+  amount amount not null,
+  -- The requesting customer's key: a request with one that is taken is answered with the transfer that has it. Null:
+  -- without one.
+  ref_id text collate "C",
+  -- The sending customer's own reference to one of its end users, as from_account_id is to that user's account. Not
+  -- verified. Only its own records show it.
+  from_identity_id text,
+  from_account_id text,
+  -- The sending customer's, as text to text, on its own records.
+  from_metadata jsonb,
+  -- On the records of the receiving customer, like to_account_id and to_metadata, as the sender gave them.
+  to_identity_id text,
+  to_account_id text,
+  to_metadata jsonb,
   destination_address text,
   crypto_tx_hash text,
   crypto_tx_index text,
@@ -476,21 +491,38 @@ create table transfer (
   notional_value amount,
   -- The operator's.
   memo text,
-  created_at timestamp with time zone not null,
-  -- With batch: the batch that added it.
-  slot smallint not null,
-  batch bigint not null,
-  -- Who asked for it: the number of an entry of its batch's callers.
-  caller smallint,
-  -- Keeps ids of a profile unique, and is the order in which verify reads.
-  constraint transfer_pkey PRIMARY KEY (profile_id, id),
+  -- Lists of what a customer requested by creation, page by page, and a transfer by its id.
+  constraint transfer_pkey PRIMARY KEY (customer_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
-  constraint fee_not_negative CHECK (((fee)::numeric >= (0)::numeric))
+  constraint between_profiles_or_across_the_border CHECK ((num_nonnulls(from_profile_id, to_profile_id) =
+CASE
+    WHEN (type = ANY (ARRAY['INTERNAL_TRANSFER'::transfer_type, 'PLATFORM_TRANSFER'::transfer_type])) THEN 2
+    ELSE 1
+END)),
+  constraint other_customer_only_on_platform CHECK (((to_customer_id = customer_id) OR (type = 'PLATFORM_TRANSFER'::transfer_type))),
+  constraint sides_differ CHECK ((from_profile_id <> to_profile_id)),
+  constraint to_customer_has_to_profile CHECK (((to_profile_id IS NULL) = (to_customer_id IS NULL)))
 );
+-- Refuses to deposit a transaction of a chain twice, and finds its deposit.
+CREATE UNIQUE INDEX chain_transaction_already_deposited ON public.transfer USING btree (crypto_network, crypto_tx_hash, crypto_tx_index) NULLS NOT DISTINCT WHERE ((crypto_tx_hash IS NOT NULL) AND (from_profile_id IS NULL));
 -- The transfers of a range of batches, for verify and exports.
 CREATE INDEX transfer_batch ON public.transfer USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
--- Lists of a customer by creation, page by page, and a transfer by its id.
-CREATE INDEX transfer_customer ON public.transfer USING btree (customer_id, id);
+-- Lists by account_ids, page by page: the debits.
+CREATE INDEX transfer_from_account ON public.transfer USING btree (customer_id, from_account_id, id) WHERE (from_account_id IS NOT NULL);
+-- Lists by identity_ids, page by page: the debits.
+CREATE INDEX transfer_from_identity ON public.transfer USING btree (customer_id, from_identity_id, id) WHERE (from_identity_id IS NOT NULL);
+-- Lists by profile_ids, page by page: the debits.
+CREATE INDEX transfer_from_profile ON public.transfer USING btree (from_profile_id, id) WHERE (from_profile_id IS NOT NULL);
+-- What other customers have sent to a customer, for the same lists. A transfer within a customer is not in it.
+CREATE INDEX transfer_received ON public.transfer USING btree (to_customer_id, id) WHERE (customer_id <> to_customer_id);
+-- Refuses a ref_id that is taken, and finds the transfer that has it.
+CREATE UNIQUE INDEX transfer_ref_id_already_used ON public.transfer USING btree (customer_id, ref_id) WHERE (ref_id IS NOT NULL);
+-- Lists by account_ids, page by page: the credits.
+CREATE INDEX transfer_to_account ON public.transfer USING btree (to_customer_id, to_account_id, id) WHERE (to_account_id IS NOT NULL);
+-- Lists by identity_ids, page by page: the credits.
+CREATE INDEX transfer_to_identity ON public.transfer USING btree (to_customer_id, to_identity_id, id) WHERE (to_identity_id IS NOT NULL);
+-- Lists by profile_ids, page by page: the credits.
+CREATE INDEX transfer_to_profile ON public.transfer USING btree (to_profile_id, id) WHERE (to_profile_id IS NOT NULL);
 grant select, insert on transfer to service;
 
 -- Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED,

@@ -95,7 +95,7 @@ async function create(
     queueKey: customerId,
     caller,
     dependsOn: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
-    claim: refId === undefined ? undefined : { customerId, kind: "conversion", refId, id },
+    claims: refId === undefined ? [] : [{ customerId, kind: "conversion", refId, id }],
     decide: (state) => decideConversion(request, id, pair, codes, state),
   });
   if (outcome.kind === "done") onCreated(outcome.value);

@@ -7,14 +7,35 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Uuid } from "../std/id.ts";
 import type { CustomerId } from "./customer-id.ts";
 
-/** SQL between whose texts stand the values of parameters. */
-interface Sql {
+/** SQL between whose texts stand the values of parameters, or other SQL. */
+export class Sql {
   readonly texts: readonly string[];
   readonly values: readonly unknown[];
+
+  constructor(texts: readonly string[], values: readonly unknown[]) {
+    this.texts = texts;
+    this.values = values;
+  }
 }
 
 export function sql(texts: TemplateStringsArray, ...values: readonly unknown[]): Sql {
-  return { texts, values };
+  return new Sql(texts, values);
+}
+
+/** SQL as it stands in the source. Never of input. */
+export const textOf = (text: string): Sql => new Sql([text], []);
+
+export function joined(parts: readonly Sql[], separator: string): Sql {
+  return new Sql(["", ...parts.slice(1).map(() => separator), ""], parts);
+}
+
+/** The statement, with its parameters numbered. */
+export function statementOf(of: Sql): { readonly text: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [];
+  const written = ({ texts, values: between }: Sql): string =>
+    texts.map((text, i) => (i < between.length ? text + value(between[i]) : text)).join("");
+  const value = (one: unknown): string => (one instanceof Sql ? written(one) : `$${values.push(one)}`);
+  return { text: written(of), values };
 }
 
 /** The condition of each filter, for its value and the customer whose list it is. */
@@ -62,24 +83,22 @@ export function listOf<Row, Of extends Conditions, Position>({ table, sortKey, c
   const { columns: keys, valuesAt } = sortKey;
   return async (database: Queryable, filter: Filter<Of, Position>): Promise<Row[]> => {
     const { customerId, order, after, limit } = filter;
-    const parameters: unknown[] = [];
-    const numbered = (value: unknown): string => `$${parameters.push(value)}`;
-    const written = ({ texts, values }: Sql): string =>
-      texts.map((text, i) => (i < values.length ? text + numbered(values[i]) : text)).join("");
     const where = [sql`customer_id = ${customerId}`];
     for (const name of Object.keys(conditions) as (keyof Of)[]) {
       if (filter[name] !== undefined) where.push((conditions[name] as Of[keyof Of])(filter[name] as never, customerId));
     }
-    const texts = where.map(written);
     if (after !== undefined) {
-      const position = valuesAt(after).map(numbered);
-      texts.push(`(${keys.join(", ")}) ${order === "ASC" ? ">" : "<"} (${position.join(", ")})`);
+      const position = joined(
+        valuesAt(after).map((value) => sql`${value}`),
+        ", ",
+      );
+      where.push(sql`(${textOf(keys.join(", "))}) ${textOf(order === "ASC" ? ">" : "<")} (${position})`);
     }
-    const rows = await database.rows<SqlRecord>(
-      `select ${columns} from ${table.name} where ${texts.join(" and ")}
-        order by ${keys.map((key) => `${key} ${order}`).join(", ")} limit ${numbered(limit)}`,
-      parameters,
+    const sorted = textOf(keys.map((key) => `${key} ${order}`).join(", "));
+    const { text, values } = statementOf(
+      sql`select ${textOf(columns)} from ${textOf(table.name)} where ${joined(where, " and ")} order by ${sorted} limit ${limit}`,
     );
+    const rows = await database.rows<SqlRecord>(text, values);
     return rows.map(table.read);
   };
 }

@@ -51,4 +51,6 @@ export const executionTable = recordTable<Execution>({
   // Only the engine makes executions.
   hasCaller: false,
   orderBy: (row) => `${row.profileId}/${row.id.toString().padStart(20, "0")}`,
+  keyOf: (row) => `${row.profileId}/${row.id}`,
+  keepsClaims: false,
 });

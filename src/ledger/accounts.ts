@@ -200,4 +200,6 @@ export const postingTable = recordTable<Posting>({
   // A posting's caller is that of the record or row that its journal belongs to.
   hasCaller: false,
   orderBy: (row) => `${row.ownerId}/${row.asset}/${row.version.toString().padStart(20, "0")}`,
+  keyOf: (row) => `${row.ownerId}/${row.asset}/${row.version}`,
+  keepsClaims: false,
 });

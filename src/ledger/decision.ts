@@ -7,7 +7,7 @@ import type { Uuid } from "../std/id.ts";
 import type { Done, Rejected, Result } from "../std/result.ts";
 import type { Journal } from "./accounts.ts";
 import type { Caller } from "./caller.ts";
-import type { Key, RecordAddition, StateChange, StateRow, StateTable } from "./tables.ts";
+import type { Key, RecordAddition, StateChange, StateRow, StateTable, UniqueIndex } from "./tables.ts";
 
 /** Why a business rule says no: expected, and part of the interface. `code` is in snake_case. */
 export interface Rejection {
@@ -35,20 +35,25 @@ export interface State {
   get<Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined;
 }
 
-export type ClaimKind = "transfer" | "conversion" | "order" | "nickname" | "opening";
+export type ClaimKind = "transfer" | "chain_deposit" | "conversion" | "order" | "nickname" | "opening";
 
 /** The unique key of a claim. */
 export function claimKey(claim: Pick<Claim, "customerId" | "kind" | "refId">): string {
   return `${claim.customerId}/${claim.kind}/${claim.refId}`;
 }
 
-/** A ref_id that the command claims when it is accepted, so that a retry takes effect only once. */
+/**
+ * A ref_id that the command claims when it is accepted, so that a retry takes effect only once. Kept by a unique index
+ * of the record's own table, or by a row of `claim` where it outlives its record, or precedes it.
+ */
 export interface Claim {
   readonly customerId: Uuid;
   readonly kind: ClaimKind;
   readonly refId: string;
   /** The record that the ref_id will identify. */
   readonly id: Uuid;
+  /** The unique index that keeps it, and the values in it. If undefined, a row of `claim` does. */
+  readonly keptBy?: { readonly index: UniqueIndex; readonly values: readonly (string | null)[] };
   /**
    * Look the ref_id up first, because it is probably taken, such as by a command that runs at every start. Otherwise a
    * ref_id is assumed to be free, and a taken one costs a failed batch.
@@ -65,13 +70,13 @@ export interface Released {
   readonly closedBefore: Instant;
 }
 
-/** `Claimed`: `Claim` if it may claim a ref_id, `undefined` if it never does. */
-export interface Command<Value, Why extends Rejection, Claimed extends Claim | undefined = undefined> {
+/** `Claimed`: `Claim` if it may claim ref_ids, `never` if it never does. */
+export interface Command<Value, Why extends Rejection, Claimed extends Claim = never> {
   /** The customer whose queue it joins. `house`: settlements, fills and expiries, which are never shed under load. */
   readonly queueKey: Uuid | "house";
   readonly caller: Caller;
   readonly dependsOn: readonly Key[];
-  readonly claim?: Claimed | undefined;
+  readonly claims?: readonly Claimed[] | undefined;
   /**
    * Lock its rows before it is decided: for a rule that depends on the absence of rows. `inLockOrder` makes this sound.
    */
@@ -80,7 +85,7 @@ export interface Command<Value, Why extends Rejection, Claimed extends Claim | u
 }
 
 /** Only a command that may claim a ref_id can find it taken. */
-export type Outcome<Value, Why extends Rejection, Claimed extends Claim | undefined = undefined> =
+export type Outcome<Value, Why extends Rejection, Claimed extends Claim = never> =
   | Result<Value, Why>
   | (Claimed extends Claim ? Exists : never);
 

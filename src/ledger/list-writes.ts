@@ -88,7 +88,7 @@ function writesOf(batch: StoredBatch, records: readonly AnyRecordTable[]): Write
   };
   for (const table of records) {
     for (const record of batch.records.get(table.name) ?? []) {
-      add(table.name, table.orderBy(table.read(record)), (record.caller as number | null) ?? undefined);
+      add(table.name, table.keyOf(table.read(record)), (record.caller as number | null) ?? undefined);
     }
   }
   for (const [table, rows] of batch.written) {

@@ -66,6 +66,16 @@ export interface Projection<Row extends StateRow> extends VersionedTable<Row> {
   readonly includes: (row: Row) => boolean;
 }
 
+/** A unique index of a record's own table, by which the record is found that has some values. */
+export interface UniqueIndex {
+  readonly table: string;
+  /** Its name: what a statement fails with when the values are taken. */
+  readonly constraint: string;
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly nullable?: true }[];
+  /** Which rows are in it, as a condition on the table `t`. If undefined, all that have the values. */
+  readonly where?: string;
+}
+
 /** An append-only table. The lane adds the columns `slot` and `batch`. */
 export interface RecordTable<Row> {
   readonly name: string;
@@ -73,8 +83,15 @@ export interface RecordTable<Row> {
   readonly columns: readonly TableColumn<Row>[];
   /** Whether a column `caller` holds the number of the batch's caller who requested the row. */
   readonly hasCaller: boolean;
-  /** Sort key within a batch, so that its hash can be recomputed from the table. */
+  /**
+   * Sort key within a batch, so that its hash can be recomputed from the table. Rows are inserted in this order: those
+   * of two lanes that have the same values in a unique index wait for each other instead of deadlocking.
+   */
   readonly orderBy: (row: Row) => string;
+  /** What a row is called in reports. */
+  readonly keyOf: (row: Row) => string;
+  /** Whether an insert can wait for another transaction, because of a unique index that keeps claims. */
+  readonly keepsClaims: boolean;
   /** Parses a record that has all columns. */
   readonly read: (record: SqlRecord) => Row;
 }

@@ -13,7 +13,7 @@ import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
 import { LedgerClock } from "../ledger/ledger-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
-import { isContention, readDatabaseTime } from "../ledger/writer/lane-connection.ts";
+import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";
 import { Database, DatabaseReadOnly, serverError } from "../postgres/database.ts";
 import { findMissingPrivileges, findWeakSettings } from "../postgres/durability.ts";
@@ -245,11 +245,12 @@ function logLane(log: Logger, event: LaneEvent): void {
 
 const isReadOnly = (error: Error): boolean => error instanceof DatabaseReadOnly;
 
-/** A contention constraint means that another node changed the rows first: an expected conflict. */
-function logFailedBatch(log: Logger, { kind, slot, n, error }: Extract<LaneEvent, { kind: "batch_failed" }>): void {
+function logFailedBatch(
+  log: Logger,
+  { kind, slot, n, error, isContention }: Extract<LaneEvent, { kind: "batch_failed" }>,
+): void {
   const constraint = serverError(error)?.constraint;
-  if (constraint !== undefined && isContention(error))
-    log.info({ kind, slot, n, constraint }, "batch conflicted; retrying");
+  if (constraint !== undefined && isContention) log.info({ kind, slot, n, constraint }, "batch conflicted; retrying");
   else log.warn({ kind, slot, n, error }, "batch failed");
 }
 

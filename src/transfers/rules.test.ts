@@ -5,12 +5,12 @@ import { profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type ProfileId } from "../ledger/accounts.ts";
 import { reserveOf } from "../ledger/house-accounts.ts";
 import { change } from "../ledger/tables.ts";
-import { amountOf, negative, ZERO } from "../money/amount.ts";
+import { amountOf, negative } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
 import { decideExternalTransfer, decideTransfer, type ExternalTransferRequest, type TransferRequest } from "./rules.ts";
-import { transferTable } from "./store.ts";
+import { creditOf, type Transfer, transferTable, typesOf } from "./transfer.ts";
 
 const [acme, globex] = ["acme", "globex"] as [CustomerId & string, CustomerId & string];
 const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid;
@@ -35,8 +35,14 @@ const INTERNAL: TransferRequest = {
 const decide = (request: Partial<TransferRequest> = {}, rows: readonly Row[] = ROWS, asset: Asset | undefined = USD) =>
   decideTransfer({ ...INTERNAL, ...request }, ID, asset, stateOf(...rows));
 
-test("a transfer debits and credits the same amount, and each side has the record that is its own", () => {
-  const shared = { asset: "USD", amount: amountOf("10"), fee: ZERO, createdAt: instantOf(ID) };
+test("a transfer debits and credits the same amount in one row, of which its requester gets the debit", () => {
+  const transfer: Transfer = {
+    ...{ id: ID, customerId: acme, type: "PLATFORM_TRANSFER", asset: USD.code, amount: amountOf("10"), refId: "once" },
+    ...{ fromProfileId: from.id, fromIdentityId: "i-1", fromAccountId: "a-1", fromMetadata: { of: "sender" } },
+    ...{ toProfileId: theirs.id, toCustomerId: globex, toIdentityId: "i-2", toAccountId: "a-2" },
+    ...{ toMetadata: { of: "recipient" }, createdAt: instantOf(ID) },
+  };
+  const shared = { asset: "USD", amount: amountOf("10"), createdAt: instantOf(ID) };
   const debit = {
     ...shared,
     ...{ id: ID, profileId: from.id, customerId: acme, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT" },
@@ -58,19 +64,23 @@ test("a transfer debits and credits the same amount, and each side has the recor
           entries: [entry(from.id, USD.code, negative(amountOf("10"))), entry(theirs.id, USD.code, amountOf("10"))],
         },
       ],
-      records: [
-        { table: transferTable, row: debit },
-        { table: transferTable, row: credit },
-      ],
+      records: [{ table: transferTable, row: transfer }],
     },
   });
+  expect(creditOf(transfer)).toEqual(credit);
 });
 
 test("an internal transfer is named so on both of its sides", () => {
   expect(decide()).toMatchObject({
     value: { type: "INTERNAL_TRANSFER_DEBIT" },
-    changes: { records: [{ row: { type: "INTERNAL_TRANSFER_DEBIT" } }, { row: { type: "INTERNAL_TRANSFER_CREDIT" } }] },
+    changes: { records: [{ row: { type: "INTERNAL_TRANSFER" } }] },
   });
+});
+
+test("a filter by types of records finds the transfers that have them, on the side that they name", () => {
+  const types = ["INTERNAL_TRANSFER_DEBIT", "PLATFORM_TRANSFER_CREDIT", "WIRE_DEPOSIT", "SEN_WITHDRAWAL"] as const;
+  expect(typesOf("DEBIT", types)).toEqual(["INTERNAL_TRANSFER", "SEN_WITHDRAWAL"]);
+  expect(typesOf("CREDIT", types)).toEqual(["PLATFORM_TRANSFER", "WIRE_DEPOSIT"]);
 });
 
 const unknown = { ...profileOf(acme), id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f04" as Uuid as ProfileId };
@@ -115,13 +125,14 @@ const DEPOSIT: ExternalTransferRequest = {
 
 test("a deposit comes from the world, and takes an inactive profile back into use at this time", () => {
   const decision = decideExternalTransfer({ ...DEPOSIT, profileId: idle.id }, ID, USD, stateOf(profileRow(idle)), NOW);
-  const transfer = {
-    ...{ id: ID, profileId: idle.id, customerId: acme, direction: "CREDIT", type: "WIRE_DEPOSIT", asset: "USD" },
-    ...{ amount: amountOf("10"), fee: ZERO, refId: "deposit", createdAt: instantOf(ID), memo: "first" },
+  const record = {
+    ...{ id: ID, customerId: acme, type: "WIRE_DEPOSIT", asset: "USD", amount: amountOf("10"), refId: "deposit" },
+    ...{ createdAt: instantOf(ID), memo: "first" },
   };
+  const transfer = { ...record, toProfileId: idle.id, toCustomerId: acme };
   expect(decision).toEqual({
     kind: "done",
-    value: transfer,
+    value: { ...record, profileId: idle.id, direction: "CREDIT" },
     changes: {
       journals: [
         {

@@ -15,18 +15,26 @@ import {
   type UnknownAsset,
 } from "../ledger/rejections.ts";
 import { addition, change } from "../ledger/tables.ts";
-import { type Amount, negative, ZERO } from "../money/amount.ts";
+import { type Amount, negative } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
-import { instantOf, siblingId, type Uuid } from "../std/id.ts";
+import { instantOf, type Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
-import { type ExternalTransferDetails, type Transfer, type TransferType, transferTable } from "./store.ts";
+import {
+  creditOf,
+  type Direction,
+  debitOf,
+  type ExternalTransferDetails,
+  type ExternalTransferType,
+  type Metadata,
+  type Transfer,
+  type TransferRecord,
+  transferTable,
+} from "./transfer.ts";
 
 export type DepositRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | BalanceTooLarge;
 type WithdrawalRejection = ProfileNotFound | UnknownAsset | ExceedPrecision | InsufficientFunds;
 export type TransferRejection = DepositRejection | WithdrawalRejection;
-
-export type Metadata = Readonly<Record<string, string>>;
 
 /** One side of a transfer, as its own customer sees it. */
 export interface TransferSide {
@@ -57,7 +65,7 @@ export function decideTransfer(
   id: Uuid,
   asset: Asset | undefined,
   state: State,
-): Decision<Transfer, TransferRejection> {
+): Decision<TransferRecord, TransferRejection> {
   const { from, to, customerId, kind } = request;
   const sender = activeProfile(state, from.profileId, customerId);
   if (sender === undefined) return reject(profileNotFound(from.profileId));
@@ -73,53 +81,30 @@ export function decideTransfer(
   if (room.kind === "rejected") return room;
 
   // From here the transfer must succeed.
-  const { debit, credit } = records(request, { id, asset, amount, receiver: receiver.customerId });
-  const entries = [entry(from.profileId, asset.code, negative(amount)), entry(to.profileId, asset.code, amount)];
-  return accept(debit, {
-    journals: [journal(id, "transfer", entries)],
-    records: [addition(transferTable, debit), addition(transferTable, credit)],
-  });
-}
-
-function records(
-  { kind, customerId, from, to, refId }: TransferRequest,
-  { id, asset, amount, receiver }: { id: Uuid; asset: Asset; amount: Amount; receiver: CustomerId },
-): { debit: Transfer; credit: Transfer } {
-  const word = kind === "internal" ? "INTERNAL" : "PLATFORM";
-  const createdAt = instantOf(id);
-  // Field by field: a spread costs as much as the rest of the rule.
-  return {
-    debit: {
-      id,
-      profileId: from.profileId,
-      customerId,
-      type: `${word}_TRANSFER_DEBIT`,
-      direction: "DEBIT",
-      asset: asset.code,
-      amount,
-      fee: ZERO,
-      refId,
-      identityId: from.identityId,
-      accountId: from.accountId,
-      metadata: from.metadata,
-      createdAt,
-    },
-    credit: {
-      id: siblingId(id),
-      profileId: to.profileId,
-      customerId: receiver,
-      type: `${word}_TRANSFER_CREDIT`,
-      direction: "CREDIT",
-      asset: asset.code,
-      amount,
-      fee: ZERO,
-      refId: undefined,
-      identityId: to.identityId,
-      accountId: to.accountId,
-      metadata: to.metadata,
-      createdAt,
-    },
+  const transfer: Transfer = {
+    // Field by field: a spread costs as much as the rest of the rule.
+    id,
+    customerId,
+    type: kind === "internal" ? "INTERNAL_TRANSFER" : "PLATFORM_TRANSFER",
+    fromProfileId: from.profileId,
+    fromIdentityId: from.identityId,
+    fromAccountId: from.accountId,
+    fromMetadata: from.metadata,
+    toProfileId: to.profileId,
+    toCustomerId: receiver.customerId,
+    toIdentityId: to.identityId,
+    toAccountId: to.accountId,
+    toMetadata: to.metadata,
+    asset: asset.code,
+    amount,
+    refId: request.refId,
+    createdAt: instantOf(id),
   };
+  const entries = [entry(from.profileId, asset.code, negative(amount)), entry(to.profileId, asset.code, amount)];
+  return accept(debitOf(transfer), {
+    journals: [journal(id, "transfer", entries)],
+    records: [addition(transferTable, transfer)],
+  });
 }
 
 /** A deposit or withdrawal. */
@@ -128,8 +113,8 @@ export interface ExternalTransferRequest {
   readonly profileId: ProfileId;
   readonly amount: RequestedAmount;
   readonly asset: string;
-  readonly direction: "CREDIT" | "DEBIT";
-  readonly type: TransferType;
+  readonly direction: Direction;
+  readonly type: ExternalTransferType;
   /** Addresses, hashes, the operator's memo. */
   readonly details: ExternalTransferDetails;
   readonly refId?: string | undefined;
@@ -146,7 +131,7 @@ export function decideExternalTransfer(
   asset: Asset | undefined,
   state: State,
   now: Instant,
-): Decision<Transfer, TransferRejection> {
+): Decision<TransferRecord, TransferRejection> {
   return request.direction === "CREDIT"
     ? decideDeposit(request, id, asset, state, now)
     : decideWithdrawal(request, id, asset, state);
@@ -159,7 +144,7 @@ export function decideDeposit(
   asset: Asset | undefined,
   state: State,
   now: Instant,
-): Decision<Transfer, DepositRejection> {
+): Decision<TransferRecord, DepositRejection> {
   const { profileId, customerId } = request;
   const profile = state.get(profileTable, profileId);
   if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
@@ -174,7 +159,7 @@ export function decideDeposit(
   const transfer = externalTransfer(request, id, asset, amount);
   const updatedAt = Math.max(now, profile.updatedAt) as Instant;
   const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt }];
-  return accept(transfer, {
+  return accept(creditOf(transfer), {
     journals: [journal(id, "deposit", depositEntries(profileId, asset, amount))],
     records: [addition(transferTable, transfer)],
     states: back.map((row) => change(profileTable, row)),
@@ -187,7 +172,7 @@ function decideWithdrawal(
   id: Uuid,
   asset: Asset | undefined,
   state: State,
-): Decision<Transfer, WithdrawalRejection> {
+): Decision<TransferRecord, WithdrawalRejection> {
   const { profileId, customerId } = request;
   if (activeProfile(state, profileId, customerId) === undefined) return reject(profileNotFound(profileId));
   if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
@@ -199,7 +184,7 @@ function decideWithdrawal(
 
   // From here the withdrawal must succeed.
   const transfer = externalTransfer(request, id, asset, amount);
-  return accept(transfer, {
+  return accept(debitOf(transfer), {
     journals: [journal(id, "withdrawal", withdrawalEntries(profileId, asset, amount))],
     records: [addition(transferTable, transfer)],
   });
@@ -212,19 +197,23 @@ function externalTransfer(
   amount: Amount,
 ): Transfer {
   const { profileId, customerId, direction, type, refId, details } = request;
+  const isDeposit = direction === "CREDIT";
   return {
     id,
-    profileId,
     customerId,
-    direction,
     type,
+    fromProfileId: isDeposit ? undefined : profileId,
+    fromIdentityId: undefined,
+    fromAccountId: undefined,
+    fromMetadata: undefined,
+    toProfileId: isDeposit ? profileId : undefined,
+    toCustomerId: isDeposit ? customerId : undefined,
+    toIdentityId: undefined,
+    toAccountId: undefined,
+    toMetadata: undefined,
     asset,
     amount,
-    fee: ZERO,
     refId,
-    identityId: undefined,
-    accountId: undefined,
-    metadata: undefined,
     createdAt: instantOf(id),
     ...details,
   };

@@ -6,7 +6,7 @@ import type { Amount } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import { notionalValue } from "./notional-value.ts";
 import type { ExternalTransferRequest } from "./rules.ts";
-import type { CryptoNetwork, ExternalTransferDetails } from "./store.ts";
+import type { CryptoNetwork, ExternalTransferDetails } from "./transfer.ts";
 
 export interface SandboxDeposit {
   readonly profileId: ProfileId;

@@ -1,138 +1,177 @@
-import type { CustomerId } from "../customers/customer-id.ts";
-import { byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
-import type { ProfileId } from "../ledger/accounts.ts";
-import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
-import { columnsOf, recordTable, type SqlRecord } from "../ledger/tables.ts";
-import type { Amount } from "../money/amount.ts";
-import type { AssetCode } from "../money/asset.ts";
-import type { Queryable } from "../postgres/database.ts";
-import type { Instant } from "../std/clock.ts";
-import type { Uuid } from "../std/id.ts";
-
-export const TRANSFER_TYPES = [
-  "INTERNAL_TRANSFER_DEBIT",
-  "INTERNAL_TRANSFER_CREDIT",
-  "CRYPTO_DEPOSIT",
-  "CRYPTO_WITHDRAWAL",
-  "WIRE_DEPOSIT",
-  "WIRE_WITHDRAWAL",
-  "SEN_DEPOSIT",
-  "SEN_WITHDRAWAL",
-  "BANK_DEPOSIT",
-  "BANK_WITHDRAWAL",
-  "PLATFORM_TRANSFER_DEBIT",
-  "PLATFORM_TRANSFER_CREDIT",
-  "SIGNET_DEPOSIT",
-  "SIGNET_WITHDRAWAL",
-  "CBIT_WITHDRAWAL",
-  "CBIT_DEPOSIT",
-  "CUBIX_DEPOSIT",
-  "CUBIX_WITHDRAWAL",
-  "RTP_DEPOSIT",
-] as const;
-export type TransferType = (typeof TRANSFER_TYPES)[number];
-
-export const CRYPTO_NETWORKS = [
-  "BITCOIN",
-  "ETHEREUM",
-  "BITCOIN_CASH",
-  "LITECOIN",
-  "SOLANA",
-  "POLYGON_POS",
-  "BASE",
-  "ARBITRUM_ONE",
-  "STELLAR",
-  "INK",
-  "XLAYER",
-] as const;
-export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number];
-
-/** The details of a deposit or withdrawal outside the platform. */
-export interface ExternalTransferDetails {
-  readonly cryptoNetwork?: CryptoNetwork | undefined;
-  readonly destinationAddress?: string | undefined;
-  readonly cryptoTxHash?: string | undefined;
-  readonly cryptoTxIndex?: string | undefined;
-  /** In USD. */
-  readonly notionalValue?: Amount | undefined;
-  readonly memo?: string | undefined;
-}
-
 /**
- * One profile's side of a movement. A transfer between profiles is two of these with sibling ids; the even id is that of
- * the debit and of the group. Transfers have no fee, and are complete when they are recorded.
+ * Lists of a customer's transfer records. A row of `transfer` is one or two of them: see transfer.ts. A record's id is
+ * its row's, or the odd one beside it, so the order of rows is the order of records.
  */
-export interface Transfer extends ExternalTransferDetails {
-  readonly id: Uuid;
-  readonly profileId: ProfileId;
-  readonly customerId: CustomerId;
-  readonly type: TransferType;
-  readonly direction: "CREDIT" | "DEBIT";
-  readonly asset: AssetCode;
-  readonly amount: Amount;
-  /** Always zero: transfers take no fee. */
-  readonly fee: Amount;
-  readonly refId: string | undefined;
-  readonly identityId: string | undefined;
-  readonly accountId: string | undefined;
-  readonly metadata: Readonly<Record<string, string>> | undefined;
-  readonly createdAt: Instant;
+import type { CustomerId } from "../customers/customer-id.ts";
+import { joined, type ListOptions, type Sql, sql, statementOf, textOf } from "../customers/list-queries.ts";
+import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { siblingId, type Uuid } from "../std/id.ts";
+import {
+  creditOf,
+  type Direction,
+  debitOf,
+  type RecordType,
+  type TransferRecord,
+  transferTable,
+  typesOf,
+} from "./transfer.ts";
+
+/** Filters combine with AND; what is undefined does not filter. */
+export interface TransferFilter extends ListOptions {
+  /** The customer's own: another's would be searched for in all transfers of the customer. */
+  readonly profileIds?: readonly string[] | undefined;
+  readonly ids?: readonly Uuid[] | undefined;
+  readonly refIds?: readonly string[] | undefined;
+  readonly accountIds?: readonly string[] | undefined;
+  readonly identityIds?: readonly string[] | undefined;
+  readonly types?: readonly RecordType[] | undefined;
+  /** Bounds on the id, and so on the creation time: `from` is inclusive, `before` exclusive. Both are even. */
+  readonly from?: Uuid | undefined;
+  readonly before?: Uuid | undefined;
 }
 
-export const transferTable = recordTable<Transfer>({
-  name: "transfer",
-  columns: {
-    profileId: uuidColumn("profile_id"),
-    id: uuidColumn("id"),
-    customerId: uuidColumn("customer_id"),
-    type: textColumn("type", "transfer_type"),
-    direction: textColumn("direction", "direction"),
-    asset: textColumn("asset"),
-    amount: amountColumn("amount"),
-    fee: amountColumn("fee"),
-    refId: textColumn("ref_id"),
-    identityId: textColumn("identity_id"),
-    accountId: textColumn("account_id"),
-    metadata: jsonColumn("metadata"),
-    cryptoNetwork: textColumn("crypto_network", "crypto_network"),
-    destinationAddress: textColumn("destination_address"),
-    cryptoTxHash: textColumn("crypto_tx_hash"),
-    cryptoTxIndex: textColumn("crypto_tx_index"),
-    notionalValue: amountColumn("notional_value"),
-    memo: textColumn("memo"),
-    createdAt: timeColumn("created_at"),
-  },
-  hasCaller: true,
-  orderBy: (row) => `${row.profileId}/${row.id}`,
-});
+/** One page of records in the order of their ids. Of the row at which the page before ended none may be wanted. */
+export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<TransferRecord[]> {
+  const { order, limit } = filter;
+  const branches = joined(branchesOf(filter), " union all ");
+  const { text, values } = statementOf(
+    sql`select * from (${branches}) as found order by id ${textOf(order)} limit ${limit + 1}`,
+  );
+  const rows = await database.rows<SqlRecord>(text, values);
+  const records = rows.flatMap((row) => {
+    const transfer = transferTable.read(row);
+    return [...(row.debit === true ? [debitOf(transfer)] : []), ...(row.credit === true ? [creditOf(transfer)] : [])];
+  });
+  const sign = order === "ASC" ? 1 : -1;
+  return records.sort((a, b) => (a.id < b.id ? -sign : sign)).slice(0, limit);
+}
 
-const COLUMNS = columnsOf(transferTable);
-
+/** One of the customer's records. */
 export async function findTransfer(
   database: Queryable,
   customerId: CustomerId,
   id: Uuid,
-): Promise<Transfer | undefined> {
-  const [row] = await database.rows<SqlRecord>(`select ${COLUMNS} from transfer where customer_id = $1 and id = $2`, [
-    customerId,
-    id,
-  ]);
-  return row && transferTable.read(row);
+): Promise<TransferRecord | undefined> {
+  const [record] = await listTransfers(database, { customerId, ids: [id], order: "ASC", limit: 1 });
+  return record;
 }
 
-const CONDITIONS = {
-  profileIds: (ids: readonly string[]) => sql`profile_id = any(${ids})`,
-  ids: (ids: readonly string[]) => sql`id = any(${ids})`,
-  // `claim` has the index.
-  refIds: (refIds: readonly string[], customerId: CustomerId) =>
-    sql`id = any(array(
-      select c.id from claim c where c.customer_id = ${customerId} and c.kind = 'transfer' and c.ref_id = any(${refIds})))`,
-  accountIds: (ids: readonly string[]) => sql`account_id = any(${ids})`,
-  identityIds: (ids: readonly string[]) => sql`identity_id = any(${ids})`,
-  types: (types: readonly TransferType[]) => sql`type = any(${types})`,
-  ...idBounds,
-};
+const COLUMNS = textOf(columnsOf(transferTable, "t."));
 
-export type TransferFilter = Filter<typeof CONDITIONS>;
+/** A column of each side by which records are found in an index, whose order is that of the ids. */
+const SOUGHT = {
+  accountIds: { DEBIT: "from_account_id", CREDIT: "to_account_id", type: "text" },
+  identityIds: { DEBIT: "from_identity_id", CREDIT: "to_identity_id", type: "text" },
+  profileIds: { DEBIT: "from_profile_id", CREDIT: "to_profile_id", type: "uuid" },
+} as const;
 
-export const listTransfers = listOf({ table: transferTable, sortKey: byId, conditions: CONDITIONS });
+/** The places in which the rows are looked for. Each is read in the order of an index, and up to the limit. */
+function branchesOf(filter: TransferFilter): Sql[] {
+  // Only the one who requested a transfer sees its ref_id.
+  if (filter.refIds !== undefined) return [requestedBranch(filter)];
+  const by = (["accountIds", "identityIds", "profileIds"] as const).find((name) => filter[name] !== undefined);
+  if (filter.ids !== undefined || by === undefined) return [requestedBranch(filter), receivedBranch(filter)];
+  return [soughtBranch(filter, by, "DEBIT"), soughtBranch(filter, by, "CREDIT")];
+}
+
+/**
+ * What the customer requested, on either side; and the row at which the page before ended, for the other record of it.
+ * Each bound is stated once: the planner takes a condition that is stated twice for a rarer one.
+ */
+function requestedBranch(filter: TransferFilter): Sql {
+  const { customerId, order, limit, after } = filter;
+  const [debit, credit] = [debitIs(filter), creditIs(filter)];
+  const rows = rowsWithin(filter);
+  if (after !== undefined) rows.push(order === "ASC" ? sql`t.id >= ${evenOf(after)}` : sql`t.id <= ${after}`);
+  return sql`(select ${COLUMNS}, ${isTrue([...debit, ...debitBehind(filter)])} as debit,
+                     ${isTrue([...credit, ...creditBehind(filter)])} as credit
+     from transfer t
+    where t.customer_id = ${customerId} and ${joined(rows, " and ")} and (${isTrue(debit)} or ${isTrue(credit)})
+    order by t.id ${textOf(order)} limit ${limit + 1})`;
+}
+
+/** What other customers have sent. */
+function receivedBranch(filter: TransferFilter): Sql {
+  const conditions = [...rowsWithin(filter), ...creditIs(filter), ...creditBehind(filter)];
+  return sql`(select ${COLUMNS}, false, true from transfer t
+    where t.customer_id <> t.to_customer_id and ${joined(conditions, " and ")}
+    ${pageOf(filter)})`;
+}
+
+/** Those with one of these accounts, identities or profiles, each read on its own: the index is in order for each. */
+function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, direction: Direction): Sql {
+  const { [direction]: column, type } = SOUGHT[by];
+  const isDebit = direction === "DEBIT";
+  const others = { ...filter, [by]: undefined };
+  const conditions = isDebit
+    ? [sql`t.customer_id = ${filter.customerId}`, ...debitIs(others), ...debitBehind(filter)]
+    : [...creditIs(others), ...creditBehind(filter)];
+  return sql`(select row.* from unnest(${[...new Set(filter[by])]}::${textOf(type)}[]) as sought(value) cross join lateral (
+      select ${COLUMNS}, ${textOf(String(isDebit))} as debit, ${textOf(String(!isDebit))} as credit from transfer t
+       where t.${textOf(column)} = sought.value and ${joined([...rowsWithin(filter), ...conditions], " and ")}
+      ${pageOf(filter)}) as row ${pageOf(filter, "row")})`;
+}
+
+function pageOf({ order, limit }: TransferFilter, table = "t"): Sql {
+  return sql`order by ${textOf(table)}.id ${textOf(order)} limit ${limit}`;
+}
+
+/** What holds for rows whichever of their records is meant. */
+function rowsWithin({ ids, refIds, from, before }: TransferFilter): Sql[] {
+  const conditions = [sql`true`];
+  if (ids !== undefined) conditions.push(sql`t.id = any(${[...new Set(ids.map(evenOf))]}::uuid[])`);
+  if (refIds !== undefined) conditions.push(sql`t.ref_id = any(${refIds}::text[])`);
+  if (from !== undefined) conditions.push(sql`t.id >= ${from}`);
+  if (before !== undefined) conditions.push(sql`t.id < ${before}`);
+  return conditions;
+}
+
+/** Whether the row's debit is one of the wanted records. */
+function debitIs({ accountIds, identityIds, profileIds, ids, types }: TransferFilter): Sql[] {
+  const conditions = [sql`t.from_profile_id is not null`];
+  if (profileIds !== undefined) conditions.push(sql`t.from_profile_id = any(${profileIds}::uuid[])`);
+  if (accountIds !== undefined) conditions.push(sql`t.from_account_id = any(${accountIds}::text[])`);
+  if (identityIds !== undefined) conditions.push(sql`t.from_identity_id = any(${identityIds}::text[])`);
+  if (ids !== undefined) conditions.push(sql`t.id = any(${ids}::uuid[])`);
+  if (types !== undefined) conditions.push(sql`t.type = any(${typesOf("DEBIT", types)}::transfer_type[])`);
+  return conditions;
+}
+
+/** Whether it comes after the page before. */
+function debitBehind({ after, order }: TransferFilter): Sql[] {
+  if (after === undefined) return [];
+  return [order === "ASC" ? sql`t.id > ${after}` : sql`t.id < ${after}`];
+}
+
+/** Whether the row's credit is one of the wanted records. */
+function creditIs({ customerId, accountIds, identityIds, profileIds, ids, refIds, types }: TransferFilter): Sql[] {
+  const conditions = [sql`t.to_customer_id = ${customerId}`];
+  if (profileIds !== undefined) conditions.push(sql`t.to_profile_id = any(${profileIds}::uuid[])`);
+  if (accountIds !== undefined) conditions.push(sql`t.to_account_id = any(${accountIds}::text[])`);
+  if (identityIds !== undefined) conditions.push(sql`t.to_identity_id = any(${identityIds}::text[])`);
+  if (types !== undefined) conditions.push(sql`t.type = any(${typesOf("CREDIT", types)}::transfer_type[])`);
+  if (refIds !== undefined) conditions.push(sql`t.from_profile_id is null`);
+  if (ids !== undefined)
+    conditions.push(
+      sql`t.id = any(case when t.from_profile_id is null then ${ids}::uuid[] else ${ids.map(siblingId)}::uuid[] end)`,
+    );
+  return conditions;
+}
+
+/** Whether it comes after the page before. Its id is the row's if it has no debit, else the odd one beside it. */
+function creditBehind({ after, order }: TransferFilter): Sql[] {
+  if (after === undefined) return [];
+  const even = evenOf(after);
+  if (order === "DESC") return [sql`t.id < ${even}`];
+  if (after !== even) return [sql`t.id > ${even}`];
+  return [sql`t.id >= ${even}`, sql`(t.id > ${even} or t.from_profile_id is not null)`];
+}
+
+const isTrue = (conditions: readonly Sql[]): Sql => sql`((${joined(conditions, " and ")}) is true)`;
+
+/** The id of a record's row. */
+function evenOf(id: Uuid): Uuid {
+  const sibling = siblingId(id);
+  return sibling < id ? sibling : id;
+}

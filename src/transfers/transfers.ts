@@ -25,7 +25,8 @@ import {
   type TransferRejection,
   type TransferRequest,
 } from "./rules.ts";
-import { findTransfer, listTransfers, type Transfer, type TransferFilter } from "./store.ts";
+import { findTransfer, listTransfers, type TransferFilter } from "./store.ts";
+import { chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export { notionalValue } from "./notional-value.ts";
@@ -36,27 +37,28 @@ export type {
   TransferSide,
 } from "./rules.ts";
 export { sandboxTransfer } from "./sandbox-transfer.ts";
-export type { CryptoNetwork, Transfer, TransferFilter, TransferType } from "./store.ts";
-export { CRYPTO_NETWORKS, TRANSFER_TYPES } from "./store.ts";
+export type { TransferFilter } from "./store.ts";
+export type { CryptoNetwork, ExternalTransferType, RecordType, TransferRecord } from "./transfer.ts";
+export { CRYPTO_NETWORKS, RECORD_TYPES } from "./transfer.ts";
 
 export interface Transfers {
   /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */
-  move(request: TransferRequest, caller: Caller): Promise<Outcome<Transfer, TransferRejection, Claim>>;
+  move(request: TransferRequest, caller: Caller): Promise<Outcome<TransferRecord, TransferRejection, Claim>>;
   /** Records a deposit without a ref_id. */
-  deposit(request: Deposit, caller: Caller): Promise<Outcome<Transfer, DepositRejection>>;
+  deposit(request: Deposit, caller: Caller): Promise<Outcome<TransferRecord, DepositRejection>>;
   /** Records a deposit or withdrawal. */
   recordExternal(
     request: ExternalTransferRequest,
     caller: Caller,
-  ): Promise<Outcome<Transfer, TransferRejection, Claim>>;
+  ): Promise<Outcome<TransferRecord, TransferRejection, Claim>>;
   /** Moves remainders below the assets' precision to the DEFAULT profile, and deactivates the profile. */
   deactivate(
     customerId: CustomerId,
     profile: ProfileId,
     caller: Caller,
   ): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>>;
-  find(customerId: CustomerId, id: Uuid): Promise<Transfer | undefined>;
-  list(filter: TransferFilter): Promise<Transfer[]>;
+  find(customerId: CustomerId, id: Uuid): Promise<TransferRecord | undefined>;
+  list(filter: TransferFilter): Promise<TransferRecord[]>;
 }
 
 interface Parts {
@@ -83,7 +85,7 @@ function move(
   { lane, catalogue, ids }: Parts,
   request: TransferRequest,
   caller: Caller,
-): Promise<Outcome<Transfer, TransferRejection, Claim>> {
+): Promise<Outcome<TransferRecord, TransferRejection, Claim>> {
   const { customerId, from, to } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
@@ -93,7 +95,7 @@ function move(
     queueKey: customerId,
     caller,
     dependsOn: rests,
-    claim: claimOf(customerId, request.refId, id),
+    claims: refIdClaims(customerId, request.refId, id),
     decide: (state) => decideTransfer(request, id, asset, state),
   });
 }
@@ -102,7 +104,7 @@ function deposit(
   { lane, catalogue, ids }: Parts,
   request: Deposit,
   caller: Caller,
-): Promise<Outcome<Transfer, DepositRejection>> {
+): Promise<Outcome<TransferRecord, DepositRejection>> {
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
   return lane.execute({
@@ -117,7 +119,7 @@ function cross(
   { lane, catalogue, ids }: Parts,
   request: ExternalTransferRequest,
   caller: Caller,
-): Promise<Outcome<Transfer, TransferRejection, Claim>> {
+): Promise<Outcome<TransferRecord, TransferRejection, Claim>> {
   const { customerId } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
@@ -125,7 +127,7 @@ function cross(
     queueKey: customerId,
     caller,
     dependsOn: externalKeys(request, asset),
-    claim: request.opening === true ? openingOf(request, id) : claimOf(customerId, request.refId, id),
+    claims: externalClaims(request, id),
     decide: (state, now) => decideExternalTransfer(request, id, asset, state, now),
   });
 }
@@ -134,8 +136,10 @@ function externalKeys({ profileId }: Deposit, asset: Asset | undefined): Key[] {
   return [profileKey(profileId), ...(asset === undefined ? [] : externalTransferKeys(profileId, asset))];
 }
 
-function claimOf(customerId: CustomerId, refId: string | undefined, id: Uuid): Claim | undefined {
-  return refId === undefined ? undefined : { customerId, kind: "transfer", refId, id };
+function externalClaims(request: ExternalTransferRequest, id: Uuid): Claim[] {
+  const { customerId, direction, details, refId } = request;
+  const chain = direction === "CREDIT" ? chainDepositClaims(customerId, details, id) : [];
+  return request.opening === true ? [openingOf(request, id)] : [...refIdClaims(customerId, refId, id), ...chain];
 }
 
 function openingOf({ customerId, profileId, asset }: ExternalTransferRequest, id: Uuid): Claim {

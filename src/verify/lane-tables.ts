@@ -10,7 +10,7 @@ import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
 import { accountTable, postingTable } from "../ledger/accounts.ts";
 import type { LaneTables } from "../ledger/tables.ts";
-import { transferTable } from "../transfers/store.ts";
+import { transferTable } from "../transfers/transfer.ts";
 
 export const LANE_TABLES: LaneTables = {
   records: [executionTable, postingTable, transferTable],

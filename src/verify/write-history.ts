@@ -9,12 +9,14 @@ export function listAllWrites(database: Database, query: WritesQuery): Promise<W
   return listWrites(database, REQUESTED, query);
 }
 
-/** @returns the ids of the records of any customer that have this ref_id. One index probe per customer and kind */
+/** @returns the ids of the records of any customer that have this ref_id. A few index probes per customer */
 export async function findByRefId(database: Queryable, refId: string): Promise<Set<string>> {
   const rows = await database.rows<{ id: string }>(
     `select c.id from customer
-      cross join unnest('{transfer,conversion,order}'::claim_kind[]) as k(kind)
-       join claim c on c.customer_id = customer.id and c.kind = k.kind and c.ref_id = $1`,
+      cross join unnest('{conversion,order}'::claim_kind[]) as k(kind)
+       join claim c on c.customer_id = customer.id and c.kind = k.kind and c.ref_id = $1
+     union all
+     select t.id from customer join transfer t on t.customer_id = customer.id and t.ref_id = $1`,
     [refId],
   );
   return new Set(rows.map((row) => row.id));

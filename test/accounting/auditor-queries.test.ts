@@ -55,8 +55,8 @@ const QUERIES = [
   {
     title: "Transfers that were not posted as they say.",
     sound: [],
-    tampering: "update transfer set amount = 26 where id = :rent+1",
-    found: ["rent+1 | shop | CREDIT | USD | 26"],
+    tampering: "update transfer set amount = 26 where id = :rent",
+    found: ["rent | treasury | -26 | USD", "rent | shop | 26 | USD"],
   },
   {
     title: "Fees that no match explains.",

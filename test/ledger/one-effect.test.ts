@@ -81,10 +81,10 @@ test("the retry of a successful transfer returns it, even if the balance is now 
   await first.fund([from], "5");
   const send = movement({ from, to, amount: "5", claim: { customerId: newId(), refId: "all of it" } });
   const done = await first.lane.execute(send);
-  const retry = { ...send, claim: { ...send.claim, id: newId() } } as typeof send;
+  const retry = { ...send, claims: send.claims?.map((claim) => ({ ...claim, id: newId() })) };
   expect(done.kind).toBe("done");
   // Once by the lane that remembers the ref_id, once by one that never saw it.
-  const exists = { kind: "exists", id: send.claim?.id };
+  const exists = { kind: "exists", id: send.claims?.[0]?.id };
   expect(await first.lane.execute(retry)).toEqual(exists);
   expect(await second.lane.execute(retry)).toEqual(exists);
 });
@@ -178,7 +178,7 @@ test("a command that loses the race for a ref_id again, under lock, returns the 
 /** A session that has claimed a ref_id and not committed yet. */
 async function claimed(customerId: Uuid, refId: string) {
   const [id, session] = [newId(), await openTransaction(db.owner)];
-  await session.query("insert into claim (customer_id, kind, ref_id, id) values ($1, 'transfer', $2, $3)", [
+  await session.query("insert into claim (customer_id, kind, ref_id, id) values ($1, 'order', $2, $3)", [
     customerId,
     refId,
     id,

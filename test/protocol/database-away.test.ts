@@ -75,7 +75,7 @@ test("without its database the service responds 503 with Retry-After, recovers b
   }
   const [effects] = await service.db.owner.rows<{ refs: number; doubled: number }>(
     `select count(*)::int as refs, count(*)::int - count(distinct ref_id)::int as doubled
-       from transfer where direction = 'DEBIT' and ref_id is not null`,
+       from transfer where from_profile_id is not null and ref_id is not null`,
   );
   expect(effects?.doubled).toBe(0);
   await expectBooksBalance(service.db.owner);

@@ -38,7 +38,7 @@ const MOVED = "(select id from transfer where ref_id is not null order by id lim
 
 test("an answer that is not as it was, or is not there any more, is noticed", async () => {
   const kept = () => storm.expectKept();
-  const metadata = (value: string) => `update transfer set metadata = ${value} where id = ${MOVED}`;
+  const metadata = (value: string) => `update transfer set from_metadata = ${value} where id = ${MOVED}`;
   await wrong(metadata(`'{"a":"b"}'`), metadata("null"), kept, /a closed transfer no longer changes/);
   const order = "select id from orders where status = 'FILLED' and ref_id is not null order by id limit 1";
   const price = (sign: string) => `update orders set filled_gross = filled_gross ${sign} 1 where id = (${order})`;
@@ -52,20 +52,21 @@ test("an answer that is not as it was, or is not there any more, is noticed", as
 });
 
 test("a second effect of one ref_id is noticed", async () => {
-  // A claim that was lost: what is sent again is then done again.
+  // An index that was lost: what is sent again is then done again.
   const [first] = await storm.site.database.rows<{ record: string }>(
     `select jsonb_set(to_jsonb(t), '{id}', to_jsonb(gen_random_uuid()))::text as record from transfer t where id = ${MOVED}`,
   );
   await wrong(
-    `create table twice as select * from jsonb_populate_record(null::transfer, '${first?.record}'); insert into transfer select * from twice`,
-    "delete from transfer using twice where transfer.id = twice.id; drop table twice",
+    `drop index transfer_ref_id_already_used; create table twice as select * from jsonb_populate_record(null::transfer, '${first?.record}'); insert into transfer select * from twice`,
+    `delete from transfer using twice where transfer.id = twice.id; drop table twice;
+     create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null`,
     () => expectOneEffect(storm.site.database),
     /a ref_id has one effect: .*"kind":"transfer"/,
   );
 });
 
 test("a total that is off is noticed by whoever sums up, over HTTP too, and by the books", async () => {
-  const account = "owner_id = (select profile_id from transfer where ref_id is not null order by id limit 1)";
+  const account = "owner_id = (select from_profile_id from transfer where ref_id is not null order by id limit 1)";
   const add = (asset: string, cents: number) =>
     `update account set available = available + ${cents / 100} where ${account} and asset = '${asset}'`;
   await wrong(add("USD", 1), add("USD", -1), () => storm.expectTotals(), /everything in USD comes to 0.01, not to 0/);

@@ -6,7 +6,7 @@ import { conversionTable } from "../../src/conversions/store.ts";
 import { orderTable } from "../../src/exchange/order.ts";
 import type { Rejection } from "../../src/ledger/decision.ts";
 import { must } from "../../src/std/assert.ts";
-import { transferTable } from "../../src/transfers/store.ts";
+import { creditOf, debitOf, transferTable } from "../../src/transfers/transfer.ts";
 import { checkBook } from "./book-invariants.ts";
 import { checkCommit, checkHistory, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
@@ -122,11 +122,12 @@ export class Auditor {
   /** What was returned is stored. */
   #checkDone(command: WorkloadCommand, value: object, sentAt: number): void {
     const { number, action, ref } = command;
-    if (ref !== undefined) this.#checkReplicated(command, "claim", `${ref.customerId}/${ref.kind}/${ref.refId}`);
+    if (ref !== undefined && ref.kind !== "transfer")
+      this.#checkReplicated(command, "claim", `${ref.customerId}/${ref.kind}/${ref.refId}`);
     const { tables } = this.#postgres;
-    const { id, profileId } = value as { readonly id: string; readonly profileId: string };
+    const { id, profileId, customerId } = value as Readonly<Record<"id" | "profileId" | "customerId", string>>;
     const stored = (table: string): Row => {
-      const key = `${profileId}/${id}`;
+      const key = `${table === "transfer" ? customerId : profileId}/${id}`;
       // Later changes of an order or a conversion may not be replicated yet.
       if (table === "transfer") this.#checkReplicated(command, table, key);
       return must(tables.get(table, key), `the result of command ${command.number} is in ${table}`);
@@ -141,8 +142,10 @@ export class Auditor {
     };
     switch (action.kind) {
       case "transfer":
+        isAs(debitOf(transferTable.read(stored("transfer"))));
+        break;
       case "deposit":
-        isAs(transferTable.read(stored("transfer")));
+        isAs(creditOf(transferTable.read(stored("transfer"))));
         break;
       case "convert": {
         const { status, updatedAt, settledAt, cancelledAt, ...rest } = conversionTable.read(stored("conversion"));
@@ -187,10 +190,14 @@ export class Auditor {
 
   #checkExists(command: WorkloadCommand, id: string): void {
     const { number, ref } = command;
-    const name = ref && `${ref.customerId}/${ref.kind}/${ref.refId}`;
-    invariant(name !== undefined, `command ${number} has a ref_id`);
-    this.#checkReplicated(command, "claim", name);
-    invariant(this.#postgres.tables.get("claim", name)?.id === id, `the ref_id of command ${number} belongs to ${id}`);
+    invariant(ref !== undefined, `command ${number} has a ref_id`);
+    const isTransfer = ref.kind === "transfer";
+    const [table, key] = isTransfer
+      ? ["transfer", `${ref.customerId}/${id}`]
+      : ["claim", `${ref.customerId}/${ref.kind}/${ref.refId}`];
+    this.#checkReplicated(command, table, key);
+    const row = this.#postgres.tables.get(table, key);
+    invariant(row?.id === id && row.ref_id === ref.refId, `the ref_id of command ${number} belongs to ${id}`);
     invariant(this.#model.effects.get(number) === id, `command ${number} took effect as ${id}`);
   }
 
@@ -279,10 +286,10 @@ export class Auditor {
     }
   }
 
-  /** Every claim has its record, and every ref_id its claim. */
+  /** Every claim has its record, and every ref_id its claim; those of transfers need none. */
   #checkClaims(): void {
     const { tables } = this.#postgres;
-    const records = [...tables.rows("transfer"), ...tables.rows("conversion"), ...tables.rows("orders")];
+    const records = [...tables.rows("conversion"), ...tables.rows("orders")];
     for (const claim of tables.rows("claim").filter(({ kind }) => kind !== "nickname")) {
       const record = records.find(({ id }) => id === claim.id);
       invariant(record?.ref_id === claim.ref_id, `claim ${claim.ref_id} has its record`);

@@ -98,6 +98,21 @@ const KNOWN: Readonly<Record<string, Statement>> = {
         return order?.closed_at ?? null;
       }),
 
+  [heldInIndex(
+    ["$1::uuid[], $2::text[]", "customer_id, ref_id"],
+    "t.customer_id = k.customer_id and t.ref_id = k.ref_id",
+  )]: (run, values) => findInIndex(run, "transfer_ref_id_already_used", ["customer_id", "ref_id"], values),
+  [heldInIndex(
+    ["$1::crypto_network[], $2::text[], $3::text[]", "crypto_network, crypto_tx_hash, crypto_tx_index"],
+    "t.crypto_network = k.crypto_network and t.crypto_tx_hash = k.crypto_tx_hash and t.crypto_tx_index is not distinct from k.crypto_tx_index and t.from_profile_id is null",
+  )]: (run, values) =>
+    findInIndex(
+      run,
+      "chain_transaction_already_deposited",
+      ["crypto_network", "crypto_tx_hash", "crypto_tx_index"],
+      values,
+    ),
+
   // customers/profiles/store.ts
   [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>
     tables
@@ -139,6 +154,26 @@ function findHolders(
   const found = (customers as string[]).flatMap((customer, i) => {
     const row = run.tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
     return row === undefined ? [] : [{ ...pick(row, "customer_id, kind, ref_id, id"), closed_at: closedAt(row) }];
+  });
+  return behind(run, found);
+}
+
+function heldInIndex([arrays, columns]: readonly [string, string], same: string): string {
+  return `select k.place, t.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+       from transfer t join unnest(${arrays}) with ordinality as k(${columns}, place)
+         on ${same}`;
+}
+
+function findInIndex(
+  run: Run,
+  constraint: string,
+  columns: readonly string[],
+  values: readonly unknown[],
+): Promise<Row[]> {
+  const found = (values[0] as unknown[]).flatMap((_, i) => {
+    const wanted = Object.fromEntries(columns.map((column, place) => [column, (values[place] as unknown[])[i]]));
+    const row = run.tables.find("transfer", constraint, wanted);
+    return row === undefined ? [] : [{ place: String(i + 1), id: row.id }];
   });
   return behind(run, found);
 }

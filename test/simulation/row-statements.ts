@@ -8,7 +8,7 @@
 import { must } from "../../src/std/assert.ts";
 import { type Expression, expressionOf, type Scope, splitOutside, unnestOf } from "./sql-values.ts";
 import type { Run, Statement } from "./statement.ts";
-import { checkRow, keyOfRow, primaryKey, type Row, uniqueViolation } from "./tables.ts";
+import { checkRow, keyOfRow, primaryKey, type Row, uniqueEntries, uniqueViolation } from "./tables.ts";
 
 /** A row of a table that meets the condition together with one of `k`. */
 interface Met {
@@ -164,18 +164,24 @@ function insertPart(name: string, body: string): Part | undefined {
   };
 }
 
-/** Waits for a transaction that inserts the same key. @returns false when there is such a row, which is no error */
+/** Waits for a transaction that inserts the same key or an equal entry of a unique index. @returns false when there is such a row, which is no error */
 export async function insertRow(run: Run, table: string, row: Row, orNothing: boolean): Promise<boolean> {
   checkRow(table, row);
   const key = keyOfRow(table, row);
   const isThere = (): boolean => run.tables.get(table, key) !== undefined;
   if (!isThere()) await run.lock(table, key, "exclusive");
-  if (!isThere()) {
-    run.write(table, row);
-    return true;
+  if (isThere()) {
+    if (!orNothing) throw uniqueViolation(`${table}_pkey`);
+    return false;
   }
-  if (!orNothing) throw uniqueViolation(table);
-  return false;
+  for (const { constraint, entry } of uniqueEntries(table, row)) {
+    if (run.tables.withEntry(entry) === undefined) await run.lock(table, entry, "exclusive");
+    if (run.tables.withEntry(entry) === undefined) continue;
+    if (orNothing) return false;
+    throw uniqueViolation(constraint);
+  }
+  run.write(table, row);
+  return true;
 }
 
 /** Whether there was a row with this key at the start of the statement, such as the batch before. */

@@ -5,7 +5,7 @@
 import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { change, readKeys } from "../../src/ledger/tables.ts";
+import { addition, change, readKeys } from "../../src/ledger/tables.ts";
 import { Batch } from "../../src/ledger/writer/batch.ts";
 import { RowCache } from "../../src/ledger/writer/row-cache.ts";
 import { Slot } from "../../src/ledger/writer/slot.ts";
@@ -16,6 +16,7 @@ import type { Database, Queryable } from "../../src/postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../src/postgres/leases.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
+import { type Transfer, transferTable } from "../../src/transfers/transfer.ts";
 import { residents } from "./fixtures.ts";
 import { IMPATIENT } from "./two-servers.ts";
 
@@ -49,7 +50,10 @@ interface Deposit {
   readonly profile?: ProfileId;
   /** Only looked at. */
   readonly looks?: ProfileId;
+  /** Of a claim. */
   readonly refId?: string;
+  /** With a record that has these. */
+  readonly record?: Pick<Transfer, "refId" | "cryptoTxHash">;
   readonly previous?: Buffer;
   readonly times?: Partial<BatchTimes>;
 }
@@ -85,7 +89,7 @@ const TIMES: BatchTimes = { notBefore: (NOW - 60_000) as Instant, deadline: (NOW
 const hashOf = (slot: number, n: number): Buffer => Buffer.alloc(32, 16 * slot + n + 1);
 
 /** One dollar for a profile, which has had so many of them, as a lane would send it. */
-function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, refId, previous, times }: Deposit): Said {
+function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, ...more }: Deposit): Said {
   const memory = new RowCache(100);
   const known = (owner: ProfileId | "world", times: number, sign: "" | "-"): void => {
     if (times === 0) return;
@@ -101,10 +105,21 @@ function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, refI
   const entries = [entry("world", USD, negative(amountOf("1"))), entry(profile, USD, amountOf("1"))];
   batch.dependOn([accountKey("world", USD), accountKey(profile, USD)]);
   if (looks !== undefined) batch.dependOn([accountKey(looks, USD)]);
-  batch.add({ journals: [journal(siblingId(id), "deposit", entries)] }, { house: "bootstrap" });
-  if (refId !== undefined) batch.claim({ customerId: CUSTOMER, kind: "transfer", refId, id });
+  const { refId, record, previous, times } = more;
+  const records = record === undefined ? [] : [addition(transferTable, recordOf(id, profile, record))];
+  batch.add({ journals: [journal(siblingId(id), "deposit", entries)], records }, { house: "bootstrap" });
+  if (refId !== undefined) batch.claim({ customerId: CUSTOMER, kind: "order", refId, id });
   const link = { slot, n: BigInt(n), previous: previous ?? hashOf(slot, n - 1), hash: hashOf(slot, n) };
   return new Statements().batch(batch.close(NOW), link, { ...TIMES, ...times });
+}
+
+function recordOf(id: Uuid, toProfileId: ProfileId, { refId, cryptoTxHash }: NonNullable<Deposit["record"]>): Transfer {
+  return {
+    ...{ id, customerId: CUSTOMER as CustomerId, type: "CRYPTO_DEPOSIT", asset: USD, amount: amountOf("1") },
+    ...{ fromProfileId: undefined, fromIdentityId: undefined, fromAccountId: undefined, fromMetadata: undefined },
+    ...{ toProfileId, toCustomerId: CUSTOMER as CustomerId, toIdentityId: undefined, toAccountId: undefined },
+    ...{ toMetadata: undefined, refId, cryptoNetwork: "ETHEREUM", cryptoTxHash, createdAt: NOW },
+  };
 }
 
 /** The first statement that this sends. */
@@ -226,6 +241,35 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", END],
     ],
     heard: ["A hears []", "A hears []", "B waits", "B hears []"],
+  }),
+  "a ref_id of a transfer that is being added is waited for, and taken": async () => ({
+    script: [
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 0, record: { refId: "one" } })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "one" } })],
+      ["A", commit],
+    ],
+    heard: [
+      ...["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]"],
+      "B hears 23505 transfer_ref_id_already_used",
+    ],
+  }),
+  "a ref_id of a transfer that is not committed is free": async () => ({
+    script: [
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 0, record: { refId: "one" } })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "one" } })],
+      ["A", END],
+    ],
+    heard: ["A hears []", "A hears []", "B waits", "B hears []"],
+  }),
+  "a transaction of a chain is deposited once, with an index or without": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0, record: { refId: "one", cryptoTxHash: "0xabc" } })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "0xabc" } })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "0xdef" } })],
+    ],
+    heard: ["A hears []", "B hears 23505 chain_transaction_already_deposited", "B hears []"],
   }),
   "who voids a number waits for the batch that has it, and does not get it": async () => ({
     script: [

@@ -89,6 +89,11 @@ export class SequentialModel {
       invariant(isRecorded, `${table} ${key} was requested by command ${command.number}, not by ${JSON.stringify(by)}`);
       if (command.ref === undefined) continue;
       const { customerId, kind, refId } = command.ref;
+      if (kind === "transfer") {
+        invariant(row.ref_id === refId && row.customer_id === customerId, `${table} ${key} has its ref_id`);
+        this.row("claim", `${customerId}/${kind}/${refId}`).add(this.#at, row);
+        continue;
+      }
       const claim = this.#rowsOf("claim").find((each) => each.ref_id === refId && each.kind === kind);
       invariant(claim?.id === row.id && claim?.customer_id === customerId, `${table} ${key} has claimed its ref_id`);
     }
@@ -106,7 +111,8 @@ export class SequentialModel {
   }
 
   #commandOf(row: Row): WorkloadCommand | undefined {
-    const number = (row.metadata as { command?: string } | null | undefined)?.command ?? (row.memo as string | null);
+    const metadata = (row.metadata ?? row.from_metadata) as { command?: string } | null | undefined;
+    const number = metadata?.command ?? (row.memo as string | null);
     return number === null || number === undefined
       ? undefined
       : must(this.#commands.get(Number(number)), "a command is known");
@@ -154,20 +160,12 @@ export class SequentialModel {
   }
 
   #transfer(id: string): Moves {
-    const rows = this.#rowsOf("transfer");
-    const debit = must(
-      rows.find((row) => row.id === id),
-      `transfer ${id} has its debit record`,
+    const row = must(
+      this.#rowsOf("transfer").find((each) => each.id === id),
+      `transfer ${id} has its row`,
     );
-    const action = this.#commandOf(debit)?.action;
-    if (action === undefined)
-      return this.#dust(
-        debit,
-        must(
-          rows.find((row) => row.id === siblingId(id as Uuid)),
-          "credit",
-        ),
-      );
+    const action = this.#commandOf(row)?.action;
+    if (action === undefined) return this.#dust(row);
     invariant(action.kind === "transfer", `transfer ${id} was requested`);
     const { from, to, asset, amount } = action.request;
     invariant(
@@ -179,7 +177,7 @@ export class SequentialModel {
   }
 
   /** The remainder of a profile that is deactivated. */
-  #dust({ profile_id, asset }: Row, credit: Row): Moves {
+  #dust({ from_profile_id: profile_id, to_profile_id, asset }: Row): Moves {
     const after = this.#rowsOf("profile").find(({ id }) => id === profile_id);
     invariant(after?.status === "INACTIVE", `profile ${profile_id} is deactivated with its dust`);
     const { available } = this.account(profile_id, asset).now ?? NOTHING;
@@ -188,7 +186,7 @@ export class SequentialModel {
       "an asset",
     ).precision;
     invariant(available < 10n ** BigInt(18 - precision), `the remaining ${asset} of profile ${profile_id} is dust`);
-    return moves([profile_id, asset, "available", -available], [credit.profile_id, asset, "available", available]);
+    return moves([profile_id, asset, "available", -available], [to_profile_id, asset, "available", available]);
   }
 
   #conversion(id: string, cause: string): Moves {

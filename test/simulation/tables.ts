@@ -23,8 +23,40 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   posting: ["owner_id", "asset", "version"],
   profile: ["id"],
   customer_volume: ["customer_id", "day", "market"],
-  transfer: ["profile_id", "id"],
+  transfer: ["customer_id", "id"],
 };
+
+interface UniqueIndex {
+  readonly constraint: string;
+  readonly columns: readonly string[];
+  readonly isIn: (row: Row) => boolean;
+}
+
+/** Of tables whose rows never change. */
+const UNIQUE_INDEXES: Readonly<Record<string, readonly UniqueIndex[]>> = {
+  transfer: [
+    {
+      constraint: "transfer_ref_id_already_used",
+      columns: ["customer_id", "ref_id"],
+      isIn: ({ ref_id }) => ref_id !== null,
+    },
+    {
+      constraint: "chain_transaction_already_deposited",
+      columns: ["crypto_network", "crypto_tx_hash", "crypto_tx_index"],
+      isIn: ({ crypto_tx_hash, from_profile_id }) => crypto_tx_hash !== null && from_profile_id === null,
+    },
+  ],
+};
+
+/** What a row has in the unique indexes of its table, the primary key aside. */
+export function uniqueEntries(table: string, row: Row): { readonly constraint: string; readonly entry: string }[] {
+  const indexes = (UNIQUE_INDEXES[table] ?? []).filter(({ isIn }) => isIn(row));
+  return indexes.map(({ constraint, columns }) => ({ constraint, entry: entryOf(constraint, columns, row) }));
+}
+
+function entryOf(constraint: string, columns: readonly string[], row: Row): string {
+  return `${constraint} ${columns.map((column) => String(row[column] ?? null)).join("/")}`;
+}
 
 export const TABLE_NAMES = Object.keys(PRIMARY_KEYS);
 
@@ -54,6 +86,8 @@ export interface Write {
 
 export class Tables {
   readonly #tables = new Map<string, Map<string, Row>>(TABLE_NAMES.map((name) => [name, new Map()]));
+  /** The rows that unique indexes have. */
+  readonly #entries = new Map<string, Row>();
 
   get(table: string, key: string): Row | undefined {
     return this.#of(table).get(key);
@@ -65,7 +99,24 @@ export class Tables {
 
   apply({ table, key, row }: Pick<Write, "table" | "key" | "row">): void {
     if (row === undefined) this.#of(table).delete(key);
-    else this.#of(table).set(key, row);
+    else {
+      this.#of(table).set(key, row);
+      for (const { entry } of uniqueEntries(table, row)) this.#entries.set(entry, row);
+    }
+  }
+
+  /** The row that a unique index has with these values. */
+  withEntry(entry: string): Row | undefined {
+    return this.#entries.get(entry);
+  }
+
+  /** The row that a unique index has with the values that `values` has in its columns. */
+  find(table: string, constraint: string, values: Row): Row | undefined {
+    const index = must(
+      UNIQUE_INDEXES[table]?.find((each) => each.constraint === constraint),
+      `the simulated database has an index ${constraint}`,
+    );
+    return this.#entries.get(entryOf(constraint, index.columns, values));
   }
 
   #of(table: string): Map<string, Row> {
@@ -81,8 +132,7 @@ export function serverFault(code: string, message: string, constraint?: string):
   return error;
 }
 
-export function uniqueViolation(table: string): Error {
-  const constraint = `${table}_pkey`;
+export function uniqueViolation(constraint: string): Error {
   return serverFault("23505", `duplicate key value violates unique constraint "${constraint}"`, constraint);
 }
 

@@ -231,6 +231,7 @@ function deposit(
   name: string,
 ): ExternalTransferRequest {
   const type = asset === "USD" ? "WIRE_DEPOSIT" : "CRYPTO_DEPOSIT";
-  const details = { memo: name };
+  const details: ExternalTransferRequest["details"] =
+    asset === "USD" ? { memo: name } : { memo: name, cryptoNetwork: "ETHEREUM", cryptoTxHash: `transaction ${name}` };
   return { customerId, profileId, amount: amountOf(amount), asset, direction: "CREDIT", type, details, refId };
 }

@@ -44,7 +44,7 @@ export interface Movement {
   /** In USD. */
   readonly amount: string;
   readonly turn?: Uuid | "house";
-  readonly claim?: Omit<Claim, "kind" | "id"> & { readonly id?: Uuid };
+  readonly claim?: Omit<Claim, "kind" | "id" | "keptBy"> & { readonly id?: Uuid };
   /** Further rows that it rests on. */
   readonly rests?: readonly Key[];
   readonly lock?: true;
@@ -59,7 +59,7 @@ export function movement(asked: Movement): Command<Uuid, InsufficientFunds, Clai
     queueKey: asked.turn ?? newId(),
     caller: TESTER,
     dependsOn: [from, to, ...(asked.rests ?? [])],
-    ...(asked.claim && { claim: { ...asked.claim, kind: "transfer", id } }),
+    ...(asked.claim && { claims: [{ ...asked.claim, kind: "order", id }] }),
     ...(asked.lock && { lock: asked.lock }),
     decide: (state) => {
       const account = state.get(accountTable, from.key);

@@ -41,13 +41,13 @@ export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
              and version >= (select version from posting where journal_id = :rent and owner_id = :treasury);
           update account set available = available + 5 where owner_id = :shop and asset = 'USD';
           update account set available = available - 5 where owner_id = :treasury and asset = 'USD';
-          update transfer set amount = 30 where id in (:rent, :rent+1)`,
+          update transfer set amount = 30 where id = :rent`,
     remade: true,
     findings: IS_ANOTHER,
   },
   {
     title: "the metadata of a transfer is changed, and the slot made again",
-    sql: `update transfer set metadata = '{"a": "b"}' where id = :rent`,
+    sql: `update transfer set from_metadata = '{"a": "b"}' where id = :rent`,
     remade: true,
     findings: IS_ANOTHER,
   },

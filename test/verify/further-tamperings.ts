@@ -10,36 +10,45 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     findings: ["chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
-    title: "both directions of a transfer are turned round",
-    sql: `update transfer set direction = case direction when 'DEBIT' then cast('CREDIT' as direction) else 'DEBIT' end
-           where id in (:rent, :rent+1)`,
+    title: "the sides of a transfer are swapped",
+    sql: "update transfer set from_profile_id = to_profile_id, to_profile_id = from_profile_id where id = :rent",
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/rent differs from its counterpart rent+1 in direction",
+      "transfers: transfer shop/treasury/rent requires -25 USD to available of shop, 25 USD to available of treasury, but its journal posts -25 USD to available of treasury, 25 USD to available of shop",
     ],
   },
   {
-    title: "a credit is declared a debit",
-    sql: "update transfer set direction = 'DEBIT' where id = :rent+1",
+    title: "a transfer is of another asset",
+    sql: "update transfer set asset = 'BTC' where id = :rent",
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/rent differs from its counterpart rent+1 in direction",
+      "transfers: transfer treasury/shop/rent requires -25 BTC to available of treasury, 25 BTC to available of shop, but its journal posts -25 USD to available of treasury, 25 USD to available of shop",
     ],
   },
   {
-    title: "one side of a transfer is declared internal",
-    sql: "update transfer set type = 'INTERNAL_TRANSFER_CREDIT' where id = :rent+1",
+    title: "a transfer and its journal are given the id of the credit",
+    sql: `update transfer set id = :rent+1 where id = :rent;
+          update posting set journal_id = :rent+1 where journal_id = :rent`,
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/rent differs from its counterpart rent+1 in type",
+      "transfers: transfer treasury/shop/rent+1 has an odd id",
     ],
   },
   {
-    title: "one side of a transfer is of another asset",
-    sql: "update transfer set asset = 'BTC' where id = :rent+1",
+    title: "the journal of a transfer is declared a deposit",
+    sql: "update posting set cause = 'deposit' where journal_id = :rent",
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/rent differs from its counterpart rent+1 in asset",
+      "transfers: transfer treasury/shop/rent is a transfer, but its journal is a deposit",
+    ],
+  },
+  {
+    title: "a second transfer has the ref_id of a first, and no index refuses it",
+    sql: `drop index transfer_ref_id_already_used;
+          update transfer set ref_id = 'rent' where id = :payout`,
+    findings: [
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
+      'claims: transfer rent has the ref_id "rent", which transfer payout has too',
     ],
   },
   {

@@ -8,7 +8,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to -1 USD, not to zero",
-      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -26 USD to available of treasury, 25 USD to available of shop",
+      "transfers: transfer treasury/shop/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -26 USD to available of treasury, 25 USD to available of shop",
       "accounts: posting treasury/USD/3 leaves available at 99965, but it was 99990 and is changed by -26",
     ],
   },
@@ -19,7 +19,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to 5 USD, not to zero",
-      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury, 30 USD to available of shop",
+      "transfers: transfer treasury/shop/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury, 30 USD to available of shop",
       "reserve: asset USD sums to 5 over all accounts, not to zero",
     ],
   },
@@ -30,7 +30,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
              and version > (select version from posting where journal_id = :rent and owner_id = :treasury);
           update account set available = available + 5 where owner_id = :shop and asset = 'USD';
           update account set available = available - 5 where owner_id = :treasury and asset = 'USD';
-          update transfer set amount = 30 where id in (:rent, :rent+1)`,
+          update transfer set amount = 30 where id = :rent`,
     findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
@@ -60,7 +60,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to -25 USD, not to zero",
-      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
+      "transfers: transfer treasury/shop/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
       "reserve: asset USD sums to -25 over all accounts, not to zero",
     ],
   },
@@ -89,7 +89,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "journals: journal rent of batch 1/10 sums to -25 USD, not to zero",
-      "transfers: transfer treasury/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
+      "transfers: transfer treasury/shop/rent requires -25 USD to available of treasury, 25 USD to available of shop, but its journal posts -25 USD to available of treasury",
     ],
   },
   {
@@ -215,7 +215,7 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "who asked for a batch is struck out",
     sql: `update batch set callers = null where n = 10;
-          update transfer set caller = null where id in (:rent, :rent+1)`,
+          update transfer set caller = null where id = :rent`,
     findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {

@@ -3,51 +3,51 @@ import type { Tampering } from "./tampering.ts";
 
 export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
-    title: "the amount of a transfer is changed on one side",
+    title: "the amount of a transfer is changed",
     sql: "update transfer set amount = 26 where id = :rent",
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/rent differs from its counterpart rent+1 in amount, 26",
+      "transfers: transfer treasury/shop/rent requires -26 USD to available of treasury, 26 USD to available of shop, but its journal posts -25 USD to available of treasury, 25 USD to available of shop",
     ],
   },
   {
-    title: "a fee is written onto a transfer",
-    sql: "update transfer set fee = 1 where id = :payout",
+    title: "a deposit is declared a withdrawal",
+    sql: `update transfer set type = 'WIRE_WITHDRAWAL', from_profile_id = to_profile_id, to_profile_id = null, to_customer_id = null
+           where id = :wire`,
     findings: [
-      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/payout requires -11 USD to available of treasury, but its journal posts -10 USD to available of treasury",
+      "chain: batch 1/6 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: transfer treasury/wire requires -100000 USD to available of treasury, but its journal posts 100000 USD to available of treasury",
     ],
   },
   {
-    title: "the credit record of a transfer is removed",
-    sql: "delete from transfer where id = :rent+1",
+    title: "a transfer is given to another profile",
+    sql: "update transfer set to_profile_id = :vault where id = :rent",
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/rent has no matching credit",
+      "transfers: transfer treasury/vault/rent requires -25 USD to available of treasury, 25 USD to available of vault, but its journal posts -25 USD to available of treasury, 25 USD to available of shop",
     ],
   },
   {
-    title: "both records of a transfer are removed",
-    sql: "delete from transfer where id in (:rent, :rent+1)",
+    title: "a transfer is removed",
+    sql: "delete from transfer where id = :rent",
     findings: [
       "chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed",
       "transfers: journal rent of batch 1/10 belongs to a transfer that is missing",
-      'claims: claim acme/transfer/"rent" refers to a record that is missing',
     ],
   },
   {
     title: "a deposit is added that was never made",
-    sql: `insert into transfer (profile_id, id, customer_id, type, direction, asset, amount, fee, created_at, slot, batch)
-          select profile_id, :acme+1, customer_id, type, direction, asset, amount, fee, created_at, slot, batch
+    sql: `insert into transfer (customer_id, id, type, to_profile_id, to_customer_id, asset, amount, created_at, slot, batch)
+          select customer_id, :acme, type, to_profile_id, to_customer_id, asset, amount, created_at, slot, batch
             from transfer where id = :wire`,
     findings: [
       "chain: batch 1/6 does not match its hash: the batch, its rows or its predecessor were changed",
-      "transfers: transfer treasury/acme+1 requires 100000 USD to available of treasury, but its journal posts nothing",
+      "transfers: transfer treasury/acme requires 100000 USD to available of treasury, but its journal posts nothing",
     ],
   },
   {
     title: "the metadata of a transfer is changed",
-    sql: `update transfer set metadata = '{"a": "b"}' where id = :rent`,
+    sql: `update transfer set from_metadata = '{"a": "b"}' where id = :rent`,
     findings: ["chain: batch 1/10 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
@@ -341,8 +341,8 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a claim is removed",
-    sql: "delete from claim where ref_id = 'rent'",
-    findings: ['claims: transfer treasury/rent has the ref_id "rent", which is not claimed'],
+    sql: "delete from claim where ref_id = 'redeem'",
+    findings: ['claims: conversion treasury/redeem has the ref_id "redeem", which is not claimed'],
   },
   {
     title: "a claim is given to another record",
@@ -351,7 +351,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a claim is added that leads nowhere",
-    sql: "insert into claim select customer_id, 'order', 'nothing', :acme from claim where ref_id = 'rent'",
+    sql: "insert into claim select customer_id, 'order', 'nothing', :acme from claim where ref_id = 'redeem'",
     findings: ['claims: claim acme/order/"nothing" refers to a record that is missing'],
   },
 ];

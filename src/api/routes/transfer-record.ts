@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
-import { CRYPTO_NETWORKS, TRANSFER_TYPES, type Transfer, type TransferType } from "../../transfers/transfers.ts";
+import { CRYPTO_NETWORKS, RECORD_TYPES, type RecordType, type TransferRecord } from "../../transfers/transfers.ts";
 import { present } from "../domain-mapping.ts";
 import { AccountId, AssetCode, Decimal, IdentityId, Metadata, Timestamp, UuidText } from "../requests/schemas.ts";
 
@@ -42,7 +42,7 @@ export const TransferBody = Type.Object(
     fee: Type.String({ ...Decimal, examples: ["0"], description: 'The fee: always "0".' }),
     asset: AssetCode,
     direction: Type.Enum(["CREDIT", "DEBIT"], { description: "CREDIT increased the balance, DEBIT reduced it." }),
-    type: Type.Enum([...TRANSFER_TYPES]),
+    type: Type.Enum([...RECORD_TYPES]),
     status: Type.Enum([...TRANSFER_STATUSES]),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -77,14 +77,14 @@ export const TransferBody = Type.Object(
 );
 
 /** The types of records that come in pairs. */
-export const PAIRED_TYPES: readonly TransferType[] = [
+export const PAIRED_TYPES: readonly RecordType[] = [
   "INTERNAL_TRANSFER_DEBIT",
   "INTERNAL_TRANSFER_CREDIT",
   "PLATFORM_TRANSFER_DEBIT",
   "PLATFORM_TRANSFER_CREDIT",
 ];
 
-export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
+export function transferBody(transfer: TransferRecord): Static<typeof TransferBody> {
   // There are no transfer fees, so the total equals the amount.
   const amount = formatAmount(transfer.amount);
   const createdAt = formatInstant(transfer.createdAt);
@@ -121,7 +121,7 @@ export function transferBody(transfer: Transfer): Static<typeof TransferBody> {
 }
 
 /** Deposits and withdrawals have no counterpart, so no group. */
-function groupOf({ id, type, direction }: Transfer): Uuid | undefined {
+function groupOf({ id, type, direction }: TransferRecord): Uuid | undefined {
   if (!PAIRED_TYPES.includes(type)) return undefined;
   return direction === "DEBIT" ? id : siblingId(id);
 }

@@ -5,7 +5,7 @@ import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
 import {
-  TRANSFER_TYPES,
+  RECORD_TYPES,
   type TransferFilter,
   type TransferRequest,
   type TransferSide,
@@ -72,7 +72,7 @@ const ListTransfersQuery = ListQuery(
     ref_ids: Repeatable(ShortText("A ref_id.", "payout-0042"), "Records with these ref_ids."),
     account_ids: Repeatable(AccountId, "Records of these accounts."),
     identity_ids: Repeatable(IdentityId, "Records of these identities."),
-    type: Repeatable(Type.Enum([...TRANSFER_TYPES]), "Records of these types."),
+    type: Repeatable(Type.Enum([...RECORD_TYPES]), "Records of these types."),
     statuses: Repeatable(
       Type.Enum([...TRANSFER_STATUSES]),
       "Records with these statuses. Currently all are COMPLETED.",

@@ -15,9 +15,9 @@ import {
   type CryptoNetwork,
   createTransfers,
   type ExternalTransferRequest,
+  type ExternalTransferType,
   notionalValue,
-  TRANSFER_TYPES,
-  type TransferType,
+  RECORD_TYPES,
 } from "../../transfers/transfers.ts";
 import { readAmount, readText, readUuid } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, withCore } from "../command.ts";
@@ -39,7 +39,7 @@ interface ExternalTransferOptions {
   readonly profile: ProfileId;
   readonly asset: string;
   readonly amount: RequestedAmount;
-  readonly type?: TransferType;
+  readonly type?: ExternalTransferType;
   readonly refId?: string;
   readonly memo?: string;
   readonly network?: CryptoNetwork;
@@ -65,7 +65,7 @@ export function addExternalTransferCommands(program: Command): void {
 }
 
 function addExternalTransferOptions(command: Command, way: TransferDirection): void {
-  const types = TRANSFER_TYPES.filter((type) => type.endsWith(way.suffix));
+  const types = RECORD_TYPES.filter((type) => type.endsWith(way.suffix));
   command
     .requiredOption("--profile <id>", "the profile's id", readUuid)
     .requiredOption("--asset <code>", "e.g. USD, USDG, BTC")
@@ -98,20 +98,28 @@ async function recordTransfer(
   const asset = core.catalogue.findAsset(options.asset);
   if (asset === undefined) throw new CommandRejected(`asset ${options.asset} is not in the catalogue`);
   const fiat = asset.kind === "fiat";
-  const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as TransferType);
+  const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as ExternalTransferType);
   checkOptions(asset, type, options);
   const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, details, refId };
   const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
-  if (outcome.kind === "exists")
-    throw new CommandRejected(`ref_id ${JSON.stringify(refId)} was already used for transfer ${outcome.id}`);
+  if (outcome.kind === "exists") throw new CommandRejected(`${usedFor(options)} transfer ${outcome.id}`);
   if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
   const record = transferBody(outcome.value);
   return { json: record, prose: [`${done} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 
+/** What another transfer already has: its ref_id, or of a deposit its transaction on a chain. */
+function usedFor({ refId, txHash }: ExternalTransferOptions): string {
+  const [reference, transaction] = [`ref_id ${JSON.stringify(refId)}`, `transaction ${JSON.stringify(txHash)}`];
+  if (txHash === undefined) return `${reference} was already used for`;
+  return refId === undefined
+    ? `${transaction} is already`
+    : `${reference} was already used for, or ${transaction} is already`;
+}
+
 /** Fiat moves by wire and everything else on a chain. */
-function checkOptions({ code, kind }: Asset, type: TransferType, options: ExternalTransferOptions): void {
+function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options: ExternalTransferOptions): void {
   const fiat = kind === "fiat";
   if (fiat === type.startsWith("CRYPTO_")) {
     throw new CommandRejected(`${type} is not for ${code}, which is ${fiat ? "fiat" : "not fiat"}`);

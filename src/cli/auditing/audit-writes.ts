@@ -4,7 +4,7 @@ import type { Caller } from "../../ledger/caller.ts";
 import type { Write, WritesPosition } from "../../ledger/list-writes.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
-import type { Uuid } from "../../std/id.ts";
+import { siblingId, type Uuid } from "../../std/id.ts";
 import { findByRefId, listAllWrites } from "../../verify/write-history.ts";
 import { readPosition, readText, readTime, readUuid } from "../arguments.ts";
 import { addCommand, type CommandResult, setAction, withFoundation } from "../command.ts";
@@ -56,7 +56,9 @@ async function list(
       const ids = key.split("/");
       if (client !== undefined && !(caller !== undefined && "client" in caller && caller.client === client))
         return false;
-      return (id === undefined || ids.includes(id)) && (named === undefined || ids.some((part) => named.has(part)));
+      // A transfer's key has the id of its debit record.
+      const isNamed = id === undefined || ids.includes(id) || (name === "transfer" && ids.includes(siblingId(id)));
+      return isNamed && (named === undefined || ids.some((part) => named.has(part)));
     },
   });
   const more = next && `${next.slot}/${next.batch}`;

@@ -116,7 +116,7 @@ export function openProfile(
     queueKey: customerId,
     caller,
     dependsOn: [],
-    claim: { customerId, kind: "nickname", refId: nickname, id, ...(again && { likelyTaken: true }) },
+    claims: [{ customerId, kind: "nickname", refId: nickname, id, ...(again && { likelyTaken: true }) }],
     decide: () => {
       const profile: Profile = {
         id,
@@ -145,7 +145,7 @@ function updateProfile(
     queueKey: customerId,
     caller,
     dependsOn: [profileKey(id)],
-    claim: nickname === undefined ? undefined : { customerId, kind: "nickname", refId: nickname, id },
+    claims: nickname === undefined ? [] : [{ customerId, kind: "nickname", refId: nickname, id }],
     decide: (state, now) => {
       const profile = state.get(profileTable, id);
       if (profile?.customerId !== customerId) return reject(profileNotFound(id));

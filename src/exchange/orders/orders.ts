@@ -61,7 +61,7 @@ export async function place(
     queueKey: customerId,
     caller,
     dependsOn,
-    claim: claimOf(request, id, parts.clock.now()),
+    claims: claimsOf(request, id, parts.clock.now()),
     decide: (state, now) => decideOrder(request, id, venue, state, now),
   });
 }
@@ -87,10 +87,10 @@ async function venueOf(
   return done({ market, quote, rates: await fees.ratesOf(request.customerId, market), lastPrice });
 }
 
-function claimOf({ customerId, refId }: OrderRequest, id: OrderId, now: Instant): Claim | undefined {
-  if (refId === undefined) return undefined;
+function claimsOf({ customerId, refId }: OrderRequest, id: OrderId, now: Instant): Claim[] {
+  if (refId === undefined) return [];
   const released = { table: orderTable.name, closedBefore: (now - REF_ID_KEPT_MS) as Instant };
-  return { customerId, kind: "order", refId, id, released };
+  return [{ customerId, kind: "order", refId, id, released }];
 }
 
 /** Requests a cancellation, durably; a fill may still come first. @returns the market whose engine must be notified */

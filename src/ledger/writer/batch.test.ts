@@ -48,6 +48,8 @@ const noteTable = recordTable<{ id: Uuid }>({
   columns: { id: uuidColumn("id") },
   hasCaller: true,
   orderBy: (row) => row.id,
+  keyOf: (row) => row.id,
+  keepsClaims: false,
 });
 
 let cache: RowCache;

@@ -155,8 +155,9 @@ export class Batch {
     return this.#adding;
   }
 
+  /** Stores a claim that no unique index of its record's table keeps. */
   claim(claim: Claim, replaces?: string): void {
-    this.#claims.push(replaces === undefined ? claim : { ...claim, replaces });
+    if (claim.keptBy === undefined) this.#claims.push(replaces === undefined ? claim : { ...claim, replaces });
   }
 
   /**

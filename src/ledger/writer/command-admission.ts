@@ -27,7 +27,7 @@ export class AdmissionControl {
   }
 
   /** A command beyond a bound fails with `Unavailable` at once. */
-  admit<Value, Why extends Rejection, Claimed extends Claim | undefined>(
+  admit<Value, Why extends Rejection, Claimed extends Claim>(
     command: Command<Value, Why, Claimed>,
     deadline: Instant,
   ): { pending: PendingCommand; outcome: Promise<Outcome<Value, Why, Claimed>> } {

@@ -118,26 +118,30 @@ export class Decider {
 
   #decideOne(pending: PendingCommand, batch: Batch, now: Instant): Decided {
     const { command } = pending;
-    const { claim } = command;
-    const key = claim && claimKey(claim);
-    const standing = claim === undefined || key === undefined ? "own" : this.#standing(claim, key, pending.holder);
-    if (standing === "taken") return { pending, decision: { kind: "taken" } };
+    const claims = pending.claims.map((claim) => this.#standingOf(claim, pending.holders));
+    if (claims.some(({ standing }) => standing === "taken")) return { pending, decision: { kind: "taken" } };
     const decision = command.decide(this.#view(pending), now);
     batch.dependOn(command.dependsOn);
     if (decision.kind === "rejected") return { pending, decision };
     batch.add(decision.changes, command.caller);
-    if (claim !== undefined && key !== undefined && standing !== "own") {
-      batch.claim(claim, standing === "free" ? undefined : standing.replaces);
+    for (const { claim, key, standing } of claims) {
+      if (standing === "own") continue;
+      batch.claim(claim, typeof standing === "string" ? undefined : standing.replaces);
       this.rememberClaim(key, claim.id);
     }
     return { pending, decision };
+  }
+
+  #standingOf(claim: Claim, holders: PendingCommand["holders"]) {
+    const key = claimKey(claim);
+    return { claim, key, standing: this.#standing(claim, key, holders?.get(key)) };
   }
 
   /** The state of a command's ref_id, as far as it is known without the database. */
   #standing(
     claim: Claim,
     key: string,
-    holder: PendingCommand["holder"],
+    holder: { readonly id: string; readonly released: boolean } | undefined,
   ): "free" | "own" | "taken" | { replaces: string } {
     const known = this.#claims.get(key) ?? holder?.id;
     if (known === undefined) return "free";

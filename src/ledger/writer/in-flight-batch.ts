@@ -2,8 +2,9 @@
 import type { Database } from "../../postgres/database.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { guardsOf } from "./batch.ts";
+import { isContention } from "./contention.ts";
 import type { DecidedBatch } from "./decider.ts";
-import type { CommittedBatch } from "./lane-options.ts";
+import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
 import type { Link } from "./slot.ts";
 
 export interface InFlightBatch extends DecidedBatch {
@@ -20,6 +21,12 @@ export function dispatch(batch: DecidedBatch, link: Link): InFlightBatch {
 export function committed({ link: { slot, n }, decided, sentMs }: InFlightBatch): CommittedBatch {
   const commands = decided.map(({ pending }) => pending.command);
   return { slot, n, commands, ms: performance.now() - sentMs };
+}
+
+/** What the log says about one that failed. */
+export function failed({ link: { slot, n }, decided }: InFlightBatch, error: Error): LaneEvent {
+  const claims = decided.flatMap(({ pending }) => pending.claims);
+  return { kind: "batch_failed", slot, n, error, isContention: isContention(error, claims) };
 }
 
 /** The key names of rows whose version is not the one that was decided on: another process changed them. */

@@ -1,6 +1,6 @@
 /** The lane's own connection: pipelined, with settings that keep query plans and waiting times predictable. */
 import type pg from "pg";
-import { type Database, destroyConnection, type Queryable, serverError } from "../../postgres/database.ts";
+import { type Database, destroyConnection, type Queryable } from "../../postgres/database.ts";
 import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
@@ -110,22 +110,3 @@ export async function readDatabaseTime(database: Queryable): Promise<number> {
 }
 
 const DATABASE_TIME = "select extract(epoch from clock_timestamp()) * 1000 as now";
-
-const CONTENTION_CONSTRAINTS = [
-  "rows_changed_meanwhile",
-  "claim_pkey",
-  "claims_already_made",
-  "chain_broken",
-  "clock_ahead",
-  "too_late",
-  "batch_pkey",
-];
-
-/** Whether a batch failed because of concurrent work, so that a retry may succeed. */
-export function isContention(error: Error): boolean {
-  const sent = serverError(error);
-  if (sent === undefined) return false;
-  if (sent.constraint !== undefined && CONTENTION_CONSTRAINTS.includes(sent.constraint)) return true;
-  // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
-  return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);
-}

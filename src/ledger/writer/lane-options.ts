@@ -63,7 +63,14 @@ export type LaneState = "closed" | "running" | "locking" | "recovering";
 
 /** For the operator's log. */
 export type LaneEvent =
-  | { readonly kind: "batch_failed"; readonly slot: number; readonly n: bigint; readonly error: Error }
+  | {
+      readonly kind: "batch_failed";
+      readonly slot: number;
+      readonly n: bigint;
+      readonly error: Error;
+      /** Another process was first with a row or a ref_id. */
+      readonly isContention: boolean;
+    }
   | { readonly kind: "database_away"; readonly error: Error }
   | { readonly kind: "warned"; readonly slot: number; readonly warning: string }
   | {

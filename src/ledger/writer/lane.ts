@@ -16,16 +16,17 @@ import { asFault, awayReason, type Database, DatabaseAway, serverError } from ".
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
-import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
+import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 import type { LedgerClock } from "../ledger-clock.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
+import { isContention } from "./contention.ts";
 import { Decider, type Decisions } from "./decider.ts";
 import { ExpiringSet } from "./expiring-set.ts";
-import { committed, dispatch, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
+import { committed, dispatch, failed, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
-import { isContention, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
+import { LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState } from "./lane-options.ts";
 import { MicroBatcher } from "./micro-batcher.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
@@ -124,7 +125,7 @@ export class Lane {
    * @throws Unavailable when the lane is full, the database is away, or the outcome is not known in time: then nothing
    * was committed, or a lookup by ref_id shows what was.
    */
-  execute<Value, Why extends Rejection, Claimed extends Claim | undefined = undefined>(
+  execute<Value, Why extends Rejection, Claimed extends Claim = never>(
     command: Command<Value, Why, Claimed>,
   ): Promise<Outcome<Value, Why, Claimed>> {
     const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
@@ -134,7 +135,7 @@ export class Lane {
     else if (this.#awayFault !== undefined) pending.unavailable(awayReason(this.#awayFault));
     else if (this.#clock.fault !== undefined) pending.unavailable(this.#clock.fault);
     else if (pending.isComplete) return outcome;
-    else if (this.#refIds.isLikelyTaken(command.claim)) this.#retries.add(pending);
+    else if (this.#refIds.isLikelyTaken(pending.claims)) this.#retries.add(pending);
     else this.#admit(pending);
     return outcome;
   }
@@ -254,7 +255,7 @@ export class Lane {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#saveUnderLock([pending]);
       if (failure === undefined) return;
-      if (attempt === MAX_ROUNDS || !isContention(failure)) return this.#fail(pending, failure);
+      if (attempt === MAX_ROUNDS || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
       await pause(Math.random() * 10 * 2 ** attempt);
     }
   }
@@ -298,7 +299,7 @@ export class Lane {
 
   #onFailure(batch: InFlightBatch, error: Error): void {
     if (!this.#inFlight.includes(batch)) return;
-    this.#log({ kind: "batch_failed", slot: batch.link.slot, n: batch.link.n, error });
+    this.#log(failed(batch, error));
     this.#recover();
   }
 
@@ -410,11 +411,8 @@ export class Lane {
 
   #fail(pending: PendingCommand, error: unknown): void {
     const fault = asFault(error);
-    if (fault instanceof DatabaseAway || isContention(fault)) {
-      pending.unavailable(fault.message);
-      return;
-    }
-    this.#log({ kind: "command_failed", error: fault });
-    pending.fail(fault);
+    const isPassing = fault instanceof DatabaseAway || isContention(fault, pending.claims);
+    if (!isPassing) this.#log({ kind: "command_failed", error: fault });
+    pending.fail(isPassing ? new Unavailable(fault.message) : fault);
   }
 }

@@ -12,7 +12,7 @@ export function report(decided: readonly Decided[]): Decided[] {
   for (const one of decided) {
     const { pending, decision } = one;
     if (decision.kind === "done") pending.complete(done(decision.value));
-    else if (decision.kind === "rejected" && pending.command.claim === undefined) pending.complete(decision);
+    else if (decision.kind === "rejected" && pending.claims.length === 0) pending.complete(decision);
     else toLookUp.push(one);
   }
   return toLookUp;

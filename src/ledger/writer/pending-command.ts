@@ -3,7 +3,7 @@ import type { Instant } from "../../std/clock.ts";
 import { type Claim, type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 
 /** Commands of all kinds share one queue; only the caller knows the outcome's type. */
-export type AnyCommand = Command<unknown, Rejection, Claim | undefined>;
+export type AnyCommand = Command<unknown, Rejection, Claim>;
 export type AnyOutcome = Outcome<unknown, Rejection, Claim>;
 
 /** The caller's promise, and a callback on completion. */
@@ -13,6 +13,8 @@ export interface Callbacks {
   readonly onComplete: (pending: PendingCommand) => void;
 }
 
+const NO_CLAIMS: readonly Claim[] = [];
+
 export class PendingCommand {
   readonly command: AnyCommand;
   readonly deadline: Instant;
@@ -20,10 +22,14 @@ export class PendingCommand {
   isComplete = false;
   /** Keys of rows that were read and do not exist. Rare. */
   #absent: Set<string> | undefined;
-  /** The record that holds the command's ref_id, and whether it has released it. */
-  holder: { readonly id: string; readonly released: boolean } | undefined;
-  /** How often its ref_id was looked up while taken. */
+  /** By claim key: the record that holds the command's ref_id, and whether it has released it. */
+  holders: ReadonlyMap<string, { readonly id: string; readonly released: boolean }> | undefined;
+  /** How often its ref_ids were looked up while taken. */
   attempts = 0;
+
+  get claims(): readonly Claim[] {
+    return this.command.claims ?? NO_CLAIMS;
+  }
 
   constructor(command: AnyCommand, deadline: Instant, ends: Callbacks) {
     this.command = command;

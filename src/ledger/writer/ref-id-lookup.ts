@@ -1,9 +1,11 @@
 /** Looks up in the database which records hold ref_ids, for commands that may be retries. */
 import type { Queryable } from "../../postgres/database.ts";
 import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
+import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Claim, type ClaimKind, claimKey } from "../decision.ts";
+import type { UniqueIndex } from "../tables.ts";
 import type { Decider } from "./decider.ts";
 import { ExpiringSet } from "./expiring-set.ts";
 import type { PendingCommand } from "./pending-command.ts";
@@ -32,8 +34,8 @@ export class RefIdLookup {
   }
 
   /** Claiming a ref_id that was taken long ago fails the whole batch. This limits a series of retries to one failure. */
-  isLikelyTaken(claim: Claim | undefined): boolean {
-    return claim !== undefined && (claim.likelyTaken === true || this.#repeating.has(claim.customerId));
+  isLikelyTaken(claims: readonly Claim[]): boolean {
+    return claims.some((claim) => claim.likelyTaken === true || this.#repeating.has(claim.customerId));
   }
 
   removeExpired(): void {
@@ -43,37 +45,77 @@ export class RefIdLookup {
   /** Completes commands whose ref_id another record holds. @returns the others that still wait, which may claim theirs */
   async lookUp(group: readonly PendingCommand[]): Promise<Set<PendingCommand>> {
     const some = group.filter((pending) => !pending.isComplete);
-    const claims = some.flatMap(({ command }) => command.claim ?? []);
-    const holders = await findHolders(this.#database, claims);
+    const holders = await findAllHolders(
+      this.#database,
+      some.flatMap(({ claims }) => claims),
+    );
     const free = new Set<PendingCommand>();
     for (const pending of some) {
-      const { claim } = pending.command;
-      const holder = claim && holders.get(claimKey(claim));
-      pending.holder = undefined;
-      if (claim === undefined || holder === undefined) free.add(pending);
-      else if (this.#mayTake(pending, claim, holder)) free.add(pending);
+      const taken = pending.claims.filter((claim) => holders.has(claimKey(claim)));
+      pending.holders = undefined;
+      if (taken.length === 0 || this.#mayTake(pending, taken, holders)) free.add(pending);
     }
     return free;
   }
 
-  /** Whether a taken ref_id is the command's own or was released. If not, the command completes with `exists`. */
-  #mayTake(pending: PendingCommand, claim: Claim, { id, closedAt }: Holder): boolean {
+  /** Whether the taken ref_ids are the command's own or were released. If not, the command completes with `exists`. */
+  #mayTake(pending: PendingCommand, taken: readonly Claim[], holders: ReadonlyMap<string, Holder>): boolean {
     pending.attempts += 1;
     if (pending.attempts > MAX_ROUNDS) {
       pending.unavailable("its ref_id is changing hands");
       return false;
     }
-    this.#decider.rememberClaim(claimKey(claim), id);
-    const isOwn = id === claim.id;
-    const { closedBefore } = claim.released ?? {};
-    const released = !isOwn && closedAt !== undefined && closedBefore !== undefined && closedAt < closedBefore;
-    pending.holder = { id, released };
-    if (released || isOwn) return true;
-    // Commands that run at every start are marked, and say nothing about what the customer sends.
-    if (claim.likelyTaken !== true) this.#repeating.add(claim.customerId);
-    pending.complete({ kind: "exists", id });
-    return false;
+    const kept = new Map<string, { id: Uuid; released: boolean }>();
+    pending.holders = kept;
+    return taken.every((claim) => {
+      const key = claimKey(claim);
+      const { id, closedAt } = must(holders.get(key), "a taken ref_id has a holder");
+      this.#decider.rememberClaim(key, id);
+      const isOwn = id === claim.id;
+      const { closedBefore } = claim.released ?? {};
+      const released = !isOwn && closedAt !== undefined && closedBefore !== undefined && closedAt < closedBefore;
+      kept.set(key, { id, released });
+      if (released || isOwn) return true;
+      // Commands that run at every start are marked, and say nothing about what the customer sends.
+      if (claim.likelyTaken !== true) this.#repeating.add(claim.customerId);
+      pending.complete({ kind: "exists", id });
+      return false;
+    });
   }
+}
+
+/**
+ * The records that durably hold these ref_ids, by claim key; free ones are left out. Waits for one commit per place where
+ * claims are kept, however many are found.
+ */
+async function findAllHolders(database: Queryable, claims: readonly Claim[]): Promise<Map<string, Holder>> {
+  const stored = claims.filter(({ keptBy }) => keptBy === undefined);
+  const holders = await findHolders(database, stored);
+  for (const index of new Set(claims.flatMap(({ keptBy }) => keptBy?.index ?? []))) {
+    const kept = claims.filter(({ keptBy }) => keptBy?.index === index);
+    for (const [key, id] of await findInIndex(database, index, kept)) holders.set(key, { id, closedAt: undefined });
+  }
+  return holders;
+}
+
+/** Those that a unique index of a table keeps. */
+async function findInIndex(
+  database: Queryable,
+  { table, columns, where }: UniqueIndex,
+  claims: readonly Claim[],
+): Promise<[key: string, id: Uuid][]> {
+  const names = columns.map(({ name }) => name);
+  const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`);
+  const same = columns.map(({ name, nullable }) =>
+    nullable === true ? `t.${name} is not distinct from k.${name}` : `t.${name} = k.${name}`,
+  );
+  const rows = await database.rows<{ place: string; id: Uuid }>(
+    `select k.place, t.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+       from ${table} t join unnest(${arrays.join(", ")}) with ordinality as k(${names.join(", ")}, place)
+         on ${[...same, ...(where === undefined ? [] : [where])].join(" and ")}`,
+    columns.map((_, i) => claims.map(({ keptBy }) => keptBy?.values[i] ?? null)),
+  );
+  return rows.map(({ place, id }) => [claimKey(claims[Number(place) - 1] as Claim), id]);
 }
 
 interface StoredClaim {
@@ -84,10 +126,7 @@ interface StoredClaim {
   readonly closed_at: Instant | null;
 }
 
-/**
- * The records that durably hold these ref_ids, by claim key; free ones are left out. Waits for one commit, however many
- * are found.
- */
+/** Those that rows of `claim` keep. */
 async function findHolders(database: Queryable, claims: readonly Claim[]): Promise<Map<string, Holder>> {
   if (claims.length === 0) return new Map();
   const rows = await database.rows<StoredClaim>(

@@ -29,7 +29,7 @@ function statementOf(statements: Statements, deposits: number, known: boolean, c
   for (const { entries } of journals) batch.dependOn(entries.map(({ owner, asset }) => accountKey(owner, asset)));
   batch.add({ journals }, { house: "engine" });
   for (let i = 0; i < claims; i += 1)
-    batch.claim({ customerId: ids.next(), kind: "transfer", refId: `${i}`, id: ids.next() });
+    batch.claim({ customerId: ids.next(), kind: "order", refId: `${i}`, id: ids.next() });
   return statements.batch(batch.close(1_000 as Instant), link, { notBefore: 0 as Instant, deadline: 2_000 as Instant });
 }
 

@@ -43,7 +43,12 @@ export class Statements {
         expected += copies.opened.length + copies.changed.length + copies.closed.length;
       }
     }
-    for (const added of content.records) addRecords(writing, added, stamp);
+    for (const added of content.records) {
+      const name = addRecords(writing, added, stamp);
+      if (!added.table.keepsClaims) continue;
+      counted.push(name);
+      expected += added.rows.length;
+    }
     const claimed = writeClaims(writing, content.claims);
     const value = (type: string, text: string | null) => writing.value(type, text);
     writing.cte(
@@ -173,12 +178,15 @@ function checkRows(writing: StatementBuilder, { table, checked }: TableRows): st
   return name;
 }
 
-function addRecords(writing: StatementBuilder, { table, columns, rows }: AddedRows, [slot, batch]: Stamp): void {
+/** Rows whose claims may be waited for are counted, so that the waits end before the deadline is checked. */
+function addRecords(writing: StatementBuilder, { table, columns, rows }: AddedRows, [slot, batch]: Stamp): string {
+  const name = `${table.name}_added`;
   const names = columns.map((column) => column.name).join(", ");
   const source = writing.unnestTexts(columns, (_, i) => rows.map((texts) => texts[i] as string | null));
   writing.cte(
-    `${table.name}_added as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${source})`,
+    `${name} as (insert into ${table.name} (${names}, slot, batch) select ${names}, ${slot}, ${batch} from ${source}${table.keepsClaims ? " returning 1" : ""})`,
   );
+  return name;
 }
 
 type ClaimRow = Claim & { readonly replaces?: string };

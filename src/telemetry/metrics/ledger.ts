@@ -35,7 +35,7 @@ export class LedgerMetrics {
     });
     this.#failed = new Counter({
       name: "parbook_lane_batches_failed_total",
-      help: "Failed batches, by violated constraint or error code. rows_changed_meanwhile: several nodes changed the same rows. claim_pkey, claims_already_made: a ref_id was already used. Others are unexpected.",
+      help: "Failed batches, by violated constraint or error code. rows_changed_meanwhile: several nodes changed the same rows. claim_pkey, claims_already_made, transfer_ref_id_already_used: a ref_id was already used. Others are unexpected.",
       labelNames: ["cause"],
       registers,
     });

@@ -20,7 +20,7 @@ export class LaneSpans {
   }
 
   readonly onExecute: NonNullable<LaneOptions["onExecute"]> = (command, outcome) => {
-    const attributes = { "parbook.command": command.claim?.kind ?? "other" };
+    const attributes = { "parbook.command": command.claims?.[0]?.kind ?? "other" };
     const span = this.#tracer.startSpan("lane.execute", { attributes }, context.active());
     if (span.isRecording()) this.#executed.set(command, { span, startedMs: performance.now() });
     outcome.then(

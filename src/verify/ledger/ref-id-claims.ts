@@ -1,6 +1,6 @@
 /**
- * Claims: every record with a ref_id has a claim that refers to it, and every claim refers to a record. A claim and its
- * record are written in one batch, and compared in one statement.
+ * Claims: every conversion and order with a ref_id has a claim that refers to it, every claim refers to a record, and no
+ * two transfers have one ref_id. A claim and its record are written in one batch, and compared in one statement.
  */
 
 import { PAGE } from "../../ledger/tables.ts";
@@ -11,14 +11,13 @@ const CLAIMS = "claims";
 
 /** A kind of record that has a ref_id. */
 interface Claiming {
-  readonly kind: "transfer" | "conversion" | "order";
+  readonly kind: "conversion" | "order";
   readonly table: string;
   /** SQL: whether record `r` has released its ref_id, so that a later record may have the claim `c`. */
   readonly released: string;
 }
 
 const CLAIMING: readonly Claiming[] = [
-  { kind: "transfer", table: "transfer", released: "false" },
   { kind: "conversion", table: "conversion", released: "false" },
   // A closed order's ref_id is released after a while and may then belong to an order that was placed later. The order
   // of ids does not show which: a clock that was ahead made higher ids than those that followed.
@@ -34,6 +33,7 @@ export const claimsExamination: Examination = {
   checks: [CLAIMS],
   run: async (database, tally) => {
     for (const claiming of CLAIMING) await walkRecords(database, claiming, tally(CLAIMS));
+    await walkTransfers(database, tally(CLAIMS));
     await walkClaims(database, tally(CLAIMS));
   },
 };
@@ -67,6 +67,33 @@ async function walkRecords(database: Database, { kind, table, released }: Claimi
   }
 }
 
+interface Reference {
+  readonly customer_id: string;
+  readonly ref_id: string;
+  readonly id: string;
+}
+
+/** A unique index keeps the ref_ids of transfers; here it is not relied on. */
+async function walkTransfers(database: Database, tally: Tally): Promise<void> {
+  let after: Reference | undefined = { customer_id: NO_ID, ref_id: "", id: NO_ID };
+  while (after !== undefined) {
+    const transfers: Reference[] = await database.rows<Reference>(
+      `select customer_id, ref_id, id from transfer
+        where ref_id is not null and (customer_id, ref_id, id) > ($1, $2, $3)
+        order by customer_id, ref_id, id limit $4`,
+      [after.customer_id, after.ref_id, after.id, PAGE],
+    );
+    tally.examined(transfers.length);
+    for (const transfer of transfers) {
+      const { customer_id, ref_id, id }: Reference = transfer;
+      if (customer_id === after.customer_id && ref_id === after.ref_id)
+        tally.broken(`transfer ${id}`, `has the ref_id ${JSON.stringify(ref_id)}, which transfer ${after.id} has too`);
+      after = transfer;
+    }
+    if (transfers.length < PAGE) after = undefined;
+  }
+}
+
 interface StoredClaim {
   readonly customer_id: string;
   readonly kind: string;
@@ -97,8 +124,6 @@ function readClaims(
         order by customer_id, kind, ref_id limit $4)
      select customer_id, kind, ref_id,
             case kind
-              when 'transfer' then exists (
-                select 1 from transfer t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
               when 'conversion' then exists (
                 select 1 from conversion t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
               when 'order' then exists (

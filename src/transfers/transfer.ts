@@ -1,0 +1,256 @@
+/**
+ * Transfers. One row holds both sides of a movement, and is never changed. Each customer sees its own sides as records:
+ * a transfer between profiles is a debit record with the row's even id and a credit record with the odd id beside it; a
+ * deposit or a withdrawal is one record with the row's id.
+ */
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
+import type { Claim } from "../ledger/decision.ts";
+import { recordTable, type UniqueIndex } from "../ledger/tables.ts";
+import type { Amount } from "../money/amount.ts";
+import type { AssetCode } from "../money/asset.ts";
+import { must } from "../std/assert.ts";
+import type { Instant } from "../std/clock.ts";
+import { siblingId, type Uuid } from "../std/id.ts";
+
+const EXTERNAL_TYPES = [
+  "CRYPTO_DEPOSIT",
+  "CRYPTO_WITHDRAWAL",
+  "WIRE_DEPOSIT",
+  "WIRE_WITHDRAWAL",
+  "SEN_DEPOSIT",
+  "SEN_WITHDRAWAL",
+  "BANK_DEPOSIT",
+  "BANK_WITHDRAWAL",
+  "SIGNET_DEPOSIT",
+  "SIGNET_WITHDRAWAL",
+  "CBIT_WITHDRAWAL",
+  "CBIT_DEPOSIT",
+  "CUBIX_DEPOSIT",
+  "CUBIX_WITHDRAWAL",
+  "RTP_DEPOSIT",
+] as const;
+export type ExternalTransferType = (typeof EXTERNAL_TYPES)[number];
+
+/** Between two profiles: of one customer, or of the platform. */
+const PAIRED_TYPES = ["INTERNAL_TRANSFER", "PLATFORM_TRANSFER"] as const;
+type PairedType = (typeof PAIRED_TYPES)[number];
+
+export type TransferType = ExternalTransferType | PairedType;
+
+/** The types of records: those of a transfer between profiles say which side it is. */
+export type RecordType = ExternalTransferType | `${PairedType}_${Direction}`;
+
+export const RECORD_TYPES: readonly RecordType[] = [
+  "INTERNAL_TRANSFER_DEBIT",
+  "INTERNAL_TRANSFER_CREDIT",
+  ...EXTERNAL_TYPES.slice(0, 8),
+  "PLATFORM_TRANSFER_DEBIT",
+  "PLATFORM_TRANSFER_CREDIT",
+  ...EXTERNAL_TYPES.slice(8),
+];
+
+export type Direction = "CREDIT" | "DEBIT";
+
+export const CRYPTO_NETWORKS = [
+  "BITCOIN",
+  "ETHEREUM",
+  "BITCOIN_CASH",
+  "LITECOIN",
+  "SOLANA",
+  "POLYGON_POS",
+  "BASE",
+  "ARBITRUM_ONE",
+  "STELLAR",
+  "INK",
+  "XLAYER",
+] as const;
+export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number];
+
+export type Metadata = Readonly<Record<string, string>>;
+
+/** The details of a deposit or withdrawal outside the platform. */
+export interface ExternalTransferDetails {
+  readonly cryptoNetwork?: CryptoNetwork | undefined;
+  readonly destinationAddress?: string | undefined;
+  readonly cryptoTxHash?: string | undefined;
+  readonly cryptoTxIndex?: string | undefined;
+  /** In USD. */
+  readonly notionalValue?: Amount | undefined;
+  readonly memo?: string | undefined;
+}
+
+/** A movement of money. A side outside the platform has no profile: the one that a deposit comes from, for example. */
+export interface Transfer extends ExternalTransferDetails {
+  /** Even. Also the journal's id. */
+  readonly id: Uuid;
+  /** Who requested it, and whose ref_id it is: the sending profile's customer, or that of the profile of a deposit. */
+  readonly customerId: CustomerId;
+  readonly type: TransferType;
+  readonly fromProfileId: ProfileId | undefined;
+  readonly fromIdentityId: string | undefined;
+  readonly fromAccountId: string | undefined;
+  readonly fromMetadata: Metadata | undefined;
+  readonly toProfileId: ProfileId | undefined;
+  readonly toCustomerId: CustomerId | undefined;
+  readonly toIdentityId: string | undefined;
+  readonly toAccountId: string | undefined;
+  readonly toMetadata: Metadata | undefined;
+  readonly asset: AssetCode;
+  readonly amount: Amount;
+  readonly refId: string | undefined;
+  readonly createdAt: Instant;
+}
+
+export const transferTable = recordTable<Transfer>({
+  name: "transfer",
+  columns: {
+    customerId: uuidColumn("customer_id"),
+    id: uuidColumn("id"),
+    type: textColumn("type", "transfer_type"),
+    fromProfileId: uuidColumn("from_profile_id"),
+    fromIdentityId: textColumn("from_identity_id"),
+    fromAccountId: textColumn("from_account_id"),
+    fromMetadata: jsonColumn("from_metadata"),
+    toProfileId: uuidColumn("to_profile_id"),
+    toCustomerId: uuidColumn("to_customer_id"),
+    toIdentityId: textColumn("to_identity_id"),
+    toAccountId: textColumn("to_account_id"),
+    toMetadata: jsonColumn("to_metadata"),
+    asset: textColumn("asset"),
+    amount: amountColumn("amount"),
+    refId: textColumn("ref_id"),
+    cryptoNetwork: textColumn("crypto_network", "crypto_network"),
+    destinationAddress: textColumn("destination_address"),
+    cryptoTxHash: textColumn("crypto_tx_hash"),
+    cryptoTxIndex: textColumn("crypto_tx_index"),
+    notionalValue: amountColumn("notional_value"),
+    memo: textColumn("memo"),
+    createdAt: timeColumn("created_at"),
+  },
+  hasCaller: true,
+  orderBy: ({ customerId, refId, id }) => `${customerId}/${refId ?? ""}/${id}`,
+  keyOf: ({ fromProfileId, toProfileId, id }) => [fromProfileId, toProfileId, id].filter(Boolean).join("/"),
+  keepsClaims: true,
+});
+
+// References ---------------------------------------------------------------------------------------------------------
+
+const REF_IDS: UniqueIndex = {
+  table: transferTable.name,
+  constraint: "transfer_ref_id_already_used",
+  columns: [
+    { name: "customer_id", type: "uuid" },
+    { name: "ref_id", type: "text" },
+  ],
+};
+
+const CHAIN_DEPOSITS: UniqueIndex = {
+  table: transferTable.name,
+  constraint: "chain_transaction_already_deposited",
+  columns: [
+    { name: "crypto_network", type: "crypto_network" },
+    { name: "crypto_tx_hash", type: "text" },
+    { name: "crypto_tx_index", type: "text", nullable: true },
+  ],
+  where: "t.from_profile_id is null",
+};
+
+/** @returns no claim without a ref_id */
+export function refIdClaims(customerId: CustomerId, refId: string | undefined, id: Uuid): Claim[] {
+  if (refId === undefined) return [];
+  return [{ customerId, kind: "transfer", refId, id, keptBy: { index: REF_IDS, values: [customerId, refId] } }];
+}
+
+/** A transaction on a chain is deposited once, whichever customer it is for. @returns no claim if none is named */
+export function chainDepositClaims(customerId: CustomerId, details: ExternalTransferDetails, id: Uuid): Claim[] {
+  const { cryptoNetwork, cryptoTxHash, cryptoTxIndex = null } = details;
+  if (cryptoNetwork === undefined || cryptoTxHash === undefined) return [];
+  const values = [cryptoNetwork, cryptoTxHash, cryptoTxIndex];
+  const keptBy = { index: CHAIN_DEPOSITS, values };
+  return [{ customerId, kind: "chain_deposit", refId: values.join("/"), id, keptBy }];
+}
+
+// Records ------------------------------------------------------------------------------------------------------------
+
+/** One profile's side of a transfer, as its customer sees it. */
+export interface TransferRecord extends ExternalTransferDetails {
+  readonly id: Uuid;
+  readonly profileId: ProfileId;
+  readonly customerId: CustomerId;
+  readonly type: RecordType;
+  readonly direction: Direction;
+  readonly asset: AssetCode;
+  readonly amount: Amount;
+  /** On the requester's record only. */
+  readonly refId: string | undefined;
+  readonly identityId: string | undefined;
+  readonly accountId: string | undefined;
+  readonly metadata: Metadata | undefined;
+  readonly createdAt: Instant;
+}
+
+/** The side of the profile that the money comes from. */
+export function debitOf(transfer: Transfer): TransferRecord {
+  return {
+    ...sharedOf(transfer),
+    id: transfer.id,
+    profileId: must(transfer.fromProfileId, "a debit has a profile"),
+    customerId: transfer.customerId,
+    type: isPaired(transfer.type) ? `${transfer.type}_DEBIT` : transfer.type,
+    direction: "DEBIT",
+    refId: transfer.refId,
+    identityId: transfer.fromIdentityId,
+    accountId: transfer.fromAccountId,
+    metadata: transfer.fromMetadata,
+  };
+}
+
+/** The side of the profile that the money goes to. */
+export function creditOf(transfer: Transfer): TransferRecord {
+  const paired = isPaired(transfer.type);
+  return {
+    ...sharedOf(transfer),
+    id: paired ? siblingId(transfer.id) : transfer.id,
+    profileId: must(transfer.toProfileId, "a credit has a profile"),
+    customerId: must(transfer.toCustomerId, "a credit has a customer"),
+    type: isPaired(transfer.type) ? `${transfer.type}_CREDIT` : transfer.type,
+    direction: "CREDIT",
+    refId: paired ? undefined : transfer.refId,
+    identityId: transfer.toIdentityId,
+    accountId: transfer.toAccountId,
+    metadata: transfer.toMetadata,
+  };
+}
+
+function sharedOf(
+  transfer: Transfer,
+): Pick<TransferRecord, keyof ExternalTransferDetails | "asset" | "amount" | "createdAt"> {
+  return {
+    asset: transfer.asset,
+    amount: transfer.amount,
+    createdAt: transfer.createdAt,
+    cryptoNetwork: transfer.cryptoNetwork,
+    destinationAddress: transfer.destinationAddress,
+    cryptoTxHash: transfer.cryptoTxHash,
+    cryptoTxIndex: transfer.cryptoTxIndex,
+    notionalValue: transfer.notionalValue,
+    memo: transfer.memo,
+  };
+}
+
+/** Whether both sides are profiles, so that it has two records. */
+function isPaired(type: TransferType): type is PairedType {
+  return (PAIRED_TYPES as readonly TransferType[]).includes(type);
+}
+
+/** The types of transfers whose record of this direction has one of these types. */
+export function typesOf(direction: Direction, types: readonly RecordType[]): TransferType[] {
+  const suffix = `_TRANSFER_${direction}`;
+  return types.flatMap((type) => {
+    if (type.endsWith(suffix)) return [type.slice(0, -`_${direction}`.length) as PairedType];
+    const isOther = /_TRANSFER_(DEBIT|CREDIT)$/.test(type);
+    return isOther || type.endsWith("_DEPOSIT") === (direction === "DEBIT") ? [] : [type as ExternalTransferType];
+  });
+}

@@ -1,0 +1,89 @@
+/** What a page of transfer records costs, in pages of the database that are touched, on a table of 100,000 rows. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import { listTransfers, type TransferFilter } from "../../src/transfers/store.ts";
+import { costOf } from "../support/cost.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+
+const ROWS = 100_000;
+const uuid = <Id extends string>(kind: string, n: number): Id =>
+  `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Id;
+const idOf = (n: number) => uuid<Uuid>("00000000", 2 * n);
+/**
+ * As the rows below are made: a big customer sends between its profiles, some of which it uses often; only of old it was
+ * paid by another, used the profile 1, and named the account "old". The small customer is paid by the big one.
+ */
+const BIG = uuid<Uuid>("11111111", 0) as Uuid as CustomerId;
+const SMALL = uuid<Uuid>("11111111", 1) as Uuid as CustomerId;
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+  const [customer, profile] = ["11111111", "22222222"].map(
+    (kind) => (n: string) => `('${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`,
+  ) as [(n: string) => string, (n: string) => string];
+  await db.owner.rows(
+    `insert into transfer (customer_id, id, type, from_profile_id, from_identity_id, from_account_id, to_profile_id,
+                           to_customer_id, to_identity_id, to_account_id, asset, amount, ref_id, created_at, slot, batch)
+     select ${customer("sender")}, ('00000000-0000-7000-8000-' || lpad(to_hex(2 * n), 12, '0'))::uuid,
+            case when sender = receiver then 'INTERNAL_TRANSFER'::transfer_type else 'PLATFORM_TRANSFER' end,
+            ${profile("100 * sender + case when n < 1000 then 1 else 2 + n % 7 end")},
+            case when n % 3 = 0 then 'identity-' || (n % 100) end, case when n < 500 then 'old' else 'account-' || (n % 50) end,
+            ${profile("100 * receiver + 10 + n % 7")}, ${customer("receiver")},
+            case when n % 3 = 0 then 'identity-' || (n % 90) end, case when n % 2 = 0 then 'account-' || (n % 60) end,
+            'USD', 1, 'ref-' || n, timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
+       from (select n, case when n < 300 then 1 else 0 end as sender, case when n % 10 = 9 then 1 else 0 end as receiver
+               from generate_series(1, ${ROWS}) n) as made`,
+  );
+  await db.owner.rows("vacuum analyze transfer");
+});
+afterAll(() => db.close());
+
+type Filter = Omit<TransferFilter, "order" | "limit">;
+type Page = Filter & Partial<Pick<TransferFilter, "order">>;
+
+const costOfPage = (filter: Page) =>
+  costOf(db.owner, (explaining) => listTransfers(explaining, { order: "DESC", limit: 101, ...filter }));
+
+const SHALLOW = idOf(ROWS);
+const DEEP = idOf(5_000);
+const [OFTEN, RARELY] = [uuid<Uuid>("22222222", 4), uuid<Uuid>("22222222", 1)];
+
+/** Only the customer's own profiles are ever asked for: the route sees to that. */
+const FILTERS: readonly [string, Filter][] = [
+  ["customer", { customerId: BIG }],
+  ["customer that is only paid", { customerId: SMALL }],
+  ["profile", { customerId: BIG, profileIds: [OFTEN] }],
+  ["profile whose transfers are all old", { customerId: BIG, profileIds: [RARELY] }],
+  ["several profiles", { customerId: BIG, profileIds: [OFTEN, RARELY] }],
+  ["profile without any", { customerId: BIG, profileIds: [uuid<Uuid>("22222222", 77)] }],
+  ["account", { customerId: BIG, accountIds: ["account-3"] }],
+  ["account whose transfers are all old", { customerId: BIG, accountIds: ["old"] }],
+  ["account that is not there", { customerId: BIG, accountIds: ["nobody"] }],
+  ["account of what was received", { customerId: SMALL, accountIds: ["account-9"] }],
+  ["identity", { customerId: BIG, identityIds: ["identity-3"] }],
+  ["identity that is not there", { customerId: BIG, identityIds: ["nobody"] }],
+  ["ref_id", { customerId: BIG, refIds: ["ref-9"] }],
+  ["ref_id of somebody else", { customerId: SMALL, refIds: ["ref-5000"] }],
+  ["id", { customerId: BIG, ids: [idOf(700)] }],
+  ["account and profile", { customerId: BIG, accountIds: ["account-3"], profileIds: [OFTEN] }],
+];
+
+// A row may lie on a page of its own, one of each side is read, and the index is a few pages deep.
+const MOST_PAGES = 800;
+
+test.each(FILTERS)("a deep page by %s costs as little as the first", async (_name, query) => {
+  for (const after of [SHALLOW, DEEP]) {
+    for (const order of ["ASC", "DESC"] as const) {
+      const { pages } = await costOfPage({ ...query, after, order });
+      expect(pages, `${order} behind ${after}`).toBeLessThan(MOST_PAGES);
+    }
+  }
+});
+
+test("the measurement detects a scan: the same page read without an index costs several times more", async () => {
+  await db.owner.rows("drop index transfer_from_account");
+  const { pages } = await costOfPage({ customerId: BIG, accountIds: ["nobody"] });
+  expect(pages).toBeGreaterThan(2 * MOST_PAGES);
+});
