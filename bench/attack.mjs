@@ -25,7 +25,7 @@ import { makeProfiles, startService } from "./service.mjs";
 import { printTable } from "./table.mjs";
 
 const KINDS =
-  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query";
+  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },

@@ -31,6 +31,9 @@ const BOOK = "/v2/markets/BTCUSD/order-book";
 const BOOKS = many(Buffer.from(ask(BOOK)), 65_536);
 /** Without a token: 401. */
 const LONG_QUERY = ask(`/v2/transfer/transfers?${Array.from({ length: 1_400 }, (_, i) => `ids=x${i}`).join("&")}`);
+/** Public, and answered: 60 KB of unknown parameters. */
+const PLUSES = Array.from({ length: 10_000 }, (_, i) => `+${i}`).join("&");
+const PUBLIC_QUERY = ask(`/v2/all-markets/prices?${PLUSES}`);
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /** What each kind does with a new connection. */
@@ -57,6 +60,7 @@ const KINDS = {
   churn: (socket) => read(socket).end(ask("/x")),
   book: (socket) => askAgain(socket, ask(BOOK)),
   "long-query": (socket) => askAgain(socket, LONG_QUERY),
+  "public-query": (socket) => askAgain(socket, PUBLIC_QUERY),
 };
 
 const start = KINDS[kind];

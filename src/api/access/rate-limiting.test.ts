@@ -150,3 +150,18 @@ test("without trusted proxies nobody can choose an address", async () => {
   for (let i = 1; i <= 7; i += 1) told.push(await statusOf("/open", null, { "x-forwarded-for": `203.0.113.${i}` }));
   expect(told).toEqual([...SIX, 429]);
 });
+
+test("a request counts once for each 1,024 characters of its URL, and for all of a bucket at most", async () => {
+  await start();
+  const left = async (length: number, token: string | null, path = "/v2/toys?x=") => {
+    const { status, headers } = await ask(toy, path.padEnd(length, "y"), { token });
+    return [status, headers["ratelimit-remaining"], headers["retry-after"]];
+  };
+  expect(await left(1_024, "good 1")).toEqual([200, "5", undefined]);
+  expect(await left(1_025, "good 1")).toEqual([200, "3", undefined]);
+  expect(await left(3_073, "good 1")).toEqual([429, "3", "50"]);
+  expect(await left(3_072, "good 1")).toEqual([200, "0", undefined]);
+  expect(await left(40_000, "good 2")).toEqual([200, "0", undefined]);
+  expect(await left(5_000, null, "/open?x=")).toEqual([200, "1", undefined]);
+  expect(await left(5_000, null)).toEqual([429, "1", "200"]);
+});

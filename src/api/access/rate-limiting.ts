@@ -7,6 +7,9 @@ import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import type { RateClass } from "../../web/limits/rates.ts";
 import { Problem } from "../problems/problems.ts";
 
+/** Characters of a URL. A filter for a hundred ids counts as five requests. */
+const COUNTED_AS_ONE = 1_024;
+
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Default: "rest". "health" is for health checks. */
@@ -31,10 +34,17 @@ export function admitBy(limiter: RateLimiter | undefined): Admit {
       if (verdict?.admitted === false) throw tooMany(verdict);
       return;
     }
-    const verdict = clientId === undefined ? limiter.ofAddress(rate, request.ip) : limiter.ofClient(rate, clientId);
+    const cost = costOf(request);
+    const verdict =
+      clientId === undefined ? limiter.ofAddress(rate, request.ip, cost) : limiter.ofClient(rate, clientId, cost);
     if (!verdict.admitted) throw tooMany(verdict);
     reply.headers(verdict.headers);
   };
+}
+
+/** Reading 60 KB of parameters takes four milliseconds, as long as reading twenty usual requests. */
+function costOf({ raw: { url = "" } }: FastifyRequest): number {
+  return Math.max(Math.ceil(url.length / COUNTED_AS_ONE), 1);
 }
 
 /** The hook of a public route. */

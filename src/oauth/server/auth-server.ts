@@ -18,7 +18,7 @@ import type { Network } from "../../std/network.ts";
 import type { Rejected, Result } from "../../std/result.ts";
 import { endConnection, ignoreWhatFollows } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
-import { isOverLimit, paceRejections } from "../../web/connections/rejection-pace.ts";
+import { paceRejections } from "../../web/connections/rejection-pace.ts";
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { sharedBy, transport, trustOf } from "../../web/connections/transport.ts";
@@ -97,6 +97,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
       },
       options.tls,
     ),
+    routerOptions: { querystringParser: () => ({}) },
     requestTimeout: 10_000,
     connectionTimeout: 20_000,
     keepAliveTimeout: 65_000,
@@ -123,7 +124,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     if (rejectUnreadable(request, reply)) return;
     done();
   });
-  paceRejections(server, { isShared: sharedBy(trustedProxies), isPaced: (_request, status) => isOverLimit(status) });
+  paceRejections(server, { isShared: sharedBy(trustedProxies), isPaced: (_request, status) => status >= 400 });
   const proven = new ProvenSecrets();
   if (limiter !== undefined) limitAddresses(server, limiter, proven);
   server.addHook("onRequest", (request, reply, done) => {
@@ -143,7 +144,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
 function limitAddresses(server: FastifyInstance, limiter: RateLimiter, proven: ProvenSecrets): void {
   const overRate = new WeakMap<FastifyRequest, Verdict>();
   server.addHook("onRequest", (request, reply, done) => {
-    const { path } = urlOf(request);
+    const path = pathOf(request);
     if (path === ALIVE_PATH || path === READY_PATH) {
       const verdict = limiter.ofHealth(request.ip);
       return verdict?.admitted === false ? rejectTooMany(reply.headers(verdict.headers), verdict) : done();
@@ -235,7 +236,7 @@ async function issueToken(
 ): Promise<Result<TokenGranted, TokenRejection>> {
   const { "content-type": contentType, authorization } = request.headers;
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  const { query } = urlOf(request);
+  const query = queryOf(request);
   const asked = { query, contentType, authorization, body, address: request.ip };
   const headers = checkHeaders(request);
   const result = headers.kind === "rejected" ? headers : await handleTokenRequest(asked, options);
@@ -282,7 +283,7 @@ function sendError(reply: FastifyReply, { error, description, challenge }: Token
 }
 
 function rejectUnknownPath(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const methods = METHODS[urlOf(request).path];
+  const methods = METHODS[pathOf(request)];
   const [status, description] = methods === undefined ? [404, "no such path"] : [405, `this path allows ${methods}`];
   if (methods !== undefined) reply.header("allow", methods);
   const body = { error: "invalid_request", error_description: description };
@@ -292,7 +293,7 @@ function rejectUnknownPath(request: FastifyRequest, reply: FastifyReply): Fastif
 function createErrorHandler({ log, onTokenRequest }: AuthServerOptions) {
   return (error: Thrown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const { rejection } = rejectionOf(error, request, log);
-    if (urlOf(request).path === TOKEN_PATH) onTokenRequest?.(rejection.error);
+    if (pathOf(request) === TOKEN_PATH) onTokenRequest?.(rejection.error);
     return sendError(reply, rejection);
   };
 }
@@ -320,7 +321,6 @@ function reasonToRetry(error: Error): string | undefined {
   return isTimeout(error) ? "the database took too long" : undefined;
 }
 
-function urlOf(request: FastifyRequest): { path: string; query: URLSearchParams } {
-  const [path = "", ...rest] = request.url.split("?");
-  return { path, query: new URLSearchParams(rest.join("?")) };
-}
+const pathOf = ({ url }: FastifyRequest): string => url.split("?", 1)[0] as string;
+
+const queryOf = (request: FastifyRequest): string => request.url.slice(pathOf(request).length);

@@ -12,8 +12,12 @@ import { type ClientCredentials, readCredentials } from "./client-credentials.ts
 import { type Form, readForm } from "./form.ts";
 import { rejectToken, type TokenRejection } from "./token-error.ts";
 
+/** Node takes 2 ms to parse a kilobyte of wrong escapes, and no parameter is read from the query. */
+const MAX_QUERY_LENGTH = 512;
+
 export interface TokenRequest {
-  readonly query: URLSearchParams;
+  /** As it was sent, from the question mark on. */
+  readonly query: string;
   readonly contentType: string | undefined;
   readonly authorization: string | undefined;
   readonly body: Buffer;
@@ -66,8 +70,10 @@ export async function handleTokenRequest(
 }
 
 /** RFC 6749, section 2.3.1: no credentials in the URL, which ends up in logs. */
-function checkNoCredentialsInUrl(query: URLSearchParams): Check<TokenRejection> {
-  if (!query.has("client_secret") && !query.has("client_id")) return PASSED;
+function checkNoCredentialsInUrl(query: string): Check<TokenRejection> {
+  if (query.length > MAX_QUERY_LENGTH) return rejectToken("invalid_request", "the query is too long");
+  const parameters = new URLSearchParams(query);
+  if (!parameters.has("client_secret") && !parameters.has("client_id")) return PASSED;
   return rejectToken("invalid_request", "client credentials must be in the header or the body, not in the URL");
 }
 

@@ -3,7 +3,7 @@ import { handleTokenRequest } from "./token-endpoint.ts";
 import { rejectToken } from "./token-error.ts";
 
 const ASKED = {
-  query: new URLSearchParams(),
+  query: "",
   contentType: "application/x-www-form-urlencoded",
   authorization: undefined,
   body: Buffer.from("grant_type=client_credentials&client_id=acme&client_secret=wrong"),

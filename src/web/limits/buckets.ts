@@ -1,4 +1,4 @@
-import { FULL, type Taking, takeToken } from "./token-bucket.ts";
+import { FULL, type Taking, takeTokens } from "./token-bucket.ts";
 
 /**
  * The token buckets of all callers of one rate, bounded. Only full buckets are deleted, so a caller cannot get a new one by
@@ -21,10 +21,10 @@ export class Buckets {
     return this.#fullAt.size;
   }
 
-  /** Takes a token from the bucket of this key. */
-  take(key: string, now: number): Taking {
+  /** Takes tokens from the bucket of this key. */
+  take(key: string, now: number, tokens = 1): Taking {
     const place = this.#fullAt.has(key) || this.#makeRoom(now) ? key : SHARED;
-    const taking = takeToken(this.#fullAt.get(place) ?? FULL, this.#perSecond, now);
+    const taking = takeTokens(this.#fullAt.get(place) ?? FULL, this.#perSecond, now, tokens);
     this.#fullAt.set(place, taking.fullAt);
     return taking;
   }

@@ -59,12 +59,15 @@ export class RateLimiter {
     this.#onLimited = onLimited;
   }
 
-  ofClient(rateClass: RateClass, clientId: string): Verdict {
-    return this.#take(this.#clients[rateClass], clientId, { rate: rateClass, caller: "client" });
+  /** @param cost how many requests it counts as */
+  ofClient(rateClass: RateClass, clientId: string, cost = 1): Verdict {
+    return this.#take(this.#clients[rateClass], clientId, { rate: rateClass, caller: "client" }, cost);
   }
 
-  ofAddress(rateClass: RateClass, address: string): Verdict {
-    return this.#take(this.#addresses[rateClass], rateLimitKey(address), { rate: rateClass, caller: "address" });
+  /** @param cost how many requests it counts as */
+  ofAddress(rateClass: RateClass, address: string, cost = 1): Verdict {
+    const key = rateLimitKey(address);
+    return this.#take(this.#addresses[rateClass], key, { rate: rateClass, caller: "address" }, cost);
   }
 
   /** A client that is known by its secret, with a bucket per address. */
@@ -78,9 +81,9 @@ export class RateLimiter {
     return this.#take(this.#health, rateLimitKey(address), { rate: "health", caller: "address" });
   }
 
-  #take(buckets: Buckets, key: string, limited: Limited): Verdict {
+  #take(buckets: Buckets, key: string, limited: Limited, cost = 1): Verdict {
     const now = this.#now();
-    const verdict = verdictOn(buckets.take(key, now), now);
+    const verdict = verdictOn(buckets.take(key, now, cost), now);
     if (!verdict.admitted) this.#onLimited(limited);
     return verdict;
   }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FILLS_WITHIN_MS, FULL, takeToken } from "./token-bucket.ts";
+import { FILLS_WITHIN_MS, FULL, takeTokens } from "./token-bucket.ts";
 
 /** Takes at these times, each in milliseconds; answers how many were taken. */
 function takeAt(perSecond: number, times: readonly number[]): number {
   let fullAt = FULL;
   let taken = 0;
   for (const now of times) {
-    const taking = takeToken(fullAt, perSecond, now);
+    const taking = takeTokens(fullAt, perSecond, now);
     fullAt = taking.fullAt;
     if (taking.taken) taken += 1;
   }
@@ -17,7 +17,7 @@ function takeAt(perSecond: number, times: readonly number[]): number {
 test("a full bucket of 1/s gives 300 tokens at once, not one more, and says how long to wait for the next", () => {
   let fullAt = FULL;
   for (let left = 299; left >= 0; left -= 1) {
-    const taking = takeToken(fullAt, 1, 5_000);
+    const taking = takeTokens(fullAt, 1, 5_000);
     expect(taking).toEqual({
       taken: true,
       fullAt: 5_000 + (300 - left) * 1_000,
@@ -27,22 +27,31 @@ test("a full bucket of 1/s gives 300 tokens at once, not one more, and says how 
     });
     fullAt = taking.fullAt;
   }
-  const refused = takeToken(fullAt, 1, 5_000);
+  const refused = takeTokens(fullAt, 1, 5_000);
   expect(refused).toMatchObject({ taken: false, fullAt, limit: 300, remaining: 0 });
   expect(refused.waitMs).toBeCloseTo(1_000, 1);
-  expect(takeToken(fullAt, 1, 5_999).taken).toBe(false);
-  expect(takeToken(fullAt, 1, 6_000)).toMatchObject({ taken: true, remaining: 0 });
+  expect(takeTokens(fullAt, 1, 5_999).taken).toBe(false);
+  expect(takeTokens(fullAt, 1, 6_000)).toMatchObject({ taken: true, remaining: 0 });
 });
 
 test("a refusal costs nothing, however often one asks", () => {
   const empty = 300_000;
-  for (let asked = 0; asked < 1_000; asked += 1) expect(takeToken(empty, 1, 0).fullAt).toBe(empty);
-  expect(takeToken(empty, 1, 1_000).taken).toBe(true);
+  for (let asked = 0; asked < 1_000; asked += 1) expect(takeTokens(empty, 1, 0).fullAt).toBe(empty);
+  expect(takeTokens(empty, 1, 1_000).taken).toBe(true);
+});
+
+test("several tokens are taken at once or not at all, and a full bucket suffices for any number", () => {
+  expect(takeTokens(FULL, 1, 0, 299)).toMatchObject({ taken: true, fullAt: 299_000, remaining: 1, waitMs: 0 });
+  const refused = takeTokens(299_000, 1, 0, 4);
+  expect(refused).toMatchObject({ taken: false, fullAt: 299_000, remaining: 1 });
+  expect(refused.waitMs).toBeCloseTo(3_000, 1);
+  expect(takeTokens(299_000, 1, 3_000, 4)).toMatchObject({ taken: true, remaining: 0 });
+  expect(takeTokens(FULL, 1, 0, 1_000)).toMatchObject({ taken: true, remaining: 0 });
 });
 
 test("after five quiet minutes a bucket is full again", () => {
   expect(takeAt(50, new Array<number>(20_000).fill(0))).toBe(15_000);
-  expect(takeToken(FILLS_WITHIN_MS, 50, FILLS_WITHIN_MS)).toMatchObject({ taken: true, remaining: 14_999 });
+  expect(takeTokens(FILLS_WITHIN_MS, 50, FILLS_WITHIN_MS)).toMatchObject({ taken: true, remaining: 14_999 });
 });
 
 test("whoever comes evenly at the rate is never refused, whatever the rate", () => {
@@ -65,7 +74,7 @@ test("law: it admits what a bucket of counted tokens admits", () => {
         tokens = Math.min(most, tokens + (pause * perSecond) / 1_000);
         const admitted = tokens >= 1 - 1e-6;
         if (admitted) tokens -= 1;
-        const taking = takeToken(fullAt, perSecond, now);
+        const taking = takeTokens(fullAt, perSecond, now);
         fullAt = taking.fullAt;
         expect([now, taking.taken, taking.remaining]).toEqual([now, admitted, Math.max(Math.floor(tokens + 1e-6), 0)]);
       }
