@@ -248,6 +248,10 @@ test("a request of nothing but wrong values is refused in a few words, however m
   expect(await make({ ...TOY, metadata: fields(500) })).toEqual(tooMany);
   expect(await make(`{"asset":${"[".repeat(30_000)}${"]".repeat(30_000)}}`)).toEqual(tooMany);
   expect(await make(`[${"{},".repeat(500)}{}]`)).toEqual(tooMany);
+  // Within a string nothing counts.
+  const text = "[{,".repeat(300);
+  expect(await detailOf({ ref_id: `\\"${text}\\` })).not.toContain(rule);
+  expect(await make(`{"a":"\\"","b":[${"1,".repeat(500)}1]}`)).toEqual(tooMany);
   expect(JSON.stringify((await make(fields(499))).body).length).toBeLessThan(65_536);
   expect((await ask(toy, `/v2/toys?${"ids=x&".repeat(10_000)}`)).body).toEqual(
     problem(400, "Bad Request", "ids has more than 100 entries", {
