@@ -2,6 +2,7 @@
 import { createCipheriv, createHmac } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 export interface KeyUpdateClient {
@@ -10,6 +11,8 @@ export interface KeyUpdateClient {
   readonly update: (count: number) => void;
   /** Sends data in a record of its own. */
   readonly write: (data: Buffer) => void;
+  /** Sends data in a record, the last byte of which follows later. */
+  readonly writeSlowly: (data: Buffer, laterMs: number) => Promise<void>;
 }
 
 const HANDSHAKE = 22;
@@ -38,7 +41,13 @@ export async function connectForKeyUpdates(port: number): Promise<KeyUpdateClien
     }
     socket.write(Buffer.concat(records));
   };
-  return { secure, update, write: (data) => void socket.write(next(DATA, data)) };
+  const writeSlowly = async (data: Buffer, laterMs: number): Promise<void> => {
+    const sealed = next(DATA, data);
+    socket.write(sealed.subarray(0, -1));
+    await pause(laterMs);
+    socket.write(sealed.subarray(-1));
+  };
+  return { secure, update, write: (data) => void socket.write(next(DATA, data)), writeSlowly };
 }
 
 /** @param number of the record under its secret */

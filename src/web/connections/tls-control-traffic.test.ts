@@ -49,7 +49,7 @@ test("a flood of key updates ends its connection and blocks its address; a few a
   const few = await connectForKeyUpdates(port);
   const quiet = await connectForKeyUpdates(port);
   few.update(20);
-  flooding.update(3_000);
+  flooding.update(4_000);
   await until("the connections of the address have ended", () =>
     [flooding, few, quiet].every(({ secure }) => secure.destroyed),
   );
@@ -65,10 +65,34 @@ test("data beside key updates explains none of them", async () => {
   write(Buffer.from("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"));
   for (let sent = 0; sent < 1_500; sent += 1) {
     write(Buffer.alloc(512));
-    update(2);
+    update(4);
   }
   await until("the connection has ended", () => secure.destroyed);
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
+});
+
+test("a record that takes a while to arrive is not taken for messages without data", async () => {
+  const { port, dropped } = await startServer();
+  const slow = await Promise.all(Array.from({ length: 6 }, () => connectForKeyUpdates(port)));
+  for (const { write } of slow) write(Buffer.from("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"));
+  // Longer than the time between two checks.
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all(slow.map(({ writeSlowly }) => writeSlowly(Buffer.alloc(16_000), 250)));
+  }
+  expect(dropped).toEqual([]);
+  expect(slow.map(({ secure }) => secure.destroyed)).toEqual(Array(6).fill(false));
+});
+
+test("key updates on connections that close soon are counted too", async () => {
+  const { port, dropped } = await startServer();
+  for (let opened = 0; dropped.length === 0; opened += 1) {
+    expect(opened).toBeLessThan(40);
+    const { secure, update } = await connectForKeyUpdates(port);
+    update(500);
+    secure.end();
+    await once(secure, "close");
+  }
+  expect(dropped).toMatchObject([{ address: STRANGER, reason: "too many TLS messages without data" }]);
 });
 
 test("requests as small as they can be are no overhead, however many", async () => {

@@ -19,12 +19,11 @@ const RECORD_BYTES = 22;
 /** TLS 1.2's block ciphers add a nonce and padding. It has no key updates, and Node bounds its renegotiations. */
 const TLS_1_2_RECORD_BYTES = 85;
 
-/** Totals of a connection since its handshake. */
-interface Measure {
-  readonly received: number;
-  readonly data: number;
-  readonly records: number;
-}
+/**
+ * The largest record with its data. As much of a connection may be a record that is still under way, on a slow line or
+ * while the connection is not read, so it counts only when the connection closes.
+ */
+const MAX_RECORD_BYTES = 16_384 + TLS_1_2_RECORD_BYTES;
 
 interface Connection {
   /** The accepted connection, which counts the bytes that were received, and what TLS made of it, which counts data. */
@@ -32,9 +31,11 @@ interface Connection {
   readonly secure: Socket;
   readonly key: string;
   readonly recordBytes: number;
+  /** What the handshake received, less the data that came with it. */
+  readonly handshakeBytes: number;
   records: number;
-  /** At the last check. */
-  checked: Measure;
+  /** What was counted of it. */
+  counted: number;
 }
 
 export class TlsControlTraffic {
@@ -69,32 +70,39 @@ export class TlsControlTraffic {
     const accepted = this.#handshakes.get(peer);
     if (accepted === undefined) return;
     this.#handshakes.delete(peer);
-    const checked = { received: accepted.bytesRead, data: secure.bytesRead, records: 0 };
-    const recordBytes = secure.getProtocol() === "TLSv1.3" ? RECORD_BYTES : TLS_1_2_RECORD_BYTES;
-    const connection: Connection = { accepted, secure, key: this.#keyOf(secure), recordBytes, records: 0, checked };
+    const connection: Connection = {
+      accepted,
+      secure,
+      key: this.#keyOf(secure),
+      recordBytes: secure.getProtocol() === "TLSv1.3" ? RECORD_BYTES : TLS_1_2_RECORD_BYTES,
+      handshakeBytes: accepted.bytesRead - secure.bytesRead,
+      records: 0,
+      counted: 0,
+    };
     secure.on("data", () => {
       connection.records += 1;
     });
     this.#connections.add(connection);
-    secure.once("close", () => this.#connections.delete(connection));
+    secure.once("close", () => {
+      this.#connections.delete(connection);
+      this.#count(connection, 0);
+    });
   }
 
   #check(): void {
     for (const socket of this.#handshakes.values()) {
       if (socket.bytesRead > MAX_HANDSHAKE_BYTES) this.#onTooMuch(socket);
     }
-    for (const connection of this.#connections) {
-      if (this.#isTooMuch(connection)) this.#onTooMuch(connection.secure);
-    }
+    for (const connection of this.#connections) this.#count(connection, MAX_RECORD_BYTES);
   }
 
-  #isTooMuch(connection: Connection): boolean {
-    const { accepted, secure, key, recordBytes, records, checked } = connection;
-    const received = accepted.bytesRead;
-    if (received === checked.received) return false;
-    const data = secure.bytesRead;
-    connection.checked = { received, data, records };
-    const surplus = received - checked.received - (data - checked.data) - recordBytes * (records - checked.records);
-    return surplus > 0 && this.#counts.add(key, surplus) > MAX_BYTES_PER_SECOND;
+  /** Counts what the connection received besides data, but for `mayBecomeData` bytes. */
+  #count(connection: Connection, mayBecomeData: number): void {
+    const { accepted, secure, key, recordBytes, handshakeBytes, records, counted } = connection;
+    const withoutData = accepted.bytesRead - handshakeBytes - secure.bytesRead - recordBytes * records;
+    const surplus = withoutData - counted - mayBecomeData;
+    if (surplus <= 0) return;
+    connection.counted += surplus;
+    if (this.#counts.add(key, surplus) > MAX_BYTES_PER_SECOND) this.#onTooMuch(secure);
   }
 }
