@@ -20,15 +20,30 @@ interface Backlog {
   bytes: number;
 }
 
+/** Readers that are sent to in one turn of the event loop: some milliseconds of work over TLS. */
+const READERS_PER_TURN = 100;
+
+/**
+ * Sends to many readers in several turns of the event loop, so that other callers do not wait for all of them. What is
+ * published meanwhile is sent to each reader at once when its next turn comes: the more readers, the fewer writes.
+ */
 export class Channel<State, Update> {
   readonly #source: Source<State, Update>;
-  readonly #readers = new Set<Reader>();
+  /** With the number of packets published when each was last sent to. */
+  readonly #readers = new Map<Reader, number>();
   readonly #subscription: Followed<State>;
   /**
    * Built for the first reader and kept while the messages since are small beside it: serialising a deep book takes
    * longer than a hundred updates, and readers connect and disconnect all the time.
    */
   #backlog: Backlog | undefined;
+  #published = 0;
+  /** The last packets published: those that some reader lacks. */
+  #unsent: Packet[] = [];
+  /** Readers that lack a packet before this one need a snapshot. */
+  #restartedAt = 0;
+  #turn: NodeJS.Immediate | undefined;
+  #merged: { readonly count: number; readonly published: number; readonly packet: Packet } | undefined;
 
   constructor(source: Source<State, Update>) {
     this.#source = source;
@@ -41,7 +56,7 @@ export class Channel<State, Update> {
 
   /** While the state is unknown, the reader is sent nothing; the snapshot follows as soon as it is known. */
   join(reader: Reader): void {
-    this.#readers.add(reader);
+    this.#readers.set(reader, this.#published);
     this.#sendBacklog(reader);
   }
 
@@ -51,17 +66,56 @@ export class Channel<State, Update> {
 
   stop(): void {
     this.#subscription.stop();
+    clearImmediate(this.#turn);
   }
 
   #publish(update: Update | undefined): void {
+    this.#published += 1;
     if (update === undefined) {
       this.#backlog = undefined;
-      for (const reader of this.#readers) this.#sendBacklog(reader);
-      return;
+      this.#restartedAt = this.#published;
+      this.#unsent = [];
+    } else {
+      const packet = packetOf(this.#source.updates(update));
+      this.#addToBacklog(packet);
+      this.#unsent.push(packet);
     }
-    const packet = packetOf(this.#source.updates(update));
-    this.#addToBacklog(packet);
-    for (const reader of this.#readers) reader.send(packet);
+    if (this.#turn === undefined) this.#sendToAll();
+  }
+
+  /** Sends to each reader what it lacks, again and again until none lacks anything. */
+  #sendToAll(readers = this.#readers.keys(), until = this.#published): void {
+    let left = READERS_PER_TURN;
+    for (let next = readers.next(); next.done !== true; next = readers.next()) {
+      this.#sendMissing(next.value);
+      left -= 1;
+      if (left === 0) {
+        this.#turn = setImmediate(() => this.#sendToAll(readers, until));
+        return;
+      }
+    }
+    // All have what was published when this pass began.
+    const lacking = this.#published - until;
+    this.#unsent = lacking === 0 ? [] : this.#unsent.slice(-lacking);
+    this.#turn = lacking === 0 ? undefined : setImmediate(() => this.#sendToAll());
+  }
+
+  #sendMissing(reader: Reader): void {
+    const had = this.#readers.get(reader) ?? this.#published;
+    if (had === this.#published) return;
+    this.#readers.set(reader, this.#published);
+    if (had < this.#restartedAt) this.#sendBacklog(reader);
+    else reader.send(this.#lastPackets(this.#published - had));
+  }
+
+  /** The last packets as one: many readers lack the same ones. */
+  #lastPackets(count: number): Packet {
+    const published = this.#published;
+    if (this.#merged?.count !== count || this.#merged.published !== published) {
+      const packet = packetOf(this.#unsent.slice(-count).flatMap(({ messages }) => messages));
+      this.#merged = { count, published, packet };
+    }
+    return this.#merged.packet;
   }
 
   #sendBacklog(reader: Reader): void {

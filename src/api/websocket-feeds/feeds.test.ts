@@ -240,6 +240,20 @@ test("one address has half of the readers when it is alone, and loses one to an 
   expect(sentAway).toEqual(["too_many"]);
 });
 
+test("one address has only so many readers, however much room there is", async () => {
+  feed = new ToyFeed();
+  const trustedProxies = [parseNetwork("127.0.0.1") as Network];
+  const bounds = { mostReaders: 100, mostReadersOfAddress: 2 };
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, bounds), { trustedProxies });
+  const from = (address: string) => ({ "x-forwarded-for": address });
+  const open = (address: string) => new FeedClient(toy.url, "/marketdata/BTCUSD", { headers: from(address) }).opened();
+  await open("203.0.113.9");
+  await open("203.0.113.9");
+  const { status, body } = await handshake("/marketdata/BTCUSD", from("203.0.113.9"));
+  expect([status, body.detail]).toEqual([503, "this address has as many feed readers as it may have"]);
+  await open("203.0.113.10");
+});
+
 test("an address whose readers flood a feed again and again gets no new ones for a while, and others do", async () => {
   feed = new ToyFeed();
   const trustedProxies = [parseNetwork("127.0.0.1") as Network];

@@ -20,8 +20,10 @@ import { type DisconnectReason, GOING_AWAY, Reader, type ReaderBounds } from "./
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
-  /** Per process. One address may have as many as are free, so half when alone, unless it is loopback. */
+  /** Per process. */
   readonly mostReaders: number;
+  /** Loopback exempt. Each message is written to each reader, so what one address reads costs the others time. */
+  readonly mostReadersOfAddress: number;
   /** Unsent bytes of all readers together. Over it, the readers with the most are disconnected. */
   readonly mostUnsentBytes: number;
   readonly heartbeatMs: number;
@@ -34,6 +36,7 @@ export type FeedEvent =
 
 const BOUNDS: FeedBounds = {
   mostReaders: 5_000,
+  mostReadersOfAddress: 250,
   mostUnsentBytes: 64 * 1024 * 1024,
   slackBytes: 1024 * 1024,
   mostReceived: 60,
@@ -101,6 +104,8 @@ export function feedRoutes(
   feedRoute("executiondata", "recent_executions", matchChannel);
 }
 
+const addressIsFull = (): Problem => unavailable("this address has as many feed readers as it may have");
+
 /** The feed readers of this process. */
 class Readers {
   readonly #bounds: FeedBounds;
@@ -154,9 +159,10 @@ class Readers {
 
   /** Where there is no room, disconnects a reader of an address that has more of them than this one. */
   #makeRoom(ip: string): void {
+    if (!isLoopback(ip) && this.#shares.heldAt(ip) >= this.#bounds.mostReadersOfAddress) throw addressIsFull();
     if (!isLoopback(ip) && !this.#shares.hasRoomFor(ip)) {
       const surplus = this.#shares.findSurplus(ip, ({ disconnectReason }) => disconnectReason === undefined);
-      if (surplus === undefined) throw unavailable("this address has as many feed readers as it may have");
+      if (surplus === undefined) throw addressIsFull();
       surplus.terminate("too_many");
     } else if (this.#all.size >= this.#bounds.mostReaders) {
       throw unavailable("the feeds have as many readers as they can serve");

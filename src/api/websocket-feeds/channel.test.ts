@@ -1,0 +1,99 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Channel } from "./channel.ts";
+import type { Packet, Reader } from "./reader.ts";
+
+const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
+
+class FakeReader {
+  readonly writes: string[] = [];
+
+  send({ messages, bytes }: Packet): void {
+    expect(bytes).toBe(messages.reduce((sum, { length }) => sum + length, 0));
+    this.writes.push(messages.join(" "));
+  }
+}
+
+/** A channel whose state is the number of its last update. */
+function start() {
+  let state = 1;
+  let tell: (update: number | undefined) => void = () => undefined;
+  const channel = new Channel<number, number>({
+    subscribe: (listener) => {
+      tell = listener;
+      return {
+        get state() {
+          return state;
+        },
+        stop: () => undefined,
+      };
+    },
+    snapshot: (at) => [Buffer.from(`snapshot:${at}`)],
+    updates: (update) => [Buffer.from(String(update))],
+  });
+  const publish = (): void => {
+    state += 1;
+    tell(state);
+  };
+  /** Updates were missed: readers need a new snapshot. */
+  const restart = (): void => {
+    state += 5;
+    tell(undefined);
+  };
+  const join = (): FakeReader => {
+    const reader = new FakeReader();
+    channel.join(reader as never as Reader);
+    return reader;
+  };
+  const leave = (reader: FakeReader): void => channel.leave(reader as never as Reader);
+  return { publish, restart, join, leave, state: () => state };
+}
+
+test("a hundred readers are sent to in each turn of the event loop, and what is published meanwhile goes in one write", async () => {
+  const { publish, join } = start();
+  const readers = Array.from({ length: 250 }, join);
+  const [early, late] = [readers[0], readers[249]] as [FakeReader, FakeReader];
+  const served = () => readers.filter(({ writes }) => writes.length > 1).length;
+  publish();
+  expect(served()).toBe(100);
+  publish();
+  publish();
+  await nextTurn();
+  expect(served()).toBe(200);
+  await nextTurn();
+  expect(served()).toBe(250);
+  expect([early.writes, late.writes]).toEqual([
+    ["snapshot:1", "2"],
+    ["snapshot:1", "2 3 4"],
+  ]);
+  await nextTurn();
+  expect(early.writes).toEqual(["snapshot:1", "2", "3 4"]);
+});
+
+test("every reader gets every update once and in order, whenever it joins and whatever is missed", async () => {
+  const step = fc.constantFrom("publish", "restart", "join", "leave", "turn");
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 230 }), async (steps, many) => {
+      const { publish, restart, join, leave, state } = start();
+      const readers = Array.from({ length: many }, join);
+      for (const what of steps) {
+        if (what === "publish") publish();
+        else if (what === "restart") restart();
+        else if (what === "join") readers.push(join());
+        else if (what === "leave" && readers.length > 1) leave(readers.shift() as FakeReader);
+        else await nextTurn();
+      }
+      for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+      for (const { writes } of readers) {
+        let at: number | undefined;
+        for (const message of writes.join(" ").split(" ")) {
+          const [, snapshot] = message.split("snapshot:");
+          if (snapshot === undefined) expect(Number(message)).toBe((at ?? Number.NaN) + 1);
+          at = Number(snapshot ?? message);
+        }
+        expect(at).toBe(state());
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
