@@ -17,7 +17,7 @@ import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
 import { tooManyPieces } from "./reject-connection.ts";
 import { TlsControlTraffic } from "./tls-control-traffic.ts";
-import { countUnanswered } from "./tracked-response.ts";
+import { countUnanswered, isPipelined } from "./tracked-response.ts";
 
 export interface ConnectionBounds {
   readonly most: number;
@@ -172,8 +172,7 @@ function boundRequests(
   server.on("request", ((request, response) => {
     const { socket } = request;
     if (socket.destroyed || flooded.has(socket)) return;
-    const unanswered = countUnanswered(response);
-    if (unanswered > MOST_UNANSWERED || (unanswered > 1 && !behind.add(response, isShared)))
+    if (countUnanswered(response) > MOST_UNANSWERED || (isPipelined(response) && !behind.add(response, isShared)))
       return flood(socket, FLOODED, () => socket.destroy());
     fragments.begin(socket);
     if (hasBody(request)) fragments.follow(request, keyOf(socket), () => cutOff(socket));

@@ -51,6 +51,17 @@ export function countUnanswered(response: ServerResponse): number {
   return connections.get(response.req.socket)?.unanswered.size ?? 0;
 }
 
+/**
+ * Whether an earlier request of the connection waits for its response. A response that has ended is closed a turn after
+ * its caller has it, who may have sent the next request by then.
+ */
+export function isPipelined(response: ServerResponse): boolean {
+  for (const earlier of connections.get(response.req.socket)?.unanswered ?? []) {
+    if (earlier !== response && !(earlier.writableEnded && earlier.socket !== null)) return true;
+  }
+  return false;
+}
+
 /** Whether every request of a connection has arrived completely and its response has been sent. */
 export function isIdle(socket: Socket): boolean {
   const response = connections.get(socket)?.newest;
