@@ -1,6 +1,7 @@
 /** For the tests, which are checked. */
 export interface Network {
   readonly ours: string;
+  readonly theirs: string;
   readonly command: (...words: string[]) => string[];
   readonly remove: () => void;
 }

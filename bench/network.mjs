@@ -16,7 +16,7 @@ export function whyNoNetwork() {
 }
 
 /**
- * Makes one. `ours` is the address at which its callers find us; `command` makes a command line that runs inside. All of it
+ * Makes one. `ours` is the address at which its callers find us, `theirs` is inside; `command` makes a command line that runs inside. All of it
  * goes with `remove`, which may be called twice.
  */
 export function makeNetwork() {
@@ -48,7 +48,12 @@ export function makeNetwork() {
     remove();
     throw error;
   }
-  return { ours: `${net}.1`, command: (...words) => ["ip", "netns", "exec", name, ...words], remove };
+  return {
+    ours: `${net}.1`,
+    theirs: `${net}.2`,
+    command: (...words) => ["ip", "netns", "exec", name, ...words],
+    remove,
+  };
 }
 
 function ip(...words) {
