@@ -130,6 +130,7 @@ create table market (
   constraint base_decimals_not_negative check (base_decimals >= 0),
   constraint at_most_14_decimals_in_all check (price_decimals + base_decimals <= 14),
   constraint tick_above_zero check (tick > 0),
+  constraint tick_has_price_decimals_at_most check (scale(trim_scale(tick)) <= price_decimals),
   constraint min_base_amount_above_zero check (min_base_amount > 0),
   constraint min_quote_amount_above_zero check (min_quote_amount > 0),
   constraint max_notional_value_above_zero check (max_notional_value > 0),

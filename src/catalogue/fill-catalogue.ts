@@ -59,10 +59,15 @@ async function fillMarkets(transaction: Queryable, { markets, fee_tiers }: Catal
     throw new CatalogueError(`the fee tiers of catalogue.json cannot be used: ${check.rejection.code}`);
   }
   const known = await readMarkets(transaction);
+  const precisions = new Map((await readAssets(transaction)).map(({ code, precision }) => [code, precision]));
   let last = Math.max(0, ...known.map(({ number }) => number));
   return fill("market", markets, known, marketColumns, async (entry, existing) => {
     const market = marketOf({ ...entry, number: existing?.number ?? last + 1 }, feeTiers);
     if (existing === undefined) {
+      // The engine counts in units of the last decimal of price and base together.
+      if ((precisions.get(market.quote) ?? 0) > market.priceDecimals + market.baseDecimals) {
+        throw new Error("price_decimals and base_decimals are fewer in all than the precision of the quote asset");
+      }
       await insertMarket(transaction, market);
       last = market.number;
     }

@@ -68,6 +68,17 @@ test("an entry that cannot be used is named with the rule that it breaks, and no
   expect(await refused([], [{ ...market, tick: "0" }])).toBe(
     of("market", "ACMEEUR", "cannot be used: tick above zero"),
   );
+  expect(await refused([], [{ ...market, price_decimals: 2, tick: "0.005" }])).toBe(
+    of("market", "ACMEEUR", "cannot be used: tick has price decimals at most"),
+  );
+  const coarse = { ...market, quote: "USDP", price_decimals: 2, base_decimals: 5 };
+  expect(await refused([], [coarse])).toBe(
+    of(
+      "market",
+      "ACMEEUR",
+      "cannot be used: price_decimals and base_decimals are fewer in all than the precision of the quote asset",
+    ),
+  );
   expect(await refused([], [{ ...market, tick: "x" }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
   expect(await refused([], [{ ...market, tick: undefined }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
   expect(await marketsIn()).toEqual(before);

@@ -1,6 +1,6 @@
 /** The token endpoint over a socket: whole answers, as clients of every kind get them. */
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
 import { Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -368,17 +368,6 @@ test.each([
   ["client_id", "a=b&client_id=acme"],
 ])("a %s in the address is refused, also beside good credentials", async (_, query) => {
   expect(await send(urlencoded(IN_BODY), `/oauth2/token?${query}`)).toEqual(inAddress);
-});
-
-test("a long query is rejected, and parsed neither there nor on another path", async () => {
-  const request = raw("application/x-www-form-urlencoded", String(new URLSearchParams(IN_BODY)));
-  const parsed = vi.spyOn(globalThis, "URLSearchParams");
-  const long = "%ff&".repeat(200);
-  expect(await send(request, `/oauth2/token?${long}`)).toEqual(invalid("the query is too long"));
-  expect((await send(request, `/nowhere?${long}`)).status).toBe(404);
-  expect(parsed).not.toHaveBeenCalled();
-  parsed.mockRestore();
-  expect((await send(request, "/oauth2/token?a=b")).status).toBe(200);
 });
 
 test("past the bound of expensive comparisons the endpoint says when to come back, and still serves generated secrets", async () => {

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { createServer as createHttpServer, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { Duplex } from "node:stream";
@@ -282,21 +282,6 @@ test("requests that are answered at once count as well until the turn of the eve
   for (const end = performance.now() + 50; performance.now() < end; );
   await until("those past the bound have ended", () => open.some((socket) => socket.closed));
   expect(asked).toBeLessThan(15 * 15);
-});
-
-test("a request that follows a complete response is not pipelined, even if that has not left yet", async () => {
-  const responses: ServerResponse[] = [];
-  const server = createHttpServer({ ServerResponse: TrackedResponse }, (_, response) => void responses.push(response));
-  boundConnections(server, { most: 400, isShared: sharedBy([]), onDropped: () => undefined });
-  servers.push(server);
-  // Their writes are never confirmed, as in a turn of the event loop that is not over.
-  const open = Array.from({ length: 140 }, () => arrive(server, "203.0.113.9"));
-  for (const socket of open) socket.push(REQUEST);
-  await until("all have asked", () => responses.length === open.length);
-  for (const response of responses) response.end();
-  for (const socket of open) socket.push(REQUEST);
-  await until("all have asked again", () => responses.length === 2 * open.length);
-  expect(open.filter(({ destroyed }) => destroyed)).toEqual([]);
 });
 
 const PIECES = "1\r\n7\r\n".repeat(40_000);

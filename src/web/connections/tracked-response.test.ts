@@ -1,8 +1,9 @@
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { Duplex } from "node:stream";
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-import { countUnanswered, isIdle, TrackedResponse } from "./tracked-response.ts";
+import { countUnanswered, isIdle, isPipelined, TrackedResponse } from "./tracked-response.ts";
 
 const responses: ServerResponse[] = [];
 const server = createServer({ ServerResponse: TrackedResponse }, (_request, response) => {
@@ -56,4 +57,24 @@ test("a response behind one that ends the connection is closed with it, once", a
   socket.resume();
   await until("all are closed", () => closed.length === 3);
   expect([closed.toSorted(), countUnanswered(third)]).toEqual([[0, 1, 2], 0]);
+});
+
+test("a request is pipelined behind one that waits for its response, not behind one whose response is about to leave", async () => {
+  // Writes to it are never confirmed, as in a turn of the event loop that is not over.
+  const socket = new Duplex({ read: () => {}, write: () => {} });
+  server.emit("connection", socket);
+  const ask = async (): Promise<ServerResponse> => {
+    const made = responses.length;
+    socket.push("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await until("it has come", () => responses.length === made + 1);
+    return responses.at(-1) as ServerResponse;
+  };
+  const first = await ask();
+  expect(isPipelined(first)).toBe(false);
+  first.end();
+  const second = await ask();
+  expect(isPipelined(second)).toBe(false);
+  // Complete, but it waits for the first one to leave.
+  second.end();
+  expect(isPipelined(await ask())).toBe(true);
 });
