@@ -123,7 +123,8 @@ create table market (
   constraint price_decimals_not_negative CHECK ((price_decimals >= 0)),
   constraint quote_amounts_in_range CHECK (((max_quote_amount)::numeric >= (min_quote_amount)::numeric)),
   constraint quote_asset_exists FOREIGN KEY (quote) REFERENCES asset(code),
-  constraint tick_above_zero CHECK (((tick)::numeric > (0)::numeric))
+  constraint tick_above_zero CHECK (((tick)::numeric > (0)::numeric)),
+  constraint tick_has_price_decimals_at_most CHECK ((scale(trim_scale((tick)::numeric)) <= price_decimals))
 );
 grant select, update (status, version, slot, batch) on market to service;
 
