@@ -67,26 +67,6 @@ const HEADERS = {
 };
 const NOT_STORED = { ...HEADERS, "cache-control": "no-store", pragma: "no-cache" };
 
-test("a long query is rejected, and parsed neither there nor on another path", async () => {
-  const request = {
-    method: "POST",
-    headers: { "content-type": "application/x-www-form-urlencoded" },
-    body: String(FORM),
-  };
-  const parsed = vi.spyOn(globalThis, "URLSearchParams");
-  const long = "%ff&".repeat(200);
-  const [asked, elsewhere] = [await send(`/oauth2/token?${long}`, request), await send(`/nowhere?${long}`, request)];
-  expect(parsed).not.toHaveBeenCalled();
-  parsed.mockRestore();
-  expect(asked).toEqual({
-    status: 400,
-    headers: NOT_STORED,
-    body: { error: "invalid_request", error_description: "the query is too long" },
-  });
-  expect(elsewhere.status).toBe(404);
-  expect((await send("/oauth2/token?a=b", request)).status).toBe(401);
-});
-
 test.each(["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])("%s is not a method of the token endpoint", async (method) => {
   expect(await send("/oauth2/token?a=b", { method })).toEqual({
     status: 405,
