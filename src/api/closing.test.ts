@@ -118,7 +118,7 @@ test("more than 64 KiB of request line and headers is 431", async () => {
   });
 });
 
-test("a caller who goes away while sending a body is no bug of ours", async () => {
+test("a caller that disconnects while sending a body is no bug", async () => {
   toy = await startToyApi();
   const { hostname, port } = new URL(toy.url);
   const answered = new Promise<void>((resolve) =>

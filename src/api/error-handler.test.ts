@@ -74,7 +74,7 @@ test("a lock that was not to be had in time is 503, to be tried again", async ()
   expect(toy.logged.at(-1)).toMatchObject({ level: 40, msg: "request failed: fault", err: { code: "55P03" } });
 });
 
-test("any other refusal of the database is a bug of ours, and its text is not told", async () => {
+test("any other database error is a bug, and its text is not revealed", async () => {
   expect(await ask(toy, "/v2/mistaken")).toEqual(
     problem(500, "Internal Server Error", "internal error: quote the request_id when you report it"),
   );

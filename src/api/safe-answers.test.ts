@@ -15,7 +15,7 @@ const ANSWERS = [
   "/problems/already-exists",
 ];
 
-test("no answer is guessed at, and what is told to a caller is stored nowhere on its way", async () => {
+test("no response is sniffed or cached", async () => {
   toy = await startToyApi();
   for (const path of ANSWERS) {
     const { headers } = await ask(toy, path);
@@ -27,7 +27,7 @@ test("no answer is guessed at, and what is told to a caller is stored nowhere on
   }
 });
 
-test("pages of others are let at nothing, whatever they ask and wherever they come from", async () => {
+test("pages of other origins may read nothing", async () => {
   toy = await startToyApi();
   const foreign = { origin: "https://evil.test", "access-control-request-method": "POST" };
   for (const path of ANSWERS) {
@@ -39,7 +39,7 @@ test("pages of others are let at nothing, whatever they ask and wherever they co
   }
 });
 
-test("every page says what it may load, that nobody frames it, and that it tells nobody where it was", async () => {
+test("every page has a policy for loading, framing and the referrer", async () => {
   toy = await startToyApi();
   for (const path of ["/docs", "/problems/already-exists"]) {
     const { headers } = await ask(toy, path, { token: null });

@@ -50,7 +50,7 @@ test("a handler sees who calls, and what was sent as it was sent", async () => {
   expect(made.body).toEqual({ params: { profile_id: "default" }, body: { ...TOY, amount: "1.50" } });
 });
 
-test("a path that is not there is 404, whoever asks and whatever is sent", async () => {
+test("an unknown path is 404 for every caller and every request", async () => {
   toy = await startToyApi();
   const expected = problem(404, "Not Found", "no such path");
   expect(await ask(toy, "/v2/nothing", { token: null })).toEqual(expected);
@@ -107,7 +107,7 @@ test("a body that is not said to be JSON is 415", async () => {
   expect((await send(JSON.stringify(TOY), { "content-type": "application/json; charset=utf-8" })).status).toBe(200);
 });
 
-test("a write is refused before its token and body are looked at when there is no room, a read is not", async () => {
+test("without room a write is rejected before its token and body are read, a read is not", async () => {
   let verified = 0;
   toy = await startToyApi(undefined, {
     refusesWork: () => "the service is at capacity: too many requests are waiting",
@@ -127,7 +127,7 @@ test("a write is refused before its token and body are looked at when there is n
   expect(verified).toBe(1);
 });
 
-test("a bug is a 500 that tells nothing; the log has it under the request id", async () => {
+test("a bug is a 500 without details; the log has it under the request id", async () => {
   await startThrowing(new Error("the password is hunter2"));
   const detail = "internal error: quote the request_id when you report it";
   expect(await ask(toy, "/throw")).toEqual(problem(500, "Internal Server Error", detail));
@@ -176,12 +176,12 @@ test("a problem of ours has an address, and its members stand in the order of RF
   expect(Object.keys(answer.body as object)).toEqual(["type", "title", "status", "detail", "meta", "request_id"]);
 });
 
-test("a refusal of the domain is answered as its problem", async () => {
+test("a Rejection becomes its problem", async () => {
   await startThrowing(problemOf({ code: "profile_not_found", profileId: "p-1" }));
   expect(await ask(toy, "/throw")).toEqual(problem(404, "Not Found", "profile not found: p-1"));
 });
 
-test("every code with which the framework refuses a request is mapped on purpose", async () => {
+test("every code with which the framework rejects a request is mapped explicitly", async () => {
   // Off here: the framework's own JSON parser, the method QUERY, 404 by error. The last one is about building, not asking.
   const off = [
     "EMPTY_JSON_BODY",
@@ -209,12 +209,12 @@ test("every code with which the framework refuses a request is mapped on purpose
   }
 });
 
-test("a code of the framework that nobody mapped is a 500", async () => {
+test("an unmapped code of the framework is a 500", async () => {
   await startThrowing(Object.assign(new Error("new in the next release"), { code: "FST_ERR_NEW", statusCode: 400 }));
   expect((await ask(toy, "/throw")).status).toBe(500);
 });
 
-test("a route that does not say who may call it does not start", async () => {
+test("a route without a scope does not start", async () => {
   toy = await startToyApi();
   const { createApi } = await import("./server.ts");
   const api = await createApi({

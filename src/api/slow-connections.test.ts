@@ -50,7 +50,7 @@ test("a body that trickles in is given up on, and its handler never runs", async
   expect(ran).toBe(0);
 });
 
-test("a caller who opens a connection and says nothing is given up on", async () => {
+test("a connection that sends nothing is closed", async () => {
   toy = await startToyApi(undefined, { timeouts: IMPATIENT });
   const { hostname, port } = new URL(toy.url);
   const socket = connect(Number(port), hostname);
@@ -59,7 +59,7 @@ test("a caller who opens a connection and says nothing is given up on", async ()
   await once(socket, "close");
 });
 
-test("a thousand requests that never end stop nobody else", async () => {
+test("a thousand requests that never end do not block others", async () => {
   toy = await startToyApi();
   const { hostname, port } = new URL(toy.url);
   const beginnings = [

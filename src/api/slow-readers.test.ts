@@ -55,7 +55,7 @@ function deaf(requests: string): Socket {
 const bytesWait = (pages: number) =>
   until(`${pages} pages wait`, () => answers.bytes >= pages * PAGE.length && made >= pages);
 
-test("one who reads nothing has half of the room, then hears 503 before any work; others go on", async () => {
+test("a caller that reads nothing gets half of the room, then 503 before any work; others continue", async () => {
   await start({ mostMib: 34 });
   deaf(REQUEST);
   await bytesWait(1);
@@ -72,7 +72,7 @@ test("one who reads nothing has half of the room, then hears 503 before any work
   expect((await ask(toy, "/page")).status).toBe(200);
 });
 
-test("when the room is used up a request is refused before it costs anything, and small answers are not refused", async () => {
+test("without room a request is rejected before any work, and small responses are not rejected", async () => {
   await start({ mostMib: 16.1 });
   deaf(REQUEST);
   await bytesWait(1);

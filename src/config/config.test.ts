@@ -215,7 +215,7 @@ test("rates are limited in production and not in a sandbox, unless it is said ot
   }
 });
 
-test("a trusted proxy is an address or a network, and never everybody", () => {
+test("a trusted proxy is an address or a network, and never every address", () => {
   for (const wrong of [
     "proxy",
     "10.0.0.0/0",

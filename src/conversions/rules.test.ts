@@ -114,7 +114,7 @@ test("a conversion keeps its source aside, and its recipient counts that it is a
 test.each([
   ["no recipient", undefined],
   ["itself as the recipient", payer.id],
-])("a conversion with %s awaits nobody", (_what, recipientProfileId) => {
+])("a conversion with %s counts at no recipient", (_what, recipientProfileId) => {
   const decision = create({ recipientProfileId });
   const value = { ...created, recipientProfileId };
   expect(decision).toMatchObject({ kind: "done", value, changes: { states: [change(conversionTable, value)] } });
@@ -170,7 +170,7 @@ test.each<[string, Partial<ConversionRequest>, ReturnType<typeof pairOf>, object
   ["too many decimals", { amount: amountOf("10.001") }, pairOf(USD, USDG), { code: "exceed_precision" }],
   ["one unit more than there is", { amount: amountOf("10.01") }, pairOf(USD, USDG), { code: "insufficient_funds" }],
   ["a recipient without room", {}, pairOf(USD, USDG), { code: "balance_too_large", profileId: receiver.id }],
-])("%s is refused before what comes behind it", (_what, request, pair, rejection) => {
+])("%s is rejected before the checks that follow", (_what, request, pair, rejection) => {
   const decision = decideConversion({ ...MINT, ...request }, ID, pair, COINS, stateOf(...full));
   expect(decision).toMatchObject({ kind: "rejected", rejection });
 });

@@ -63,7 +63,7 @@ test("what was created here is settled when its delay is over, and not a millise
   expect(settlements).toBe(2);
 });
 
-test("a settlement takes the house's turn, whatever else its customer has sent; a cancel takes his", () => {
+test("a settlement uses the house's queue, whatever its customer has sent; a cancel uses the customer's", () => {
   const [settling, cancelling] = [settlementOf, cancellationOf].map((of) => of(conversion("one"), CALLER));
   expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["house", "acme"]);
 });

@@ -55,7 +55,7 @@ test("a trade moves the price on by one unit, and most of the ladder stays where
   expect(quoter.metadata.step).toBe("1");
 });
 
-test("an order that is gone without a trade is placed again where it was", () => {
+test("an order that disappeared without a trade is placed again where it was", () => {
   const { quoter, orders } = settledQuoter();
   const gone = first(orders);
   quoter.observe([{ ...gone, status: "CANCELLED", closedAt }], 1);
@@ -63,7 +63,7 @@ test("an order that is gone without a trade is placed again where it was", () =>
   expect(prices(quoter.changes(BTCUSD, 1).place)).toEqual(prices([{ ...gone } as unknown as Quote]));
 });
 
-test("what is asked to go is asked once, and counts until it has gone", () => {
+test("a cancel is requested once, and the order counts until it is closed", () => {
   const { quoter, orders } = settledQuoter();
   const extra = { ...orderFor({ side: "BUY", price: amountOf("1"), amount: amountOf("1") }) };
   quoter.add(extra);
@@ -76,7 +76,7 @@ test("what is asked to go is asked once, and counts until it has gone", () => {
   expect(quoter.orders).toHaveLength(orders.length);
 });
 
-test("a market that goes on refusing is left alone for longer each time, up to a minute, until an order rests", () => {
+test("a market that keeps rejecting is skipped for longer each time, up to a minute, until an order rests", () => {
   const { quoter, orders } = settledQuoter();
   const gone = first(orders);
   quoter.observe([{ ...gone, status: "CANCELLED", closedAt }], 0);
@@ -98,7 +98,7 @@ test("a market that goes on refusing is left alone for longer each time, up to a
   expect(quoter.changes(BTCUSD, now + 1_000).place).toHaveLength(1);
 });
 
-test("an order that its engine rejects counts as refused, once for all of a pass", () => {
+test("orders that the engine rejects count once per pass", () => {
   const { quoter, orders } = settledQuoter();
   quoter.observe(
     orders.slice(0, 3).map((order) => ({ ...order, status: "REJECTED" as const, closedAt })),

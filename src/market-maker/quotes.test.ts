@@ -136,7 +136,7 @@ test("a level has one order: the second one goes, as does what is at no level", 
   expect(changesTo([bid("99", "2")], book)).toEqual({ cancel: ["b", "c"], place: [] });
 });
 
-test("what would meet an own order that is about to go waits until it has gone", () => {
+test("a quote that would meet an own order being cancelled waits until that is closed", () => {
   const book = [resting("a", "SELL", "101", "2")];
   const wanted = [bid("101", "1"), bid("100", "2"), ask("102", "1")];
   expect(changesTo(wanted, book)).toEqual({ cancel: ["a"], place: [bid("100", "2"), ask("102", "1")] });

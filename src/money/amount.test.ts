@@ -26,7 +26,7 @@ const decimalText = fc
   .map(([whole, decimals, pointed]) => (pointed ? `${whole}.${decimals}` : whole + decimals));
 const anyAmount = fc.bigInt({ min: -(10n ** 47n), max: 10n ** 47n }).map((units) => units as Amount);
 
-test("an amount is read as the oracle reads it, or refused for the reason that the oracle has", () => {
+test("an amount is read as by the oracle, or rejected for the oracle's reason", () => {
   fc.assert(
     fc.property(decimalText, (text) => {
       const expected = new Exact(text.startsWith(".") ? `0${text}` : text);
@@ -84,7 +84,7 @@ test.each([
   expect(parseAmount(text)).toEqual(reject("not_a_decimal"));
 });
 
-test("zero, one unit too fine, and exactly too much are refused", () => {
+test("zero, one unit too fine, and exactly too much are rejected", () => {
   expect(parseAmount("0.000")).toEqual(reject("zero"));
   expect(parseAmount("0.0000000000000000001")).toEqual(reject("too_precise"));
   expect(parseAmount("1000000000000000000")).toEqual(reject("too_large"));

@@ -66,7 +66,7 @@ function askToken(clientId: string, secret: string): Promise<Response> {
   return fetch(`${authUrl}/oauth2/token`, { method: "POST", body: new URLSearchParams(form) });
 }
 
-test("a refused token is news to the log, an issued one a detail; only the log hears of a wrong address", async () => {
+test("a rejected token request is logged, an issued one at debug level; only the log names a wrong address", async () => {
   await newToken("told");
   await clients.restrict("told", [parseNetwork("192.0.2.0/24") as Network]);
   const { secret } = unwrap(await clients.rotateSecret("told", 0));
@@ -83,7 +83,7 @@ test("a refused token is news to the log, an issued one a detail; only the log h
   ]);
 });
 
-test("a token of one node is believed by another, and by whoever has the published keys", async () => {
+test("a token of one node is accepted by another, and verifies with the published keys", async () => {
   const token = await newToken("acme");
   const grant = { customerId, clientId: "acme", scopes: new Set(["exchange:read_order"]) };
   expect(await other.verify(token, ADDRESS)).toMatchObject(grant);
@@ -100,7 +100,7 @@ test("a token outlives a rotation of the keys", async () => {
   expect(await other.verify(token, ADDRESS)).toBeDefined();
 });
 
-test("a disabled client gets no token, and within five seconds its live one is refused on every node", async () => {
+test("a disabled client gets no token, and within five seconds its live one is rejected on every node", async () => {
   const token = await newToken("leaver");
   for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toBeDefined();
   await clients.disable("leaver");

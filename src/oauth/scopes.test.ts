@@ -29,7 +29,7 @@ test("a star on a client stands for all scopes", () => {
   expect(heldScopes(["*"])).toEqual(Object.keys(SCOPES));
 });
 
-test("a client holds what its list names, once, and nothing that is unknown", () => {
+test("a client holds each known scope of its list once", () => {
   expect(heldScopes(["exchange:read_order", "exchange:read_order", "toString", "a:b"])).toEqual([
     "exchange:read_order",
   ]);

@@ -80,7 +80,7 @@ test.each([
   expect(await findExcessPrivileges(database, APPEND_ONLY)).toEqual(findings);
 });
 
-test("what is too much is named: the database, whose owner owns the schema", async () => {
+test("an excess privilege is named: the database, whose owner owns the schema", async () => {
   await db.owner.rows(`alter database ${name} owner to ${ROLE}`);
   expect(await findExcessPrivileges(database, APPEND_ONLY)).toEqual([removes("database"), removes("schema public")]);
 });

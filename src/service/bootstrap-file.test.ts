@@ -56,7 +56,7 @@ test("an invalid value is reported by its rule and never shown", async () => {
   ]);
 });
 
-test("a file of the wrong shape is told the right one", async () => {
+test("a file of the wrong shape gets an error with the right one", async () => {
   expect(await errorLinesOf([])).toEqual(["  the file must be an object, in { }"]);
   expect(await errorLinesOf({})).toEqual(["  customers is required"]);
   expect(await errorLinesOf({ customers: {} })).toEqual(["  customers must be a list, in [ ]"]);

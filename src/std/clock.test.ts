@@ -24,7 +24,7 @@ test.each([
   expect(read(text)).toBe(expected);
 });
 
-test("what is finer than a millisecond goes to the side that the caller says", () => {
+test("digits below a millisecond are rounded as the caller says", () => {
   expect(read("2026-11-21T09:30:00.0001Z", "up")).toBe("2026-11-21T09:30:00.001Z");
   expect(read("2026-11-21T09:30:00.000999999Z", "down")).toBe("2026-11-21T09:30:00.000Z");
   expect(read("2026-11-21T23:59:59.999000001Z", "up")).toBe("2026-11-22T00:00:00.000Z");
@@ -62,7 +62,7 @@ test.each([
   expect(read(text)).toBeUndefined();
 });
 
-test("the steady clock goes on when the time of day is set back", () => {
+test("the monotonic clock continues when the time of day is set back", () => {
   const before = steadyClock.now();
   vi.useFakeTimers({ toFake: ["Date"], now: systemClock.now() - 3_600_000 });
   try {

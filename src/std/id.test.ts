@@ -36,7 +36,7 @@ test("an id that was made while the clock was far ahead dates none of those afte
   expect(ids.map(instantOf)).toEqual([NOW, NOW + YEARS_MS, NOW, NOW + 1, NOW + 2]);
 });
 
-test("ids of milliseconds that come again are others than before", () => {
+test("ids of repeated milliseconds differ from earlier ones", () => {
   const again = Array.from({ length: 1_000 }, (_, i) => [NOW + (i % 10), NOW + 3_600_000]).flat();
   const source = new IdSource(clockOf(...again));
   const ids = new Set(again.map(() => source.next()));

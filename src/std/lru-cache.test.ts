@@ -3,7 +3,7 @@ import { LruCache } from "./lru-cache.ts";
 
 const HALF = 3;
 
-test("whatever is set, asked for, taken out and forgotten, it has what came last and nothing that was not set", () => {
+test("after any sets, gets and deletes it has the latest entries and nothing else", () => {
   const recent = new LruCache<number>(2 * HALF);
   // Beside it the same without a bound, in the order in which things were set or found last.
   let expected: [string, number][] = [];
@@ -38,7 +38,7 @@ test("whatever is set, asked for, taken out and forgotten, it has what came last
   expect(dropped).toBeGreaterThan(100);
 });
 
-test("what is set again and again takes no more room than once", () => {
+test("setting a key again takes no more room", () => {
   const recent = new LruCache<object>(200_000);
   const names = Array.from({ length: 100 }, (_, i) => `name ${i}`);
   const setAll = (times: number) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startPoll } from "./poll.ts";
 
-test("work is done again and again, also after a failure, which is told", async () => {
+test("work is repeated, also after a failure, which is reported", async () => {
   const failures: unknown[] = [];
   let done = 0;
   await new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { escapeJson, printable, printableJson } from "./printable.ts";
 
-test("what is usual in names, in any script, is shown as it is", () => {
+test("ordinary characters of names, in any script, are shown unchanged", () => {
   for (const text of ['Acme & Söhne ("A") \\ 100 %', "株式会社", "شركة", "Ærø", "e\u0301", "🚀", ""]) {
     expect(printable(text)).toBe(text);
     expect(printableJson({ text })).toBe(JSON.stringify({ text }));

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { must } from "./assert.ts";
 import { processStart } from "./process-start-time.ts";
 
-test("a process is told from any other that has or had its id", async () => {
+test("a process is distinguished from any other that has or had its id", async () => {
   const child = spawn("sleep", ["60"]);
   onTestFinished(() => void child.kill("SIGKILL"));
   await once(child, "spawn");

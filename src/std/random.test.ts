@@ -3,7 +3,7 @@ import { SystemRandom } from "./random.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-test("nothing is given out twice, across the end of what is in store as well", () => {
+test("no bytes are returned twice, also when the store is refilled", () => {
   const random = new SystemRandom();
   const seen = new Set<string>();
   for (let i = 0; i < 3_000; i += 1) {

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-test("the text takes the place of what was there, with the mode that is asked for, and nothing is left beside it", async () => {
+test("the file is replaced, with the given mode, and nothing is left beside it", async () => {
   const path = join(directory, "note");
   const umask = process.umask(0o077);
   try {
@@ -25,7 +25,7 @@ test("the text takes the place of what was there, with the mode that is asked fo
   expect(await readdir(directory)).toEqual(["note"]);
 });
 
-test("what cannot be put in its place is an error, and leaves no draft", async () => {
+test("a failed write is an error, and leaves no draft", async () => {
   await mkdir(join(directory, "taken", "by-something"), { recursive: true });
   await expect(writeAtomically(join(directory, "taken"), "text")).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   expect((await readdir(directory)).sort()).toEqual(["note", "taken"]);

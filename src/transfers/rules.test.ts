@@ -106,7 +106,7 @@ test.each<[string, Partial<TransferRequest>, Asset | undefined, object]>([
   ["too many decimals", { amount: amountOf("11.001") }, USD, { code: "exceed_precision", asset: "USD", precision: 2 }],
   ["one unit more than there is", { amount: amountOf("10.01") }, USD, { code: "insufficient_funds" }],
   ["a receiver without room", {}, USD, { code: "balance_too_large", profileId: to.id }],
-])("%s is refused before what comes behind it", (_what, request, asset, rejection) => {
+])("%s is rejected before the checks that follow", (_what, request, asset, rejection) => {
   const rows = [...ROWS, profileRow(idle), fullTo];
   const decision = decideTransfer({ ...INTERNAL, ...request }, ID, asset, stateOf(...rows));
   expect(decision).toMatchObject({ kind: "rejected", rejection });
@@ -123,7 +123,7 @@ const DEPOSIT: ExternalTransferRequest = {
   refId: "deposit",
 };
 
-test("a deposit comes from the world, and takes an inactive profile back into use at this time", () => {
+test("a deposit is debited to world, and reactivates an inactive profile", () => {
   const decision = decideExternalTransfer({ ...DEPOSIT, profileId: idle.id }, ID, USD, stateOf(profileRow(idle)), NOW);
   const record = {
     ...{ id: ID, customerId: acme, type: "WIRE_DEPOSIT", asset: "USD", amount: amountOf("10"), refId: "deposit" },
@@ -198,7 +198,7 @@ test.each<[string, Partial<ExternalTransferRequest>, Asset | undefined, object]>
     USD,
     { code: "insufficient_funds" },
   ],
-])("%s is refused before what comes behind it", (_what, request, asset, rejection) => {
+])("%s is rejected before the checks that follow", (_what, request, asset, rejection) => {
   const rows = [...ROWS, profileRow(idle), fullTo];
   const decision = decideExternalTransfer({ ...DEPOSIT, ...request }, ID, asset, stateOf(...rows), NOW);
   expect(decision).toMatchObject({ kind: "rejected", rejection });

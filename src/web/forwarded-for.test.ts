@@ -28,7 +28,7 @@ test("what is not an address leaves the address of the proxy that passed it on",
   expect(caller("6.6.6.6, unknown, 10.0.0.9")).toBe("10.0.0.9");
 });
 
-test("no more parts are looked at than there can be proxies", () => {
+test("at most as many parts are read as there can be proxies", () => {
   expect(caller(`6.6.6.6${", 10.0.0.9".repeat(19)}`)).toBe("6.6.6.6");
   expect(caller(`6.6.6.6${", 10.0.0.9".repeat(20)}`)).toBe("10.0.0.9");
   expect(caller(",".repeat(60_000))).toBe(PEER);

@@ -58,7 +58,7 @@ async function fileOf(name: string, text: string): Promise<string> {
   return path;
 }
 
-test("the books have what is hard to add up", () => {
+test("the test ledger has amounts that are hard to add up", () => {
   const amounts = [...ours.values()];
   expect(amounts.filter((amount) => amount.length > 45).length).toBeGreaterThan(1);
   expect(amounts).toContain("0.000000000000000001");
@@ -133,7 +133,7 @@ test("journals of several slots stand in the order of their times", async () => 
 describe.each(ACCOUNTANTS)("$format", ({ format, missing, object, balances }) => {
   beforeEach((context) => required(context, missing));
 
-  test("finds nothing wrong, and comes to the same balances to the last digit", async () => {
+  test("finds no error, and computes the same balances to the last digit", async () => {
     const file = await fileOf(`books.${format}`, await exported(format));
     expect(await object(file)).toBe("");
     expect(await balances(file)).toEqual(ours);
@@ -160,7 +160,7 @@ describe.each(ACCOUNTANTS)("$format", ({ format, missing, object, balances }) =>
   });
 });
 
-test("an export that ends at heads of before says what there was then, however often it has changed since", async () => {
+test("an export that ends at earlier heads shows the balances of then", async () => {
   const { lane, fund } = await startLane(db.database);
   const profiles = newProfiles(1);
   const then: { heads: ChainHead[]; text: string }[] = [];
@@ -173,7 +173,7 @@ test("an export that ends at heads of before says what there was then, however o
   expect(new Set(then.map(({ text }) => text)).size).toBe(9);
 });
 
-test("an export that ends at heads of before leaves out what came after", async () => {
+test("an export that ends at earlier heads leaves out later journals", async () => {
   const heads = await readHeads(db.database);
   const before = await exported("ledger");
   const { lane, fund } = await startLane(db.database);

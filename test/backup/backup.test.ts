@@ -234,7 +234,7 @@ test("a restore reports what prevents it", async () => {
   await expectNothingIn(within("none"));
 });
 
-test("a restore that comes to a hole in the archive, or a segment cut short, says which segment it is", async () => {
+test("a restore names the missing or truncated segment of the archive", async () => {
   const [lost, last] = [await endSegment(), await endSegment()];
   await untilArchived(last);
   const lacks = async (into: string): Promise<Gap | undefined> => {

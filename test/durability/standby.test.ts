@@ -73,10 +73,6 @@ const someClaim = (): Pick<Claim, "customerId" | "refId"> => ({
   refId: "1",
 });
 
-/*
- * Taken out to see it fail: the warning did not break the connection off, or the batch was found by a plain look-up. Each
- * was answered as done while the standby was down.
- */
 const ON_MEMORY = { way: "decided on memory" };
 const UNDER_LOCK = { way: "decided under lock", lock: true } as const;
 test.each(FAULTS.flatMap((fault) => [ON_MEMORY, UNDER_LOCK].map((way) => ({ fault, ...way }))))(
@@ -151,7 +147,7 @@ test("a void number whose own commit is interrupted does not stop the lane, and 
   await expectBooksBalance(pair.primary.owner);
 });
 
-test("a ref_id that the standby lacks is told to be taken when the standby has it", async () => {
+test("a taken ref_id that the standby lacks is reported once the standby has it", async () => {
   const { lane, from, to } = await fundedLane();
   const { lane: other } = await startLane(pair.primary.database);
   await pair.stopStandby();
@@ -272,7 +268,7 @@ const FINDINGS: readonly {
   },
 ];
 
-test.each(FINDINGS)("$what is told when the standby has it", async ({ prepare, answer }) => {
+test.each(FINDINGS)("$what is reported once the standby has it", async ({ prepare, answer }) => {
   const find = await prepare(pair);
   expect(await find(pair.primary.database)).toEqual(answer);
   await pair.stopStandby();
@@ -288,7 +284,7 @@ test.each(FINDINGS)("$what is told when the standby has it", async ({ prepare, a
   expect(seen).toEqual({ isOver: true, value: answer });
 });
 
-test("a change whose commit is interrupted has an unknown outcome, whoever makes it", async () => {
+test("any change whose commit is interrupted has an unknown outcome", async () => {
   const { database } = pair.primary;
   const insert = "insert into customer (id, name, created_at) values ($1, 'Acme', now())";
   const ways: readonly (() => Promise<unknown>)[] = [

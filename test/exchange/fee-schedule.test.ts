@@ -106,7 +106,7 @@ test.each([
     { code: "tier_given_twice", minimumGross: amountOf("5") },
   ],
   ["too many tiers", tooMany, { code: "too_many_tiers", most: 50 }],
-])("%s is refused, and nothing is changed", async (_name, text, refusal) => {
+])("%s is rejected, and nothing is changed", async (_name, text, refusal) => {
   expect(await set(text)).toEqual(reject(refusal));
   expect(await stored()).toBe(BASE);
 });
@@ -203,7 +203,7 @@ test.each([
     "insert into market select 'DOGEUSD', 200, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, status, 1 from market where code = 'BTCUSD'",
     "fees_are_scheduled",
   ],
-])("the tables themselves refuse %s", async (_name, sql, constraint) => {
+])("the tables' constraints reject %s", async (_name, sql, constraint) => {
   expect(await failure(db.owner.rows(sql))).toBe(constraint);
 });
 

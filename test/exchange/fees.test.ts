@@ -64,7 +64,7 @@ test.each([
   ["it against another asset", { "BTCEUR 2026-03-31": "1000000" }, "0.0035 0.0003"],
   ["it on the first of the 30 days", { "BTCUSD 2026-03-02": "100000" }, "0.0025 0.0003"],
   ["it the day before", { "BTCUSD 2026-03-01": "1000000" }, "0.0035 0.0003"],
-])("the rates of who has traded %s", async (_name, traded, expected) => {
+])("the rates of a customer that has traded %s", async (_name, traded, expected) => {
   time = NOON;
   expect(await rates(newFees(), await customer(traded))).toBe(expected);
 });

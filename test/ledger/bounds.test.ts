@@ -49,10 +49,6 @@ async function untilTold(outcome: Promise<unknown>): Promise<string> {
   );
 }
 
-/*
- * Taken out to see it fail: commands were not looked at for their deadline before they were decided (`#isInTime`). The
- * caller was told 503 by the sweep, and the money moved.
- */
 test("a command past its deadline by the process's clock is not decided", async () => {
   const clock = new TestClock();
   const { lane, fund } = await start({ clock, toleranceMs: ANY_TIME_MS });
@@ -66,10 +62,6 @@ test("a command past its deadline by the process's clock is not decided", async 
   expect(await availableUsd(db.database, [a, b])).toEqual(["10", "0"]);
 });
 
-/*
- * Taken out to see it fail: the batch said `true` for `in_time`. The money moved 0.3 s after the caller had been told
- * that it was too late.
- */
 test("a batch that completes after its deadline by the database's clock has no effect", async () => {
   const [a, b] = newProfiles(2);
   const patient = await startLane(db.another());
@@ -115,9 +107,6 @@ test("after a clock was set back, what is decided under lock is in time", async 
   expect(await availableUsd(db.database, [to])).toEqual(["3"]);
 });
 
-/*
- * Taken out to see it fail: the bounds of `Inside`. Everybody was let in.
- */
 test("beyond its bound the lane rejects with 503 at once, except commands of the platform", async () => {
   const { lane } = await start({ bounds: { pending: 20, pendingPerCustomer: 10 } });
   const send = (turn: Parameters<typeof movement>[0]["turn"]): Promise<string> =>
@@ -134,9 +123,6 @@ test("beyond its bound the lane rejects with 503 at once, except commands of the
   expect(lane.unavailableReason).toBeUndefined();
 });
 
-/*
- * Taken out to see it fail: one queue for all. The single command came after the whole flood.
- */
 test("a customer that floods the lane does not delay another", async () => {
   const { lane, fund } = await start({ bounds: { batch: 10 } });
   const [a, b, c] = newProfiles(3);
@@ -151,9 +137,6 @@ test("a customer that floods the lane does not delay another", async () => {
   expect(order.indexOf("single")).toBeLessThan(40);
 });
 
-/*
- * Taken out to see it fail: batches were sent while commands waited to be locked. They waited as long as the stream went on.
- */
 test("a command that has to lock its rows is not starved by a steady stream of others", async () => {
   const { lane, fund } = await start({ bounds: { batch: 1 } });
   const [a, b, c] = newProfiles(3);
@@ -176,7 +159,7 @@ test("a command that has to lock its rows is not starved by a steady stream of o
   expect(passed).toBeLessThan(40);
 });
 
-test("the database refuses an amount that it would have to round", async () => {
+test("the database rejects an amount that it would have to round", async () => {
   ours = await startLane(db.database);
   const profile = newProfile();
   await ours.fund([profile], "1");

@@ -57,10 +57,6 @@ async function moveWhileSaving(profile: ProfileId, during: () => void): Promise<
   await other.end();
 }
 
-/*
- * Taken out to see it fail: the statement counted its predecessor as 1 in any case. The second batch committed, was
- * held for lost with the first, and moved its money twice.
- */
 test("a failed batch fails the next one in flight, even if it concerns other accounts", async () => {
   const profile = await knownProfile();
   const [a, b, c, d] = newProfiles(4);
@@ -85,10 +81,6 @@ test("a failed batch fails the next one in flight, even if it concerns other acc
   expect(await availableUsd(db.database, [a, b, c, d])).toEqual(["9", "11", "9", "11"]);
 });
 
-/*
- * Taken out to see it fail: rows that are only looked at were not checked (no `checkRows`). The transfer took effect
- * though the profile that it rested on had been closed before it was saved.
- */
 test("a row that changes between decision and save makes the rule decide again", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
@@ -112,10 +104,6 @@ test("a row that changes between decision and save makes the rule decide again",
   expect(await availableUsd(db.database, [a, b])).toEqual(["10", "0"]);
 });
 
-/*
- * Taken out to see it fail: `rest` was called for accepted commands only. The caller was refused for a state that was
- * over when the answer left.
- */
 test("a rejection is returned only if the rows that it depends on are unchanged", async () => {
   const profile = await knownProfile();
   const look: Command<string, { code: "not_yet" }> = {
@@ -132,9 +120,6 @@ test("a rejection is returned only if the rows that it depends on are unchanged"
   expect(await outcome).toEqual({ kind: "done", value: "now it is" });
 });
 
-/*
- * Taken out to see it fail: `#decideUnderLock` failed the whole group together, and then the neighbours were told 503.
- */
 test("a command that the database rejects fails alone, and the others of its batch take effect once", async () => {
   const [a, b] = newProfiles(2);
   await ours.fund([a], "10");
@@ -182,10 +167,6 @@ test("a command whose rule throws fails alone, and leaves nothing in the cache",
   expect(await availableUsd(db.database, [a, b])).toEqual(["8", "2"]);
 });
 
-/*
- * Taken out to see it fail: `#noteContested` noted nothing. The lane decided on its memory again, and the second save
- * failed as the first had.
- */
 test("a row that another process has changed is locked before decisions for a while", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
@@ -206,10 +187,6 @@ test("a row that another process has changed is locked before decisions for a wh
   expect(ours.events.filter(({ kind }) => kind === "batch_failed").length).toBe(failures);
 });
 
-/*
- * Taken out to see it fail: memory was not emptied once the rows were locked. The command was decided on the row that
- * had been read before the lock, and failed again.
- */
 test("rows read under lock replace rows read earlier without one", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);

@@ -86,10 +86,6 @@ test("two lanes that contend for the same accounts fail no command", async () =>
   expect([...ours.events, ...theirs.events].some(({ kind }) => kind === "command_failed")).toBe(false);
 });
 
-/*
- * Taken out to see it fail: a row that memory had no room for was noted as missing. Transfers from accounts with money
- * were refused for want of it.
- */
 test("a lane that caches fifty rows serves a thousand accounts", async () => {
   await ours.lane.stop();
   const small = await startLane(db.database, { holder: "ours", bounds: { cachedRows: 50 } });
@@ -105,10 +101,6 @@ test("a lane that caches fifty rows serves a thousand accounts", async () => {
   await small.lane.stop();
 });
 
-/**
- * Taken out to see it fail: what fails on remembered rows was told to the caller as a bug. A settlement or a fill would
- * have failed for good whenever another node had made its hold.
- */
 test("a hold of another lane can be released here, although the cached rows lack it", async () => {
   const [profile] = newProfiles(1);
   await ours.fund([profile], "10");

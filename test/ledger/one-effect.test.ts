@@ -151,9 +151,6 @@ test("of two lanes that both take over a released ref_id, one succeeds", async (
   expect((await availableUsd(db.database, [to, otherTo])).map(Number).reduce((sum, one) => sum + one)).toBe(2);
 });
 
-/*
- * Taken out to see it fail: `claim_pkey` in `isContention`. The second of the two heard 500, as of a bug.
- */
 test("a command that loses the race for a ref_id again, under lock, returns the existing record", async () => {
   const { lane, fund, events } = await startLane(db.another(), { bounds: { deadlineMs: 60_000 } });
   const [from, to] = newProfiles(2);
@@ -186,10 +183,6 @@ async function claimed(customerId: Uuid, refId: string) {
   return { id, refId, session };
 }
 
-/*
- * Taken out to see it fail: nothing was noted of who repeats. Each of the ref_ids failed a batch, and with it all that
- * the lane remembered.
- */
 test("a client that resends many old ref_ids fails one batch, not one per ref_id", async () => {
   const [from, to] = newProfiles(2);
   await first.fund([from], "100");

@@ -111,10 +111,6 @@ test("a stopped lane releases its slot, so another process need not wait for the
   expect(await batches()).toEqual(["1/0 void", "1/1", "1/2 void", "1/3"]);
 });
 
-/*
- * Taken out to see it fail: the successor did not void the next number (`#openChain` answered the head that it read).
- * The former holder's batch committed after the slot had changed hands.
- */
 test("a lane that was suspended past its lease commits nothing on the slot, and takes another one", async () => {
   const [a, b] = newProfiles(2);
   const old = await start(db.database, PAUSED);
@@ -145,10 +141,6 @@ test("a batch in flight when the slot changes its holder is lost, and repeated o
   expect(await batches()).toEqual(["1/0 void", "1/1", "1/2 void", "2/0 void", "2/1"]);
 });
 
-/*
- * Taken out to see it fail: recovery did not keep the slot. The idle lane broke its connection off at every renewal,
- * and never had a slot again until a batch had failed.
- */
 test("an idle lane that lost its slot takes another one by itself", async () => {
   const old = await start(db.database, { bounds: { leaseMs: 90 } });
   await db.owner.rows(
@@ -179,9 +171,6 @@ test("a stop completes every admitted command, and admits no more", async () => 
   expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["1"]));
 });
 
-/*
- * Taken out to see it fail: a closed lane went on asking the database that was away, and `stop` waited for it.
- */
 test("a lane that is stopped while the database is away does not reconnect", async () => {
   const ours = await start(db.database, { bounds: { deadlineMs: 200 } });
   await setConnectable(db, false);
@@ -193,9 +182,6 @@ test("a lane that is stopped while the database is away does not reconnect", asy
   expect(await laneConnections(db.owner)).toBe(0);
 });
 
-/*
- * Taken out to see it fail: `transaction` did not listen to its connection. The driver's event ended the process.
- */
 test("a connection that breaks inside a transaction is an error of that transaction alone", async () => {
   const broken = db.database.transaction(async (transaction) => {
     await transaction.rows("select 1");

@@ -40,10 +40,6 @@ afterEach(async () => {
   await db.close();
 });
 
-/*
- * Taken out to see it fail: `hasCommitted` looked for the row of the batch instead of taking its number. It found
- * none, the command was decided again, and both took effect.
- */
 test("a batch that commits after its connection was lost is reported as done, and takes effect once", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
@@ -112,9 +108,6 @@ test("while an outcome is unknown it is reported neither as done nor as failed",
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
 
-/*
- * Taken out to see it fail: the lane's patience went by the time of day. Its caller would have waited for an hour.
- */
 test("a clock that is set back does not extend the wait for an unavailable database", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");

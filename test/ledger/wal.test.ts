@@ -36,9 +36,6 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-/*
- * Taken out to see it fail: transfers were inserted with `on conflict do nothing`, which writes a second record for each.
- */
 test("a transfer writes fourteen records to PostgreSQL's log", async () => {
   const profiles = newProfiles(2 * TRANSFERS);
   for (const profile of profiles) await insertProfile(db.owner, profile);

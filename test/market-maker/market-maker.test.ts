@@ -109,7 +109,7 @@ test("a second node stands by, and makes the markets once the first one has stop
   await first.close();
 });
 
-test("who stands by looks at nothing and places nothing", async () => {
+test("a market maker without the lease reads nothing and places nothing", async () => {
   const asked: string[] = [];
   const unused = (name: string) => async (): Promise<never> => {
     asked.push(name);
@@ -128,7 +128,7 @@ test("who stands by looks at nothing and places nothing", async () => {
   expect(asked).toEqual([]);
 });
 
-test("without the setting there is no maker, and what an earlier one left is taken off the books", async () => {
+test("without the setting there is no maker, and orders of an earlier one are cancelled", async () => {
   const before = await startTestService({ sandboxMaker: true });
   await before.stop();
   const shared = { databaseUrl: urlOf(before.db), migrateUrl: urlOf(before.db, "owner") };
@@ -200,7 +200,7 @@ async function stored({ db }: TestService): Promise<unknown> {
   return row;
 }
 
-test("with the same seed and the same trades there are the same quotes; while nobody trades nothing is written", async () => {
+test("the same seed and trades give the same quotes; without trades nothing is written", async () => {
   const [one, two, other] = await Promise.all([byHand(), byHand(), byHand("another")]);
   const quotesOf = async ({ service: made, quoters }: ByHand): Promise<Book[]> => {
     const who = await made.customer();
@@ -312,7 +312,7 @@ test("a cancel that fails is asked for again", async () => {
   await made.close();
 });
 
-test("what is scarce is paid in", async () => {
+test("a scarce asset is deposited", async () => {
   const { service: made, quoters } = await byHand();
   await settle(quoters);
   const profile = await made.service.core.profiles.getDefault(MAKER);
@@ -337,7 +337,7 @@ test("what is scarce is paid in", async () => {
   await made.close();
 });
 
-test("a market that refuses orders is left alone for a while, and the others go on", async () => {
+test("a market that rejects orders is skipped for a while, and the others continue", async () => {
   const { service: made, quoters, events } = await byHand();
   const { exchange } = made.service;
   await exchange.haltMarket("BTCUSD" as MarketCode, TESTER);

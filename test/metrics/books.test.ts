@@ -121,7 +121,7 @@ test("each coin has its own reserve and supply, whatever is wrong with them", as
   ]);
 });
 
-test("a market's lags are those of its oldest order and cancel that wait, and its holder is one whose lease lives", async () => {
+test("a market's lags are those of its oldest pending order and cancel, and its holder has a live lease", async () => {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                          maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)

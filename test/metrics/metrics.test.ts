@@ -60,7 +60,7 @@ async function doBusiness(): Promise<void> {
   expect(statuses).toEqual([200, 403, 200, 200, 401, 401, 404, 200, 200, 200, 429]);
 }
 
-test("tells of requests, batches, tokens, refusals, markets and the books", async () => {
+test("shows requests, batches, tokens, denials, markets and the ledger", async () => {
   await doBusiness();
   const settled = "select 1 from conversion where status = 'SETTLED'";
   await until("the conversion is settled", async () => (await service.db.owner.rows(settled)).length === 1);
@@ -132,7 +132,7 @@ test("tells of requests, batches, tokens, refusals, markets and the books", asyn
   await expectBooksBalance(service.db.owner);
 });
 
-test("a storm of odd paths, names and methods adds hardly a series, and none that tells a name", async () => {
+test("unusual paths, names and methods add hardly any series, and none contains a name", async () => {
   const storm = async (seed: string): Promise<readonly string[]> => {
     const odd = Array.from({ length: ODD_NAMES }, (_, i) => `${seed}-${i}`);
     const as = customer.token;
@@ -198,7 +198,7 @@ test("there is /metrics and nothing else, for GET and HEAD", async () => {
   expect(onApi.status).toBe(404);
 });
 
-test("without the database it tells that it is away, and the rest", { timeout: 120_000 }, async () => {
+test("without the database it reports that, and the other metrics", { timeout: 120_000 }, async () => {
   relay.refuse(true);
   relay.cut();
   let away = await look();

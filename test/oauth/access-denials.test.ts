@@ -38,7 +38,7 @@ function trail(): DenialLog {
 
 const all = () => listDenials(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });
 
-test("the same refusal again is counted in one row, another one has its own", async () => {
+test("equal denials are counted in one row, a different one has its own", async () => {
   const refusals = trail();
   refusals.record(GUESS);
   now += 5_000;
@@ -55,10 +55,7 @@ test("the same refusal again is counted in one row, another one has its own", as
   expect(await all()).toHaveLength(2);
 });
 
-/*
- * Taken out to see it fail: what could not be written was noted again, and written under new ids. It was counted twice.
- */
-test("a writing of which nobody knows whether it was done is done again, and counted once", async () => {
+test("a write with an unknown outcome is repeated, and counted once", async () => {
   const refusals = trail();
   refusals.record(GUESS);
   const rows = db.database.rows.bind(db.database);
@@ -87,7 +84,7 @@ test("a flood is counted to the last one, in as many rows as the bound has", asy
   ]);
 });
 
-test("what strangers choose cannot keep the others out of the table, and is not kept: it may be a secret", async () => {
+test("values that unauthenticated callers choose block no other rows, and are not stored: they may be secrets", async () => {
   const refusals = trail();
   const long = "x".repeat(60_000);
   refusals.record({ ...GUESS, clientId: long, address: long, operation: long });
@@ -97,7 +94,7 @@ test("what strangers choose cannot keep the others out of the table, and is not 
   expect((await all()).map(({ clientId }) => clientId)).toEqual(["acme", undefined, undefined]);
 });
 
-test("what could not be written is written before what comes after it, and after thirty days it is removed", async () => {
+test("failed writes are retried before later ones, and rows are removed after thirty days", async () => {
   const refusals = trail();
   refusals.record(GUESS);
   await db.owner.rows("alter table access_denial rename to away");
@@ -114,7 +111,7 @@ test("what could not be written is written before what comes after it, and after
   expect(await all()).toEqual([]);
 });
 
-test("the service keeps who was refused where and why, and the operator can ask for it", async () => {
+test("the service records each denial with caller, operation and reason, and the operator can list them", async () => {
   const service = await startTestService();
   const customer = await service.customer();
   const reader = await service.token(customer, "transfer:read_transfer");

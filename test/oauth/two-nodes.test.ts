@@ -107,7 +107,7 @@ async function byPublicKey(input: string): Promise<Buffer> {
 const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1_000) + seconds;
 
-test("a token that was written with the service's key and words is let in, so the forgeries fail for one reason", async () => {
+test("a token made with the service's key and claims is accepted, so the forgeries fail for one reason", async () => {
   for (const node of nodes) expect((await call(node, await forged((parts) => parts))).status).toBe(200);
 });
 
@@ -146,12 +146,12 @@ test.each<[string, () => string | Promise<string>]>([
   ["that is cut off", () => acme.token.slice(0, -8)],
   ["that is no token", () => "correct-horse"],
   ["that is very long", () => "a".repeat(8_000)],
-])("a token %s is refused on both nodes, with the same words", async (_, token) => {
+])("a token %s is rejected on both nodes, with the same text", async (_, token) => {
   const text = await token();
   for (const node of nodes) expect(await call(node, text)).toEqual(REFUSED);
 });
 
-test("two tokens at once are refused, also when both are good", async () => {
+test("two tokens in one request are rejected, even if both are valid", async () => {
   const { hostname, port } = new URL(service.baseUrl);
   const headers = [
     "Host",
@@ -166,7 +166,7 @@ test("two tokens at once are refused, also when both are good", async () => {
   expect(answer.statusCode).toBe(400);
 });
 
-test("a disabled client gets no token on either node at once, and its live one is soon refused on both", async () => {
+test("a disabled client gets no token on either node at once, and its live one is soon rejected on both", async () => {
   const leaver = await service.customer("Leaver");
   for (const node of nodes) expect((await call(node, leaver.token)).status).toBe(200);
   await service.service.core.clients.disable(leaver.clientId);
@@ -177,7 +177,7 @@ test("a disabled client gets no token on either node at once, and its live one i
   }
 });
 
-test("a client that may call from elsewhere only gets no token at once, and its live one is soon refused on both", async () => {
+test("a client restricted to another network gets no token at once, and its live one is soon rejected on both", async () => {
   const [direct, behindProxy] = nodes as [Listening, Listening];
   const office = await service.customer("Office");
   const { clients } = service.service.core;

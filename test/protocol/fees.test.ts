@@ -152,7 +152,7 @@ test.each([
   ["an unknown market", "?market=DOGEUSD", 'market "DOGEUSD" is not one of '],
   ["an empty market", "?market=", "market is empty"],
   ["a market twice", "?market=BTCUSD&market=ETHUSD", "market is given more than once"],
-])("%s is refused", async (_name, query, detail) => {
+])("%s is rejected", async (_name, query, detail) => {
   const customer = await service.customer();
   const { status, body } = await service.call("GET", `/v2/fees${query}`, { as: customer.token });
   expect(status).toBe(400);

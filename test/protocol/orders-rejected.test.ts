@@ -41,7 +41,7 @@ const NOT_DECIMALS = [
   "9".repeat(61),
 ];
 
-describe.each(["base_amount", "price"])("a malformed %s is refused", (field) => {
+describe.each(["base_amount", "price"])("a malformed %s is rejected", (field) => {
   test.each(NOT_DECIMALS)("%j", async (value) => {
     expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, NOT_DECIMAL));
   });

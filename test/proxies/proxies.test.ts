@@ -167,7 +167,7 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
   });
 }
 
-test("no proxy whose TLS 1.3 has no bound on key updates speaks it", async () => {
+test("no proxy without a bound on key updates offers TLS 1.3", async () => {
   const read = (name: string) => readFile(new URL(`../../ops/proxies/${name}`, import.meta.url), "utf8");
   const binds = (await read("haproxy.cfg")).match(/bind .* ssl .*/g);
   expect(binds?.map((bind) => bind.includes(" ssl-max-ver TLSv1.2"))).toEqual([true, true]);

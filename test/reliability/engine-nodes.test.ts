@@ -121,7 +121,7 @@ test(
 );
 
 test(
-  "an engine that wakes up behind its lease commits nothing of what it was about to do",
+  "an engine that resumes after its lease has expired commits nothing of its round",
   async () => {
     const first = await startNode();
     await serves(first);

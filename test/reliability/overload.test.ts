@@ -51,7 +51,7 @@ function flood<Told>(count: number, send: (number: number) => Promise<Told>): { 
   return { told, all: Promise.all(all) };
 }
 
-test("of 700 transfers and 400 reads at once some wait, the others are refused, and no transfer is lost or doubled", async () => {
+test("of 700 concurrent transfers and 400 reads some wait, the others are rejected, and no transfer is lost or doubled", async () => {
   expect((await transfer("before")).status).toBe(200);
   holder = await openTransaction(service.db.owner);
   await holder.query("lock table transfer in access exclusive mode");

@@ -65,7 +65,7 @@ test("a second effect of one ref_id is noticed", async () => {
   );
 });
 
-test("a total that is off is noticed by whoever sums up, over HTTP too, and by the books", async () => {
+test("a wrong total is detected in the tables and over HTTP", async () => {
   const account = "owner_id = (select from_profile_id from transfer where ref_id is not null order by id limit 1)";
   const add = (asset: string, cents: number) =>
     `update account set available = available + ${cents / 100} where ${account} and asset = '${asset}'`;

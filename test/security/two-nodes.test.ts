@@ -51,7 +51,7 @@ async function available(profile: string, asset: string): Promise<string> {
   return (await one.call("GET", `/v2/profiles/${profile}/balances/${asset}`, { as: acme.token })).body.available;
 }
 
-test("a token of one node's address is nobody's at another's", async () => {
+test("a token for one address is invalid at another", async () => {
   expect((await other.call("GET", "/v2/profiles", { as: acme.token })).status).toBe(401);
 });
 
@@ -71,7 +71,7 @@ test("money that is there once is spent once, by transfers, conversions and orde
   expect(Number(await available(profile, "USD"))).toBeLessThan(5);
 });
 
-test("one ref_id on two nodes has one effect, and everybody else hears whose it is", async () => {
+test("one ref_id on two nodes has one effect, and the other requests return its record", async () => {
   const profile = await one.profile(acme, { USD: "100" });
   const answers = await everywhere(20, "POST", "/v2/transfer/internal", (n) => ({
     ...{ from_profile_id: profile, to_profile_id: acme.defaultProfile, amount: `${n + 1}`, asset: "USD" },

@@ -160,7 +160,7 @@ test("Ctrl-C once, under npm, ends everything with exit code 0", async () => {
   await expectWholeEnd(running);
 });
 
-test("SIGTERM to every process at once, as systemd sends it to a unit, stops in order, also when nobody reads any output", async () => {
+test("SIGTERM to every process at once, as systemd sends it to a unit, stops in order, also when no one reads the output", async () => {
   const running = await start([...PARBOOK, "start", "--json"]);
   running.child.stdout?.destroy();
   running.child.stderr?.destroy();

@@ -96,7 +96,7 @@ test("each operation needs the scope that the contract has for it, and no other 
   );
 });
 
-test("each operation is limited at the rate that the contract has for it, also where it is refused", async () => {
+test("each operation is limited at the rate of the contract, also when it is rejected", async () => {
   const bursts: Record<string, string | null> = {};
   const note = ({ operationId }: Pick<Operation, "operationId">, headers: Headers): void => {
     bursts[operationId] = headers.get("ratelimit-limit");

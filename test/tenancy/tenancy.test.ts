@@ -123,12 +123,12 @@ const sampleOf = (operation: Operation, has: Belongings): Call => {
 const inputsNaming = (operation: Operation, ...namings: unknown[]): Input[] =>
   operation.inputs.filter((input) => namings.includes(namingOf(operation, input)));
 
-test("every operation that asks for a token has a sample, and every input of it says what it names", () => {
+test("every operation with a scope has a sample, and every input a naming", () => {
   expect(operations.length).toBeGreaterThan(20);
   expect(uncovered(operations)).toEqual([]);
 });
 
-test("an operation or an input that nobody thought of fails this test with a sentence", () => {
+test("an uncovered operation or input fails this test with a sentence", () => {
   const webhook = { where: "query", name: "webhook_id", required: false, schema: { type: "string" } } as const;
   const limit = { where: "query", name: "limit", required: false, schema: { format: "uuid" } } as const;
   const [known] = operations.filter(({ operationId }) => operationId === "getProfile");
@@ -209,7 +209,7 @@ test("encoded ids, all ids of a path at once, and ids below the caller's own DEF
 const anew = (text: string): string =>
   text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "<id>").replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>");
 
-test("a name that another customer has used is as free as one that nobody has used", async () => {
+test("a name that another customer uses is as free as an unused one", async () => {
   for (const operation of operations) {
     // A write takes the names, so each has a caller of its own.
     const caller = operation.method === "GET" ? mallory : await ownerOfEverything(service, "mallet", maker);
@@ -261,7 +261,7 @@ test("ids of another customer in metadata are text", async () => {
   }
 });
 
-test("to a profile that is no longer active, or was none, nobody's platform transfer goes", async () => {
+test("a platform transfer to an inactive or unknown profile is rejected for every customer", async () => {
   const gone = await service.profile(acme);
   const closed = await service.call("PUT", `/v2/profiles/${gone}/deactivate`, { as: acme.token });
   expect(closed.status).toBe(200);
@@ -306,7 +306,7 @@ describe("a cursor", () => {
     for (const id of about(acme.has)) expect(shown).not.toContain(id);
   }
 
-  test("of another customer is refused like one of a list that never was", async () => {
+  test("of another customer is rejected like that of an unknown list", async () => {
     expect(lists().length).toBeGreaterThan(6);
     for (const operation of lists().filter((one) => !isPublicData(one))) {
       const cursor = await cursorOf(operation, acme);
@@ -319,7 +319,7 @@ describe("a cursor", () => {
     }
   });
 
-  test("of the caller's own that is given somebody else's place shows nothing but what is the caller's", async () => {
+  test("of the caller with another customer's position shows only the caller's records", async () => {
     for (const operation of lists().filter((one) => !isPublicData(one))) {
       const [own, theirs] = [await cursorOf(operation, mallory), await cursorOf(operation, acme)];
       const [version, digest] = JSON.parse(Buffer.from(own, "base64url").toString());
@@ -331,7 +331,7 @@ describe("a cursor", () => {
     }
   });
 
-  test("whose place was made up is refused, or a place like any other", async () => {
+  test("with an invented position is rejected, or read like any other", async () => {
     const lowest = "00000000-0000-0000-0000-000000000000";
     const places: unknown[] = [
       ...[[], [""], [lowest], [lowest.replaceAll("0", "f")], [lowest, lowest], ["x", lowest], Array(50).fill("1")],
@@ -352,7 +352,7 @@ describe("a cursor", () => {
   });
 });
 
-test("no header and no parameter makes the caller somebody else", async () => {
+test("no header or parameter changes the caller's identity", async () => {
   const tricks: Readonly<Record<string, string>>[] = [
     { "x-customer-id": acme.id },
     { "x-client-id": acme.clientId, "x-profile-id": acme.has.profile },
@@ -377,7 +377,7 @@ test("no header and no parameter makes the caller somebody else", async () => {
 });
 
 // Last: they have effects. Without them, all of the above could be refused for another reason.
-test("what the walk asks for is there for whom it belongs to", async () => {
+test("the walk's resources exist for their owner", async () => {
   for (const operation of operations) {
     for (const input of inputsNaming(operation, "reference", "word").filter(({ where }) => where === "query")) {
       const sizes: number[] = [];

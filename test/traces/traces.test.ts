@@ -125,7 +125,7 @@ test("a body that comes after the headers belongs to the same trace", async () =
   expect([answer.statusCode, parent]).toEqual([200, named(spans, "POST /v2/transfer/platform").spanContext()]);
 });
 
-test("a refusal is named, and is no error", async () => {
+test("a rejection is named in its span, and is no error", async () => {
   const spans = await traced(3, "/v2/transfer/platform", pay("too much", "5000"));
   const command = named(spans, "lane.execute");
   expect([command.attributes["parbook.outcome"], command.status.code]).toEqual([
@@ -180,7 +180,7 @@ test("requests that follow on one connection are traces of their own", async () 
   expect(new Set(lists().map((span) => span.spanContext().traceId)).size).toBe(3);
 });
 
-test("what callers make up names no span, and no span tells who they are", async () => {
+test("no span contains text from callers or identifies them", async () => {
   const [unknown] = await traced(1, `/v2/nothing/${from}`);
   const [invented] = await traced(1, `/v2/transfer/transfers/${from}`, { method: "PATCH" });
   expect([unknown?.name, invented?.name]).toEqual(["GET", "HTTP"]);

@@ -59,7 +59,7 @@ function balancesIn(database: Pick<Database, "rows">): Promise<unknown[]> {
 const REFUSAL =
   'this is a database of Parbook 0.1 (it has migration 0001-core.sql), whose tables this version cannot use. It was left unchanged. "parbook carry-over <file>" writes its customers and balances as a bootstrap file, with which this version starts on a new, empty database (docs/upgrade.md).\n';
 
-test("a database of 0.1 is refused when it is migrated, served and verified", async () => {
+test("a database of 0.1 is rejected when it is migrated, served and verified", async () => {
   const ended = await Promise.all(["migrate", "start", "verify"].map((command) => parbook(settings, command)));
   expect(ended).toEqual(ended.map(() => ({ exitCode: 1, stdout: "", stderr: REFUSAL })));
 });
@@ -135,7 +135,7 @@ test("an inactive profile is left out, unless it has something", async () => {
   ]);
 });
 
-test("nothing is written while money is held, a process runs, or an account is not what its postings say", async () => {
+test("nothing is written while money is held, a process runs, or an account differs from its postings", async () => {
   const refused = async (): Promise<string> => {
     const { exitCode, stderr } = await parbook(settings, "carry-over", file);
     await expect(stat(file)).rejects.toThrow("ENOENT");

@@ -31,7 +31,7 @@ async function standInTheWay(database: Database, statement: string): Promise<Cli
 const waiting = (database: Database): Promise<{ pid: number }[]> =>
   database.rows("select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
 
-test("a migration that comes upon a busy table gives up in words, or is broken off, and has done nothing", async () => {
+test("a migration that meets a busy table gives up with the reason, or is cancelled, and has no effect", async () => {
   const db = await testDatabase();
   onTestFinished(() => db.close());
   const books = await makeSmallBooks(db.database);

@@ -40,7 +40,7 @@ test("a token that is not valid is an invalid_token", async () => {
   expect(await ask(toy, "/v2/toys", { token: "x".repeat(8_193) })).toEqual(expected);
 });
 
-test("a good token in the wrong place is told as a bad one, and named in the trail and in the log", async () => {
+test("a valid token from a forbidden address is rejected as an invalid one, and named in the access denials and the log", async () => {
   const bad = await ask(toy, "/v2/toys", { token: "bad" });
   refused.length = 0;
   expect(await ask(toy, "/v2/toys", { token: "restricted" })).toEqual(bad);
@@ -61,7 +61,7 @@ test("the name of the scheme may be written in any case", async () => {
   expect((await ask(toy, "/v2/toys", { token: null, headers: { authorization: "bEARER good" } })).status).toBe(200);
 });
 
-test("a token without the scope is told what it has and what is asked for", async () => {
+test("a token without the scope is rejected with the scopes it has and the one it needs", async () => {
   const granted = ["transfer:read_transfer", "transfer:write_internal_transfer"];
   const detail = `insufficient scopes: found '${granted.join(" ")}', required one of '[funding:write_profile]'`;
   expect(await ask(toy, "/v2/toys", { method: "PUT" })).toEqual(
@@ -79,7 +79,7 @@ test("one of several scopes is enough", async () => {
   expect((await ask(toy, "/v2/toys")).status).toBe(200);
 });
 
-test("the token is looked at once, for GET and for HEAD, and before the body and the shape", async () => {
+test("the token is checked once, for GET and for HEAD, before body and shape", async () => {
   verified.length = 0;
   await ask(toy, "/v2/toys");
   await ask(toy, "/v2/toys", { method: "HEAD" });
@@ -89,7 +89,7 @@ test("the token is looked at once, for GET and for HEAD, and before the body and
   expect((await ask(toy, "/v2/toys", { method: "PUT", json: "{" })).status).toBe(403);
 });
 
-test("asking who calls on a public route is a bug", async () => {
+test("reading the caller on a public route is a bug", async () => {
   expect((await ask(toy, "/asks-who-calls")).status).toBe(500);
 });
 

@@ -48,7 +48,7 @@ async function statuses(times: number, path: string, token: string | null, heade
 
 const SIX = [200, 200, 200, 200, 200, 200];
 
-test("every answer says what is left; past it 429 says when to come back, and then it is so", async () => {
+test("every response has the remaining rate; past it 429 has Retry-After, after which requests succeed", async () => {
   const { pass } = await start();
   expect((await ask(toy, "/v2/toys", { token: "good 1" })).headers).toMatchObject({
     "ratelimit-limit": "6",
@@ -80,14 +80,14 @@ test("one client's requests are not another's, and an error counts as a request"
   expect(await statuses(6, "/v2/toys", "good 2")).toEqual(SIX);
 });
 
-test("a refused client is told so before its body is read, and scopes that it lacks count too", async () => {
+test("a client over its rate is rejected before its body is read, and missing scopes count too", async () => {
   await start();
   const write = () => ask(toy, "/v2/toys/default", { method: "POST", token: "good 1", json: "{" });
   for (let i = 0; i < 6; i += 1) expect((await write()).status).toBe(403);
   expect((await write()).status).toBe(429);
 });
 
-test("whoever has no good token is limited by address, and takes nothing from clients at that address", async () => {
+test("callers without a valid token are limited by address, and take nothing from clients at that address", async () => {
   await start();
   expect(await statuses(4, "/v2/toys", "bad")).toEqual([401, 401, 401, 401]);
   expect(await statuses(3, "/v2/toys", null)).toEqual([401, 401, 429]);
@@ -101,7 +101,7 @@ test("a token that was found and is sent from elsewhere takes nothing from its c
   expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
 });
 
-test("paths and methods that are not there count for the address, whoever asks for them", async () => {
+test("unknown paths and methods count for the address of every caller", async () => {
   await start();
   expect(await statuses(4, "/nowhere", "good 1")).toEqual([404, 404, 404, 404]);
   const noMethod = () => ask(toy, "/open", { method: "DELETE", token: null });
@@ -110,7 +110,7 @@ test("paths and methods that are not there count for the address, whoever asks f
   expect(await statuses(1, "/v2/toys", "good 1")).toEqual([200]);
 });
 
-test("a rate of its own has a bucket of its own, and who watches over the service is not limited", async () => {
+test("each rate has a bucket of its own, and monitoring is not limited", async () => {
   await start();
   expect(await statuses(4, "/book", null)).toEqual([200, 200, 200, 429]);
   expect(await statuses(7, "/open", null)).toEqual([...SIX, 429]);
@@ -119,7 +119,7 @@ test("a rate of its own has a bucket of its own, and who watches over the servic
   expect(Object.keys(watched.headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
 });
 
-test("who asks for health is limited as well, unless it is the machine itself or a trusted proxy", async () => {
+test("health checks are limited as well, except from loopback and trusted proxies", async () => {
   await start(["127.0.0.0/8"]);
   const asking = async (from: string): Promise<Record<number, number>> => {
     const told: Record<number, number> = {};
@@ -136,7 +136,7 @@ test("who asks for health is limited as well, unless it is the machine itself or
   expect(await statusOf("/watched", null)).toBe(200);
 });
 
-test("X-Forwarded-For is believed when a trusted proxy sent it, and only what that proxy itself has seen", async () => {
+test("X-Forwarded-For counts when a trusted proxy sent it, and only what that proxy itself has seen", async () => {
   await start(["127.0.0.0/8"]);
   expect(await statuses(7, "/open", null, { "x-forwarded-for": "203.0.113.9" })).toEqual([...SIX, 429]);
   expect(await statusOf("/open", null, { "x-forwarded-for": "203.0.113.10" })).toBe(200);
@@ -144,7 +144,7 @@ test("X-Forwarded-For is believed when a trusted proxy sent it, and only what th
   expect(await statusOf("/open", null, { "x-forwarded-for": "203.0.113.9:4711" })).toBe(429);
 });
 
-test("without trusted proxies nobody can choose an address", async () => {
+test("without trusted proxies no caller can choose its address", async () => {
   await start();
   const told: number[] = [];
   for (let i = 1; i <= 7; i += 1) told.push(await statusOf("/open", null, { "x-forwarded-for": `203.0.113.${i}` }));

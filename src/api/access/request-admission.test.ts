@@ -86,10 +86,7 @@ const sendMany = (count: number, path: string, token: string): Promise<Answer>[]
 const statuses = async (answers: readonly Promise<Answer>[]): Promise<number[]> =>
   (await Promise.all(answers)).map(({ status }) => status);
 
-/*
- * Taken out to see it fail: `inTurn`. All ten were worked on at once.
- */
-test("who sends many requests at once is worked for in shares while another is there", async () => {
+test("a caller with many concurrent requests is served in shares beside another", async () => {
   const { running, finish } = await start();
   const quiet = send("/work", "quiet");
   await until("the quiet one is worked for", () => running.length === 1);
@@ -102,7 +99,7 @@ test("who sends many requests at once is worked for in shares while another is t
   expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));
 });
 
-test("who is alone is worked for as often as he asks", async () => {
+test("a caller that is alone may use the whole capacity", async () => {
   const { running, finish } = await start();
   const flood = sendMany(10, "/work", "flood");
   await until("all of it is worked on", () => running.length === 10);
@@ -110,7 +107,7 @@ test("who is alone is worked for as often as he asks", async () => {
   expect(await statuses(flood)).toEqual(new Array(10).fill(200));
 });
 
-test("who only waits for something to happen keeps nobody from his turn", async () => {
+test("a request that only waits for an event does not hold a place", async () => {
   const { running, waiting, finish } = await start({ atOnce: 1 });
   const waits = sendMany(5, "/wait", "patient");
   await until("all wait", () => waiting.length === 5);
@@ -139,10 +136,7 @@ test("one long list of a caller is made at a time, and short ones beside it", as
   expect(await statuses([...long, ...others])).toEqual(new Array(8).fill(200));
 });
 
-/*
- * Taken out to see it fail: `refuseCrowd`. The body was read first, and found to be no JSON.
- */
-test("past the room there is, the answer is 503 before the body is read, and those who watch are answered", async () => {
+test("without room the response is 503 before the body is read, and health checks are answered", async () => {
   const { running, finish } = await start({ most: 2, atOnce: 1 });
   const first = send("/work", "a");
   await until("it is worked on", () => running.length === 1);
@@ -153,7 +147,7 @@ test("past the room there is, the answer is 503 before the body is read, and tho
   expect((await send("/work", "a")).status).toBe(200);
 });
 
-test("who waits longer than a while is told that there is too much", async () => {
+test("a request that waits too long is rejected as over capacity", async () => {
   const { running, finish } = await start({ atOnce: 1, maxWaitMs: 200 });
   const first = send("/work", "a");
   await until("it is worked on", () => running.length === 1);
@@ -163,10 +157,7 @@ test("who waits longer than a while is told that there is too much", async () =>
   expect(running).toEqual(["a"]);
 });
 
-/*
- * Taken out to see it fail: `reply.raw.destroyed`. The work was done for nobody.
- */
-test("who hangs up while he waits is not worked for, and nobody waits behind him", async () => {
+test("a caller that disconnects while waiting is not served, and no one waits behind it", async () => {
   const { running, finish } = await start({ atOnce: 1 });
   const first = send("/work", "a");
   await until("it is worked on", () => running.length === 1);

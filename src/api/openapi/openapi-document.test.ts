@@ -29,6 +29,6 @@ test("two different schemas of one name are a mistake of ours", () => {
   );
 });
 
-test("a tag that nobody described is a mistake of ours", () => {
+test("a tag without a description is a mistake", () => {
   expect(() => finishedDocument(documentWith("Toys", []), ADDRESSES)).toThrow("the tag Toys has a description");
 });

@@ -20,7 +20,7 @@ function body(status: number, title: string, detail: string, { slug = "", meta =
   return { type, title, status, detail, meta, request_id: "r-1" };
 }
 
-test("insufficient funds tell whose, of what, what there is and what it takes", () => {
+test("insufficient funds name the profile, the asset, what is available and what is needed", () => {
   const refusal = { profileId, asset: USDG, available: amountOf("10"), needed: amountOf("25.50") };
   expect(told({ code: "insufficient_funds", ...refusal })).toEqual(
     body(403, "Insufficient Funds", `profile ${profileId} has 10 USDG available, but 25.5 is needed`, {
@@ -33,7 +33,7 @@ test("insufficient funds tell whose, of what, what there is and what it takes", 
 test.each([
   [{ amount: "1.001" }, 'amount "1.001"'],
   [{}, "the amount"],
-])("too many decimals in %j tell the amount as it was sent, the asset and what it allows", (sent, words) => {
+])("too many decimals in %j name the amount as sent, the asset and what it allows", (sent, words) => {
   expect(told({ code: "exceed_precision", asset: USD, precision: 2 }, sent)).toEqual(
     body(400, "Exceeds Maximum Precision Allowed", `${words} has more decimals than USD allows: 2`, {
       slug: "exceed-precision",
@@ -42,7 +42,7 @@ test.each([
   );
 });
 
-test("a balance that would get too large tells whose", () => {
+test("a balance that would get too large names the profile", () => {
   const rule = `would lift the USD balance of profile ${profileId} to 10^29 or above`;
   expect(told({ code: "balance_too_large", profileId, asset: USD }, { amount: "7" })).toEqual(
     body(400, "Bad Request", `amount "7" ${rule}`, { meta: { errors: [{ field: "amount", value: "7", rule }] } }),
@@ -66,7 +66,7 @@ test.each([
   );
 });
 
-test("an unknown asset tells the field", () => {
+test("an unknown asset names the field", () => {
   const rule = "is not the code of an asset of this service";
   expect(told({ code: "unknown_asset", field: "asset", asset: "usd" })).toEqual(
     body(400, "Bad Request", `asset "usd" ${rule}`, { meta: { errors: [{ field: "asset", value: "usd", rule }] } }),
@@ -88,7 +88,7 @@ test.each([
   },
 );
 
-test("a conversion that is not there, or no longer open, is told by its id or its status", () => {
+test("an unknown conversion is named by its id, a closed one by its status", () => {
   const conversionId = "0190d5a4-2222-7000-8000-000000000004" as ConversionId;
   expect(told({ code: "conversion_not_found", conversionId })).toEqual(
     body(404, "Not Found", `conversion not found: ${conversionId}`),
@@ -101,7 +101,7 @@ test("a conversion that is not there, or no longer open, is told by its id or it
   );
 });
 
-test("a profile that cannot be deactivated tells why", () => {
+test("a profile that cannot be deactivated gets the reason", () => {
   const refusal = { code: "profile_not_empty", profileId } as const;
   const notEmpty = (detail: string, meta = {}) => body(403, "Forbidden", detail, { slug: "profile-not-empty", meta });
   expect(told({ ...refusal, because: "holds_money", asset: USDG, amount: amountOf("10.50") })).toEqual(

@@ -191,7 +191,7 @@ test("bytes that are not HTTP are not answered while an answer is due, nor behin
   expect(told.map(statusesIn)).toEqual([[], [200, 400], [400], [404]]);
 });
 
-test("what comes behind a request that closes its connection is not read, and the request is answered once", async () => {
+test("bytes behind a request that closes its connection are not read, and the request is answered once", async () => {
   const hidden = bytes(GET, ...SOUND);
   const json = JSON.stringify(TOY);
   const typed = ["Content-Type: application/json", `Content-Length: ${json.length}`];
@@ -208,7 +208,7 @@ test("what comes behind a request that closes its connection is not read, and th
   }
 });
 
-test("an expectation that nobody knows is ignored, and answered as the request is", async () => {
+test("an unknown expectation is ignored, and the request is answered", async () => {
   const told = await new Promise<string>((resolve) => {
     const socket = connect(Number(new URL(toy.url).port), "127.0.0.1", () =>
       socket.end("GET /v2/toys HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nX-Request-Id: r-1\r\n\r\n"),
@@ -223,7 +223,7 @@ test("an expectation that nobody knows is ignored, and answered as the request i
   expect(told).toContain("x-request-id: r-1");
 });
 
-test("a request that waits to be told to go on is told so, unless others are still being answered", async () => {
+test("a request that expects 100-continue gets it, unless earlier ones are still being answered", async () => {
   const json = JSON.stringify(TOY);
   const expecting = ["Expect: 100-continue", "Content-Type: application/json", `Content-Length: ${json.length}`];
   const head = bytes(POST, ...SOUND, ...expecting);
@@ -240,7 +240,7 @@ test("a request that waits to be told to go on is told so, unless others are sti
   expect(told.match(/HTTP\/1\.1 \d+|\{"query"/g)).toEqual(new Array(2).fill(["HTTP/1.1 200", '{"query"']).flat());
 });
 
-test("a request whose head is rejected is not told to go on, and its connection is closed", async () => {
+test("a request whose head is rejected gets no 100, and its connection is closed", async () => {
   const json = JSON.stringify(TOY);
   const asking = (path: string, ...headers: string[]) =>
     bytes(`POST ${path} HTTP/1.1`, "Host: toy", "X-Request-Id: r-1", "Expect: 100-continue", ...headers);

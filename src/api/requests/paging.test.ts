@@ -69,7 +69,7 @@ test("limit may differ between pages, the filters may not", async () => {
   }
 });
 
-test("a cursor that cannot be read, or whose position is none, is 400", async () => {
+test("a cursor that cannot be read, or has an invalid position, is 400", async () => {
   const rule = "is not a cursor of this service";
   const expected = problem(400, "Bad Request", `page_cursor ${rule}`, {
     meta: { errors: [{ field: "page_cursor", rule }] },
@@ -83,7 +83,7 @@ test("a cursor that cannot be read, or whose position is none, is 400", async ()
 
 const inBase64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-test("a cursor with more in it than ours have, or whose position is not made of texts, cannot be read", () => {
+test("a cursor with extra parts, or a position that is not made of texts, cannot be read", () => {
   const [version, digest] = JSON.parse(Buffer.from(encodeCursor(LIST, ["7"]), "base64url").toString());
   expect(decodeCursor(inBase64([version, digest, ["7"]]), LIST)).toEqual(done(["7"]));
   for (const wrong of [
@@ -96,7 +96,7 @@ test("a cursor with more in it than ours have, or whose position is not made of 
   }
 });
 
-test("a cursor of before is read for ever, in whatever order its filters come", () => {
+test("an old cursor stays readable, in whatever order its filters come", () => {
   const ofBefore = "WzEsInhqYzJhcTZBR2tGUndLR0giLFsiNyJdXQ";
   const filters = { status: "OPEN", market: "BTCUSD", order: "ASC" };
   const list = { customerId: "c-1", path: "/v2/toys", query: filters };

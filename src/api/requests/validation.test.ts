@@ -25,7 +25,7 @@ async function queryDetailOf(query: string): Promise<string> {
   return status === 200 ? "accepted" : (body as { detail: string }).detail;
 }
 
-test("every failing field is told once, path first, then body, in the order of the schema", async () => {
+test("every failing field is reported once, path first, then body, in the order of the schema", async () => {
   const body = { ref_idd: "x", metadata: { a: 1 }, side: "HOLD", amount: "1e3", to_profile_id: null };
   expect(await make(body, "mine")).toEqual(
     problem(400, "Bad Request", `profile_id "mine" ${NOT_A_UUID}, and not "default"`, {
@@ -141,7 +141,7 @@ test("names that JavaScript gives a meaning are names like others in metadata, w
   expect(({} as Record<string, unknown>).amount).toBe(undefined);
 });
 
-test("what is not text or has a meaning of its own is refused wherever it stands", async () => {
+test("names with a meaning in JavaScript and invalid text are rejected everywhere", async () => {
   expect(await detailOf({ ref_id: "a\0" })).toBe("ref_id contains the character NUL");
   expect(await detailOf({ metadata: { a: "\ud83d" } })).toBe(
     "metadata.a contains an unpaired surrogate, which is not valid Unicode",
@@ -226,7 +226,7 @@ test("a time is RFC 3339 with up to nine decimals", async () => {
   }
 });
 
-test("failures of reading and of shape are told together, each field once", async () => {
+test("failures of reading and of shape are reported together, each field once", async () => {
   const empty = { errors: [{ field: "limit", rule: "is empty" }] };
   expect(await ask(toy, "/v2/toys?limit=")).toEqual(problem(400, "Bad Request", "limit is empty", { meta: empty }));
   expect((await ask(toy, "/v2/toys?nickname=&limit=0")).body).toMatchObject({
@@ -239,7 +239,7 @@ test("failures of reading and of shape are told together, each field once", asyn
   });
 });
 
-test("a request of nothing but wrong values is refused in a few words, however many there are", async () => {
+test("a request of nothing but wrong values gets a short rejection, however many there are", async () => {
   const rule = "has more than 500 values";
   const tooMany = problem(400, "Bad Request", `the body ${rule}`, { meta: { errors: [{ field: "the body", rule }] } });
   const fields = (count: number) =>

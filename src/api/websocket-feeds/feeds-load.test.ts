@@ -82,7 +82,7 @@ test("with a thousand idle readers and ten stuck ones memory stays flat", async 
   for (const socket of stuck) await once(socket.resume(), "close");
 });
 
-test("past what may wait for all readers together the slowest are cut off, until the rest has room", async () => {
+test("past the bound of unsent data the slowest readers are disconnected", async () => {
   await toy.close();
   const why: string[] = [];
   toy = await startToyApi((api) =>
@@ -103,7 +103,7 @@ test("past what may wait for all readers together the slowest are cut off, until
   expect(new Set(why)).toEqual(new Set(["too_slow"]));
 });
 
-test("one who says that it is there, and reads next to nothing, is cut off", async () => {
+test("a reader that sends pongs but reads next to nothing is disconnected", async () => {
   await toy.close();
   const why: string[] = [];
   toy = await startToyApi((api) =>
@@ -124,7 +124,7 @@ test("one who says that it is there, and reads next to nothing, is cut off", asy
   expect(why).toEqual(["too_slow"]);
 });
 
-test("a deep book is told from its beginning once in a while, and not to each reader who comes after a change", async () => {
+test("a deep book's snapshot is made once in a while, not for each reader that joins after a change", async () => {
   const open = () => new BookClient(toy.url, "/marketdata/BTCUSD").opened();
   const deep: OrderBook["bids"] = Array.from({ length: 10_000 }, (_, at) => ({
     price: amountOf(`${20_000 - at}`),

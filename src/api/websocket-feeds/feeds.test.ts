@@ -84,7 +84,7 @@ const UPDATES = [
 const heard = (client: FeedClient, count: number) =>
   until(`${count} messages have come`, () => client.messages.length >= count);
 
-test("a reader is told the book, then each level that changes; a later one is told the book as it is by then", async () => {
+test("a reader receives the book, then each level that changes; a later one receives the current book", async () => {
   await start();
   const early = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   feed.knowBook("BTCUSD", BOOK);
@@ -123,7 +123,7 @@ const execution = (match_number: string, amount: string) => ({
   executed_at: "2026-11-21T09:30:00.000Z",
 });
 
-test("a reader of executions is told the last one, and then each that happens", async () => {
+test("a reader of executions receives the last one, then each new one", async () => {
   await start();
   const first = await new FeedClient(toy.url, "/executiondata/ETHUSD").opened();
   feed.knowMatch("ETHUSD", undefined);
@@ -194,7 +194,7 @@ test("a handshake costs a request: past the rate it is 429", async () => {
   expect([status, body.detail]).toEqual([429, "too many requests: try again in 300 seconds"]);
 });
 
-test("a feed that is asked for without WebSocket says what it is", async () => {
+test("a feed requested without WebSocket responds 426", async () => {
   await start();
   const upgrade = { upgrade: "websocket", "sec-websocket-version": "13" };
   for (const path of ["/marketdata/BTCUSD", "/executiondata/BTCUSD"]) {
@@ -205,7 +205,7 @@ test("a feed that is asked for without WebSocket says what it is", async () => {
   expect(await ask(toy, "/marketdata/DOGEUSD")).toEqual(problem(404, "Not Found", "market not found: DOGEUSD"));
 });
 
-test("past its bounds a process takes no more readers, and takes others when some have gone", async () => {
+test("past its bounds a process accepts no more readers, until some have left", async () => {
   await start({ mostReaders: 2 });
   const [first] = await Promise.all([1, 2].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()));
   expect(await handshake("/marketdata/ETHUSD")).toEqual(
@@ -289,7 +289,7 @@ test("an address has other readers after a flood by one of them", async () => {
   await open();
 });
 
-test("what a reader says is ignored; one that talks much, or long, is sent away", async () => {
+test("messages of a reader are ignored; too many or too long ones disconnect it", async () => {
   await start({ mostReceived: 3 });
   const [quiet, chatty, long] = await Promise.all(
     [1, 2, 3].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()),
@@ -310,7 +310,7 @@ test("a pong counts like anything else that a reader sends", async () => {
   expect(await chatty.closed).toBe("1008 feeds take no messages");
 });
 
-test("a flood of frames ends its connection, whatever kind they are of, and nobody else's", async () => {
+test("a flood of frames of any kind ends only its own connection", async () => {
   await start();
   const quiet = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const MASK = [0, 0, 0, 0];
@@ -327,7 +327,7 @@ test("a flood of frames ends its connection, whatever kind they are of, and nobo
   await heard(quiet, 1);
 });
 
-test("whoever does not answer a ping is gone; whoever does stays", async () => {
+test("a reader that does not answer a ping is disconnected; one that does stays", async () => {
   // A busy machine takes its time to answer a ping, too.
   await start({ heartbeatMs: 1_000 });
   const there = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
@@ -337,7 +337,7 @@ test("whoever does not answer a ping is gone; whoever does stays", async () => {
   await heard(there, 1);
 });
 
-test("on closing readers are told to go, and those who do not listen are cut off", async () => {
+test("on closing readers get a close frame, and those that ignore it are disconnected", async () => {
   await start();
   const reader = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const deaf = await stuck("/marketdata/BTCUSD");

@@ -63,7 +63,7 @@ test("an offer that is passed over is answered whole, body included, and the con
   }
 });
 
-test("what comes behind an offer that is passed over never runs, however it is cut into packets", async () => {
+test("bytes behind an ignored upgrade offer never run, however they are cut into packets", async () => {
   const [inside, behind] = [post("inside"), post("behind")];
   const carrier = get("/v2/toys", `Content-Length: ${inside.length}`);
   for (const offer of [WEBSOCKET, H2C]) {

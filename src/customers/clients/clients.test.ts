@@ -36,7 +36,7 @@ async function newClient(): Promise<ShownSecret> {
   return unwrap(await clients.create({ customerId, scopes: ["exchange:read_order", "*"] }));
 }
 
-test("a client proves itself by the secret that was shown when it was made", async () => {
+test("a client authenticates with the secret that was shown when it was created", async () => {
   const { clientId, secret } = await newClient();
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(
     done({ clientId, customerId, scopes: ["exchange:read_order", "*"] }),
@@ -50,7 +50,7 @@ test("client_id and secret may be chosen", async () => {
   expect(await clients.authenticate("acme", "battery staple", ADDRESS)).toEqual(reject("client_authentication_failed"));
 });
 
-test("a client_id is given once, also when two ask for it at the same time", async () => {
+test("a client_id is created once, also by concurrent requests", async () => {
   const request = { customerId, scopes: ["*"], clientId: "twice" };
   const made = await Promise.all([clients.create(request), clients.create(request)]);
   expect(made).toContainEqual(reject("client_already_exists"));
@@ -72,11 +72,11 @@ test.each([
   ["two scopes in one", { scopes: ["a b"] }, "malformed_scope"],
   ["an empty scope", { scopes: [""] }, "malformed_scope"],
   ["an unknown customer", { customerId: ids.next() as CustomerId }, "customer_not_found"],
-])("a client with %s is refused", async (_, fields, refusal) => {
+])("a client with %s is rejected", async (_, fields, refusal) => {
   expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toEqual(reject(refusal));
 });
 
-test("an unknown client, a disabled one and a wrong secret are the same refusal", async () => {
+test("an unknown client, a disabled one and a wrong secret are rejected alike", async () => {
   const { clientId, secret } = await newClient();
   const disabled = await newClient();
   expect(await clients.disable(disabled.clientId)).toEqual(PASSED);
@@ -171,7 +171,7 @@ test("a disabled client may call from nowhere, and keeps the time at which it wa
 
 const networks = (...texts: string[]): Network[] => texts.map((text) => parseNetwork(text) as Network);
 
-test("a client with networks proves itself from there only, and a wrong secret is the same refusal from everywhere", async () => {
+test("a client with networks authenticates from there only, and a wrong secret is rejected alike from everywhere", async () => {
   const made = unwrap(
     await clients.create({ customerId, scopes: ["*"], networks: networks("192.0.2.0/24", "2001:db8::/32") }),
   );
@@ -185,7 +185,7 @@ test("a client with networks proves itself from there only, and a wrong secret i
   );
 });
 
-test("what a client may call from can be changed and taken away, and is listed until then", async () => {
+test("a client's networks can be changed and removed, and are listed until then", async () => {
   const { clientId, secret } = await newClient();
   expect(await clients.restrict(clientId, networks("198.51.100.7"))).toEqual(PASSED);
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("address_not_allowed"));
@@ -197,7 +197,7 @@ test("what a client may call from can be changed and taken away, and is listed u
   expect(await restrictionOf(clientId, now)).toBeUndefined();
 });
 
-test("of a client with networks that is disabled nothing is left but that", async () => {
+test("a disabled client with networks is listed as disabled only", async () => {
   const { clientId } = await newClient();
   await clients.restrict(clientId, networks("192.0.2.0/24"));
   await clients.disable(clientId);
@@ -206,14 +206,14 @@ test("of a client with networks that is disabled nothing is left but that", asyn
   expect(await restrictionOf(clientId, (now + 1) as Instant)).toEqual([]);
 });
 
-test("an address from which nobody may call is no use of the secret", async () => {
+test("a forbidden address does not count as a use of the secret", async () => {
   const { clientId, secret } = await newClient();
   await clients.restrict(clientId, networks("198.51.100.7"));
   await clients.authenticate(clientId, secret, ADDRESS);
   expect(await lastUsedAt(clientId)).toBeNull();
 });
 
-test("a hundred networks are the most that a client has, and none would shut everybody out", async () => {
+test("a client has at most a hundred networks, and an empty list is rejected", async () => {
   const { clientId } = await newClient();
   const many = (count: number) => networks(...Array.from({ length: count }, (_, i) => `10.0.0.${i}`));
   expect(await clients.restrict(clientId, many(100))).toEqual(PASSED);

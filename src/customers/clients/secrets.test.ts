@@ -75,7 +75,7 @@ test("past its bound the matcher turns chosen secrets away and still compares ge
   expect(answers[0]).toEqual(done(undefined));
 });
 
-test("a gate lets in as many as it says, in order, also after one has failed", async () => {
+test("a limit runs as many tasks as it allows, in order, also after one has failed", async () => {
   const gate = new ConcurrencyLimit({ atOnce: 1, waiting: 1, maxWaitMs: 60_000 });
   const order: string[] = [];
   const first = gate.run(async () => {
@@ -90,7 +90,7 @@ test("a gate lets in as many as it says, in order, also after one has failed", a
   expect(order).toEqual(["first", "second", "fourth"]);
 });
 
-test("whoever waits at a gate for too long is turned away, and its place in the queue is free", async () => {
+test("a task that waits too long is rejected, and frees its place in the queue", async () => {
   const gate = new ConcurrencyLimit({ atOnce: 1, waiting: 1, maxWaitMs: 20 });
   let leave: () => void = () => undefined;
   const inside = gate.run(

@@ -75,7 +75,7 @@ test("FOK that is one lot short is cancelled without other effects", () => {
   `);
 });
 
-test("a resting order is cancelled once, and then is gone", () => {
+test("a resting order is cancelled once, and then is not found", () => {
   expectPlay(`
     s1  ann  sell  limit  2 @ 100       | s1 rests 2 @ 100
     s2  ann  sell  limit  2 @ 100       | s2 rests 2 @ 100

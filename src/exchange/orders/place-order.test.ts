@@ -89,19 +89,22 @@ test.each([
   ["in the past", -1, "REJECTED"],
   ["exactly 10.000 s ahead", 10_000, "REJECTED"],
   ["10.001 s ahead", 10_001, "PENDING_SUBMISSION"],
-])("a GTT order whose expiry is %s is not worth looking at its funds when that is too soon", (_name, ahead, status) => {
-  const request = { ...GTT_BUY, expirationDate: (NOW + ahead) as Instant };
-  const rich = decide(request, id, venue, stateWith({ usd: "20070" }), NOW);
-  expect(rich).toMatchObject({ kind: "done", value: { status } });
-  const poor = decide(request, id, venue, stateWith({}), NOW);
-  const isRejected = status === "REJECTED";
-  expect(poor).toMatchObject(
-    isRejected
-      ? { kind: "done", value: { status, rejectReason: "gtt_too_soon", held: 0n, closedAt: NOW } }
-      : { kind: "rejected", rejection: { code: "insufficient_funds" } },
-  );
-  if (poor.kind === "done") expect(poor.changes.journals).toBeUndefined();
-});
+])(
+  "a GTT order whose expiry is %s is rejected before its funds are checked if that is too soon",
+  (_name, ahead, status) => {
+    const request = { ...GTT_BUY, expirationDate: (NOW + ahead) as Instant };
+    const rich = decide(request, id, venue, stateWith({ usd: "20070" }), NOW);
+    expect(rich).toMatchObject({ kind: "done", value: { status } });
+    const poor = decide(request, id, venue, stateWith({}), NOW);
+    const isRejected = status === "REJECTED";
+    expect(poor).toMatchObject(
+      isRejected
+        ? { kind: "done", value: { status, rejectReason: "gtt_too_soon", held: 0n, closedAt: NOW } }
+        : { kind: "rejected", rejection: { code: "insufficient_funds" } },
+    );
+    if (poor.kind === "done") expect(poor.changes.journals).toBeUndefined();
+  },
+);
 
 test("a sell without a limit is valued at the last price, and unchecked without one", () => {
   const state = stateWith({ btc: "4" });

@@ -59,7 +59,7 @@ test("nodes that start at the same moment agree on one key, which signs at once"
   expect(await testing.database.rows("select 1 from signing_key")).toHaveLength(1);
 });
 
-test("while the clock is known to be wrong no key is renewed, erased or gone", async () => {
+test("while the clock is known to be wrong no key is renewed, erased or removed", async () => {
   const keys = await startedNode();
   await keys.rotate();
   const before = await testing.database.rows("select * from signing_key order by kid");
@@ -90,12 +90,12 @@ test("a node that starts later takes the key that is there", async () => {
   expect((await startedNode()).signing().kid).toBe(first.signing().kid);
 });
 
-test("what is published has no private half", async () => {
+test("published keys have no private half", async () => {
   const [jwk] = (await startedNode()).published();
   expect(Object.keys(jwk ?? {}).sort()).toEqual(["alg", "crv", "kid", "kty", "use", "x", "y"]);
 });
 
-test("a new key is published first, signs after ten seconds, and the old one verifies until its last token is gone", async () => {
+test("a new key is published first, signs after ten seconds, and the old one verifies until its last token has expired", async () => {
   const keys = await startedNode();
   const old = keys.signing().kid;
   passTime(MINUTE);
@@ -123,7 +123,7 @@ test("a rotation in the first seconds leaves the first key signing until the new
   expect(keys.signing().kid).toBe(second);
 });
 
-test("a rotation removes the keys whose last token is gone from the database", async () => {
+test("a rotation removes keys whose last token has expired from the database", async () => {
   const keys = await startedNode();
   const second = await keys.rotate();
   passTime(3_600 * SECOND + 10 * MINUTE);
@@ -180,7 +180,7 @@ test("tokens that name unknown keys make a node ask the database once a second a
   sinceStart.mockRestore();
 });
 
-test("a revoked key is gone on every node with its next reading, and another signs at once", async () => {
+test("a revoked key is dropped by every node at its next read, and another signs at once", async () => {
   const keys = await startedNode();
   const other = await startedNode();
   const revoked = keys.signing().kid;

@@ -57,7 +57,7 @@ test.each([
     "the versions of HTTP that are known here are 1.0 and 1.1",
     token(...SOUND, "Connection: keep-alive").replace("HTTP/1.1", "HTTP/2.0"),
   ],
-])("what cannot be read is %i, and nothing behind it is carried out", async (status, description, unreadable) => {
+])("an unreadable request is %i, and nothing behind it is processed", async (status, description, unreadable) => {
   const told = await sendRaw(authUrl, unreadable + SOUND_REQUEST, SOUND_REQUEST);
   expect(statusesIn(told)).toEqual([status]);
   const [head = "", body = ""] = told.split("\r\n\r\n");
@@ -112,7 +112,7 @@ test("1,100 headers are 431 in our words or in Node's, and nothing behind them i
   expect(authenticate).not.toHaveBeenCalled();
 });
 
-test("what comes behind an offer of another protocol is not carried out, however it is cut into packets", async () => {
+test("bytes behind an upgrade offer are not processed, however they are cut into packets", async () => {
   const health = ["GET /healthz HTTP/1.1", "Host: a"];
   const offer = bytes(...health, "Connection: Upgrade", "Upgrade: h2c");
   const carrier = bytes(...health, `Content-Length: ${SOUND_REQUEST.length}`);
@@ -124,7 +124,7 @@ test("what comes behind an offer of another protocol is not carried out, however
   expect(authenticate).not.toHaveBeenCalled();
 });
 
-test("what comes behind a request that closes its connection is not read, and the request is answered once", async () => {
+test("bytes behind a request that closes its connection are not read, and the request is answered once", async () => {
   expect(statusesIn(await sendRaw(authUrl, SOUND_REQUEST + SOUND_REQUEST, SOUND_REQUEST))).toEqual([401]);
   expect(authenticate).toHaveBeenCalledOnce();
 });

@@ -92,7 +92,7 @@ test.each(["/oauth2/tokens", "/", "/oauth2/token/"])("there is nothing at %s", a
   });
 });
 
-test("an address that cannot be decoded is refused like any other request", async () => {
+test("a URL that cannot be decoded is rejected like any other request", async () => {
   expect(await send("/%zz")).toEqual({
     status: 400,
     headers: NOT_STORED,
@@ -139,7 +139,7 @@ test.each([
   ["authorization", "Authorization: Basic YWNtZTpnb29k", "authorization: Basic YWNtZTpiYWQ="],
   ["content-type", "content-type: text/plain"],
   ["host", "host: other.example"],
-])("the header %s twice is refused, and no client is looked up", async (name, ...more) => {
+])("the header %s twice is rejected, and no client is looked up", async (name, ...more) => {
   authenticate.mockClear();
   expect(parsed(await sendBytes(...TOKEN_REQUEST, ...more, "", BODY))).toEqual({
     status: 400,
@@ -149,7 +149,7 @@ test.each([
   expect(authenticate).not.toHaveBeenCalled();
 });
 
-test("a form that is said to be coded is refused, and one that is said to be as it is is read", async () => {
+test("a form with a content coding is rejected, and one with identity is read", async () => {
   authenticate.mockClear();
   expect(parsed(await sendBytes(...TOKEN_REQUEST, "Content-Encoding: gzip", "", BODY))).toEqual({
     status: 400,
@@ -160,7 +160,7 @@ test("a form that is said to be coded is refused, and one that is said to be as 
   expect(parsed(await sendBytes(...TOKEN_REQUEST, "Content-Encoding: identity", "", BODY)).status).toBe(401);
 });
 
-test("an expectation that nobody knows is ignored, and answered as the request is", async () => {
+test("an unknown expectation is ignored, and the request is answered", async () => {
   const usual = parsed(await sendBytes(...TOKEN_REQUEST, "", BODY));
   expect(usual.headers).toEqual(ofRequest);
   expect(parsed(await sendBytes(...TOKEN_REQUEST, "Expect: miracles", "", BODY))).toEqual(usual);
@@ -174,16 +174,19 @@ test.each([
     "the headers are too many, or too long together with the request line",
     ["GET / HTTP/1.1", `A: ${"a".repeat(17_000)}`],
   ],
-])("%s are answered in the form of the token endpoint, and harm nobody", async (_, status, description, lines) => {
-  expect(parsed(await sendBytes(...lines, "", ""))).toEqual({
-    status,
-    headers: NOT_STORED,
-    body: { error: "invalid_request", error_description: description },
-  });
-  expect((await send("/oauth2/token", { method: "POST", body: FORM })).status).toBe(401);
-});
+])(
+  "%s are answered in the form of the token endpoint, and affect no other caller",
+  async (_, status, description, lines) => {
+    expect(parsed(await sendBytes(...lines, "", ""))).toEqual({
+      status,
+      headers: NOT_STORED,
+      body: { error: "invalid_request", error_description: description },
+    });
+    expect((await send("/oauth2/token", { method: "POST", body: FORM })).status).toBe(401);
+  },
+);
 
-test("the caller's request id comes back when it may stand in a log, else a new one", async () => {
+test("the caller's request id is returned if it may be logged, else a new one", async () => {
   const ids: (string | undefined)[] = [];
   for (const id of ["order-17.a_b", "a b", "a".repeat(65)]) {
     ids.push((await send("/oauth2/token", { headers: { "x-request-id": id } })).headers["x-request-id"]);
@@ -191,7 +194,7 @@ test("the caller's request id comes back when it may stand in a log, else a new 
   expect(ids).toEqual(["order-17.a_b", HEADERS["x-request-id"], HEADERS["x-request-id"]]);
 });
 
-test("while the database is away the endpoint says when to come back", async () => {
+test("while the database is away the endpoint sends Retry-After", async () => {
   authenticate.mockRejectedValueOnce(new DatabaseAway("the database cannot be reached"));
   expect(await send("/oauth2/token", { method: "POST", body: FORM })).toEqual({
     status: 503,
@@ -213,10 +216,7 @@ test.each([
   });
 });
 
-/*
- * Taken out to see it fail: `turns.take`. All were worked on at once, and none was refused.
- */
-test("a flood of token requests is worked on in shares, and the rest hears to come back before it is listened to", async () => {
+test("a flood of token requests is processed in shares, and the rest is rejected before its body is read", async () => {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
@@ -253,7 +253,7 @@ test("a flood of token requests is worked on in shares, and the rest hears to co
   }
 });
 
-test("a bug is a server error that tells nothing but where to look", async () => {
+test("a bug is a server error that reveals only the request id", async () => {
   authenticate.mockRejectedValueOnce(new TypeError("x of undefined"));
   const answer = await send("/oauth2/token", { method: "POST", body: FORM });
   expect(answer).toEqual({
@@ -266,10 +266,7 @@ test("a bug is a server error that tells nothing but where to look", async () =>
   expect(lines.join()).not.toContain("correct horse");
 });
 
-/*
- * Taken out to see it fail: what the error handler refuses was not counted. While the database was away nothing showed it.
- */
-test("however a request for a token ends, its outcome is told once", async () => {
+test("the outcome of every token request is reported once", async () => {
   const endings = [
     () => send("/oauth2/token", { method: "POST", body: FORM }),
     () => send("/oauth2/token", { method: "POST", body: "x".repeat(17_000) }),
@@ -318,7 +315,7 @@ test("the key set may be kept for as long as a new key does not sign yet", async
   });
 });
 
-test("it says that it is alive, and whether what it needs is there", async () => {
+test("it reports that it is alive, and whether it is ready", async () => {
   const told = (status: string) => ({ status: 200, headers: NOT_STORED, body: { status } });
   expect(await send("/healthz")).toEqual(told("alive"));
   expect(await send("/readyz")).toEqual(told("ready"));
@@ -373,7 +370,7 @@ test("behind a trusted proxy each caller has limits of its own, by the address t
   }
 });
 
-test("an address that asks too often is told to come back, in the form of the token endpoint, before it is listened to", async () => {
+test("an address over its rate is rejected in the form of the token endpoint, before the body is read", async () => {
   const limited = createAuthServer(fewTokens());
   const url = await limited.listen({ host: "127.0.0.1", port: 0 });
   authenticate.mockClear();

@@ -62,7 +62,7 @@ async function exhaust(address: string): Promise<void> {
   expect(status).toBe(429);
 }
 
-test("a client with a valid generated secret has a rate of its own where a neighbour uses up the address's", async () => {
+test("a client with a valid generated secret has a rate of its own when another caller uses up the address's", async () => {
   expect(await post("203.0.113.1", formOf(GENERATED))).toBe(200);
   await exhaust("203.0.113.1");
   const multipart = new FormData();

@@ -201,7 +201,7 @@ test.each<[string, string, string]>([
   ["that is a star", "*", "the client does not hold the scope *"],
   ["that has a quote", 'a"b', "a scope is malformed"],
   ["that is very long", "a".repeat(101), "a scope is malformed"],
-])("the whole request is refused for a scope %s", async (_, scope, description) => {
+])("the whole request is rejected for a scope %s", async (_, scope, description) => {
   expect(await send(urlencoded({ ...IN_BODY, scope }))).toEqual(refusal(400, "invalid_scope", description));
 });
 
@@ -359,18 +359,18 @@ test.each<[string, RequestInit, Answer]>([
     noForm,
   ],
   ["multipart without a body", raw("multipart/form-data; boundary=b", ""), noForm],
-])("%s is refused", async (_, request, expected) => {
+])("%s is rejected", async (_, request, expected) => {
   expect(await send(request)).toEqual(expected);
 });
 
 test.each([
   ["client_secret", `client_secret=${encodeURIComponent(ACME.secret)}`],
   ["client_id", "a=b&client_id=acme"],
-])("a %s in the address is refused, also beside good credentials", async (_, query) => {
+])("a %s in the URL is rejected, also beside valid credentials", async (_, query) => {
   expect(await send(urlencoded(IN_BODY), `/oauth2/token?${query}`)).toEqual(inAddress);
 });
 
-test("past the bound of expensive comparisons the endpoint says when to come back, and still serves generated secrets", async () => {
+test("past the bound of expensive comparisons the endpoint sends Retry-After, and still serves generated secrets", async () => {
   const guesses = Array.from({ length: 24 }, (_, i) => send(urlencoded({ ...IN_BODY, client_secret: `guess ${i}` })));
   const served = await send(urlencoded({ ...GRANT, client_id: STAR.clientId, client_secret: STAR.secret }));
   expect(served.status).toBe(200);

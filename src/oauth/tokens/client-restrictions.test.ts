@@ -6,7 +6,7 @@ import { ClientRestrictions } from "./client-restrictions.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
 
-test("it asks for those who were disabled while a token of theirs may still live, on any clock", async () => {
+test("it lists clients disabled within the lifetime of a token, with clock skew", async () => {
   const listRestricted = vi.fn<Clients["listRestricted"]>(async () => []);
   await new ClientRestrictions({ clients: { listRestricted }, clock: { now: () => NOW } }).read();
   expect(listRestricted).toHaveBeenCalledExactlyOnceWith(Date.parse("2026-11-21T08:20:01.000Z"));

@@ -17,7 +17,7 @@ test("past its capacity the cache forgets the token that came first", () => {
   expect(["a", "b", "c"].map((each) => cache.get(each)?.grant.clientId)).toEqual([undefined, "b", "c"]);
 });
 
-test("a token that comes again takes no second place", () => {
+test("a token that is used again takes no second place", () => {
   const cache = new TokenCache(2);
   for (const each of ["a", "b", "b"]) cache.add(each, verified(each));
   expect(cache.get("a")).toBeDefined();

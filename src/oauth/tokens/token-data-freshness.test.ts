@@ -18,7 +18,7 @@ test("nothing is fresh before it was read", async () => {
   expect(freshness.isFresh()).toBe(true);
 });
 
-test("whoever asks while it is being read waits for the same reading", async () => {
+test("concurrent callers share one read", async () => {
   const { freshness, read } = readingsThatTake(10);
   await Promise.all([freshness.freshen(), freshness.freshen(), freshness.follow()]);
   expect(read).toHaveBeenCalledTimes(1);
@@ -30,7 +30,7 @@ test("its age counts from when the reading began: one that took long is done aga
   expect(read).toHaveBeenCalledTimes(2);
 });
 
-test("what cannot be had in time is a database that is away", async () => {
+test("a read that takes too long counts as a database that is away", async () => {
   const { freshness } = readingsThatTake(4_000, 4_000);
   await expect(freshness.freshen()).rejects.toThrow(DatabaseAway);
 });

@@ -121,7 +121,7 @@ test("a token lives 3599 seconds and not a millisecond longer, also in memory", 
   expect(await verified(node, fresh)).toBeUndefined();
 });
 
-test("while the clock is known to be wrong no token is issued, and none is refused for its time alone", async () => {
+test("while the clock is known to be wrong no token is issued, and none is rejected for its time alone", async () => {
   const right = now;
   const [seen, unseen] = [await issue(), await issue()];
   const forgery = await forge({ payload: { aud: AUTH_URL } });
@@ -137,7 +137,7 @@ test("while the clock is known to be wrong no token is issued, and none is refus
   for (const token of [seen, unseen]) expect(await verified(node, token)).toMatchObject({ clientId: "acme" });
 });
 
-test("a token of a time that is to come grants nothing until then, but for what clocks may differ by", async () => {
+test("a token that is not valid yet is rejected, apart from clock skew", async () => {
   now = (Math.floor(now / SECOND) * SECOND) as Instant;
   const right = now;
   now = (right + 4 * SECOND) as Instant;
@@ -187,11 +187,11 @@ function signWith(key: JsonWebKey): (input: string) => Buffer {
   return (input) => lowForm(signBytes("sha256", Buffer.from(input), { key, format: "jwk", dsaEncoding: "ieee-p1363" }));
 }
 
-test("a token that somebody wrote with our key and our words is believed, so the forgeries below fail for one reason", async () => {
+test("a token made with our key and claims is accepted, so the forgeries below fail for one reason", async () => {
   expect(await verified(node, await forge({}))).toMatchObject({ clientId: "acme" });
 });
 
-test("a token of 4096 characters is looked at, and a longer one is not, though all else is right with it", async () => {
+test("a token of 4096 characters is verified, and a longer one is rejected although it is valid", async () => {
   const withNote = (length: number): Promise<string> => forge({ payload: { note: "x".repeat(length) } });
   let length = Math.floor(((4_096 - (await withNote(0)).length) * 3) / 4) - 3;
   let [longest, longer] = ["", await withNote(length)];
@@ -322,7 +322,7 @@ test("bits at the end of a signature that mean nothing have to be zero", async (
   }
 });
 
-test("a disabled client's live tokens are refused on every node once it has read the list, remembered or not", async () => {
+test("a disabled client's live tokens are rejected on every node once it has read the list, cached or not", async () => {
   const { clients } = node;
   await clients.create({ customerId, clientId: "acme", scopes: ["*"] });
   const other = startNode(testing.database);
@@ -338,7 +338,7 @@ test("a disabled client's live tokens are refused on every node once it has read
   await testing.owner.rows("update client set disabled_at = null");
 });
 
-test("a list of disabled clients that has become old is read again before a token is believed", async () => {
+test("a stale list of disabled clients is read again before a token is accepted", async () => {
   const token = await issue();
   expect(await verified(node, token)).toBeDefined();
   await testing.owner.rows("update client set disabled_at = to_timestamp($1)", [now / SECOND]);
@@ -349,7 +349,7 @@ test("a list of disabled clients that has become old is read again before a toke
   await testing.owner.rows("update client set disabled_at = null");
 });
 
-test("once the database has been away for four seconds nobody is believed, and forgeries are refused as ever", async () => {
+test("once the database has been away for four seconds no token is accepted, and forgeries are rejected as before", async () => {
   const database = testing.another();
   const cutOff = startNode(database);
   await cutOff.freshness.follow();

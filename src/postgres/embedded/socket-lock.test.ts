@@ -21,7 +21,7 @@ async function take(directory: string) {
   return answer;
 }
 
-test("a second process is told which process holds the directory", async () => {
+test("a second process learns which process holds the directory", async () => {
   const directory = freshDirectory();
   await take(directory);
   expect(await takeSocketLock(directory)).toEqual({ heldBy: String(process.pid) });

@@ -87,7 +87,7 @@ test("a stopped server leaves no watcher", async () => {
   expect(sessionOf(pid)).toEqual([]);
 });
 
-test("a restarted server has a new watcher, and the old one is gone", async () => {
+test("a restarted server has a new watcher, and the old one has ended", async () => {
   const server = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined });
   onTestFinished(() => server.stop());
   const former = server.pid;

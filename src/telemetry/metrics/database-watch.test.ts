@@ -29,7 +29,7 @@ test("there is no snapshot before the first read, and a fresh one is shared", as
   expect([watch.snapshot, count]).toEqual([SNAPSHOT, 1]);
 });
 
-test("a database that does not respond blocks nobody and is not read twice at once", async () => {
+test("a database that does not respond blocks no one and is not read twice at once", async () => {
   const { pending, read } = reads();
   const watch = new DatabaseWatch(read, LONG_MS);
   await watch.refresh();

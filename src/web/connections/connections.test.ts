@@ -44,7 +44,7 @@ function arrive(server: Server, remoteAddress: string | undefined, event = "conn
   return socket;
 }
 
-test("past the bound connections are dropped, those that are there go on, and the log is told once", async () => {
+test("past the bound connections are dropped, open ones continue, and it is logged once", async () => {
   const { server, dropped } = bounded(5);
   server.on("connection", (socket) => void socket.pipe(socket).on("error", () => {}));
   server.listen(0, "127.0.0.1");
@@ -90,7 +90,7 @@ test("dropped connections are reported once in ten seconds, with their number si
 
 const PER_ADDRESS = "too many connections from one address";
 
-test("one address has half of all, so that there is room for others; who leaves makes room again", async () => {
+test("one address gets half of all connections; closed ones make room again", async () => {
   const { server, dropped } = bounded(8);
   const open = Array.from({ length: 5 }, (_, at) => arrive(server, `${at % 2 === 0 ? "" : "::ffff:"}203.0.113.9`));
   expect(open.map(({ destroyed }) => destroyed)).toEqual([false, false, false, false, true]);
@@ -110,7 +110,7 @@ test("of an IPv6 network of 48 bits all addresses together have half", () => {
   expect(arrive(server, "2001:db8:1::1").destroyed).toBe(false);
 });
 
-test("where there is no room for a newcomer an idle connection of somebody who has more of them ends", () => {
+test("without room a new connection replaces an idle one of an address that has more", () => {
   const { server } = bounded(40);
   const addresses = Array.from({ length: 10 }, (_, at) => `203.0.113.${at}`);
   const open = addresses.flatMap((address) =>
@@ -183,7 +183,7 @@ test("a connection that is flooded with requests is closed after a few, and othe
   expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: FLOODED }]);
 });
 
-test("who floods a connection loses it; an address that does it again and again loses all on which no good token was shown", async () => {
+test("a connection that floods ends; an address that repeats it loses all on which no valid token was used", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { server, dropped, asked } = silentServer();

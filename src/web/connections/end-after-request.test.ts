@@ -68,7 +68,7 @@ test("a request that is answered before its body is there is the last one, and n
   expect(pieces).toBe(0);
 });
 
-test("a caller who sends all of a long body before it reads finds why it was refused", async () => {
+test("a caller that sends all of a long body before it reads receives the rejection", async () => {
   const length = `Content-Length: ${8 * MIB}`;
   const told = await Promise.all([
     sendAll(request("POST /v2/nothing", length), 8 * MIB),

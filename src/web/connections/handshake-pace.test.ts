@@ -17,7 +17,7 @@ test("twenty handshakes of an address start at once, then one every ten millisec
   expect(Array.from({ length: 21 }, () => pace.next("203.0.113.9")).at(-1)).toBe(10);
 });
 
-test("a handshake that would wait more than five seconds is refused, and leaves the wait of later ones as it is", () => {
+test("a handshake that would wait more than five seconds is rejected, and does not lengthen the wait of later ones", () => {
   let now = 0;
   const pace = new HandshakePace(() => now);
   const waits = Array.from({ length: 1_000 }, () => pace.next("203.0.113.9"));

@@ -7,7 +7,7 @@ import { until } from "../../../test/support/until.ts";
 import { unavailable } from "../../api/problems/problems.ts";
 import { RejectionPace } from "./rejection-pace.ts";
 
-test("a thousand refusals a second are made at once, what comes on top waits its turn, and nobody for longer than a second", () => {
+test("a thousand rejections a second are sent at once, further ones wait, at most a second", () => {
   let now = 0;
   const pace = new RejectionPace(() => now);
   expect([pace.next(), pace.next(), pace.next()]).toEqual([0, 1, 2]);
@@ -68,7 +68,7 @@ test("on a shared connection rejections wait until they are due, but only so man
   expect(sent).toEqual([0, 4, 5, 1, 2, 3]);
 });
 
-test("a connection from this machine, where a proxy may be, is read on behind a refusal, which is sent later", async () => {
+test("a connection from loopback, where a proxy may run, is still read after a rejection, which is delayed instead", async () => {
   const toy = await startToyApi((api) => {
     const open = { config: { scope: "public" as const }, schema: { hide: true } };
     api.get("/full", open, async () => {
@@ -96,7 +96,7 @@ test("a connection from this machine, where a proxy may be, is read on behind a 
   expect(statusesIn(await flood)).toHaveLength(1_501);
 });
 
-test("a stranger's rejections are paced, a client's are not", async () => {
+test("rejections of unauthenticated callers are paced, those of clients are not", async () => {
   const toy = await startToyApi();
   onTestFinished(() => toy.close());
   const invalid = (more: string): string => `GET /v2/toys?limit=0 HTTP/1.1\r\nHost: a\r\n${more}\r\n`;

@@ -35,7 +35,7 @@ test("a place is free again when it was given back, once", () => {
   expect(takeAll(shares, "203.0.113.2")).toBe(1);
 });
 
-test("a newcomer gets the place of whoever has most, in the widest networks in which the two are not together", () => {
+test("a new connection replaces one of the address with the most, compared by the widest networks that differ", () => {
   const shares = new Shares<string>(100);
   const [one, beside, other] = ["2001:db8:0:1::1", "2001:db8:0:2::1", "203.0.113.1"] as const;
   const surplus = (address: string) => shares.findSurplus(address, (holder) => holder !== "kept");

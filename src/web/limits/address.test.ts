@@ -30,7 +30,7 @@ test("only an IPv4-mapped address stands for the IPv4 address at its end", () =>
   expect(rateLimitKey("::ffff:1234:5678")).toBe("0:0:0:0::/64");
 });
 
-test("what is no address is all one stranger", () => {
+test("everything that is no address has one key", () => {
   expect([rateLimitKey("unix:"), rateLimitKey(""), rateLimitKey("10.0.0.256")]).toEqual([
     "unknown",
     "unknown",

@@ -15,7 +15,7 @@ test("a flood of newcomers neither grows the table past its bound nor gives anyb
   expect(buckets.take("greedy", 2).taken).toBe(false);
 });
 
-test("newcomers without a place share one bucket, and those who have one keep it", () => {
+test("new callers share one bucket when the table is full, and known callers keep theirs", () => {
   const buckets = new Buckets(0.01, 2);
   buckets.take("a", 0);
   buckets.take("b", 0);

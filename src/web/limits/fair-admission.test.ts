@@ -37,13 +37,13 @@ function start(bounds: Partial<FairAdmissionBounds> = {}) {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("who is alone may have all that there is", async () => {
+test("a caller that is alone may use the whole capacity", async () => {
   const { come, news } = start({ alone: 5 });
   await come("aaaaaaa");
   expect(news()).toBe("a a a a a");
 });
 
-test("beside others a caller has his share, and the rest of his requests wait behind one another", async () => {
+test("beside others a caller has its share, and its further requests wait behind one another", async () => {
   const { come, leave, news } = start();
   await come("b");
   await come("aaaaa");
@@ -54,7 +54,7 @@ test("beside others a caller has his share, and the rest of his requests wait be
   expect(news()).toBe("a");
 });
 
-test("who had all when another comes gives up what is past his share, as he is answered", async () => {
+test("when another caller arrives, one that used everything falls back to its share as its requests end", async () => {
   const { come, leave, news } = start();
   await come("aaaab");
   await come("aaa");
@@ -65,7 +65,7 @@ test("who had all when another comes gives up what is past his share, as he is a
   expect(news()).toBe("a");
 });
 
-test("who asks one thing after the other counts as there between two of them, and for a second after the last", async () => {
+test("a caller counts as present between its requests, and for a second after the last", async () => {
   const { clock, come, leave, news } = start();
   await come("b");
   await come("aaaaa");
@@ -89,7 +89,7 @@ test("what is bounded in all is given out in turns", async () => {
   expect(news()).toBe("a b c a");
 });
 
-test("a line is as long as the room that is left, and whoever comes next finds some", async () => {
+test("a queue is as long as the room that is left, so the next caller finds some", async () => {
   const { turnstile, come, news } = start({ most: 12, alone: 2 });
   await come("aaaaaaaaaaaa");
   expect(news()).toBe("a a no a no a no a no a no a no a");
@@ -109,7 +109,7 @@ test("however many come, there are never more than the bound", async () => {
   expect([turnstile.size, turnstile.isFull]).toEqual([10, true]);
 });
 
-test("nobody is let into a line in which he would wait long, at the pace at which it moves", async () => {
+test("no request is queued whose expected wait is too long", async () => {
   const { clock, turnstile, come, leave, news } = start({ alone: 1, share: 1 });
   await come("a".repeat(30));
   expect(turnstile.size).toBe(30);
@@ -150,7 +150,7 @@ test("a short line is open, however slowly it moves", async () => {
   expect([turnstile.size, turnstile.hasRoomFor("a")]).toEqual([20, true]);
 });
 
-test("nobody waits longer than a while, also when nobody leaves", async () => {
+test("every wait has a maximum, also when no request ends", async () => {
   const { clock, come, news } = start({ alone: 1 });
   await come("aa");
   clock.now += 1_999;
@@ -172,7 +172,7 @@ test("a pause before anybody waits does not slow the pace of the line", async ()
   expect(turnstile.hasRoomFor("a")).toBe(true);
 });
 
-test("those who waited too long take no room any more", async () => {
+test("requests that waited too long free their room", async () => {
   const { clock, turnstile, come, leave, news } = start({ alone: 1, most: 7 });
   await come("aaa");
   expect([turnstile.size, turnstile.hasRoomFor("b")]).toEqual([3, true]);
@@ -181,7 +181,7 @@ test("those who waited too long take no room any more", async () => {
   expect([news(), turnstile.size]).toEqual(["a no a no a", 0]);
 });
 
-test("when the others have gone, one who waits has all at once that is his alone", async () => {
+test("when the others have left, a waiting caller gets the whole capacity at once", async () => {
   const { clock, come, leave, news } = start({ alone: 6 });
   await come("b");
   await come("aaaaaaaa");
@@ -201,7 +201,7 @@ test("to leave without having come in is a bug", async () => {
   expect(() => turnstile.leave("a")).toThrow(leaving);
 });
 
-test("whoever was not here lately is forgotten", async () => {
+test("callers that are no longer present are forgotten", async () => {
   const { clock, come, leave, news } = start();
   for (const caller of "bcdefgh") {
     await come(caller);

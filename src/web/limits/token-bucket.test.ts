@@ -34,7 +34,7 @@ test("a full bucket of 1/s gives 300 tokens at once, not one more, and says how 
   expect(takeTokens(fullAt, 1, 6_000)).toMatchObject({ taken: true, remaining: 0 });
 });
 
-test("a refusal costs nothing, however often one asks", () => {
+test("a rejection costs no token, however often it is repeated", () => {
   const empty = 300_000;
   for (let asked = 0; asked < 1_000; asked += 1) expect(takeTokens(empty, 1, 0).fullAt).toBe(empty);
   expect(takeTokens(empty, 1, 1_000).taken).toBe(true);
@@ -54,7 +54,7 @@ test("after five quiet minutes a bucket is full again", () => {
   expect(takeTokens(FILLS_WITHIN_MS, 50, FILLS_WITHIN_MS)).toMatchObject({ taken: true, remaining: 14_999 });
 });
 
-test("whoever comes evenly at the rate is never refused, whatever the rate", () => {
+test("a caller at exactly the rate is never rejected, whatever the rate", () => {
   for (const perSecond of [0.01, 1, 3, 7, 50, 333]) {
     const times = Array.from({ length: 5_000 }, (_, i) => (i * 1_000) / perSecond);
     expect(takeAt(perSecond, times)).toBe(5_000);
