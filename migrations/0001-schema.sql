@@ -717,6 +717,7 @@ create table pending_order (
   market code,
   id uuid,
   profile_id uuid not null,
+  customer_id uuid not null,
   created_at timestamptz not null,
   version bigint not null,
   constraint pending_order_pkey primary key (market, id)
@@ -751,6 +752,8 @@ comment on table booked_order is
   'orders, like pending_order, with what engines and readers of the book need of them.';
 comment on column booked_order.version is 'The order''s version.';
 comment on index booked_order_pkey is 'The orders of a market, when an engine starts; and the row of an order that changes.';
+create index booked_order_customer on booked_order (customer_id, id);
+comment on index booked_order_customer is 'Lists of a customer''s open orders: few among all that it ever had.';
 create index booked_order_level on booked_order (market, side, price) where status = 'OPEN';
 comment on index booked_order_level is
   'The levels of a market''s order book, the best first from either end. Nothing that a partial fill changes is in it.';

@@ -682,6 +682,7 @@ create table pending_order (
   -- In the order of creation.
   id uuid not null,
   profile_id uuid not null,
+  customer_id uuid not null,
   created_at timestamp with time zone not null,
   -- The order's version.
   version bigint not null,
@@ -711,6 +712,8 @@ create table booked_order (
   constraint booked_order_pkey PRIMARY KEY (market, id),
   constraint rests_or_waits_for_its_stop_price CHECK ((status = ANY (ARRAY['OPEN'::order_status, 'SUBMITTED'::order_status])))
 ) with (fillfactor=80);
+-- Lists of a customer's open orders: few among all that it ever had.
+CREATE INDEX booked_order_customer ON public.booked_order USING btree (customer_id, id);
 -- The levels of a market's order book, the best first from either end. Nothing that a partial fill changes is in it.
 CREATE INDEX booked_order_level ON public.booked_order USING btree (market, side, price) WHERE (status = 'OPEN'::order_status);
 grant select, insert, update, delete on booked_order to service;

@@ -98,7 +98,7 @@ export function orderKey(profileId: ProfileId, id: OrderId): Key {
 const pendingOrders: ProjectionDescription<Order> = {
   name: "pending_order",
   keys: ["market", "id"],
-  fields: ["profileId", "createdAt"],
+  fields: ["profileId", "customerId", "createdAt"],
   includes: ({ status }) => status === "PENDING_SUBMISSION",
 };
 

@@ -6,6 +6,7 @@ import type { Uuid } from "../../src/std/id.ts";
 import { costOf } from "../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { casesOf } from "../support/depth-cases.ts";
+import { copyOpenOrders } from "../support/open-orders.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;
@@ -32,6 +33,7 @@ beforeAll(async () => {
                           when n < 500 and n % 100 = 11 then 'FILLED' else 'CANCELLED' end)::order_status as status
                from generate_series(1, ${ROWS}) n) as made`,
   );
+  await copyOpenOrders(db.owner);
   await db.owner.rows("vacuum analyze orders");
 });
 afterAll(() => db.close());
