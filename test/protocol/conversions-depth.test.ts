@@ -44,7 +44,7 @@ const costOfPage = (filter: Partial<ConversionFilter>) =>
     listConversions(explaining, { customerId: BIG, order: "DESC", limit: 101, ...filter }),
   );
 
-const CASES = casesOf<ConversionFilter>({
+const CASES = casesOf<ConversionFilter>(101, {
   profileId: [
     ["profile", { profileId: profile(3) }, 101],
     ["a profile whose conversions are all old", { profileId: profile(9) }, 101],

@@ -44,7 +44,7 @@ const profile = (n: number): string => uuid("22222222", n);
 const ORDER = uuid("33333333", 1200);
 
 /** Only the customer's own profiles are ever asked for: the routes see to that. */
-const CASES = casesOf<ExecutionFilter>({
+const CASES = casesOf<ExecutionFilter>(101, {
   profileId: [
     ["profile", { profileId: profile(3) }, 101],
     ["profile whose executions are all old", { profileId: profile(1) }, 101],

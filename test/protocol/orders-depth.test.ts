@@ -44,7 +44,7 @@ const costOfPage = (filter: Partial<OrderFilter>) =>
 const idOf = (n: number): Uuid => uuid("33333333", n);
 const PROFILE = uuid("22222222", 3) as string;
 
-const CASES = casesOf<OrderFilter>({
+const CASES = casesOf<OrderFilter>(101, {
   profileId: [["profile", { profileId: PROFILE }, 101]],
   status: [
     ["a status that is rare", { status: "OPEN" }, 5],

@@ -3,7 +3,7 @@ import type { ListOptions } from "../../src/customers/list-queries.ts";
 
 type Filtering<Filter> = Partial<Omit<Filter, Exclude<keyof ListOptions, "customerId">>>;
 
-/** What it is by, the filter, and how many rows of 101 it finds. */
+/** What it is by, the filter, and how many rows a page of 101 reads. */
 export type DepthCase<Filter> = readonly [by: string, filter: Filter, found: number];
 
 export type DepthCases<Filter> = {
@@ -12,7 +12,7 @@ export type DepthCases<Filter> = {
   >[];
 };
 
-/** All cases, the one without a filter first. */
-export function casesOf<Filter>(cases: DepthCases<Filter>): DepthCase<Filtering<Filter>>[] {
-  return [["nothing", {}, 101], ...(Object.values(cases).flat() as DepthCase<Filtering<Filter>>[])];
+/** All cases, and the one without a filter, which finds so many. */
+export function casesOf<Filter>(all: number, cases: DepthCases<Filter>): DepthCase<Filtering<Filter>>[] {
+  return [["nothing", {}, all], ...(Object.values(cases).flat() as DepthCase<Filtering<Filter>>[])];
 }
