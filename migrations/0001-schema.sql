@@ -295,6 +295,7 @@ create table profile (
   description text,
   status profile_status not null,
   incoming_count integer not null,
+  last_deactivation bigint not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   version bigint not null,
@@ -303,7 +304,9 @@ create table profile (
   constraint profile_pkey primary key (id),
   constraint customer_exists foreign key (customer_id) references customer,
   constraint id_below_those_of_house_accounts check (id < 'ffffffff-0000-0000-0000-000000000000'),
-  constraint incoming_count_not_negative check (incoming_count >= 0)
+  constraint incoming_count_not_negative check (incoming_count >= 0),
+  constraint inactive_since_last_deactivation
+    check (last_deactivation between 0 and version and (status = 'ACTIVE' or last_deactivation > 0))
 ) with (fillfactor = 80);
 comment on table profile is 'The holder of balances: one account per asset. Every customer has one DEFAULT profile, and any number of NORMAL ones.';
 comment on column profile.nickname is 'The customer''s name for it. A claim keeps it from being given twice, even after it was changed.';
@@ -311,6 +314,7 @@ comment on column profile.status is 'An INACTIVE profile is empty and can do not
 comment on column profile.incoming_count is
   'How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be '
   'deactivated. Changed in the same batch as these; verify counts them.';
+comment on column profile.last_deactivation is 'The version that its last deactivation made. 0: there was none.';
 comment on column profile.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column profile.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index profile_pkey is 'The profile of an id: every command that depends on it.';
@@ -396,6 +400,7 @@ create table account (
   coin code,
   custodian text collate "C",
   may_be_negative boolean,
+  last_deactivation bigint not null,
   available amount not null,
   trading amount not null,
   pending amount not null,
@@ -408,6 +413,7 @@ create table account (
   constraint trading_not_negative check (trading >= 0),
   constraint pending_not_negative check (pending >= 0),
   constraint version_not_negative check (version >= 0),
+  constraint last_deactivation_of_profile check (last_deactivation >= 0 and (house is null or last_deactivation = 0)),
   constraint house_has_one_part check (house is null or (trading = 0 and pending = 0)),
   constraint house_has_sign check ((house is null) = (may_be_negative is null)),
   constraint coin_and_custodian_of_house check (house is not null or (coin is null and custodian is null)),
@@ -425,6 +431,9 @@ comment on column account.house is 'The kind of house account. Null: of a profil
 comment on column account.coin is 'Of a reserve: the stablecoin that its USD back. Null where the kind has no coin.';
 comment on column account.custodian is 'Of a reserve: who keeps its USD. Null where the kind has no custodian.';
 comment on column account.may_be_negative is 'As its kind says. Null: of a profile, which never is.';
+comment on column account.last_deactivation is
+  'The profile''s, which deactivating it writes to all of its accounts. A write compares it beside the version, and so needs no '
+  'lock on a profile that it remembers as active (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.';
 comment on column account.available is 'What the owner can use. Below zero only if it may be.';
 comment on column account.trading is 'Held by open orders: equals the sum of their held.';
 comment on column account.pending is 'Held by CREATED conversions: equals the sum of their amount.';

@@ -268,6 +268,8 @@ create table profile (
   -- How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be
   -- deactivated. Changed in the same batch as these; verify counts them.
   incoming_count integer not null,
+  -- The version that its last deactivation made. 0: there was none.
+  last_deactivation bigint not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   -- The version of the row. A write states the version that it was decided on.
@@ -279,6 +281,7 @@ create table profile (
   constraint profile_pkey PRIMARY KEY (id),
   constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
   constraint id_below_those_of_house_accounts CHECK ((id < 'ffffffff-0000-0000-0000-000000000000'::uuid)),
+  constraint inactive_since_last_deactivation CHECK ((((last_deactivation >= 0) AND (last_deactivation <= version)) AND ((status = 'ACTIVE'::profile_status) OR (last_deactivation > 0)))),
   constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
 ) with (fillfactor=80);
 -- The profiles of a customer, by creation, page by page; and the DEFAULT one.
@@ -369,6 +372,10 @@ create table account (
   custodian text collate "C",
   -- As its kind says. Null: of a profile, which never is.
   may_be_negative boolean,
+  -- The profile's, which deactivating it writes to all of its accounts. A write compares it beside the version, and so
+  -- needs no lock on a profile that it remembers as active
+  -- (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.
+  last_deactivation bigint not null,
   -- What the owner can use. Below zero only if it may be.
   available amount not null,
   -- Held by open orders: equals the sum of their held.
@@ -387,6 +394,7 @@ create table account (
   constraint house_has_one_part CHECK (((house IS NULL) OR (((trading)::numeric = (0)::numeric) AND ((pending)::numeric = (0)::numeric)))),
   constraint house_has_sign CHECK (((house IS NULL) = (may_be_negative IS NULL))),
   constraint house_kind_exists_with_this_sign FOREIGN KEY (house, may_be_negative) REFERENCES house_kind(kind, may_be_negative),
+  constraint last_deactivation_of_profile CHECK (((last_deactivation >= 0) AND ((house IS NULL) OR (last_deactivation = 0)))),
   constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (may_be_negative IS TRUE))),
   constraint owner_is_house_from_ffffffff CHECK (((house IS NOT NULL) = (owner_id >= 'ffffffff-0000-0000-0000-000000000000'::uuid))),
   constraint pending_not_negative CHECK (((pending)::numeric >= (0)::numeric)),

@@ -4,7 +4,7 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { profileKey } from "../customers/profiles/profiles.ts";
+import { activeProfileKey } from "../customers/profiles/profiles.ts";
 import { accountKey } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Command, Outcome } from "../ledger/decision.ts";
@@ -94,7 +94,7 @@ async function create(
   const outcome = await lane.execute({
     queueKey: customerId,
     caller,
-    dependsOn: [profileKey(profileId), profileKey(recipientId), ...(accounts ?? [])],
+    dependsOn: [activeProfileKey(profileId), activeProfileKey(recipientId), ...(accounts ?? [])],
     claims: refId === undefined ? [] : [{ customerId, kind: "conversion", refId, id }],
     decide: (state) => decideConversion(request, id, pair, codes, state),
   });
@@ -125,5 +125,5 @@ export function cancellationOf(
 function closingRows(conversion: Conversion): { readonly key: Key; readonly dependsOn: readonly Key[] } {
   const { profileId, recipientProfileId } = conversion;
   const key = conversionKey(conversion);
-  return { key, dependsOn: [key, profileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)] };
+  return { key, dependsOn: [key, activeProfileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)] };
 }

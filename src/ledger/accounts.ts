@@ -14,6 +14,7 @@ import {
   bigintColumn,
   booleanColumn,
   changing,
+  guard,
   key,
   textColumn,
   timeColumn,
@@ -44,6 +45,8 @@ export interface Account extends StateRow {
   readonly pending: Amount;
   /** Time of the last posting. */
   readonly at: Instant;
+  /** The profile's: the version that its last deactivation made. 0 if there was none, and of a house account. */
+  readonly lastDeactivation: bigint;
 }
 
 export type JournalCause =
@@ -118,13 +121,27 @@ export function applyEntry(account: Account, { part, amount, asset }: Entry): Ac
     trading: part === "trading" ? after : account.trading,
     pending: part === "pending" ? after : account.pending,
     at: account.at,
+    lastDeactivation: account.lastDeactivation,
     version: account.version + 1n,
   };
 }
 
 export function postedAt(account: Account, at: Instant): Account {
-  const { ownerId, asset, house, coin, custodian, mayBeNegative, available, trading, pending, version } = account;
-  return { ownerId, asset, house, coin, custodian, mayBeNegative, available, trading, pending, at, version };
+  // Field by field, as in `applyEntry`.
+  return {
+    ownerId: account.ownerId,
+    asset: account.asset,
+    house: account.house,
+    coin: account.coin,
+    custodian: account.custodian,
+    mayBeNegative: account.mayBeNegative,
+    available: account.available,
+    trading: account.trading,
+    pending: account.pending,
+    at,
+    lastDeactivation: account.lastDeactivation,
+    version: account.version,
+  };
 }
 
 export function totalOf(account: Account): Amount {
@@ -136,7 +153,8 @@ export function shortfall(account: Account | undefined, needed: Amount): Amount 
   return minus(needed, account?.available ?? ZERO);
 }
 
-export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Account {
+/** @param lastDeactivation the profile's */
+export function emptyAccount(owner: Owner, asset: AssetCode, slot: number, lastDeactivation = 0n): Account {
   const house = houseOf(owner);
   return {
     ownerId: house === undefined ? (owner as ProfileId) : houseOwnerId(owner as HouseName, slot),
@@ -149,6 +167,7 @@ export function emptyAccount(owner: Owner, asset: AssetCode, slot: number): Acco
     trading: ZERO,
     pending: ZERO,
     at: 0 as Instant,
+    lastDeactivation,
     version: 0n,
   };
 }
@@ -171,6 +190,7 @@ export const accountTable = stateTable<Account>({
     trading: changing(amountColumn("trading")),
     pending: changing(amountColumn("pending")),
     at: changing(timeColumn("at")),
+    lastDeactivation: guard(bigintColumn("last_deactivation")),
     version: versionColumn,
   },
   digested: false,

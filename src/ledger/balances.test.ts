@@ -29,8 +29,8 @@ async function fill(asset: AssetCode, postings: number, millisOf: string): Promi
     values,
   );
   await db.owner.rows(
-    `insert into account (owner_id, asset, available, trading, pending, at, version)
-     select $1, $2, n, n % 7, n % 3, ${at}, n from (values (${postings})) as k(n)`,
+    `insert into account (owner_id, asset, available, trading, pending, at, last_deactivation, version)
+     select $1, $2, n, n % 7, n % 3, ${at}, 0, n from (values (${postings})) as k(n)`,
     values,
   );
 }

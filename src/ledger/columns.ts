@@ -22,8 +22,11 @@ export interface TableColumn<Row> extends Column<Row> {
   readonly parse: (stored: unknown) => unknown;
 }
 
-/** What a column of a StateTable is for: its row's key, written once, written with each version, or the version. */
-export type Role = "key" | "fixed" | "changing" | "version";
+/**
+ * What a column of a StateTable is for: its row's key, written once, written with each version, the version, or a guard, which
+ * is compared beside the version and changes without it.
+ */
+export type Role = "key" | "fixed" | "changing" | "guard" | "version";
 
 /** How values of one type are stored in one column. */
 export interface Stored<Value> {
@@ -77,6 +80,7 @@ export function canonicalJson(value: Json): string {
 
 export const key = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "key" });
 export const changing = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "changing" });
+export const guard = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "guard" });
 export const versionColumn: Stored<bigint> = { ...bigintColumn("version"), role: "version" };
 
 // Tables -------------------------------------------------------------------------------------------------------------

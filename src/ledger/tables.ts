@@ -30,11 +30,12 @@ export interface StateRow {
 /** What a batch's statement needs to write versioned rows. */
 export interface VersionedTable<Row extends StateRow> {
   readonly name: string;
-  /** Keys, then what is written once, then what changes, then the version. */
+  /** Keys, then what is written once, then what changes, then guards, then the version. */
   readonly columns: readonly TableColumn<Row>[];
   /** The first column is the one by which the table would be sharded. */
   readonly keys: readonly TableColumn<Row>[];
   readonly changing: readonly TableColumn<Row>[];
+  readonly guards: readonly TableColumn<Row>[];
   readonly version: TableColumn<Row>;
   /**
    * Whether the row refers to the batch that wrote it last, and its digest is part of that batch. False for accounts:
@@ -47,6 +48,8 @@ export interface VersionedTable<Row extends StateRow> {
 export interface StateTable<Row extends StateRow> extends VersionedTable<Row> {
   /** What a digest covers: all columns, by name. */
   readonly hashed: readonly TableColumn<Row>[];
+  /** Of a table whose rows own accounts, under the owner's id as their key: profiles. */
+  readonly owner?: OwnerRule<Row>;
   /** True: the catalogue inserts its rows, outside any batch, at version 1. */
   readonly openedByCatalogue?: boolean;
   readonly projections: readonly Projection<Row>[];
@@ -76,6 +79,16 @@ export interface UniqueIndex {
   readonly where?: string;
 }
 
+/**
+ * When accounts stand in for their owner (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). Each account
+ * repeats the owner's `lastDeactivation`, which a deactivation writes to all of them.
+ */
+interface OwnerRule<Row> {
+  readonly isActive: (row: Row) => boolean;
+  /** The version of the owner that its last deactivation made; 0 if it never was deactivated. */
+  readonly lastDeactivation: (row: Row) => bigint;
+}
+
 /** An append-only table. The lane adds the columns `slot` and `batch`. */
 export interface RecordTable<Row> {
   readonly name: string;
@@ -99,6 +112,8 @@ export interface RecordTable<Row> {
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
+  /** If the command is accepted, its decision needs no more of the row than that the owner is active. */
+  readonly onlyActive?: true;
 }
 
 // The lane keeps tables of many row types in one collection; each row is only ever used with its own table.
@@ -144,7 +159,7 @@ export const keyOf = <Row extends StateRow>(table: StateTable<Row>, key: string)
 
 type StateDescription<Row extends StateRow> = Omit<
   StateTable<Row>,
-  "columns" | "keys" | "changing" | "version" | "hashed" | "projections" | "read"
+  "columns" | "keys" | "changing" | "guards" | "version" | "hashed" | "projections" | "read"
 > & { readonly columns: ColumnsOf<Row>; readonly projections?: readonly ProjectionDescription<Row>[] };
 
 export interface ProjectionDescription<Row extends StateRow> extends Pick<Projection<Row>, "name" | "includes"> {
@@ -162,10 +177,10 @@ export function stateTable<Row extends StateRow>({
 }: StateDescription<Row>): StateTable<Row> {
   const described = tableColumns(columns);
   const having = (wanted: Role) => described.filter(({ role }) => role === wanted);
-  const [keys, changing] = [having("key"), having("changing")];
+  const [keys, changing, guards] = [having("key"), having("changing"), having("guard")];
   const version = must(having("version")[0], () => `${more.name} has a version`);
-  const all = [...keys, ...having("fixed"), ...changing, version];
-  const written = { ...more, columns: all, keys, changing, version };
+  const all = [...keys, ...having("fixed"), ...changing, ...guards, version];
+  const written = { ...more, columns: all, keys, changing, guards, version };
   const copies = projections.map((one) => projectionOf(written, one));
   return { ...written, hashed: byName(all), projections: copies, read: readerOf(all) };
 }
@@ -181,6 +196,7 @@ function projectionOf<Row extends StateRow>(
     columns: columns.filter(isCopied),
     keys: columns.filter(isKey),
     changing: changing.filter(isCopied),
+    guards: [],
     version,
     digested: false,
     includes,

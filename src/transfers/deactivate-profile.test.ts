@@ -16,10 +16,10 @@ test.each([
   [NOW + 1, NOW + 1],
 ])("deactivating a profile that was updated at %d sets updated_at to %d: it never goes back", async (at, expected) => {
   const profile = profileOf(acme, { updatedAt: at as Instant });
-  const database = { rows: async () => [{ ...home, customer_id: acme }] };
+  const database = { rows: async () => [{ ...home, customer_id: acme, last_deactivation: "0" }] };
   const parts = { database: database as never, catalogue: { listAssets: () => [] } as never, ids: new IdSource() };
   const { decide } = await deactivateCommand(parts, acme, profile.id, TESTER);
-  const inactive = { ...profile, status: "INACTIVE", updatedAt: expected };
+  const inactive = { ...profile, status: "INACTIVE", updatedAt: expected, lastDeactivation: profile.version + 1n };
   expect(decide(stateOf(profileRow(profile), profileRow(home)), NOW)).toEqual({
     kind: "done",
     value: inactive,

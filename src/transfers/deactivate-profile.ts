@@ -61,7 +61,12 @@ export async function deactivateCommand(
       if (empty.kind === "rejected") return empty;
 
       const updatedAt = Math.max(now, profile.updatedAt) as Instant;
-      const inactive: Profile = { ...profile, status: "INACTIVE", updatedAt };
+      const inactive: Profile = {
+        ...profile,
+        status: "INACTIVE",
+        updatedAt,
+        lastDeactivation: profile.version + 1n,
+      };
       const journals: Journal[] = [];
       const records: RecordAddition[] = [];
       for (const { asset, account } of held) {

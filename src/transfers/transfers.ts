@@ -4,7 +4,7 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { type Profile, type ProfileNotFound, profileKey } from "../customers/profiles/profiles.ts";
+import { activeProfileKey, type Profile, type ProfileNotFound } from "../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
@@ -89,7 +89,7 @@ function move(
   const { customerId, from, to } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
-  const rests = [profileKey(from.profileId), profileKey(to.profileId)];
+  const rests = [activeProfileKey(from.profileId), activeProfileKey(to.profileId)];
   if (asset !== undefined) rests.push(accountKey(from.profileId, asset.code), accountKey(to.profileId, asset.code));
   return lane.execute({
     queueKey: customerId,
@@ -133,7 +133,7 @@ function cross(
 }
 
 function externalKeys({ profileId }: Deposit, asset: Asset | undefined): Key[] {
-  return [profileKey(profileId), ...(asset === undefined ? [] : externalTransferKeys(profileId, asset))];
+  return [activeProfileKey(profileId), ...(asset === undefined ? [] : externalTransferKeys(profileId, asset))];
 }
 
 function externalClaims(request: ExternalTransferRequest, id: Uuid): Claim[] {

@@ -20,7 +20,16 @@ const HOUSE = "ffffffff-0000-8000-8000-000000000001";
 
 /** What the service's own role is told when it opens this account. */
 async function opened(columns: Readonly<Record<string, unknown>>): Promise<unknown> {
-  const row = { asset: "USD", available: 0, trading: 0, pending: 0, at: "2026-11-22", version: 1, ...columns };
+  const row = {
+    asset: "USD",
+    available: 0,
+    trading: 0,
+    pending: 0,
+    at: "2026-11-22",
+    last_deactivation: 0,
+    version: 1,
+    ...columns,
+  };
   const names = Object.keys(row);
   const text = `insert into account (${names}) values (${names.map((_, i) => `$${i + 1}`)})`;
   try {

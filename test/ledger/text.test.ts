@@ -52,6 +52,7 @@ function opening(description: string | undefined): { profile: Profile; command: 
     description,
     status: "ACTIVE",
     incomingCount: 0,
+    lastDeactivation: 0n,
     createdAt: now,
     updatedAt: now,
     version: 0n,

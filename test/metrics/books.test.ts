@@ -99,8 +99,8 @@ test("each coin has its own reserve and supply, whatever is wrong with them", as
     const { house, coin, custodian } = houseOf(name) ?? expect.fail(name);
     const owner = houseOwnerId(name, slot);
     return db.owner.rows(
-      `insert into account (owner_id, asset, house, coin, custodian, may_be_negative, available, trading, pending, at, version)
-       values ($1, $2, $3, $4, $5, true, $6, 0, 0, now(), 1)`,
+      `insert into account (owner_id, asset, house, coin, custodian, may_be_negative, available, trading, pending, at, last_deactivation, version)
+       values ($1, $2, $3, $4, $5, true, $6, 0, 0, now(), 0, 1)`,
       [owner, asset, house, coin, custodian, available],
     );
   };

@@ -41,6 +41,7 @@ export function checkCommit(commit: Commit, tables: Tables): void {
   checkTimes(commit);
   checkAccounts(commit);
   checkStates(commit);
+  checkDeactivations(commit, tables);
   checkEngine(commit);
   for (const { table, row, before } of commit.changes) {
     if (table === "batch" && before === undefined && row !== undefined) checkLink(row, commit, tables);
@@ -141,10 +142,32 @@ function checkStates({ changes }: Commit): void {
   for (const { table, key, row, before } of changes) {
     if (row === undefined || !("version" in row) || table === "posting") continue;
     const [was, is] = [BigInt(String(before?.version ?? 0)), BigInt(String(row.version))];
-    invariant(is > was, `${table} ${key} follows version ${was}, but has ${is}`);
+    const isMarked = table === "account" && before !== undefined && row.last_deactivation !== before.last_deactivation;
+    invariant(is > was || (is === was && isMarked), `${table} ${key} follows version ${was}, but has ${is}`);
     const wasClosed = table !== "market" && CLOSED.includes(String(before?.status));
     invariant(!wasClosed, `${table} ${key} is ${before?.status} and no longer changes`);
     if (table === "market_head") invariant(is === was + 1n, `${table} ${key} increases by one with every command`);
+  }
+}
+
+/** Every account of a profile says when it was deactivated last, in the batch that deactivates it too. */
+function checkDeactivations({ changes }: Commit, tables: Tables): void {
+  const touched = new Set(
+    changes.flatMap(({ table, row }) => (table === "profile" ? row?.id : table === "account" ? row?.owner_id : [])),
+  );
+  for (const { table, key, row, before } of changes) {
+    if (table !== "profile" || row === undefined || row.status === before?.status || before === undefined) continue;
+    const last = row.status === "INACTIVE" ? row.version : before.last_deactivation;
+    invariant(row.last_deactivation === last, `profile ${key} was deactivated last at ${last}`);
+  }
+  for (const account of tables.rows("account")) {
+    if (!touched.has(account.owner_id)) continue;
+    const last = tables.get("profile", String(account.owner_id))?.last_deactivation ?? "0";
+    const name = `${account.owner_id}/${account.asset}`;
+    invariant(
+      account.last_deactivation === last,
+      `account ${name} says ${account.last_deactivation}, its profile ${last}`,
+    );
   }
 }
 

@@ -339,7 +339,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
     ],
     heard: [
       ...["A hears []", "A hears []", "A hears []", "B hears []", "B waits", "A hears [command=COMMIT]"],
-      `B hears [asset=USD at=${NOW} available=2 coin=null custodian=null house=null may_be_negative=null owner_id=${PROFILE} pending=0 trading=0 version=2]`,
+      `B hears [asset=USD at=${NOW} available=2 coin=null custodian=null house=null last_deactivation=0 may_be_negative=null owner_id=${PROFILE} pending=0 trading=0 version=2]`,
       "B hears [command=COMMIT]",
     ],
   }),

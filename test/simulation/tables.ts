@@ -146,6 +146,10 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
     ["coin_and_custodian_of_house", (row) => row.house !== null || (row.coin === null && row.custodian === null)],
     ["house_has_one_part", (row) => row.house === null || (amount(row.trading) === 0 && amount(row.pending) === 0)],
     ["house_has_sign", (row) => (row.house === null) === (row.may_be_negative === null)],
+    [
+      "last_deactivation_of_profile",
+      (row) => Number(row.last_deactivation) === 0 || (Number(row.last_deactivation) > 0 && row.house === null),
+    ],
     ["not_overdrawn", (row) => amount(row.available) >= 0 || row.may_be_negative === true],
     ["owner_is_house", (row) => (row.house !== null) === String(row.owner_id) >= "ffffffff"],
     ["pending_not_negative", (row) => amount(row.pending) >= 0],
@@ -172,7 +176,16 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
       },
     ],
   ],
-  profile: [["incoming_count_not_negative", (row) => amount(row.incoming_count) >= 0]],
+  profile: [
+    [
+      "inactive_since_last_deactivation",
+      (row) => {
+        const last = Number(row.last_deactivation);
+        return last >= 0 && last <= Number(row.version) && (row.status === "ACTIVE" || last > 0);
+      },
+    ],
+    ["incoming_count_not_negative", (row) => amount(row.incoming_count) >= 0],
+  ],
 };
 
 /** Throws as PostgreSQL does when the row violates a CHECK constraint. */

@@ -29,6 +29,7 @@ export function profileOf(customerId: CustomerId, more: Partial<Profile> = {}): 
     description: undefined,
     status: "ACTIVE",
     incomingCount: 0,
+    lastDeactivation: 0n,
     createdAt: 1_000 as Instant,
     updatedAt: 1_000 as Instant,
     version: 3n,

@@ -158,16 +158,16 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "coins are moved from the issuance to the world",
     sql: `update account set available = available - 5 where house = 'issuance' and asset = 'PYUSD';
-          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
-            select :world, 'PYUSD', 'world', true, 5, 0, 0, at, 1
+          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, last_deactivation, version)
+            select :world, 'PYUSD', 'world', true, 5, 0, 0, at, 0, 1
             from account where owner_id = :shop`,
     findings: ["accounts: account world/PYUSD has no postings", "reserve: asset PYUSD is held by the world account: 5"],
   },
   {
     title: "coins are taken from a profile for fees",
     sql: `update account set available = available - 5 where owner_id = :treasury and asset = 'PYUSD';
-          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
-            select :fees, 'PYUSD', 'fees', false, 5, 0, 0, at, 1
+          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, last_deactivation, version)
+            select :fees, 'PYUSD', 'fees', false, 5, 0, 0, at, 0, 1
             from account where owner_id = :shop`,
     findings: [
       "accounts: account treasury/PYUSD has 445 available, but its last posting leaves 450",
@@ -177,8 +177,8 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "what is no stablecoin is issued",
     sql: `update account set available = available + 5 where owner_id = :desk;
-          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
-            select :issuance, 'BTC', 'issuance', true, -5, 0, 0, at, 1
+          insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, last_deactivation, version)
+            select :issuance, 'BTC', 'issuance', true, -5, 0, 0, at, 0, 1
             from account where owner_id = :shop`,
     findings: [
       "accounts: account desk/BTC has 13 available, but its last posting leaves 8",
@@ -188,8 +188,8 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "what is no USD is put into the reserve",
     sql: `update account set available = available - 5 where owner_id = :desk;
-          insert into account (owner_id, asset, house, coin, custodian, may_be_negative, available, trading, pending, at, version)
-            select owner_id, 'BTC', house, coin, custodian, true, 5, 0, 0, at, 1 from account where owner_id = :reserve`,
+          insert into account (owner_id, asset, house, coin, custodian, may_be_negative, available, trading, pending, at, last_deactivation, version)
+            select owner_id, 'BTC', house, coin, custodian, true, 5, 0, 0, at, 0, 1 from account where owner_id = :reserve`,
     findings: [
       "accounts: account desk/BTC has 3 available, but its last posting leaves 8",
       "reserve: asset BTC is in the reserve: 5",
@@ -209,11 +209,11 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "an asset is invented",
-    sql: `insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
-            select :world, 'XYZ', 'world', true, -5, 0, 0, at, 1
+    sql: `insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, last_deactivation, version)
+            select :world, 'XYZ', 'world', true, -5, 0, 0, at, 0, 1
             from account where owner_id = :shop;
-          insert into account (owner_id, asset, available, trading, pending, at, version)
-            select owner_id, 'XYZ', 5, 0, 0, at, 1 from account where owner_id = :shop`,
+          insert into account (owner_id, asset, available, trading, pending, at, last_deactivation, version)
+            select owner_id, 'XYZ', 5, 0, 0, at, 0, 1 from account where owner_id = :shop`,
     findings: ["accounts: account shop/XYZ has no postings", "reserve: asset XYZ is not in the catalogue"],
   },
   {
@@ -295,5 +295,10 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
       "journals: journal mint+1 of batch 1/12 adds 100 to the supply of USDP, but 0 to its reserve",
       "accounts: account ffffffff-340c-8456-8264-8f1c65245801/USD has no postings",
     ],
+  },
+  {
+    title: "an account says that its profile was deactivated",
+    sql: "update account set last_deactivation = 1 where owner_id = :shop",
+    findings: ["accounts: account shop/USD says that its profile was deactivated at version 1, but that was 0"],
   },
 ];

@@ -138,8 +138,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "an account without postings is added",
-    sql: `insert into account (owner_id, asset, available, trading, pending, at, version)
-          select owner_id, 'EUR', 5, 0, 0, at, 1 from account where owner_id = :shop`,
+    sql: `insert into account (owner_id, asset, available, trading, pending, at, last_deactivation, version)
+          select owner_id, 'EUR', 5, 0, 0, at, 0, 1 from account where owner_id = :shop`,
     findings: [
       "accounts: account shop/EUR has no postings",
       "reserve: asset EUR sums to 5 over all accounts, not to zero",
@@ -246,8 +246,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "coins are issued to the world",
-    sql: `insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, version)
-            select :world, 'PYUSD', 'world', true, 5, 0, 0, at, 1
+    sql: `insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, last_deactivation, version)
+            select :world, 'PYUSD', 'world', true, 5, 0, 0, at, 0, 1
             from account where owner_id = :shop`,
     findings: [
       "accounts: account world/PYUSD has no postings",

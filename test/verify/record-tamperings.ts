@@ -262,8 +262,11 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a profile is declared inactive",
-    sql: "update profile set status = 'INACTIVE' where id = :shop",
-    findings: ["changing rows: profile shop does not match batch 1/3, which it refers to"],
+    sql: "update profile set status = 'INACTIVE', last_deactivation = version where id = :shop",
+    findings: [
+      "changing rows: profile shop does not match batch 1/3, which it refers to",
+      "accounts: account shop/USD says that its profile was deactivated at version 0, but that was 1",
+    ],
   },
   {
     title: "what a customer traded in a day is raised",

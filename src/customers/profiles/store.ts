@@ -1,5 +1,14 @@
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { changing, countColumn, key, textColumn, timeColumn, uuidColumn, versionColumn } from "../../ledger/columns.ts";
+import {
+  bigintColumn,
+  changing,
+  countColumn,
+  key,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+  versionColumn,
+} from "../../ledger/columns.ts";
 import { columnsOf, type SqlRecord, type StateRow, stateTable } from "../../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
@@ -17,6 +26,8 @@ export interface Profile extends StateRow {
   readonly status: "ACTIVE" | "INACTIVE";
   /** The number of open orders and CREATED conversions of other profiles that will pay into this one. */
   readonly incomingCount: number;
+  /** The version that its last deactivation made; 0 if there was none. Its accounts repeat it. */
+  readonly lastDeactivation: bigint;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
 }
@@ -32,10 +43,12 @@ export const profileTable = stateTable<Profile>({
     description: changing(textColumn("description")),
     status: changing(textColumn("status", "profile_status")),
     incomingCount: changing(countColumn("incoming_count")),
+    lastDeactivation: changing(bigintColumn("last_deactivation")),
     updatedAt: changing(timeColumn("updated_at")),
     version: versionColumn,
   },
   digested: true,
+  owner: { isActive: ({ status }) => status === "ACTIVE", lastDeactivation: (profile) => profile.lastDeactivation },
   keyOf: (row) => row.id,
   keyValues: (id) => [id],
 });

@@ -2,7 +2,7 @@
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { profileKey } from "../../customers/profiles/profiles.ts";
+import { activeProfileKey } from "../../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Claim, Outcome, Rejection } from "../../ledger/decision.ts";
@@ -54,8 +54,8 @@ export async function place(
   const venue = await venueOf(parts, request);
   // Made last, because the id contains the time: the clock may have been found wrong while rates were read.
   const id = parts.ids.next() as OrderId;
-  const dependsOn = [profileKey(profileId)];
-  if (recipientProfileId !== profileId) dependsOn.push(profileKey(recipientProfileId));
+  const dependsOn = [activeProfileKey(profileId)];
+  if (recipientProfileId !== profileId) dependsOn.push(activeProfileKey(recipientProfileId));
   if (venue.kind === "done") dependsOn.push(marketKey(venue.value.market.code), heldFrom(request, venue.value));
   return parts.lane.execute({
     queueKey: customerId,

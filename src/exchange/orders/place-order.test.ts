@@ -43,6 +43,7 @@ const profile: Profile = {
   description: undefined,
   status: "ACTIVE",
   incomingCount: 0,
+  lastDeactivation: 0n,
   createdAt: NOW,
   updatedAt: NOW,
   version: 1n,

@@ -12,6 +12,7 @@ import {
   applyEntry,
   emptyAccount,
   type Journal,
+  type Owner,
   type Posting,
   postedAt,
   postingTable,
@@ -22,61 +23,27 @@ import { changeText } from "../row-changes.ts";
 import {
   type AnyRecordTable,
   type AnyStateTable,
-  type AnyVersionedTable,
   type Column,
   hashedText,
-  inLockOrder,
   type Key,
   keyName,
-  type Projection,
   type StateRow,
   type TextRow,
   textRow,
 } from "../tables.ts";
+import {
+  type BatchRow,
+  hasChanged,
+  type RowsOfTable,
+  rowsInLockOrder,
+  standInsOf,
+  type TableRows,
+  tableRows,
+} from "./batch-rows.ts";
 import type { RowCache } from "./row-cache.ts";
-
-/** A row that the batch depends on: `was` is the version that was decided on, 0 if there was no row. */
-interface BatchRow {
-  readonly table: AnyStateTable;
-  readonly key: string;
-  readonly was: bigint;
-  readonly before: StateRow;
-  row: StateRow;
-  changed: boolean;
-  /** The numbers of the callers who requested its changes. */
-  callers: Set<number> | undefined;
-}
-
-/** In key order. */
-interface RowsOfTable {
-  readonly table: AnyStateTable;
-  readonly rows: readonly BatchRow[];
-}
 
 /** Its time is set when the batch is closed. */
 type DraftPosting = Omit<Posting, "at"> & { at: Instant };
-
-/** The rows of one table that a batch writes, in key order. */
-export interface WrittenRows {
-  readonly table: AnyVersionedTable;
-  readonly opened: readonly StateRow[];
-  readonly changed: readonly StateRow[];
-  /** The previous versions of the changed rows. */
-  readonly changedWas: readonly bigint[];
-}
-
-/** The rows of one table that a batch checks or writes, in key order. */
-export interface TableRows extends WrittenRows {
-  readonly table: AnyStateTable;
-  readonly checked: readonly StateRow[];
-  readonly projected: readonly ProjectedRows[];
-}
-
-/** The rows of a projection that a batch writes or deletes. */
-export interface ProjectedRows extends WrittenRows {
-  /** The rows to delete, as they were before. */
-  readonly closed: readonly StateRow[];
-}
 
 /** The rows that a batch inserts into one table, in hash order, formatted once for both the statement and the hash. */
 export interface AddedRows {
@@ -124,13 +91,20 @@ export class Batch {
     this.#slot = slot;
   }
 
-  /** Guards the rows that a decision depended on. Absent rows cannot be guarded; rules about absence need `lock`. */
-  dependOn(keys: readonly Key[]): void {
-    for (const { table, key } of keys) {
+  /**
+   * Guards the rows that a decision depended on. Absent rows cannot be guarded; rules about absence need `lock`.
+   * @param decision a rejection changes no account that could stand in for its owner
+   */
+  dependOn(keys: readonly Key[], decision: "accepted" | "rejected" = "accepted"): void {
+    for (const { table, key, onlyActive } of keys) {
       const rows = this.#rowsOfTable(table);
-      if (rows.get(key) !== undefined) continue;
-      const row = this.#cache.get<StateRow>(table, key);
-      rows.set(key, row && { table, key, was: row.version, before: row, row, changed: false, callers: undefined });
+      const needsLock = decision === "rejected" || onlyActive !== true;
+      const known = rows.get(key);
+      if (known !== undefined) known.needsLock ||= needsLock;
+      else {
+        const row = this.#cache.get<StateRow>(table, key);
+        rows.set(key, row && { table, key, before: row, row, changed: false, needsLock, callers: undefined });
+      }
     }
   }
 
@@ -168,9 +142,10 @@ export class Batch {
   close(clock: Instant): BatchContent {
     const tables = rowsInLockOrder(this.#rows);
     const accounts = tables.flatMap(({ table, rows }) => (table === accountTable ? rows.filter(hasChanged) : []));
-    const profiles = accounts.map(accountOf).filter(({ house }) => house === undefined);
+    const posted = accounts.filter(({ row, before }) => row.version > before.version);
+    const profiles = posted.map(accountOf).filter(({ house }) => house === undefined);
     const at = latest(clock, ...profiles.map((account) => account.at));
-    for (const item of accounts) {
+    for (const item of posted) {
       const account = accountOf(item);
       item.row = postedAt(account, latest(at, account.at));
       this.#cache.set(item.table, item.key, item.row);
@@ -183,9 +158,10 @@ export class Batch {
     }
     records.sort((a, b) => (a.table.name < b.table.name ? -1 : 1));
     const hashed = { at, records, changes: changesText(tables), callers: this.#callers.text() };
+    const standIns = standInsOf(accounts);
     return {
       ...hashed,
-      states: tables.map(tableRows),
+      states: tables.map((rows) => tableRows(rows, standIns)),
       claims: inKeyOrder(this.#claims),
       digest: contentDigest(hashed),
     };
@@ -193,10 +169,23 @@ export class Batch {
 
   #put(table: AnyStateTable, key: string, row: StateRow): BatchRow {
     const batchRow = this.#rowFor(table, key);
+    const { owner } = table;
+    if (owner !== undefined && owner.lastDeactivation(row) !== owner.lastDeactivation(batchRow.row))
+      this.#markAccounts(key, owner.lastDeactivation(row));
     batchRow.row = { ...row, version: batchRow.row.version + 1n };
     batchRow.changed = true;
     this.#cache.set(table, key, batchRow.row);
     return batchRow;
+  }
+
+  /** A command that deactivates an owner depends on all of its accounts. */
+  #markAccounts(ownerId: string, lastDeactivation: bigint): void {
+    for (const batchRow of this.#rowsOfTable(accountTable).values()) {
+      if (batchRow === undefined || accountOf(batchRow).ownerId !== ownerId) continue;
+      batchRow.row = { ...accountOf(batchRow), lastDeactivation } as Account;
+      batchRow.changed = true;
+      this.#cache.set(accountTable, batchRow.key, batchRow.row);
+    }
   }
 
   #post(journal: Journal): void {
@@ -204,7 +193,9 @@ export class Batch {
       const { key } = accountKey(entry.owner, entry.asset);
       const isNamed = this.#rowsOfTable(accountTable).has(key);
       assert(isNamed, () => `a command that moves money on account ${key} depends on it`);
-      const batchRow = this.#rowFor(accountTable, key, () => emptyAccount(entry.owner, entry.asset, this.#slot));
+      const batchRow = this.#rowFor(accountTable, key, () =>
+        emptyAccount(entry.owner, entry.asset, this.#slot, this.#lastDeactivationOf(entry.owner)),
+      );
       const account = applyEntry(accountOf(batchRow), entry);
       batchRow.row = account;
       batchRow.changed = true;
@@ -225,12 +216,21 @@ export class Batch {
     }
   }
 
+  /** Of the profile, which a command that opens an account depends on. */
+  #lastDeactivationOf(owner: Owner): bigint {
+    for (const [table, rows] of this.#rows) {
+      const row = table.owner === undefined ? undefined : rows.get(owner)?.row;
+      if (row !== undefined) return table.owner?.lastDeactivation(row) ?? 0n;
+    }
+    return 0n;
+  }
+
   #rowFor(table: AnyStateTable, key: string, empty?: () => StateRow): BatchRow {
     const rows = this.#rowsOfTable(table);
     const existing = rows.get(key);
     if (existing !== undefined) return existing;
     const row = this.#cache.get<StateRow>(table, key) ?? empty?.() ?? { version: 0n };
-    const taken: BatchRow = { table, key, was: row.version, before: row, row, changed: false, callers: undefined };
+    const taken: BatchRow = { table, key, before: row, row, changed: false, needsLock: false, callers: undefined };
     rows.set(key, taken);
     return taken;
   }
@@ -253,10 +253,10 @@ const latest = (...times: Instant[]): Instant => Math.max(...times) as Instant;
 /** The versions that the batch was decided on, by key name; 0 for a row that did not exist. */
 export function guardsOf(content: BatchContent): Map<string, bigint> {
   const guards = new Map<string, bigint>();
-  for (const { table, opened, changed, changedWas, checked } of content.states) {
+  for (const { table, opened, changed, before, checked } of content.states) {
     const name = (row: StateRow): string => keyName({ table, key: table.keyOf(row) });
     for (const row of opened) guards.set(name(row), 0n);
-    for (const [i, row] of changed.entries()) guards.set(name(row), changedWas[i] as bigint);
+    for (const [i, row] of changed.entries()) guards.set(name(row), before[i]?.version ?? 0n);
     for (const row of checked) guards.set(name(row), row.version);
   }
   return guards;
@@ -292,8 +292,8 @@ export function contentDigest({ at, records, changes, callers }: HashedContent):
 function changesText(tables: readonly RowsOfTable[]): string | undefined {
   const changes = tables.flatMap(({ table, rows }) => {
     const changed = table.digested ? rows.filter(hasChanged) : [];
-    const texts = changed.map(({ was, before, row, callers }) =>
-      changeText(table, was > 0n ? before : undefined, row, callers ?? []),
+    const texts = changed.map(({ before, row, callers }) =>
+      changeText(table, before.version > 0n ? before : undefined, row, callers ?? []),
     );
     return texts.length === 0 ? [] : [`"${table.name}":[${texts}]`];
   });
@@ -301,16 +301,6 @@ function changesText(tables: readonly RowsOfTable[]): string | undefined {
 }
 
 const accountOf = (batchRow: BatchRow): Account => batchRow.row as Account;
-
-const hasChanged = ({ changed }: BatchRow): boolean => changed;
-
-/** In the order in which the statement locks them. */
-function rowsInLockOrder(all: ReadonlyMap<AnyStateTable, ReadonlyMap<string, BatchRow | undefined>>): RowsOfTable[] {
-  return inLockOrder(all).map(([table, rows]) => {
-    const present = [...rows.values()].filter((item) => item !== undefined);
-    return { table, rows: present.sort((a, b) => (a.key < b.key ? -1 : 1)) };
-  });
-}
 
 /** Two nodes that receive the same ref_ids wait for each other instead of deadlocking. */
 function inKeyOrder<One extends Claim>(claims: readonly One[]): One[] {
@@ -320,32 +310,6 @@ function inKeyOrder<One extends Claim>(claims: readonly One[]): One[] {
 }
 
 const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
-
-function tableRows({ table, rows }: RowsOfTable): TableRows {
-  const changed = rows.filter((item) => item.changed && item.was > 0n);
-  return {
-    table,
-    opened: rows.filter((item) => item.changed && item.was === 0n).map((item) => item.row),
-    changed: changed.map((item) => item.row),
-    changedWas: changed.map((item) => item.was),
-    checked: rows.filter((item) => !item.changed).map((item) => item.row),
-    projected: table.projections.map((projection) => projectedRows(projection, rows.filter(hasChanged))),
-  };
-}
-
-function projectedRows(projection: Projection<StateRow>, rows: readonly BatchRow[]): ProjectedRows {
-  const { includes } = projection;
-  const wasIncluded = ({ was, before }: BatchRow) => was > 0n && includes(before);
-  const isIncluded = ({ row }: BatchRow) => includes(row);
-  const changed = rows.filter((item) => isIncluded(item) && wasIncluded(item));
-  return {
-    table: projection,
-    opened: rows.filter((item) => isIncluded(item) && !wasIncluded(item)).map((item) => item.row),
-    changed: changed.map((item) => item.row),
-    changedWas: changed.map((item) => item.was),
-    closed: rows.filter((item) => !isIncluded(item) && wasIncluded(item)).map((item) => item.before),
-  };
-}
 
 /** Sorts and formats the rows of one table. */
 export function addedRows(

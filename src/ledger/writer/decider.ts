@@ -121,7 +121,7 @@ export class Decider {
     const claims = pending.claims.map((claim) => this.#standingOf(claim, pending.holders));
     if (claims.some(({ standing }) => standing === "taken")) return { pending, decision: { kind: "taken" } };
     const decision = command.decide(this.#view(pending), now);
-    batch.dependOn(command.dependsOn);
+    batch.dependOn(command.dependsOn, decision.kind === "rejected" ? "rejected" : "accepted");
     if (decision.kind === "rejected") return { pending, decision };
     batch.add(decision.changes, command.caller);
     for (const { claim, key, standing } of claims) {

@@ -12,7 +12,8 @@ import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Claim } from "../decision.ts";
 import type { Column, StateRow } from "../tables.ts";
-import type { AddedRows, BatchContent, ProjectedRows, TableRows, WrittenRows } from "./batch.ts";
+import type { AddedRows, BatchContent } from "./batch.ts";
+import type { ProjectedRows, TableRows, WrittenRows } from "./batch-rows.ts";
 import type { Link } from "./slot.ts";
 
 export interface Statement {
@@ -107,8 +108,6 @@ class StatementBuilder {
 
 type Stamp = readonly [slot: string, batch: string];
 
-const WAS = { name: "was", type: "bigint" };
-
 function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
   const names: string[] = [];
   if (rows.changed.length > 0) names.push(changeRows(writing, rows, stamp));
@@ -117,21 +116,27 @@ function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): 
   return names;
 }
 
-function changeRows(
-  writing: StatementBuilder,
-  { table, changed, changedWas }: WrittenRows,
-  [slot, batch]: Stamp,
-): string {
+/** Guards are compared always, and written if the batch changes one. */
+function changeRows(writing: StatementBuilder, { table, changed, before }: WrittenRows, [slot, batch]: Stamp): string {
   const name = `${table.name}_changed`;
-  const columns: Column<StateRow>[] = [...table.keys, ...table.changing, table.version];
-  const was = changedWas.map((number) => number.toString());
-  const source = writing.unnestTexts([...columns, WAS], (column) =>
-    column === WAS ? was : changed.map((row) => (column as Column<StateRow>).text(row)),
+  const texts = (column: Column<StateRow>, rows: readonly StateRow[]) => rows.map((row) => column.text(row));
+  const changesGuard = table.guards.some((guard) =>
+    changed.some((row, i) => guard.text(row) !== guard.text(before[i])),
   );
-  const set = [...table.changing, table.version].map((column) => `${column.name} = k.${column.name}`);
+  const written: Column<StateRow>[] = [...table.changing, ...(changesGuard ? table.guards : []), table.version];
+  const compared: Column<StateRow>[] = [table.version, ...table.guards];
+  const source = writing.unnestTexts(
+    [
+      ...[...table.keys, ...written].map((column) => ({ ...column, texts: texts(column, changed) })),
+      ...compared.map((column) => ({ ...column, name: `was_${column.name}`, texts: texts(column, before) })),
+    ],
+    (column) => column.texts,
+  );
+  const set = written.map((column) => `${column.name} = k.${column.name}`);
   if (table.digested) set.push(`slot = ${slot}`, `batch = ${batch}`);
+  const unchanged = compared.map((column) => `t.${column.name} = k.was_${column.name}`);
   writing.cte(
-    `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and t.version = k.was returning 1)`,
+    `${name} as (update ${table.name} t set ${set.join(", ")} from ${source} where ${sameKey(table)} and ${unchanged.join(" and ")} returning 1)`,
   );
   return name;
 }

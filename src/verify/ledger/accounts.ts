@@ -48,13 +48,17 @@ export const accountsExamination: Examination = {
 
 const name = ({ ownerId, asset }: Pick<Account, "ownerId" | "asset">): string => `${ownerId}/${asset}`;
 
-async function readAccounts(database: Database, after: Position): Promise<Account[]> {
+/** An account, and the last deactivation of its profile, which one batch writes to both. */
+type OwnedAccount = Account & { readonly deactivation: bigint };
+
+async function readAccounts(database: Database, after: Position): Promise<OwnedAccount[]> {
   const rows = await database.rows<SqlRecord>(
-    `select ${columnsOf(accountTable)} from account
-      where (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3`,
+    `select ${columnsOf(accountTable, "a.")}, coalesce(p.last_deactivation, 0) as deactivation
+       from account a left join profile p on p.id = a.owner_id
+      where (a.owner_id, a.asset) > ($1, $2) order by a.owner_id, a.asset limit $3`,
     [after.ownerId, after.asset, PAGE],
   );
-  return rows.map(accountTable.read);
+  return rows.map((row) => ({ ...accountTable.read(row), deactivation: BigInt(row.deactivation as string) }));
 }
 
 /** Checks the postings of these accounts, which are all that exist between `from` and `to`. */
@@ -159,8 +163,10 @@ function* faultsOf(account: Account, last: Posting | undefined): Iterable<string
 }
 
 /** An owner's id says whether it is a house account, and which: see `houseOwnerId`. */
-function* faultsOfOwner(account: Account, kinds: ReadonlyMap<string, boolean>): Iterable<string> {
-  const { ownerId, house, coin, custodian, mayBeNegative } = account;
+function* faultsOfOwner(account: OwnedAccount, kinds: ReadonlyMap<string, boolean>): Iterable<string> {
+  const { ownerId, house, coin, custodian, mayBeNegative, lastDeactivation, deactivation } = account;
+  if (lastDeactivation !== deactivation)
+    yield `says that its profile was deactivated at version ${lastDeactivation}, but that was ${deactivation}`;
   if (house === undefined) {
     if (isHouseOwner(ownerId)) yield "is marked as a profile, but its owner is a house account";
     if (coin !== undefined || custodian !== undefined || mayBeNegative !== undefined)
