@@ -52,8 +52,8 @@ export class OrderFollower {
     for (const order of resting) {
       const followed = this.#get(order.id);
       assert(followed.place === "resting", "what the book holds on a side has rested");
-      assert(followed.lotsLeft === order.lots, "the effects tell what is left of an order");
-      assert(followed.priority === order.priority, "the effects tell the place of an order in its level");
+      assert(followed.lotsLeft === order.lots, "the effects have what is left of an order");
+      assert(followed.priority === order.priority, "the effects have the place of an order in its level");
     }
     for (const stop of state.stops) {
       assert(this.#get(stop.id).place === "waiting", "what the book holds as a stop waits");
@@ -99,7 +99,7 @@ export class OrderFollower {
     assert(taker.place === "executing" && maker.place === "resting", "an executing order takes from a resting one");
     assert(taker.order.side === fill.takerSide && maker.order.side !== fill.takerSide, "sides are opposite");
     assert(taker.order.type !== "POST_ONLY_LIMIT", "a post-only order never takes");
-    assert(taker.order.customer !== maker.order.customer, "nobody trades with himself");
+    assert(taker.order.customer !== maker.order.customer, "no customer trades with itself");
     assert("price" in maker.order && maker.order.price === fill.price, "a trade is at the price of the resting order");
     assert(!("price" in taker.order) || !isBetter(taker.order.side, fill.price, taker.order.price), "limits hold");
     assert(fill.cost === BigInt(fill.price) * BigInt(fill.lots) && fill.lots > 0, "the cost is price x lots");
@@ -108,7 +108,7 @@ export class OrderFollower {
     this.#reduceTaker(taker, fill);
     maker.lotsLeft -= fill.lots;
     maker.lotsTraded += fill.lots;
-    assert(maker.lotsLeft >= 0 && maker.lotsLeft === fill.makerLotsLeft, "the effect tells what is left of the maker");
+    assert(maker.lotsLeft >= 0 && maker.lotsLeft === fill.makerLotsLeft, "the effect has what is left of the maker");
     expectConserved(maker);
   }
 
@@ -118,17 +118,17 @@ export class OrderFollower {
     if ("budget" in taker.order) {
       taker.budgetLeft -= fill.cost;
       assert(taker.budgetLeft >= 0n, "a budget is never exceeded");
-      assert(fill.takerBudgetLeft === taker.budgetLeft, "the effect tells what is left of the budget");
+      assert(fill.takerBudgetLeft === taker.budgetLeft, "the effect has what is left of the budget");
       assert(fill.takerLotsLeft === undefined, "a budget order has no lots");
     } else {
       taker.lotsLeft -= fill.lots;
-      assert(taker.lotsLeft >= 0 && fill.takerLotsLeft === taker.lotsLeft, "the effect tells what is left");
+      assert(taker.lotsLeft >= 0 && fill.takerLotsLeft === taker.lotsLeft, "the effect has what is left");
       assert(fill.takerBudgetLeft === undefined, "an order over lots has no budget");
     }
     expectConserved(taker);
   }
 
-  /** Whoever rests at a better price, or longer at the same, has traded or was cancelled before. */
+  /** Orders at a better price, or earlier at the same, have traded or were cancelled before. */
   #expectPriority(maker: Followed): void {
     const first = resting(maker);
     for (const other of this.#open.values()) {

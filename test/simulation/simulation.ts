@@ -1,6 +1,6 @@
 /**
  * The whole system in one process, from one seed: nodes, clients, a database, and injected faults. When the faults stop,
- * every command must complete, and the tables must match what the clients were told.
+ * every command must complete, and the tables must match the responses of the clients.
  */
 import { createHash } from "node:crypto";
 import { openProfile } from "../../src/customers/profiles/profiles.ts";

@@ -1,6 +1,6 @@
 /**
  * A PostgreSQL 15 of Debian with a synchronous standby, for tests that cancel, end and lose servers. Both run on sockets in
- * a directory of their own, and nobody else's server is touched.
+ * a directory of their own, and no other server is touched.
  */
 import { access, appendFile, chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

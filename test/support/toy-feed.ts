@@ -1,4 +1,4 @@
-/** A feed whose news a test makes up. There are two markets. */
+/** A feed whose updates a test makes. There are two markets. */
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { BookNews, Exchange, LastMatch, Listener, Match, OrderBook } from "../../src/exchange/exchange.ts";
 
