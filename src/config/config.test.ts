@@ -136,7 +136,7 @@ test("everything that is wrong is said at once, and no password with it", () => 
     'PARBOOK_ROLES "api,cook" is not a list of api, auth, engine, worker',
     'PARBOOK_SETTLEMENT_DELAY_MS "-1" is not a whole number from 0 to 2592000000',
     'PARBOOK_RATE_LIMITS "rest=0" is not on, off, or rates per second from 0.01 to 100000 like "token=2,rest=100" of token, order_book, recent_executions, rest',
-    'PARBOOK_TRUSTED_PROXIES "10.0.0.0/33" is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix',
+    'PARBOOK_TRUSTED_PROXIES "10.0.0.0/33" is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix and no prefix of 0 bits',
     'PARBOOK_MAX_CONNECTIONS "0" is not a whole number from 1 to 1000000',
     'PARBOOK_SANDBOX_MAKER "yes" is not one of on, off',
     'PARBOOK_WITHOUT_TLS "http,all" is not a list of http, database',
@@ -267,6 +267,19 @@ test("the market maker comes with the demo's customers, unless it is said", () =
   expect(maker(bootstrap)).toBe(false);
   expect(maker({ ...bootstrap, PARBOOK_SANDBOX_MAKER: "on" })).toBe(true);
   expect(maker({ PARBOOK_MODE: "production" })).toBe(false);
+});
+
+test("production verifies certificates", () => {
+  const lines = (mode: string, value: string) =>
+    linesOf({
+      PARBOOK_MODE: mode,
+      PARBOOK_DATABASE_URL: "postgres:///parbook?host=/run",
+      NODE_TLS_REJECT_UNAUTHORIZED: value,
+    });
+  expect(lines("production", "0")).toEqual([
+    "NODE_TLS_REJECT_UNAUTHORIZED is 0, so no certificate would be verified: unset it",
+  ]);
+  expect([lines("production", "1"), lines("sandbox", "0")]).toEqual([[], []]);
 });
 
 test("production's database is on this machine or verified by TLS, unless PARBOOK_WITHOUT_TLS says otherwise", () => {

@@ -131,6 +131,9 @@ export function readConfig(environment: Environment): Config {
     logLevel: get("PARBOOK_LOG_LEVEL", oneOf(LOG_LEVELS, "info")),
   };
   lines.push(...contradictions(config), ...unknownSettings(environment, known));
+  if (mode === "production" && environment.NODE_TLS_REJECT_UNAUTHORIZED === "0") {
+    lines.push("NODE_TLS_REJECT_UNAUTHORIZED is 0, so no certificate would be verified: unset it");
+  }
   if (lines.length > 0) throw new InvalidSettings(lines);
   return Object.freeze(config);
 }

@@ -40,7 +40,7 @@ export const trustedProxies: Setting<readonly Network[]> = {
     const areAllKnown = networks.length === entries.length && networks.every(({ prefix }) => prefix > 0);
     if (areAllKnown && !text.includes("%")) return networks;
     return new InvalidValue(
-      'is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix',
+      'is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix and no prefix of 0 bits',
     );
   },
 };

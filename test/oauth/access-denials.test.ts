@@ -84,6 +84,22 @@ test("a flood is counted to the last one, in as many rows as the bound has", asy
   ]);
 });
 
+test("a flood hides no guesses at a client's secret, until many clients are guessed at", async () => {
+  const denials = trail();
+  for (let i = 0; i < 100; i += 1) {
+    denials.record({ kind: "no_token", clientId: undefined, address: `203.0.113.9/${i}`, operation: "GET /" });
+  }
+  for (const address of ["203.0.113.1", "203.0.113.2"]) denials.record({ ...GUESS, address });
+  for (let i = 0; i < 150; i += 1) denials.record({ ...GUESS, clientId: `other-${i}` });
+  await denials.write();
+  const rows = await all();
+  expect(rows.filter(({ clientId }) => clientId === "acme").map(({ count, address }) => [count, address])).toEqual([
+    [2, undefined],
+  ]);
+  expect(rows).toHaveLength(201);
+  expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(252);
+});
+
 test("values that unauthenticated callers choose block no other rows, and are not stored: they may be secrets", async () => {
   const refusals = trail();
   const long = "x".repeat(60_000);

@@ -60,6 +60,7 @@ export type NewClientRejection =
 
 /** The caller must not be able to distinguish the first two; the log may. */
 export type AuthenticationRejection =
+  | "unknown_client"
   | "client_authentication_failed"
   | "address_not_allowed"
   | "too_many_authentications";
@@ -183,9 +184,8 @@ export class Clients {
     const live = client?.secrets.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt) ?? [];
     const matched = await this.#matcher.match(secret, live, now);
     if (matched.kind === "rejected") return reject("too_many_authentications");
-    if (client === undefined || client.disabledAt !== undefined || matched.value === undefined) {
-      return reject("client_authentication_failed");
-    }
+    if (client === undefined) return reject("unknown_client");
+    if (client.disabledAt !== undefined || matched.value === undefined) return reject("client_authentication_failed");
     if (client.networks !== undefined && !isWithin(client.networks, address)) return reject("address_not_allowed");
     this.#recordUse(clientId, matched.value, now);
     return done({ clientId, customerId: client.customerId, scopes: client.scopes });

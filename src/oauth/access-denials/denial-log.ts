@@ -24,7 +24,7 @@ export interface DenialLogOptions {
 const WRITE_INTERVAL_MS = 60_000;
 const LAST_WRITE_LIMIT_MS = 5_000;
 const LAST_WRITE_PAUSE_MS = 100;
-/** Distinct denials per write, besides one overflow row per kind. */
+/** Distinct denials per write. Past it, as many by kind and client, so that a flood hides no guesses; past that, by kind. */
 const MAX_GROUPS = 100;
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1_000;
 const REMOVAL_BATCH = 10_000;
@@ -88,8 +88,12 @@ export class DenialLog {
   #count(more: CountedDenial): void {
     const key = keyOf(more);
     const known = this.#groups.get(key);
+    const { kind, clientId, firstAt, lastAt, count } = more;
     if (known === undefined && this.#groups.size >= MAX_GROUPS && more.address !== undefined) {
-      const { kind, firstAt, lastAt, count } = more;
+      this.#count({ kind, clientId, firstAt, lastAt, count });
+      return;
+    }
+    if (known === undefined && this.#groups.size >= 2 * MAX_GROUPS && clientId !== undefined) {
       this.#count({ kind, firstAt, lastAt, count });
       return;
     }

@@ -92,20 +92,22 @@ async function authenticate(
   clients: TokenEndpointOptions["clients"],
 ): Promise<Result<AuthenticatedClient, TokenRejection>> {
   let reason = "client authentication failed";
+  let claimed: string | undefined;
   for (const { clientId, secret } of readings) {
     const client = await clients.authenticate(clientId, secret, address);
     if (client.kind === "done") return client;
     if (client.rejection === "too_many_authentications") {
       return rejectToken("temporarily_unavailable", "too many clients are being authenticated");
     }
+    // What names no client may be a secret.
+    if (client.rejection !== "unknown_client") claimed ??= clientId;
     // The caller must not learn that the secret is valid: it may be stolen. The operator should.
     if (client.rejection === "address_not_allowed") reason = `the client ${clientId} may not call from this address`;
   }
-  const [first] = readings;
   return rejectToken("invalid_client", "client authentication failed", {
     challenge: sentBy === "basic",
     reason,
-    clientId: first?.clientId,
+    clientId: claimed,
   });
 }
 
