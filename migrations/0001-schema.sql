@@ -6,6 +6,7 @@
 -- only the engine of a market works through has market;
 -- no foreign key points to another profile's row; times, ids and computed values come from the application;
 -- no triggers, and no sequences.
+-- In tables that grow with every transfer, wide columns of fixed length come first: every row would pay for the padding.
 --
 -- Everything is described by `comment on`, which schema.sql prints. A constraint is named for what it demands or forbids,
 -- because its name is what an error shows. The comment on an index names the queries that need it.
@@ -445,18 +446,18 @@ comment on index account_house is 'The reserve and the supply in circulation, fo
 
 create table posting (
   owner_id uuid,
-  asset code,
-  version bigint,
   journal_id uuid not null,
+  version bigint,
+  at timestamptz not null,
+  batch bigint not null,
   cause journal_cause not null,
   part account_part not null,
+  slot smallint not null,
+  asset code,
   amount amount not null,
   available amount not null,
   trading amount not null,
   pending amount not null,
-  at timestamptz not null,
-  slot smallint not null,
-  batch bigint not null,
   constraint posting_pkey primary key (owner_id, asset, version),
   constraint version_above_zero check (version > 0),
   constraint amount_not_zero check (amount <> 0)

@@ -409,24 +409,24 @@ grant select, insert, update on account to service;
 -- they sum to zero in each asset, and were made by one batch. Never changed or deleted.
 create table posting (
   owner_id uuid not null,
-  asset code not null,
-  -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
-  version bigint not null,
   -- Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what
   -- ends the hold. Of a match, a version 8 UUID made of the maker's execution id.
   journal_id uuid not null,
+  -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
+  version bigint not null,
+  -- When it was made: never before the posting before it.
+  at timestamp with time zone not null,
+  batch bigint not null,
   cause journal_cause not null,
   part account_part not null,
+  -- With batch: the batch that added it.
+  slot smallint not null,
+  asset code not null,
   amount amount not null,
   -- The balance after this posting, as are trading and pending.
   available amount not null,
   trading amount not null,
   pending amount not null,
-  -- When it was made: never before the posting before it.
-  at timestamp with time zone not null,
-  -- With batch: the batch that added it.
-  slot smallint not null,
-  batch bigint not null,
   -- The postings of an account in order; and, by bisection, its balance at a time.
   constraint posting_pkey PRIMARY KEY (owner_id, asset, version),
   constraint amount_not_zero CHECK (((amount)::numeric <> (0)::numeric)),
