@@ -18,6 +18,8 @@ export interface Column<Row> {
 /** A column of a described table: it can be read too. */
 export interface TableColumn<Row> extends Column<Row> {
   readonly field: keyof Row;
+  /** The migration that added it: a process that was started before writes rows without it. */
+  readonly since: number;
   /** Parses a value that is not null. */
   readonly parse: (stored: unknown) => unknown;
 }
@@ -33,6 +35,7 @@ export interface Stored<Value> {
   readonly name: string;
   readonly type: string;
   readonly role: Role;
+  readonly since: number;
   readonly format: (value: Value) => string;
   readonly parse: (stored: unknown) => Value;
 }
@@ -42,9 +45,12 @@ export type ColumnsOf<Row> = { readonly [Field in keyof Row]-?: Stored<NonNullab
 
 // Types --------------------------------------------------------------------------------------------------------------
 
+/** The migration that made every table. */
+const FIRST = 1;
+
 const columnOf =
   <Value>(type: string, format: (value: Value) => string, parse: (stored: unknown) => Value) =>
-  (name: string): Stored<Value> => ({ name, type, role: "fixed", format, parse });
+  (name: string): Stored<Value> => ({ name, type, role: "fixed", since: FIRST, format, parse });
 
 type Json = Readonly<Record<string, string>>;
 
@@ -81,6 +87,14 @@ export function canonicalJson(value: Json): string {
 export const key = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "key" });
 export const changing = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "changing" });
 export const guard = <Value>(stored: Stored<Value>): Stored<Value> => ({ ...stored, role: "guard" });
+/**
+ * A nullable column that a later migration added. It counts as changing, so its values are in the chain: whichever version
+ * of the program writes the row last, verify knows what it has to hold.
+ */
+export const addedBy = <Value>(migration: number, stored: Stored<Value>): Stored<Value> => ({
+  ...changing(stored),
+  since: migration,
+});
 export const versionColumn: Stored<bigint> = { ...bigintColumn("version"), role: "version" };
 
 // Tables -------------------------------------------------------------------------------------------------------------
@@ -94,13 +108,13 @@ const fieldsOf = <Row>(columns: ColumnsOf<Row>) => Object.keys(columns) as (keyo
 
 function tableColumn<Row, Field extends keyof Row>(
   field: Field,
-  { name, type, role, format, parse }: Stored<NonNullable<Row[Field]>>,
+  { name, type, role, since, format, parse }: Stored<NonNullable<Row[Field]>>,
 ): TableColumn<Row> & { readonly role: Role } {
   const text = (row: Row): string | null => {
     const value = row[field];
     return value === undefined ? null : format(value as NonNullable<Row[Field]>);
   };
-  return { field, name, type, role, text, parse };
+  return { field, name, type, role, since, text, parse };
 }
 
 /** The list of a SELECT. */
