@@ -232,7 +232,7 @@ const FINDINGS: readonly {
       await create(servers.primary.database);
       return create;
     },
-    answer: "client_already_exists",
+    answer: { kind: "rejected", rejection: "client_already_exists" },
   },
   {
     what: "a profile that is there already",
