@@ -34,9 +34,10 @@ export interface TransferFilter extends ListOptions {
 /** One page of records in the order of their ids. Of the row at which the page before ended none may be wanted. */
 export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<TransferRecord[]> {
   const { order, limit } = filter;
-  const branches = joined(branchesOf(filter), " union all ");
+  const branches = branchesOf(filter);
+  if (branches.length === 0) return [];
   const { text, values } = statementOf(
-    sql`select * from (${branches}) as found order by id ${textOf(order)} limit ${limit + 1}`,
+    sql`select * from (${joined(branches, " union all ")}) as found order by id ${textOf(order)} limit ${limit + 1}`,
   );
   const rows = await database.rows<SqlRecord>(text, values);
   const records = rows.flatMap((row) => {
@@ -61,9 +62,9 @@ const COLUMNS = textOf(columnsOf(transferTable, "t."));
 
 /** A column of each side by which records are found in an index, whose order is that of the ids. */
 const SOUGHT = {
-  accountIds: { DEBIT: "from_account_id", CREDIT: "to_account_id", type: "text" },
-  identityIds: { DEBIT: "from_identity_id", CREDIT: "to_identity_id", type: "text" },
-  profileIds: { DEBIT: "from_profile_id", CREDIT: "to_profile_id", type: "uuid" },
+  accountIds: { DEBIT: "from_account_id", CREDIT: "to_account_id" },
+  identityIds: { DEBIT: "from_identity_id", CREDIT: "to_identity_id" },
+  profileIds: { DEBIT: "from_profile_id", CREDIT: "to_profile_id" },
 } as const;
 
 /** The places in which the rows are looked for. Each is read in the order of an index, and up to the limit. */
@@ -72,7 +73,10 @@ function branchesOf(filter: TransferFilter): Sql[] {
   if (filter.refIds !== undefined) return [requestedBranch(filter)];
   const by = (["accountIds", "identityIds", "profileIds"] as const).find((name) => filter[name] !== undefined);
   if (filter.ids !== undefined || by === undefined) return [requestedBranch(filter), receivedBranch(filter)];
-  return [soughtBranch(filter, by, "DEBIT"), soughtBranch(filter, by, "CREDIT")];
+  return [...new Set(filter[by])].flatMap((value) => [
+    soughtBranch(filter, by, value, "DEBIT"),
+    soughtBranch(filter, by, value, "CREDIT"),
+  ]);
 }
 
 /**
@@ -81,7 +85,7 @@ function branchesOf(filter: TransferFilter): Sql[] {
  */
 function requestedBranch(filter: TransferFilter): Sql {
   const { customerId, order, limit, after } = filter;
-  const [debit, credit] = [debitIs(filter), creditIs(filter)];
+  const [debit, credit] = [debitIs(filter), [sql`t.to_customer_id = ${customerId}`, ...creditIs(filter)]];
   const rows = rowsWithin(filter);
   if (after !== undefined) rows.push(order === "ASC" ? sql`t.id >= ${evenOf(after)}` : sql`t.id <= ${after}`);
   return sql`(select ${COLUMNS}, ${isTrue([...debit, ...debitBehind(filter)])} as debit,
@@ -95,26 +99,33 @@ function requestedBranch(filter: TransferFilter): Sql {
 function receivedBranch(filter: TransferFilter): Sql {
   const conditions = [...rowsWithin(filter), ...creditIs(filter), ...creditBehind(filter)];
   return sql`(select ${COLUMNS}, false, true from transfer t
-    where t.customer_id <> t.to_customer_id and ${joined(conditions, " and ")}
+    where t.to_customer_id = ${filter.customerId} and t.customer_id <> t.to_customer_id and ${joined(conditions, " and ")}
     ${pageOf(filter)})`;
 }
 
-/** Those with one of these accounts, identities or profiles, each read on its own: the index is in order for each. */
-function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, direction: Direction): Sql {
-  const { [direction]: column, type } = SOUGHT[by];
+/**
+ * Those of one account, identity or profile, in the order of its index. Each value has a branch of its own, so that the
+ * planner knows how rare it is: a rare one is not looked for among all that its customer has. A profile's customer is
+ * checked last, because it makes the profile no rarer.
+ */
+function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, value: string, direction: Direction): Sql {
   const isDebit = direction === "DEBIT";
   const others = { ...filter, [by]: undefined };
-  const conditions = isDebit
-    ? [sql`t.customer_id = ${filter.customerId}`, ...debitIs(others), ...debitBehind(filter)]
-    : [...creditIs(others), ...creditBehind(filter)];
-  return sql`(select row.* from unnest(${[...new Set(filter[by])]}::${textOf(type)}[]) as sought(value) cross join lateral (
+  const customer = sql`${textOf(isDebit ? "customer_id" : "to_customer_id")} = ${filter.customerId}`;
+  const conditions = [
+    sql`t.${textOf(SOUGHT[by][direction])} = ${value}`,
+    ...(by === "profileIds" ? [] : [sql`t.${customer}`]),
+    ...rowsWithin(filter),
+    ...(isDebit ? [...debitIs(others), ...debitBehind(filter)] : [...creditIs(others), ...creditBehind(filter)]),
+  ];
+  return sql`(select * from (
       select ${COLUMNS}, ${textOf(String(isDebit))} as debit, ${textOf(String(!isDebit))} as credit from transfer t
-       where t.${textOf(column)} = sought.value and ${joined([...rowsWithin(filter), ...conditions], " and ")}
-      ${pageOf(filter)}) as row ${pageOf(filter, "row")})`;
+       where ${joined(conditions, " and ")} ${pageOf(filter)}) as sought
+     where sought.${customer})`;
 }
 
-function pageOf({ order, limit }: TransferFilter, table = "t"): Sql {
-  return sql`order by ${textOf(table)}.id ${textOf(order)} limit ${limit}`;
+function pageOf({ order, limit }: TransferFilter): Sql {
+  return sql`order by t.id ${textOf(order)} limit ${limit}`;
 }
 
 /** What holds for rows whichever of their records is meant. */
@@ -145,8 +156,8 @@ function debitBehind({ after, order }: TransferFilter): Sql[] {
 }
 
 /** Whether the row's credit is one of the wanted records. */
-function creditIs({ customerId, accountIds, identityIds, profileIds, ids, refIds, types }: TransferFilter): Sql[] {
-  const conditions = [sql`t.to_customer_id = ${customerId}`];
+function creditIs({ accountIds, identityIds, profileIds, ids, refIds, types }: TransferFilter): Sql[] {
+  const conditions = [sql`t.to_profile_id is not null`];
   if (profileIds !== undefined) conditions.push(sql`t.to_profile_id = any(${profileIds}::uuid[])`);
   if (accountIds !== undefined) conditions.push(sql`t.to_account_id = any(${accountIds}::text[])`);
   if (identityIds !== undefined) conditions.push(sql`t.to_identity_id = any(${identityIds}::text[])`);

@@ -5,11 +5,13 @@
 import { type Command, Option } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
 import { findLastPrice } from "../../exchange/market-status/markets.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { type Asset, USD } from "../../money/asset.ts";
 import type { Core } from "../../service/core.ts";
+import type { Uuid } from "../../std/id.ts";
 import {
   CRYPTO_NETWORKS,
   type CryptoNetwork,
@@ -103,19 +105,24 @@ async function recordTransfer(
   const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, details, refId };
   const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
-  if (outcome.kind === "exists") throw new CommandRejected(`${usedFor(options)} transfer ${outcome.id}`);
+  if (outcome.kind === "exists") throw new CommandRejected(await existing(core, customerId, outcome.id, options));
   if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
   const record = transferBody(outcome.value);
   return { json: record, prose: [`${done} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 
-/** What another transfer already has: its ref_id, or of a deposit its transaction on a chain. */
-function usedFor({ refId, txHash }: ExternalTransferOptions): string {
-  const [reference, transaction] = [`ref_id ${JSON.stringify(refId)}`, `transaction ${JSON.stringify(txHash)}`];
-  if (txHash === undefined) return `${reference} was already used for`;
-  return refId === undefined
-    ? `${transaction} is already`
-    : `${reference} was already used for, or ${transaction} is already`;
+/** Which transfer there already is with the ref_id, or of a deposit with the transaction on a chain. */
+async function existing(
+  core: Core,
+  customerId: CustomerId,
+  id: Uuid,
+  options: ExternalTransferOptions,
+): Promise<string> {
+  const { refId, txHash } = options;
+  const found = await createTransfers(core).find(customerId, id);
+  return refId !== undefined && found?.refId === refId
+    ? `ref_id ${JSON.stringify(refId)} was already used for transfer ${id}`
+    : `transaction ${JSON.stringify(txHash)} was already recorded as transfer ${id}`;
 }
 
 /** Fiat moves by wire and everything else on a chain. */
