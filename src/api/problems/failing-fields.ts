@@ -74,8 +74,9 @@ function shortened(text: string): string {
 export function failingFields(errors: readonly ShapeError[], fieldOrder: readonly string[]): FailingField[] {
   const first = new Map<string, FailingField>();
   for (const error of errors.toSorted(byPriority)) {
-    const failing = failingField(error);
-    if (failing !== undefined && !first.has(failing.field)) first.set(failing.field, failing);
+    const field = failingName(error);
+    // Described only once: a hundred errors of one field would each show its whole value.
+    if (field !== undefined && !first.has(field)) first.set(field, describe(error, field));
   }
   const place = (failing: FailingField): number => {
     const at = fieldOrder.indexOf(/^[^.[]*/.exec(failing.field)?.[0] ?? "");
@@ -89,18 +90,20 @@ function byPriority(a: ShapeError, b: ShapeError): number {
   return Number(b.keyword === "x-check") - Number(a.keyword === "x-check");
 }
 
-function failingField(error: ShapeError): FailingField | undefined {
+/** @returns undefined for an error that another one covers */
+function failingName({ keyword, instancePath, params, propertyName }: ShapeError): string | undefined {
   // The `propertyNames` error that follows covers it.
-  if (error.propertyName !== undefined) return undefined;
-  const path = error.instancePath.split("/").slice(1).map(unescapedPointer);
-  if (error.keyword === "required") {
-    return { field: fieldName([...path, String(error.params.missingProperty)]), rule: "is required" };
-  }
-  if (error.keyword === "additionalProperties") {
-    // Without its value: a secret in a misspelt field would end up in a log.
-    return { field: fieldName([...path, String(error.params.additionalProperty)]), rule: UNKNOWN_FIELD };
-  }
-  const field = fieldName(path);
+  if (propertyName !== undefined) return undefined;
+  const path = instancePath.split("/").slice(1).map(unescapedPointer);
+  if (keyword === "required") return fieldName([...path, String(params.missingProperty)]);
+  if (keyword === "additionalProperties") return fieldName([...path, String(params.additionalProperty)]);
+  return fieldName(path);
+}
+
+function describe(error: ShapeError, field: string): FailingField {
+  if (error.keyword === "required") return { field, rule: "is required" };
+  // Without its value: a secret in a misspelt field would end up in a log.
+  if (error.keyword === "additionalProperties") return { field, rule: UNKNOWN_FIELD };
   const rule = ruleOf(error);
   return error.parentSchema?.writeOnly === true ? { field, rule } : { field, value: shownValue(error.data), rule };
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 
 let toy: ToyApi;
@@ -258,4 +258,15 @@ test("a request of nothing but wrong values gets a short rejection, however many
       meta: { errors: [{ field: "ids", rule: "has more than 100 entries" }] },
     }).body,
   );
+});
+
+test("a value of which hundreds of parts are wrong is shown once", async () => {
+  const metadata = Object.fromEntries(Array.from({ length: 490 }, (_, i) => [`${i}${"k".repeat(100)}`, "x"]));
+  const written = vi.spyOn(JSON, "stringify");
+  const { body } = await make({ ...TOY, metadata });
+  // The request by this test, the metadata by the service.
+  const long = written.mock.results.filter(({ value }) => String(value).length > 40_000);
+  written.mockRestore();
+  expect(body).toMatchObject({ meta: { errors: [{ field: "metadata" }] } });
+  expect(long).toHaveLength(2);
 });
