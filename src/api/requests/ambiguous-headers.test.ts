@@ -143,6 +143,15 @@ test("a request of HTTP/1.1 without a host is 400, and one of HTTP/1.0 needs non
   expect(statusesIn(await sendRaw(toy.url, old))).toEqual([200]);
 });
 
+test("a content type of more than 256 characters is 400, with a token and without, and never parsed", async () => {
+  const expected = problem(400, "Bad Request", "the header content-type has more than 256 characters").body;
+  const long = `Content-Type: application/json${";a=b".repeat(61)}`;
+  for (const headers of [SOUND, [SOUND[0] as string, SOUND[2] as string]]) {
+    const request = bytes(POST, ...headers, long, "Content-Length: 2");
+    expect((await refusal(`${request}{}${bytes(GET, ...SOUND)}`)).body).toEqual(expected);
+  }
+});
+
 test("an empty host is 400, and so is a second one, wherever it is asked for", async () => {
   const empty = problem(400, "Bad Request", "the header host is empty").body;
   for (const path of ["/v2/toys", "/nowhere", "/marketdata/BTCUSD"]) {

@@ -49,6 +49,11 @@ test.each([
   [400, "the header host occurs more than once", token("Host: auth.example", ...SOUND)],
   [
     400,
+    "the header content-type has more than 256 characters",
+    token(...SOUND.slice(0, 2), `Content-Type: multipart/form-data; boundary=x${";a*=utf-8''%ff".repeat(20)}`),
+  ],
+  [
+    400,
     "a request of HTTP/1.0 has no transfer coding",
     `${token(...SOUND, "Connection: keep-alive", "Transfer-Encoding: chunked").replace("1.1", "1.0")}0\r\n\r\n`,
   ],

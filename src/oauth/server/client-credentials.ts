@@ -40,8 +40,14 @@ function readBody(form: Form): Result<ClientCredentials, TokenRejection> {
   return done({ readings: [{ clientId, secret }], sentBy: "body" });
 }
 
+/** More than the longest id and secret need, in base64 with every character escaped. */
+const AUTHORIZATION_MAX_LENGTH = 2_048;
+
+const UNREADABLE = rejectToken("invalid_client", "the Authorization header cannot be read", { challenge: true });
+
 /** RFC 7617, section 2: the scheme, case-insensitive, then base64 of `id:secret`. */
 function readBasic(authorization: string): Result<ClientCredentials, TokenRejection> {
+  if (authorization.length > AUTHORIZATION_MAX_LENGTH) return UNREADABLE;
   const [, scheme = "", encoded = ""] = /^([^ ]*) *(.*)$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() !== "basic") {
     return rejectToken("invalid_client", "the client must authenticate by HTTP Basic or in the body");
@@ -51,9 +57,7 @@ function readBasic(authorization: string): Result<ClientCredentials, TokenReject
   const [id, password] = [pair.slice(0, Math.max(colon, 0)), pair.slice(colon + 1)];
   const readings = distinct([reading(decodeFormUrl(id), decodeFormUrl(password)), reading(id, password)]);
   const [likely] = readings;
-  if (likely === undefined) {
-    return rejectToken("invalid_client", "the Authorization header cannot be read", { challenge: true });
-  }
+  if (likely === undefined) return UNREADABLE;
   const short = checkLength(likely);
   return short.kind === "rejected" ? short : done({ readings, sentBy: "basic" });
 }

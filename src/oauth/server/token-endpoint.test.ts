@@ -234,6 +234,11 @@ test.each<[string, RequestInit, Answer]>([
   ],
   ["Basic that is not base64", withHeaders(urlencoded(GRANT), { authorization: "Basic ***" }), unreadableBasic],
   ["Basic without anything", withHeaders(urlencoded(GRANT), { authorization: "Basic" }), unreadableBasic],
+  [
+    "Basic longer than any credentials",
+    withHeaders(urlencoded(GRANT), basic("%ff".repeat(1_000), "x", String)),
+    unreadableBasic,
+  ],
   ["Basic without a colon", withHeaders(urlencoded(GRANT), { authorization: "Basic YWNtZQ==" }), unreadableBasic],
   ["Basic without a secret", withHeaders(urlencoded(GRANT), basic("acme", "")), unreadableBasic],
   ["Basic with a broken escape", withHeaders(urlencoded(GRANT), basic("acme", "100%", String)), failedBasic],
