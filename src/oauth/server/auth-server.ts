@@ -158,14 +158,17 @@ function limitAddresses(server: FastifyInstance, limiter: RateLimiter, proven: P
     if (verdict.admitted) done();
     else rejectTooMany(reply, verdict);
   });
-  server.addHook("preHandler", async (request, reply) => {
+  server.addHook("preHandler", (request, reply, done) => {
     const rejection = overRate.get(request);
-    if (rejection === undefined) return undefined;
-    const clientId = await findProven(request, proven);
-    const verdict = clientId === undefined ? rejection : limiter.ofClientAt("token", clientId, request.ip);
-    reply.headers(verdict.headers);
-    if (!verdict.admitted) rejectTooMany(reply, verdict);
-    return verdict.admitted ? undefined : reply;
+    if (rejection === undefined) return done();
+    const decide = (clientId: string | undefined): void => {
+      const verdict = clientId === undefined ? rejection : limiter.ofClientAt("token", clientId, request.ip);
+      reply.headers(verdict.headers);
+      // Not as a promise: that of a rejection which is still delayed ends when its caller leaves, and the handler would run.
+      if (verdict.admitted) done();
+      else rejectTooMany(reply, verdict);
+    };
+    findProven(request, proven).then(decide, done);
   });
 }
 
