@@ -38,7 +38,7 @@ export async function startService(directory, settings = {}) {
     if (server.exitCode === null) server.kill("SIGTERM");
     await ended;
   };
-  return { directory, baseUrl, authUrl, customers, startMs, ask: asker(server), stop };
+  return { directory, pid: server.pid, baseUrl, authUrl, customers, startMs, ask: asker(server), stop };
 }
 
 /** Asks the server's process: `ask("memory")`, `ask("rows", { text, values })`. */
@@ -114,6 +114,11 @@ export function databaseCpu(directory) {
   const micros = children.filter(Boolean).reduce((sum, pid) => sum + processCpu(pid), 0);
   // Includes exited child processes.
   return micros + ticksOf(postmaster, [13, 14, 15, 16]) * TICK_MICROS;
+}
+
+/** CPU time in microseconds that the main thread of a process has used so far. Linux only. */
+export function mainThreadCpu(pid) {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1_000;
 }
 
 /** CPU time in microseconds that a process has used so far, in steps of 10 ms. Linux only. */
