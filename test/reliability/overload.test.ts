@@ -88,7 +88,7 @@ test("of 700 concurrent transfers and 400 reads some wait, the others are reject
     return answers.every(({ status }) => status === 200);
   });
   const rows = await service.db.owner.rows<{ ref_id: string; count: number }>(
-    "select ref_id, count(*)::int as count from transfer where ref_id like 'flood %' and profile_id = $1 group by ref_id",
+    "select ref_id, count(*)::int as count from transfer where ref_id like 'flood %' and from_profile_id = $1 group by ref_id",
     [from],
   );
   expect(rows.filter(({ count }) => count !== 1)).toEqual([]);
