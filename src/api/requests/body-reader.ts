@@ -17,6 +17,7 @@ interface FieldSchema {
   readonly items?: FieldSchema;
   readonly minLength?: number;
   readonly maxItems?: number;
+  readonly maxProperties?: number;
 }
 
 /** No field allows longer strings. It also bounds patterns, which can take quadratic time. */
@@ -111,6 +112,19 @@ export function optionalFields({ properties = {}, required = [] }: ObjectSchema)
 /** Drops null in optional fields, in place (docs/contract/requests.md#bodies-and-parameters, rule 3). */
 export function dropNulls(body: Record<string, unknown>, optional: readonly string[]): void {
   for (const field of optional) if (body[field] === null) delete body[field];
+}
+
+/**
+ * Cuts objects with too many pairs to one more than they may have, in place. They are rejected all the same, and the
+ * validator, which reports every wrong pair, does not check hundreds.
+ */
+export function cutLongObjects(body: Record<string, unknown>, { properties = {} }: ObjectSchema): void {
+  for (const [name, { maxProperties = Number.POSITIVE_INFINITY }] of Object.entries(properties)) {
+    const value = body[name];
+    if (!isObject(value)) continue;
+    const pairs = Object.entries(value);
+    if (pairs.length > maxProperties) body[name] = Object.fromEntries(pairs.slice(0, maxProperties + 1));
+  }
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -260,13 +260,29 @@ test("a request of nothing but wrong values gets a short rejection, however many
   );
 });
 
-test("a value of which hundreds of parts are wrong is shown once", async () => {
-  const metadata = Object.fromEntries(Array.from({ length: 490 }, (_, i) => [`${i}${"k".repeat(100)}`, "x"]));
+test("of metadata with hundreds of wrong pairs one more than allowed is checked, and it is written out once", async () => {
+  const pairs = (value: unknown) =>
+    Object.fromEntries(Array.from({ length: 490 }, (_, i) => [`${i}${"k".repeat(100)}`, value]));
   const written = vi.spyOn(JSON, "stringify");
-  const { body } = await make({ ...TOY, metadata });
-  // The request by this test, the metadata by the service.
-  const long = written.mock.results.filter(({ value }) => String(value).length > 40_000);
+  const { body } = await make({ ...TOY, metadata: pairs("x") });
+  const values = written.mock.results.filter(({ value }) => String(value).startsWith(`{"0${"k".repeat(100)}`));
   written.mockRestore();
   expect(body).toMatchObject({ meta: { errors: [{ field: "metadata" }] } });
-  expect(long).toHaveLength(2);
+  expect(values).toHaveLength(1);
+  const wrong = (await make({ ...TOY, metadata: pairs(1) })).body as { meta: { errors: unknown[] } };
+  expect(wrong.meta.errors).toHaveLength(8);
+  expect(
+    (
+      await make({
+        ...TOY,
+        metadata: Object.fromEntries(
+          Object.entries(pairs("x"))
+            .slice(0, 7)
+            .map(([, x], i) => [i, x]),
+        ),
+      })
+    ).body,
+  ).toMatchObject({
+    meta: { errors: [{ field: "metadata", rule: "has more than 6 pairs" }] },
+  });
 });

@@ -7,6 +7,7 @@ import { type FailingField, failingFields, invalid, type ShapeError } from "../p
 import { CHECKS, isCheckName } from "../problems/field-formats.ts";
 import type { Problem } from "../problems/problems.ts";
 import {
+  cutLongObjects,
   dropNulls,
   isObject,
   type ObjectSchema,
@@ -55,6 +56,7 @@ export function readRequest(schemas: RouteSchemas): preValidationHookHandler {
         return done(invalid([{ field: "the body", rule: "is missing: send a JSON object" }]));
       if (!isObject(request.body)) return done(invalid([{ field: "the body", rule: "is not a JSON object" }]));
       dropNulls(request.body, optional);
+      cutLongObjects(request.body, bodySchema);
     }
     // The validator must not see overlong text: a pattern could take minutes on it.
     const unsound = unsoundFields([request.params, read?.query, request.body]);
