@@ -142,6 +142,8 @@ function withRows(header: Header, tables: readonly AnyRecordTable[], added: read
     if (rows !== undefined) records.set(table.name, rows);
   }
   const postings = (records.get(postingTable.name) ?? []).map(postingTable.read);
+  // Rows come as they lie in the table; findings name the oldest journal first.
+  postings.sort((a, b) => (a.journalId < b.journalId ? -1 : 1));
   return {
     ...header,
     written: readChanges(header.changes),

@@ -46,8 +46,9 @@ test("a batch that commits after its connection was lost is reported as done, an
   // The batch has written its own row when it comes to the postings, and waits there for ours.
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query(
-    `insert into posting select owner_id, asset, version + 1, journal_id, cause, part, amount, available, trading, pending,
-            at, slot, batch from posting where owner_id = $1 and asset = $2`,
+    `insert into posting (owner_id, asset, version, journal_id, cause, part, amount, available, trading, pending, at, slot, batch)
+     select owner_id, asset, version + 1, journal_id, cause, part, amount, available, trading, pending, at, slot, batch
+       from posting where owner_id = $1 and asset = $2`,
     [to, USD],
   );
   const outcome = ours.lane.execute(

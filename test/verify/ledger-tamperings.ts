@@ -66,7 +66,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a posting is added beside all batches",
-    sql: `insert into posting select owner_id, asset, 2, journal_id, cause, part, 7, available + 7, trading, pending, at, slot, 999
+    sql: `insert into posting (owner_id, asset, version, journal_id, cause, part, amount, available, trading, pending, at, slot, batch)
+          select owner_id, asset, 2, journal_id, cause, part, 7, available + 7, trading, pending, at, slot, 999
             from posting where owner_id = :shop;
           update account set available = available + 7, version = 2 where owner_id = :shop`,
     findings: [
