@@ -6,7 +6,7 @@
  * slots, read in one statement, define the export. Pages are read independently while money moves, with little memory.
  */
 import { postingTable } from "../ledger/accounts.ts";
-import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/read-batches.ts";
+import { type ChainHead, readHeads, type StoredBatch, walkBatches } from "../ledger/stored-batches.ts";
 import type { Database } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 import { beancount } from "./beancount.ts";

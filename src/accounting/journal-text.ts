@@ -1,7 +1,7 @@
 /** What the formats share: journals with their tags, and the chart of accounts. */
 import { makerIdOf } from "../exchange/execution-id.ts";
 import { type Posting, postingTable } from "../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../ledger/read-batches.ts";
+import { batchName, type StoredBatch } from "../ledger/stored-batches.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { formatInstant } from "../std/clock.ts";

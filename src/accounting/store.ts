@@ -1,4 +1,4 @@
-import type { ChainHead } from "../ledger/read-batches.ts";
+import type { ChainHead } from "../ledger/stored-batches.ts";
 import { amountOf } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";

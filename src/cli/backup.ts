@@ -1,7 +1,7 @@
 /** `parbook backup`: copies the embedded database, with the service running or stopped. */
 import type { Command } from "commander";
 import type { Config } from "../config/config.ts";
-import { readHeads } from "../ledger/read-batches.ts";
+import { readHeads } from "../ledger/stored-batches.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { takeBackup } from "../postgres/embedded/backup.ts";
 import type { BackupState } from "../postgres/embedded/backup-manifest.ts";

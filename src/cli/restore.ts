@@ -1,6 +1,6 @@
 /** `parbook restore`: restores a backup of the embedded database and verifies the result. */
 import type { Command } from "commander";
-import { readLastTime } from "../ledger/read-batches.ts";
+import { readLastTime } from "../ledger/stored-batches.ts";
 import { type Restored, restoreBackup } from "../postgres/embedded/restore.ts";
 import { openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";

@@ -5,7 +5,7 @@
 import type { Database, Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Caller } from "./caller.ts";
-import { readHeads, type StoredBatch, walkBatches } from "./read-batches.ts";
+import { readHeads, type StoredBatch, walkBatches } from "./stored-batches.ts";
 import type { AnyRecordTable } from "./tables.ts";
 
 /** One row that was written for one caller. */

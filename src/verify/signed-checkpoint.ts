@@ -11,7 +11,7 @@
  * and OpenSSL can check it.
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import type { ChainHead } from "../ledger/read-batches.ts";
+import type { ChainHead } from "../ledger/stored-batches.ts";
 import { formatInstant, type Instant, parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { done, type Result, reject } from "../std/result.ts";

@@ -1,6 +1,6 @@
 /** Takes checkpoints, and checks that the database still has the heads of an earlier one. */
-import type { ChainHead } from "../ledger/read-batches.ts";
-import { readHeads } from "../ledger/read-batches.ts";
+import type { ChainHead } from "../ledger/stored-batches.ts";
+import { readHeads } from "../ledger/stored-batches.ts";
 import type { Database } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 import { must } from "../std/assert.ts";

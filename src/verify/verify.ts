@@ -19,7 +19,7 @@
  *   incoming counts   profiles count the records that will pay into them
  *   claims            every ref_id refers to its record, and every record to its ref_id
  */
-import { type ChainHead, readHeads } from "../ledger/read-batches.ts";
+import { type ChainHead, readHeads } from "../ledger/stored-batches.ts";
 import type { LaneTables } from "../ledger/tables.ts";
 import type { Database } from "../postgres/database.ts";
 import { type CheckResult, type Examination, examine, type ProgressListener } from "./check.ts";
@@ -29,7 +29,6 @@ import { matchCheck } from "./exchange/matches.ts";
 import { ordersExamination, tradingExamination } from "./exchange/orders.ts";
 import { LANE_TABLES } from "./lane-tables.ts";
 import { accountsExamination } from "./ledger/accounts.ts";
-import { recordsExamination } from "./ledger/append-only-rows.ts";
 import { chainExamination } from "./ledger/chain.ts";
 import { missingRowsCheck, statesExamination } from "./ledger/changing-rows.ts";
 import { incomingCountExamination } from "./ledger/incoming-counts.ts";
@@ -37,6 +36,7 @@ import { journalCheck } from "./ledger/journals.ts";
 import { knownColumnsExamination } from "./ledger/known-columns.ts";
 import { claimsExamination } from "./ledger/ref-id-claims.ts";
 import { reserveExamination } from "./ledger/reserve.ts";
+import { recordsExamination } from "./ledger/rows-without-batch.ts";
 import { conversionCheck, pendingExamination } from "./operations/conversions.ts";
 import { transferCheck } from "./operations/transfers.ts";
 import { findTimesAhead } from "./times-ahead.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { exportJournals, type Format } from "../../src/accounting/export.ts";
-import { type ChainHead, readHeads } from "../../src/ledger/read-batches.ts";
+import { type ChainHead, readHeads } from "../../src/ledger/stored-batches.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newProfiles, startLane } from "../support/movements.ts";

@@ -5,8 +5,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { orderTable } from "../../src/exchange/order.ts";
 import { PARTS } from "../../src/ledger/accounts.ts";
+import { type RowChange, readChanges, tellVersions } from "../../src/ledger/change-history.ts";
 import { namesOf } from "../../src/ledger/columns.ts";
-import { type RowChange, readChanges, tellVersions } from "../../src/ledger/row-changes.ts";
 import { digestOf, type StateRow } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
 import { amountOf } from "../../src/money/amount.ts";

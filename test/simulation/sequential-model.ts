@@ -6,7 +6,7 @@
 
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
-import { readChanges } from "../../src/ledger/row-changes.ts";
+import { readChanges } from "../../src/ledger/change-history.ts";
 import { must } from "../../src/std/assert.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
 import { assets, catalogue } from "./fixtures.ts";

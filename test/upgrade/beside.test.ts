@@ -18,7 +18,7 @@ import {
   versionColumn,
 } from "../../src/ledger/columns.ts";
 import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
-import { readHeads } from "../../src/ledger/read-batches.ts";
+import { readHeads } from "../../src/ledger/stored-batches.ts";
 import {
   type AnyRecordTable,
   type AnyStateTable,

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import { readHeads } from "../../src/ledger/read-batches.ts";
+import { readHeads } from "../../src/ledger/stored-batches.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { migrate, pendingMigrations, SchemaError } from "../../src/postgres/migrations.ts";
 import { verifyAll } from "../../src/verify/verify.ts";

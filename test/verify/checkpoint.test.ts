@@ -1,6 +1,6 @@
 /** Books that were made again as a whole, or cut off, are sound in themselves: only what was noted outside tells. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readHeads } from "../../src/ledger/read-batches.ts";
+import { readHeads } from "../../src/ledger/stored-batches.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import type { Checkpoint } from "../../src/verify/signed-checkpoint.ts";
 import { findMissingHead, takeCheckpoint } from "../../src/verify/take-checkpoint.ts";

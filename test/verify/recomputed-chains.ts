@@ -1,6 +1,6 @@
 /** What an attacker with the database and the program can do: recompute the chains with consistent hashes. */
 
-import { readHeads, walkBatches } from "../../src/ledger/read-batches.ts";
+import { readHeads, walkBatches } from "../../src/ledger/stored-batches.ts";
 import { NO_HASH } from "../../src/ledger/writer/batch.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { LANE_TABLES } from "../../src/verify/lane-tables.ts";

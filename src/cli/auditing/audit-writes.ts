@@ -5,11 +5,11 @@ import type { Write, WritesPosition } from "../../ledger/list-writes.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
-import { findByRefId, listAllWrites } from "../../verify/write-history.ts";
 import { readPosition, readText, readTime, readUuid } from "../arguments.ts";
 import { addCommand, type CommandResult, setAction, withFoundation } from "../command.ts";
 import { LIST_LIMIT } from "../listing.ts";
 import { table } from "../terminal.ts";
+import { findByRefId, listAllWrites } from "./all-writes.ts";
 
 interface WritesOptions {
   readonly since?: Date;

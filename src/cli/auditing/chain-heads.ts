@@ -1,5 +1,5 @@
 /** Chain heads as JSON, in backup manifests and command results. */
-import type { ChainHead } from "../../ledger/read-batches.ts";
+import type { ChainHead } from "../../ledger/stored-batches.ts";
 
 interface HeadRecord {
   readonly slot: number;

@@ -1,7 +1,7 @@
 /** `parbook checkpoint`: writes the signed heads of the hash chains, for `verify` to compare with later. */
 import { createPublicKey } from "node:crypto";
 import type { Command } from "commander";
-import { batchName } from "../../ledger/read-batches.ts";
+import { batchName } from "../../ledger/stored-batches.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant, requireCorrectTime } from "../../std/clock.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";

@@ -18,8 +18,8 @@ import {
   postingTable,
 } from "../accounts.ts";
 import { type Caller, Callers } from "../caller.ts";
+import { changeText } from "../change-history.ts";
 import type { Changes, Claim } from "../decision.ts";
-import { changeText } from "../row-changes.ts";
 import {
   type AnyRecordTable,
   type AnyStateTable,

@@ -33,7 +33,7 @@ import { checkHeaders, rejectUnreadable, respondToClientError } from "./ambiguou
 import { readCredentials } from "./client-credentials.ts";
 import { readForm } from "./form.ts";
 import { KEYS_PATH, METADATA_PATH, OPENID_PATH, openidConfiguration, serverMetadata, TOKEN_PATH } from "./metadata.ts";
-import { ProvenSecrets } from "./proven-secrets.ts";
+import { ProvenSecrets } from "./recently-proven.ts";
 import { TokenAdmission } from "./token-admission.ts";
 import { handleTokenRequest, type TokenEndpointOptions, type TokenGranted } from "./token-endpoint.ts";
 import { NOT_STORED, rejectToken, TOKEN_ERRORS, type TokenError, type TokenRejection } from "./token-error.ts";

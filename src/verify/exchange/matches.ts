@@ -6,7 +6,7 @@
 
 import type { ExecutionId } from "../../exchange/execution.ts";
 import { matchJournalId } from "../../exchange/execution-id.ts";
-import { batchName, type StoredBatch } from "../../ledger/read-batches.ts";
+import { batchName, type StoredBatch } from "../../ledger/stored-batches.ts";
 import type { SqlRecord } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Uuid } from "../../std/id.ts";

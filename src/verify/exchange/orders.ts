@@ -9,7 +9,7 @@ import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 import { holdsExamination } from "../ledger/holds.ts";
-import { checkDerivedOrders, HAS_DERIVED_ROW } from "./derived-orders.ts";
+import { checkDerivedOrders, HAS_DERIVED_ROW } from "./order-projections.ts";
 
 const ORDERS = "orders";
 

@@ -3,7 +3,7 @@
  * recomputed from the rows that it added, and its predecessor. Checks that need one batch alone share the same scan.
  */
 
-import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "../../ledger/read-batches.ts";
+import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "../../ledger/stored-batches.ts";
 import type { AnyRecordTable, LaneTables } from "../../ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../ledger/writer/batch.ts";
 import type { Database } from "../../postgres/database.ts";

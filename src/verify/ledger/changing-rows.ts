@@ -2,7 +2,7 @@
  * Rows that change: each refers to the batch that wrote it last, which has its digest. And each row that a batch wrote
  * still exists, in that or a later version.
  */
-import { type RowChange, readChanges, tellVersions } from "../../ledger/row-changes.ts";
+import { type RowChange, readChanges, tellVersions } from "../../ledger/change-history.ts";
 import {
   type AnyStateTable,
   columnsOf,

@@ -5,7 +5,7 @@
 
 import type { Entry, Posting } from "../../ledger/accounts.ts";
 import { type HouseAccount, isHouseOwner, readHouseAccounts } from "../../ledger/house-accounts.ts";
-import { batchName } from "../../ledger/read-batches.ts";
+import { batchName } from "../../ledger/stored-batches.ts";
 import { type Amount, formatAmount, minus, plus, ZERO } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
 import type { Uuid } from "../../std/id.ts";

@@ -2,7 +2,7 @@
  * Known columns: a database that a newer version has migrated may hold tables and columns that this version does not know.
  * What they hold is in the hashes of that version. This check says so in words, because it is no tampering.
  */
-import type { StoredBatch } from "../../ledger/read-batches.ts";
+import type { StoredBatch } from "../../ledger/stored-batches.ts";
 import type { AnyRecordTable, AnyStateTable, LaneTables } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";

@@ -5,7 +5,7 @@
 
 import { type Conversion, conversionTable } from "../../conversions/store.ts";
 import { type Entry, entry, type JournalCause } from "../../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../../ledger/read-batches.ts";
+import { batchName, type StoredBatch } from "../../ledger/stored-batches.ts";
 import { columnsOf, type SqlRecord } from "../../ledger/tables.ts";
 import { negative } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";

@@ -2,7 +2,7 @@
  * Transfers: the journal of each moved its amount between its sides. A transfer and its journal are in one batch.
  */
 import { type Entry, entry } from "../../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../../ledger/read-batches.ts";
+import { batchName, type StoredBatch } from "../../ledger/stored-batches.ts";
 import { negative } from "../../money/amount.ts";
 import { siblingId } from "../../std/id.ts";
 import { type Transfer, transferTable } from "../../transfers/transfer.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { changeText, readChanges, tellVersions } from "./change-history.ts";
 import { changing, key, textColumn, versionColumn } from "./columns.ts";
-import { changeText, readChanges, tellVersions } from "./row-changes.ts";
 import { digestOf, type StateRow, stateTable } from "./tables.ts";
 
 interface Note extends StateRow {

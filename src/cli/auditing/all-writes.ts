@@ -1,7 +1,7 @@
 /** The audit trail over all tables that have callers. */
-import { listWrites, type WritesPage, type WritesQuery } from "../ledger/list-writes.ts";
-import type { Database, Queryable } from "../postgres/database.ts";
-import { LANE_TABLES } from "./lane-tables.ts";
+import { listWrites, type WritesPage, type WritesQuery } from "../../ledger/list-writes.ts";
+import type { Database, Queryable } from "../../postgres/database.ts";
+import { LANE_TABLES } from "../../verify/lane-tables.ts";
 
 const REQUESTED = LANE_TABLES.records.filter(({ hasCaller }) => hasCaller);
 

@@ -6,7 +6,7 @@ import type { Database, Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
-import { type RowChange, readChanges } from "./row-changes.ts";
+import { type RowChange, readChanges } from "./change-history.ts";
 import { type AnyRecordTable, columnsOf, PAGE, type SqlRecord } from "./tables.ts";
 
 /** The last batch of a slot's chain. */
