@@ -1,10 +1,9 @@
 /** An order's time against its fill: one of them wins, and the record says which. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
+import type { Engines } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { formatAmount } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ahead, expectOrdersAddUp, TestExchange } from "../support/orders.ts";
 import { until } from "../support/until.ts";
@@ -13,10 +12,7 @@ let exchange: TestExchange;
 let engines: Engines;
 beforeAll(async () => {
   exchange = await TestExchange.open();
-  const { db, lane, catalogue } = exchange;
-  const log = (): void => undefined;
-  engines = createEngines({ database: db.database, lane, clock: systemClock, catalogue, holder: "test", log });
-  engines.start();
+  engines = exchange.startEngines();
 });
 afterAll(async () => {
   await engines.stop();

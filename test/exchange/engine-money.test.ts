@@ -1,9 +1,8 @@
 /** What each rule of docs/contract/orders.md#fees and #holds-and-settlement comes to, to the last decimal. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
+import type { Engines } from "../../src/exchange/engine/engines.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { formatAmount, minus } from "../../src/money/amount.ts";
-import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
 
@@ -12,16 +11,7 @@ let engines: Engines;
 
 beforeAll(async () => {
   exchange = await TestExchange.open();
-  const { db, lane, catalogue } = exchange;
-  engines = createEngines({
-    database: db.database,
-    lane,
-    clock: systemClock,
-    catalogue,
-    holder: "test",
-    log: () => {},
-  });
-  engines.start();
+  engines = exchange.startEngines();
 });
 
 afterEach(async () => {

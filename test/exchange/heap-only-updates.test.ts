@@ -1,9 +1,8 @@
 /** No index of `orders` depends on what changes of an order, so PostgreSQL need not touch them when one changes. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
+import type { Engines } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { must } from "../../src/std/assert.ts";
-import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange } from "../support/orders.ts";
 import { until } from "../support/until.ts";
@@ -12,10 +11,7 @@ let exchange: TestExchange;
 let engines: Engines;
 beforeAll(async () => {
   exchange = await TestExchange.open();
-  const { db, lane, catalogue } = exchange;
-  const log = (): void => undefined;
-  engines = createEngines({ database: db.database, lane, clock: systemClock, catalogue, holder: "test", log });
-  engines.start();
+  engines = exchange.startEngines();
 });
 afterAll(() => exchange.close());
 

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { makeNetwork, whyNoNetwork } from "../../bench/network.mjs";
+import { testNetwork } from "../support/network.ts";
 import { required } from "../support/required.ts";
 
 const RULES = fileURLToPath(new URL("../../ops/proxies/connections.nft", import.meta.url));
@@ -18,11 +18,8 @@ const BURST = 4 * 1024 * 1024;
 const PER_SECOND = 512 * 1024;
 
 test("an address sends 512 KiB a second to the proxies' ports, after 4 MiB at once", async (context) => {
-  if (process.getuid?.() !== 0) context.skip("only root can make a network namespace");
-  required(context, whyNoNetwork());
   required(context, existsSync("/usr/sbin/nft") ? undefined : "nft is not installed");
-  const network = makeNetwork();
-  onTestFinished(network.remove);
+  const network = testNetwork(context);
   const inside = (...words: string[]): [string, string[]] => {
     const [command = "", ...more] = network.command(...words);
     return [command, more];

@@ -4,9 +4,8 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { makeNetwork, whyNoNetwork } from "../../bench/network.mjs";
 import { DEFAULT_RATES } from "../../src/web/limits/rates.ts";
-import { required } from "../support/required.ts";
+import { testNetwork } from "../support/network.ts";
 import { startTestService } from "../support/service.ts";
 
 const ATTACKERS = fileURLToPath(new URL("../../bench/attackers.mjs", import.meta.url));
@@ -17,10 +16,7 @@ const LONGEST_MS = 2_500;
 const MOST_BYTES = 300e6;
 
 test("hundreds of hostile connections of one address do not block other callers", async (context) => {
-  if (process.getuid?.() !== 0) context.skip("only root can make a network namespace");
-  required(context, whyNoNetwork());
-  const network = makeNetwork();
-  onTestFinished(network.remove);
+  const network = testNetwork(context);
   const service = await startTestService({ host: "0.0.0.0", rateLimits: DEFAULT_RATES });
   onTestFinished(() => service.close());
   const { port } = new URL(service.baseUrl);

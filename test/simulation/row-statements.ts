@@ -59,35 +59,29 @@ function updatePart(name: string, body: string): Part | undefined {
   const match = /^update (\w+) t set (.+?) from (unnest\(.+\) as k\([^)]+\)) where (.+) returning 1$/.exec(body);
   if (match === null) return undefined;
   const [, table, assignments, source, condition] = match as unknown as [string, string, string, string, string];
-  const joined = join(table, condition, source);
   const set = splitOutside(assignments, ", ").map((assignment): [string, Expression] => {
     const [column, expression] = assignment.split(" = ") as [string, string];
     return [column, expressionOf(expression)];
   });
-  return {
-    name,
-    begin: (run, values) => {
-      const found = joined.find(run, values);
-      return async () => {
-        let count = 0;
-        for (const met of found) {
-          await run.lock(table, met.key, "exclusive");
-          const row = joined.again(run, values, met);
-          if (row === undefined) continue;
-          const scope: Scope = { values, rows: { t: row, k: met.k }, counts: NONE, now: run.now };
-          run.write(table, { ...row, ...Object.fromEntries(set.map(([column, of]) => [column, of(scope)])) });
-          count += 1;
-        }
-        return count;
-      };
-    },
-  };
+  return eachLocked(name, { table, condition, source }, (run, values, row, k) => {
+    const scope: Scope = { values, rows: { t: row, k }, counts: NONE, now: run.now };
+    run.write(table, { ...row, ...Object.fromEntries(set.map(([column, of]) => [column, of(scope)])) });
+  });
 }
 
 function deletePart(name: string, body: string): Part | undefined {
   const match = /^delete from (\w+) t using (unnest\(.+\) as k\([^)]+\)) where (.+) returning 1$/.exec(body);
   if (match === null) return undefined;
   const [, table, source, condition] = match as unknown as [string, string, string, string];
+  return eachLocked(name, { table, condition, source }, (run, _values, row) => run.remove(table, row));
+}
+
+/** Locks each row that meets the condition, and changes it if it still does. */
+function eachLocked(
+  name: string,
+  { table, condition, source }: { readonly table: string; readonly condition: string; readonly source: string },
+  act: (run: Run, values: readonly unknown[], row: Row, k: Row) => void,
+): Part {
   const joined = join(table, condition, source);
   return {
     name,
@@ -99,7 +93,7 @@ function deletePart(name: string, body: string): Part | undefined {
           await run.lock(table, met.key, "exclusive");
           const row = joined.again(run, values, met);
           if (row === undefined) continue;
-          run.remove(table, row);
+          act(run, values, row, met.k);
           count += 1;
         }
         return count;

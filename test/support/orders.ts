@@ -4,6 +4,7 @@ import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts"
 import type { Market, MarketCode } from "../../src/catalogue/market.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { openProfile, profileKey, profileTable } from "../../src/customers/profiles/profiles.ts";
+import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { type Execution, executionTable } from "../../src/exchange/execution.ts";
 import type { MarketState } from "../../src/exchange/market-state.ts";
 import { marketKey, marketTable } from "../../src/exchange/market-state.ts";
@@ -18,7 +19,7 @@ import { type Amount, amountOf, formatAmount, multiplyExact, negative, plus, ZER
 import type { AssetCode } from "../../src/money/asset.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";
-import type { Instant } from "../../src/std/clock.ts";
+import { type Instant, systemClock } from "../../src/std/clock.ts";
 import { IdSource, instantOf } from "../../src/std/id.ts";
 import { reject } from "../../src/std/result.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -67,6 +68,15 @@ export class TestExchange {
     this.catalogue.close();
     await this.lane.stop();
     await this.db.close();
+  }
+
+  /** Engines of one node, which run. The test stops them. */
+  startEngines(): Engines {
+    const { db, lane, catalogue } = this;
+    const log = (): void => undefined;
+    const engines = createEngines({ database: db.database, lane, clock: systemClock, catalogue, holder: "test", log });
+    engines.start();
+    return engines;
   }
 
   market(code: string): Market {

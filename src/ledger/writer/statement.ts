@@ -109,10 +109,21 @@ class StatementBuilder {
 type Stamp = readonly [slot: string, batch: string];
 
 function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
+  const names = writeRows(writing, rows, stamp);
+  if (rows.checked.length > 0) names.push(checkRows(writing, rows));
+  return names;
+}
+
+function writeProjection(writing: StatementBuilder, rows: ProjectedRows, stamp: Stamp): string[] {
+  const names = writeRows(writing, rows, stamp);
+  if (rows.closed.length > 0) names.push(closeRows(writing, rows));
+  return names;
+}
+
+function writeRows(writing: StatementBuilder, rows: WrittenRows, stamp: Stamp): string[] {
   const names: string[] = [];
   if (rows.changed.length > 0) names.push(changeRows(writing, rows, stamp));
   if (rows.opened.length > 0) names.push(openRows(writing, rows, stamp));
-  if (rows.checked.length > 0) names.push(checkRows(writing, rows));
   return names;
 }
 
@@ -154,14 +165,6 @@ function openRows(writing: StatementBuilder, { table, opened }: WrittenRows, [sl
     `${name} as (insert into ${table.name} (${into.join(", ")}) select ${from.join(", ")} from ${writing.unnest<StateRow>(table.columns, opened)} on conflict do nothing returning 1)`,
   );
   return name;
-}
-
-function writeProjection(writing: StatementBuilder, rows: ProjectedRows, stamp: Stamp): string[] {
-  const names: string[] = [];
-  if (rows.changed.length > 0) names.push(changeRows(writing, rows, stamp));
-  if (rows.opened.length > 0) names.push(openRows(writing, rows, stamp));
-  if (rows.closed.length > 0) names.push(closeRows(writing, rows));
-  return names;
 }
 
 function closeRows(writing: StatementBuilder, { table, closed }: ProjectedRows): string {
