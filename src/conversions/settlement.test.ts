@@ -63,7 +63,7 @@ test("what was created here is settled when its delay is over, and not a millise
   expect(settlements).toBe(2);
 });
 
-test("a settlement uses the house's queue, whatever its customer has sent; a cancel uses the customer's", () => {
+test("a settlement waits in the platform's queue, however many commands its customer has sent; a cancel waits in the customer's", () => {
   const [settling, cancelling] = [settlementOf, cancellationOf].map((of) => of(conversion("one"), CALLER));
   expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["house", "acme"]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changeText, readChanges, tellVersions } from "./change-history.ts";
+import { changeText, readChanges, replayVersions } from "./change-history.ts";
 import { changing, key, textColumn, versionColumn } from "./columns.ts";
 import { digestOf, type StateRow, stateTable } from "./tables.ts";
 
@@ -45,12 +45,12 @@ test("a change says what it made of the row, and nothing that stayed", () => {
   });
 });
 
-test("every version is told again from any version and the changes", () => {
+test("every version is replayed from any version and the changes", () => {
   const changes = texts.flatMap((text) => [...(readChanges(text).get("note")?.values() ?? [])]);
   for (const { text, ...record } of VERSIONS) {
-    const told = [...tellVersions(noteTable, { ...record, text: text ?? null }, changes)];
-    expect(told.map(({ digest }) => digest)).toEqual(VERSIONS.map((row) => digestOf(noteTable, row)));
-    expect(Object.fromEntries(told[2]?.texts ?? [])).toEqual({
+    const replayed = [...replayVersions(noteTable, { ...record, text: text ?? null }, changes)];
+    expect(replayed.map(({ digest }) => digest)).toEqual(VERSIONS.map((row) => digestOf(noteTable, row)));
+    expect(Object.fromEntries(replayed[2]?.texts ?? [])).toEqual({
       ...{ id: "a", owner: "ann", text: null, status: "NEW", version: "4" },
     });
   }

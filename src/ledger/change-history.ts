@@ -1,5 +1,5 @@
 /**
- * What a batch says of each row that it changed (docs/decisions/0029-history-can-be-told-again.md): by table, in key order,
+ * What a batch says of each row that it changed (docs/decisions/0029-history-can-be-replayed.md): by table, in key order,
  *
  *     {"orders": [{"key": {"profile_id": "...", "id": "..."}, "version": 2, "values": {"status": "OPEN", ...},
  *                  "digest": "...", "callers": [0]}]}
@@ -33,12 +33,12 @@ export function changeText<Row extends StateRow>(
   row: Row,
   callers: Iterable<number>,
 ): string {
-  // What the catalogue wrote is in no batch, so the first change tells all.
-  const told = table.openedByCatalogue === true && before?.version === 1n ? undefined : before;
+  // What the catalogue wrote is in no batch, so the first change has every value.
+  const replayed = table.openedByCatalogue === true && before?.version === 1n ? undefined : before;
   const values: Record<string, string | null> = {};
   for (const column of table.changing) {
     const text = column.text(row);
-    if (text !== (told === undefined ? null : column.text(told))) values[column.name] = text;
+    if (text !== (replayed === undefined ? null : column.text(replayed))) values[column.name] = text;
   }
   const key = Object.fromEntries(table.keys.map((column) => [column.name, column.text(row)]));
   const parts = [
@@ -80,7 +80,7 @@ function isTexts(value: unknown): value is Readonly<Record<string, string | null
 }
 
 /** A row as it was in one version: the text or null of each column. */
-export interface ToldVersion {
+export interface ReplayedVersion {
   readonly change: RowChange;
   readonly texts: ReadonlyMap<string, string | null>;
   /** Of these texts: it is the change's, unless something is wrong. */
@@ -88,15 +88,15 @@ export interface ToldVersion {
 }
 
 /**
- * Tells every version of a row again, from what never changes in it and from its changes.
+ * Replays every version of a row, from what never changes in it and from its changes.
  * @param record any version of the row
  * @param changes in the order of versions
  */
-export function* tellVersions(
+export function* replayVersions(
   table: AnyStateTable,
   record: SqlRecord,
   changes: readonly RowChange[],
-): Generator<ToldVersion> {
+): Generator<ReplayedVersion> {
   const row = table.read(record);
   const overwritten = new Set<TableColumn<StateRow>>([...table.changing, table.version]);
   const fixed = table.hashed.filter((column) => !overwritten.has(column));

@@ -43,29 +43,29 @@ async function record(seed: number): Promise<Transcript[]> {
 
 /** Executes one transaction after the other. */
 async function playInLine(server: Server, all: readonly Transcript[]): Promise<string[]> {
-  const heard: string[] = [];
+  const received: string[] = [];
   const speaker = await server.speaker("the only one");
   for (const { at, statements } of all) {
     await server.setTime(at);
     for (const { text, values } of statements) {
       const answer = await server.finish(speaker.send(text, values));
-      heard.push(`${text}\n-> ${typeof answer === "string" ? answer : answer.join("\n   ")}`);
+      received.push(`${text}\n-> ${typeof answer === "string" ? answer : answer.join("\n   ")}`);
     }
   }
-  return heard;
+  return received;
 }
 
 /** Sends each statement when the one before it has a result or waits for a lock. @returns their results, in order */
 async function play(server: Server, script: Script): Promise<string[]> {
-  const heard: string[] = [];
+  const received: string[] = [];
   const speakers = new Map<string, Speaker>();
   const open = new Map<string, Promise<Heard>>();
   const hear = (who: string, answer: Heard): void => {
     open.delete(who);
-    heard.push(`${who} hears ${typeof answer === "string" ? answer : `[${answer.join("; ")}]`}`);
+    received.push(`${who} got ${typeof answer === "string" ? answer : `[${answer.join("; ")}]`}`);
   };
   for (const [who, said] of script) {
-    const from = heard.length;
+    const from = received.length;
     const speaker = speakers.get(who) ?? (await server.speaker(who));
     speakers.set(who, speaker);
     if (said === END) await speaker.end();
@@ -76,11 +76,11 @@ async function play(server: Server, script: Script): Promise<string[]> {
       if (who === IMPATIENT) await server.finish(answer);
     }
     await server.settle(() => open.size);
-    for (const each of open.keys()) heard.push(`${each} waits`);
+    for (const each of open.keys()) received.push(`${each} waits`);
     // Several results come in any order.
-    heard.push(...heard.splice(from).sort());
+    received.push(...received.splice(from).sort());
   }
-  return heard;
+  return received;
 }
 
 /** The rows of all simulated tables, in the columns that they have; the real one has more markets. */
@@ -112,7 +112,7 @@ test.each(Object.entries(scripts))("%s", async (_, script) => {
   const steps = await script();
   for (const server of [twin, real]) await server.setTime(Date.UTC(2026, 10, 21, 9, 0, 0));
   const ofTwin = await play(twin, steps.script);
-  expect(ofTwin).toEqual(steps.heard);
+  expect(ofTwin).toEqual(steps.got);
   expect(await play(real, steps.script)).toEqual(ofTwin);
   await expectSameTables();
 });

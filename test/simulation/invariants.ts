@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { orderTable } from "../../src/exchange/order.ts";
 import { PARTS } from "../../src/ledger/accounts.ts";
-import { type RowChange, readChanges, tellVersions } from "../../src/ledger/change-history.ts";
+import { type RowChange, readChanges, replayVersions } from "../../src/ledger/change-history.ts";
 import { namesOf } from "../../src/ledger/columns.ts";
 import { digestOf, type StateRow } from "../../src/ledger/tables.ts";
 import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
@@ -231,16 +231,16 @@ function checkDigests(name: string, changes: string | undefined, commit: Commit)
 }
 
 /**
- * Every version of every row can be told again from the chain: with the digest that its batch gave it, and at last the row
+ * Every version of every row can be replayed from the chain: with the digest that its batch gave it, and at last the row
  * as it is.
  */
 export function checkHistory(tables: Tables): void {
-  const told = new Map<string, RowChange[]>();
+  const histories = new Map<string, RowChange[]>();
   for (const { changes } of tables.rows("batch")) {
     for (const [table, rows] of readChanges((changes as string | null) ?? undefined)) {
       for (const [key, change] of rows) {
         const name = `${table} ${key}`;
-        told.set(name, [...(told.get(name) ?? []), change]);
+        histories.set(name, [...(histories.get(name) ?? []), change]);
       }
     }
   }
@@ -248,18 +248,18 @@ export function checkHistory(tables: Tables): void {
     for (const record of tables.rows(table.name)) {
       const row: StateRow = table.read(record);
       const name = `${table.name} ${table.keyOf(row)}`;
-      const changes = (told.get(name) ?? []).sort((a, b) => Number(a.version - b.version));
-      told.delete(name);
-      const versions = [...tellVersions(table, record, changes)];
+      const changes = (histories.get(name) ?? []).sort((a, b) => Number(a.version - b.version));
+      histories.delete(name);
+      const versions = [...replayVersions(table, record, changes)];
       for (const { change, digest } of versions)
-        invariant(digest === change.digest, `version ${change.version} of ${name} is told as it was`);
+        invariant(digest === change.digest, `version ${change.version} of ${name} is replayed as it was`);
       const last = versions.at(-1)?.texts;
       const isOpened = last === undefined && table.openedByCatalogue === true && row.version === 1n;
       const fits = table.hashed.every((column) => column.text(row) === (last?.get(column.name) ?? null));
-      invariant(isOpened || fits, `${name} is as it is told`);
+      invariant(isOpened || fits, `${name} is as it is replayed`);
     }
   }
-  invariant(told.size === 0, `what is told is there: ${[...told.keys()][0]}`);
+  invariant(histories.size === 0, `what is replayed is there: ${[...histories.keys()][0]}`);
 }
 
 /** Every change of a batch has its caller. */

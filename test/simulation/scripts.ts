@@ -32,7 +32,7 @@ export type Script = readonly (readonly [who: string, said: Said | typeof END])[
 
 interface Expected {
   readonly script: Script;
-  readonly heard: readonly string[];
+  readonly got: readonly string[];
 }
 
 const [PROFILE, OTHER] = residents.map(({ profileId }) => profileId) as [ProfileId, ProfileId];
@@ -160,18 +160,18 @@ const whileAnotherIsOpen = (first: Said, second: Said, end: Said | typeof END): 
 export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
   "a batch waits for a row that is being changed, and finds it moved": async () => ({
     script: whileAnotherIsOpen(deposit({ slot: 1, n: 1, had: 1 }), deposit({ slot: 2, n: 0, had: 1 }), commit),
-    heard: [
-      "A hears []",
-      "A hears []",
-      "A hears []",
+    got: [
+      "A got []",
+      "A got []",
+      "A got []",
       "B waits",
-      "A hears [command=COMMIT]",
-      "B hears 23514 rows_changed_meanwhile",
+      "A got [command=COMMIT]",
+      "B got 23514 rows_changed_meanwhile",
     ],
   }),
   "a batch waits for a row that was being changed, and finds it as it was": async () => ({
     script: whileAnotherIsOpen(deposit({ slot: 1, n: 1, had: 1 }), deposit({ slot: 2, n: 0, had: 1 }), END),
-    heard: ["A hears []", "A hears []", "A hears []", "B waits", "B hears []"],
+    got: ["A got []", "A got []", "A got []", "B waits", "B got []"],
   }),
   "a batch that waits for a row too long gives up": async () => ({
     script: [
@@ -181,7 +181,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       [IMPATIENT, deposit({ slot: 2, n: 0, had: 1 })],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears []", "A hears []", "impatient hears 55P03", "A hears [command=COMMIT]"],
+    got: ["A got []", "A got []", "A got []", "impatient got 55P03", "A got [command=COMMIT]"],
   }),
   "an account that two batches open is opened by one": async () => ({
     script: [
@@ -190,7 +190,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0 })],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears 23514 rows_changed_meanwhile"],
+    got: ["A got []", "A got []", "B waits", "A got [command=COMMIT]", "B got 23514 rows_changed_meanwhile"],
   }),
   "who changes a row waits for a batch that rests on it, and goes on": async () => ({
     script: whileAnotherIsOpen(
@@ -198,7 +198,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       deposit({ slot: 2, n: 0, had: 1 }),
       commit,
     ),
-    heard: ["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears []"],
+    got: ["A got []", "A got []", "A got []", "B waits", "A got [command=COMMIT]", "B got []"],
   }),
   "a conversion that two close is closed by one": async () => ({
     script: [
@@ -209,9 +209,9 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", commit],
       ["B", closing(2, 0, "SETTLED", 1n)],
     ],
-    heard: [
-      ...["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]"],
-      ...["B hears 23514 rows_changed_meanwhile", "B hears 23514 rows_changed_meanwhile"],
+    got: [
+      ...["A got []", "A got []", "A got []", "B waits", "A got [command=COMMIT]"],
+      ...["B got 23514 rows_changed_meanwhile", "B got 23514 rows_changed_meanwhile"],
     ],
   }),
   "two batches that rest on the same row do not wait for each other": async () => ({
@@ -222,7 +222,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0, profile: residents[2]?.profileId as ProfileId, looks: PROFILE })],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears []", "A hears []", "B hears []", "A hears [command=COMMIT]"],
+    got: ["A got []", "A got []", "A got []", "B got []", "A got [command=COMMIT]"],
   }),
   "a ref_id that is being claimed is waited for, and taken": async () => ({
     script: [
@@ -231,7 +231,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, refId: "one" })],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears 23505 claim_pkey"],
+    got: ["A got []", "A got []", "B waits", "A got [command=COMMIT]", "B got 23505 claim_pkey"],
   }),
   "a ref_id whose claim is not committed is free": async () => ({
     script: [
@@ -240,7 +240,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, refId: "one" })],
       ["A", END],
     ],
-    heard: ["A hears []", "A hears []", "B waits", "B hears []"],
+    got: ["A got []", "A got []", "B waits", "B got []"],
   }),
   "a ref_id of a transfer that is being added is waited for, and taken": async () => ({
     script: [
@@ -249,10 +249,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "one" } })],
       ["A", commit],
     ],
-    heard: [
-      ...["A hears []", "A hears []", "B waits", "A hears [command=COMMIT]"],
-      "B hears 23505 transfer_ref_id_already_used",
-    ],
+    got: [...["A got []", "A got []", "B waits", "A got [command=COMMIT]"], "B got 23505 transfer_ref_id_already_used"],
   }),
   "a ref_id of a transfer that is not committed is free": async () => ({
     script: [
@@ -261,7 +258,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "one" } })],
       ["A", END],
     ],
-    heard: ["A hears []", "A hears []", "B waits", "B hears []"],
+    got: ["A got []", "A got []", "B waits", "B got []"],
   }),
   "a transaction of a chain is deposited once, with an index or without": async () => ({
     script: [
@@ -269,7 +266,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "0xabc" } })],
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "0xdef" } })],
     ],
-    heard: ["A hears []", "B hears 23505 chain_transaction_already_deposited", "B hears []"],
+    got: ["A got []", "B got 23505 chain_transaction_already_deposited", "B got []"],
   }),
   "who voids a number waits for the batch that has it, and does not get it": async () => ({
     script: [
@@ -279,7 +276,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", await voiding(1, 1)],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears []", "A hears []", "B waits", "A hears [command=COMMIT]", "B hears []"],
+    got: ["A got []", "A got []", "A got []", "B waits", "A got [command=COMMIT]", "B got []"],
   }),
   "who voids a number gets it from a batch that is not committed, which can never commit": async () => ({
     script: [
@@ -290,7 +287,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", END],
       ["C", deposit({ slot: 1, n: 1, had: 1 })],
     ],
-    heard: ["A hears []", "A hears []", "A hears []", "B waits", "B hears [?column?=1]", "C hears 23505 batch_pkey"],
+    got: ["A got []", "A got []", "A got []", "B waits", "B got [?column?=1]", "C got 23505 batch_pkey"],
   }),
   "a batch, or a void one, without its predecessor is refused": async () => ({
     script: [
@@ -299,7 +296,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", deposit({ slot: 1, n: 1, had: 1, previous: hashOf(7, 7) })],
       ["A", await voiding(1, 2)],
     ],
-    heard: ["A hears []", ...Array<string>(3).fill("A hears 23514 chain_broken")],
+    got: ["A got []", ...Array<string>(3).fill("A got 23514 chain_broken")],
   }),
   "a late batch is rejected; of several reasons the first by name is given": async () => ({
     script: [
@@ -307,7 +304,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", deposit({ slot: 1, n: 3, had: 2, times: { deadline: (NOW - 1) as Instant } })],
       ["A", deposit({ slot: 1, n: 0, had: 2, slotHad: 0, times: { deadline: (NOW - 1) as Instant } })],
     ],
-    heard: ["A hears 23514 too_late", "A hears 23514 chain_broken", "A hears 23514 rows_changed_meanwhile"],
+    got: ["A got 23514 too_late", "A got 23514 chain_broken", "A got 23514 rows_changed_meanwhile"],
   }),
   "a batch that was decided by a clock that is ahead is refused, and before one that is late": async () => ({
     script: [
@@ -315,7 +312,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", deposit({ slot: 1, n: 0, times: { notBefore: (NOW + 60_000) as Instant, deadline: NOW } })],
       ["A", deposit({ slot: 1, n: 0 })],
     ],
-    heard: ["A hears 23514 clock_ahead", "A hears 23514 clock_ahead", "A hears []"],
+    got: ["A got 23514 clock_ahead", "A got 23514 clock_ahead", "A got []"],
   }),
   "after a failure a transaction takes nothing but its end": async () => ({
     script: [
@@ -325,7 +322,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", commit],
       ["A", deposit({ slot: 1, n: 0 })],
     ],
-    heard: ["A hears []", "A hears 23514 chain_broken", "A hears 25P02", "A hears [command=ROLLBACK]", "A hears []"],
+    got: ["A got []", "A got 23514 chain_broken", "A got 25P02", "A got [command=ROLLBACK]", "A got []"],
   }),
   "who locks a row that is being changed reads what it has become": async () => ({
     script: [
@@ -337,10 +334,10 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", commit],
       ["B", commit],
     ],
-    heard: [
-      ...["A hears []", "A hears []", "A hears []", "B hears []", "B waits", "A hears [command=COMMIT]"],
-      `B hears [asset=USD at=${NOW} available=2 coin=null custodian=null house=null last_deactivation=0 may_be_negative=null owner_id=${PROFILE} pending=0 trading=0 version=2]`,
-      "B hears [command=COMMIT]",
+    got: [
+      ...["A got []", "A got []", "A got []", "B got []", "B waits", "A got [command=COMMIT]"],
+      `B got [asset=USD at=${NOW} available=2 coin=null custodian=null house=null last_deactivation=0 may_be_negative=null owner_id=${PROFILE} pending=0 trading=0 version=2]`,
+      "B got [command=COMMIT]",
     ],
   }),
   "a lease is one holder's until it ends": async () => ({
@@ -354,9 +351,9 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", await firstOf((database) => releaseLease(database, heldBy(2n)))],
       ["A", await lease("a", 1_000)],
     ],
-    heard: [
-      ...["A hears [fence=1]", "B hears []", "A hears [fence=2]", "A hears []", "A hears [?column?=1]"],
-      ...["B hears [fence=3]", "A hears []", "A hears []"],
+    got: [
+      ...["A got [fence=1]", "B got []", "A got [fence=2]", "A got []", "A got [?column?=1]"],
+      ...["B got [fence=3]", "A got []", "A got []"],
     ],
   }),
   "of two who take a lease at once, one gets it": async () => ({
@@ -366,6 +363,6 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["B", await lease("b", 1_000)],
       ["A", commit],
     ],
-    heard: ["A hears []", "A hears [fence=1]", "B waits", "A hears [command=COMMIT]", "B hears []"],
+    got: ["A got []", "A got [fence=1]", "B waits", "A got [command=COMMIT]", "B got []"],
   }),
 };

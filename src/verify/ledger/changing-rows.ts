@@ -2,7 +2,7 @@
  * Rows that change: each refers to the batch that wrote it last, which has its digest. And each row that a batch wrote
  * still exists, in that or a later version.
  */
-import { type RowChange, readChanges, tellVersions } from "../../ledger/change-history.ts";
+import { type RowChange, readChanges, replayVersions } from "../../ledger/change-history.ts";
 import {
   type AnyStateTable,
   columnsOf,
@@ -131,8 +131,8 @@ async function compareWithHistory(
     for (const [key, one] of readChanges(`{"rows":[${change}]}`).get("rows") ?? []) changes.get(key)?.push(one);
   }
   for (const record of records) {
-    const told = (changes.get(keyOf(record)) ?? []).sort((a, b) => (a.version < b.version ? -1 : 1));
-    const last = [...tellVersions(table, record, told)].at(-1)?.texts;
+    const history = (changes.get(keyOf(record)) ?? []).sort((a, b) => (a.version < b.version ? -1 : 1));
+    const last = [...replayVersions(table, record, history)].at(-1)?.texts;
     const row: StateRow = table.read(record);
     if (table.hashed.every((column) => column.text(row) === (last?.get(column.name) ?? null))) continue;
     tally.broken(`${table.name} ${keyOf(record)}`, "is not what its batches made of it");
