@@ -256,6 +256,12 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
     wrong("profile_not_found", { profileId: other.id }),
   ],
   [
+    "another's profile that would pay into one's own",
+    { profileId: other.id, recipientProfileId: profileId },
+    undefined,
+    wrong("profile_not_found", { profileId: other.id }),
+  ],
+  [
     "another's recipient",
     { recipientProfileId: other.id },
     undefined,
