@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
-import { accept } from "../decision.ts";
-import { Decider } from "./decider.ts";
+import type { Uuid } from "../../std/id.ts";
+import { accept, type Claim, claimKey } from "../decision.ts";
+import { Decider, type Decisions } from "./decider.ts";
 import { PendingCommand } from "./pending-command.ts";
 
-function commandOn(): PendingCommand {
-  const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], decide: () => accept("done", {}) };
+const NOW = 1_000 as Instant;
+
+function commandOn(claims: readonly Claim[] = []): PendingCommand {
+  const decide = () => accept("done", {});
+  const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], claims, decide };
   const callbacks = { resolve: () => undefined, reject: () => undefined, onComplete: () => undefined };
   return new PendingCommand(command as never, 0 as Instant, callbacks);
 }
@@ -16,4 +20,47 @@ test("batches do not go back in time with the clock, until a recovery forgets a 
   expect([timeAt(2_000), timeAt(1_000), timeAt(3_000)]).toEqual([2_000, 2_000, 3_000]);
   decider.reset();
   expect(timeAt(1_000)).toBe(1_000);
+});
+
+const [FIRST, SECOND, THIRD] = ["1", "2", "3"].map((last) => `0190d5a4-0000-7000-8000-00000000000${last}` as Uuid) as [
+  Uuid,
+  Uuid,
+  Uuid,
+];
+const REF_ID = { customerId: FIRST, kind: "order", refId: "once" } as const;
+
+/** A command that claims the ref_id for a record, after a look-up that found this holder. */
+function claiming(id: Uuid, holder?: { readonly id: Uuid; readonly released: boolean }): PendingCommand {
+  const pending = commandOn([{ ...REF_ID, id }]);
+  pending.holders = holder && new Map([[claimKey(REF_ID), holder]]);
+  return pending;
+}
+
+function outcomesOf({ batch }: Decisions) {
+  const claims = batch?.content.claims.map(({ id, replaces }) => ({ id, replaces }));
+  return { kinds: batch?.decided.map(({ decision }) => decision.kind), claims };
+}
+
+test.each([
+  ["that is free is claimed", claiming(SECOND), "done", [{ id: SECOND, replaces: undefined }]],
+  ["that is the command's own is kept", claiming(FIRST, { id: FIRST, released: false }), "done", []],
+  ["of another record is taken", claiming(SECOND, { id: FIRST, released: false }), "taken", []],
+  [
+    "that its record has released is claimed in its place",
+    claiming(SECOND, { id: FIRST, released: true }),
+    "done",
+    [{ id: SECOND, replaces: FIRST }],
+  ],
+])("a ref_id %s", (_name, pending, kind, claims) => {
+  expect(outcomesOf(new Decider(100).decide([pending], 1, NOW))).toEqual({ kinds: [kind], claims });
+});
+
+test("a released ref_id goes to one of the commands that found it released, in one batch or in two", () => {
+  const released = { id: FIRST, released: true };
+  const won = { id: SECOND, replaces: FIRST };
+  const together = [claiming(SECOND, released), claiming(THIRD, released)];
+  expect(outcomesOf(new Decider(100).decide(together, 1, NOW))).toEqual({ kinds: ["done", "taken"], claims: [won] });
+  const decider = new Decider(100);
+  expect(outcomesOf(decider.decide([claiming(SECOND, released)], 1, NOW))).toEqual({ kinds: ["done"], claims: [won] });
+  expect(outcomesOf(decider.decide([claiming(THIRD, released)], 1, NOW))).toEqual({ kinds: ["taken"], claims: [] });
 });
