@@ -137,7 +137,8 @@ create table market (
   constraint max_notional_value_above_zero check (max_notional_value > 0),
   constraint base_amounts_in_range
     check (max_base_amount >= min_base_amount and max_base_amount * 10::numeric ^ base_decimals < 2::numeric ^ 53),
-  constraint quote_amounts_in_range check (max_quote_amount >= min_quote_amount)
+  constraint quote_amounts_in_range check (max_quote_amount >= min_quote_amount),
+  constraint no_batch_at_version_1_only check (num_nonnulls(slot, batch) = case version when 1 then 0 else 2 end)
 );
 comment on table market is
   'A pair of assets that is traded. Written by the operator, from the catalogue, at version 1 and without a batch. Only the '
@@ -300,8 +301,8 @@ create table profile (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   version bigint not null,
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   constraint profile_pkey primary key (id),
   constraint customer_exists foreign key (customer_id) references customer,
   constraint id_below_those_of_house_accounts check (id < 'ffffffff-0000-0000-0000-000000000000'),
@@ -594,8 +595,8 @@ create table conversion (
   settled_at timestamptz,
   cancelled_at timestamptz,
   version bigint not null,
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   constraint conversion_pkey primary key (profile_id, id),
   constraint amount_above_zero check (amount > 0),
   constraint settled_has_time check ((status = 'SETTLED') = (settled_at is not null)),
@@ -627,8 +628,8 @@ create table market_head (
   last_execution_id bigint not null,
   last_sequence bigint not null,
   version bigint not null,
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   constraint market_head_pkey primary key (market),
   constraint market_exists foreign key (market) references market
 );
@@ -675,8 +676,8 @@ create table orders (
   modified_at timestamptz not null,
   closed_at timestamptz,
   version bigint not null,
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   constraint orders_pkey primary key (profile_id, id),
   constraint either_base_or_quote_amount check (num_nonnulls(base_amount, quote_amount) = 1),
   constraint base_amount_above_zero check (base_amount > 0),
@@ -839,8 +840,8 @@ create table customer_volume (
   market code,
   gross amount not null,
   version bigint not null,
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   constraint customer_volume_pkey primary key (customer_id, day, market),
   constraint gross_above_zero check (gross > 0)
 ) with (fillfactor = 80);

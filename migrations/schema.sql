@@ -119,6 +119,11 @@ create table market (
   constraint max_notional_value_above_zero CHECK (((max_notional_value)::numeric > (0)::numeric)),
   constraint min_base_amount_above_zero CHECK (((min_base_amount)::numeric > (0)::numeric)),
   constraint min_quote_amount_above_zero CHECK (((min_quote_amount)::numeric > (0)::numeric)),
+  constraint no_batch_at_version_1_only CHECK ((num_nonnulls(slot, batch) =
+CASE version
+    WHEN 1 THEN 0
+    ELSE 2
+END)),
   constraint number_from_1_to_255 CHECK (((number >= 1) AND (number <= 255))),
   constraint price_decimals_not_negative CHECK ((price_decimals >= 0)),
   constraint quote_amounts_in_range CHECK (((max_quote_amount)::numeric >= (min_quote_amount)::numeric)),
@@ -275,8 +280,8 @@ create table profile (
   -- The version of the row. A write states the version that it was decided on.
   version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   -- The profile of an id: every command that depends on it.
   constraint profile_pkey PRIMARY KEY (id),
   constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
@@ -563,8 +568,8 @@ create table conversion (
   -- The version of the row. A write states the version that it was decided on.
   version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   -- A conversion that settles or is cancelled.
   constraint conversion_pkey PRIMARY KEY (profile_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
@@ -592,8 +597,8 @@ create table market_head (
   -- The version of the row, and of the order book: sequence on the wire.
   version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   -- The head of a market.
   constraint market_head_pkey PRIMARY KEY (market),
   constraint market_exists FOREIGN KEY (market) REFERENCES market(code)
@@ -658,8 +663,8 @@ create table orders (
   -- The version of the row. A write states the version that it was decided on.
   version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   -- An order of a profile: reading, filling and cancelling it.
   constraint orders_pkey PRIMARY KEY (profile_id, id),
   constraint base_amount_above_zero CHECK (((base_amount)::numeric > (0)::numeric)),
@@ -801,8 +806,8 @@ create table customer_volume (
   -- The version of the row. A write states the version that it was decided on.
   version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
-  slot smallint,
-  batch bigint,
+  slot smallint not null,
+  batch bigint not null,
   -- What a customer traded since a day, and the day that a match counts to.
   constraint customer_volume_pkey PRIMARY KEY (customer_id, day, market),
   constraint gross_above_zero CHECK (((gross)::numeric > (0)::numeric))

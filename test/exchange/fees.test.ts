@@ -43,7 +43,7 @@ async function customer(traded: Readonly<Record<string, string>>): Promise<Trade
 async function trade(customerId: Trader["customerId"], name: string, gross: string): Promise<void> {
   const [market, day] = name.split(" ");
   await db.owner.rows(
-    "insert into customer_volume (customer_id, day, market, gross, version) values ($1, $2, $3, $4, 1)",
+    "insert into customer_volume (customer_id, day, market, gross, version, slot, batch) values ($1, $2, $3, $4, 1, 1, 1)",
     [customerId, day, market, gross],
   );
 }

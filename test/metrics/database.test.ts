@@ -73,9 +73,10 @@ test("of a database that is away nothing is served but that", async () => {
 test("conversions are due since their delay was over, and closed ones are not", async () => {
   expect(await readSettlementBacklog(db.database, 60_000)).toEqual({ count: 0, lagMs: 0 });
   await db.owner.rows(
-    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at, cancelled_at, version)
+    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
+                             cancelled_at, version, slot, batch)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'USD', 'USDG', 1, status::conversion_status,
-            now() - age::interval, now(), case status when 'CANCELLED' then now() end, 1
+            now() - age::interval, now(), case status when 'CANCELLED' then now() end, 1, 1, 1
        from (values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')) as v (status, age)`,
   );
   const { count, lagMs } = await readSettlementBacklog(db.database, 60_000);
@@ -124,9 +125,10 @@ test("each coin has its own reserve and supply, whatever is wrong with them", as
 test("a market's lags are those of its oldest pending order and cancel, and its holder has a live lease", async () => {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version,
+                         slot, batch)
      select gen_random_uuid(), ('00000000-0000-7000-8000-' || lpad((1000 - extract(epoch from age::interval))::int::text, 12, '0'))::uuid,
-            gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0, now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1
+            gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0, now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1, 1, 1
        from (values ('PENDING_SUBMISSION', '100 s'), ('PENDING_SUBMISSION', '50 s'), ('OPEN', '500 s')) as v (status, age)`,
   );
   await copyOpenOrders(db.owner);

@@ -56,7 +56,8 @@ test("the last price of a market is its head's, and undefined before the first e
   const market = "BTCUSD" as MarketCode;
   expect(await api.exchange.lastPrice(market)).toBeUndefined();
   await api.db.owner.rows(
-    `insert into market_head (market, fence, last_price, last_execution_id, last_sequence, version) values ($1, 1, 25000.5, 0, 0, 1)`,
+    `insert into market_head (market, fence, last_price, last_execution_id, last_sequence, version, slot, batch)
+     values ($1, 1, 25000.5, 0, 0, 1, 1, 1)`,
     [market],
   );
   expect(await api.exchange.lastPrice(market)).toBe(25_000_500_000_000_000_000_000n);

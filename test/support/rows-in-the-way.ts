@@ -11,8 +11,9 @@ export async function insertProfile(owner: Queryable, id: ProfileId): Promise<vo
   const customer = newId();
   await owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customer]);
   await owner.rows(
-    `insert into profile (id, customer_id, kind, nickname, status, incoming_count, last_deactivation, created_at, updated_at, version)
-     values ($1, $2, 'NORMAL', 'treasury', 'ACTIVE', 0, 0, now(), now(), 1)`,
+    `insert into profile (id, customer_id, kind, nickname, status, incoming_count, last_deactivation, created_at, updated_at,
+                          version, slot, batch)
+     values ($1, $2, 'NORMAL', 'treasury', 'ACTIVE', 0, 0, now(), now(), 1, 1, 1)`,
     [id, customer],
   );
 }

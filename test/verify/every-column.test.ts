@@ -67,6 +67,15 @@ test("verify has the description of every table whose rows say which batch wrote
   expect(described.sort()).toEqual(tables.map(({ name }) => name));
 });
 
+test("a row that only batches write names its batch, or the database rejects it", async () => {
+  const nullable = await db.owner.rows<{ name: string }>(
+    `select distinct relname as name from pg_class join pg_attribute on attrelid = pg_class.oid
+      where relnamespace = 'public'::regnamespace and relkind = 'r' and attname in ('slot', 'batch') and not attnotnull`,
+  );
+  const openedByCatalogue = LANE_TABLES.states.filter((table) => table.openedByCatalogue);
+  expect(nullable).toEqual(openedByCatalogue.map(({ name }) => ({ name })));
+});
+
 test("docs/checkpoints.md states for every table whether it is covered", async () => {
   const page = await readFile(new URL("../../docs/checkpoints.md", import.meta.url), "utf8");
   const [, covered = "", notCovered = ""] = /\n\| tables \| \|\n(.*?) \| covered,(.*?)\n\n/s.exec(page) ?? [];

@@ -97,10 +97,10 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "a conversion is added beside all batches",
     sql: `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at,
-                                  updated_at, settled_at, version)
+                                  updated_at, settled_at, version, slot, batch)
           select profile_id, :acme, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
-                 settled_at, 1 from conversion where id = :mint`,
-    findings: ["changing rows: conversion treasury/acme refers to no batch"],
+                 settled_at, 1, slot, batch from conversion where id = :mint`,
+    findings: ["changing rows: conversion treasury/acme does not match batch 1/12, which it refers to"],
   },
   {
     title: "a conversion is set back to an earlier number",
@@ -252,11 +252,13 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "an order is added that holds nothing",
     sql: `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version)
+                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version,
+                              slot, batch)
           select profile_id, :acme, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                 maker_rebate, created_at, 'OPEN', 0, 0, 0, false, modified_at, 1 from orders where id = :low`,
+                 maker_rebate, created_at, 'OPEN', 0, 0, 0, false, modified_at, 1, slot, batch
+            from orders where id = :low`,
     findings: [
-      "changing rows: orders treasury/acme refers to no batch",
+      "changing rows: orders treasury/acme does not match batch 1/19, which it refers to",
       "orders: order treasury/acme is OPEN and holds 0, but needs 7526.25",
     ],
   },
@@ -286,16 +288,16 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a customer is given a traded day without trading",
-    sql: "insert into customer_volume select :acme, '2026-01-01', 'ETHUSD', 5, 1",
+    sql: "insert into customer_volume select :acme, '2026-01-01', 'ETHUSD', 5, 1, 1, 99",
     findings: [
-      "changing rows: customer_volume acme/today/ETHUSD refers to no batch",
+      "changing rows: customer_volume acme/today/ETHUSD does not match batch 1/99, which it refers to",
       "customer volumes: customer volume acme/today/ETHUSD is 5, but its executions sum to 0",
     ],
   },
   {
     title: "what a customer traded in a day is changed, behind more days than are read at once",
     sql: `create temporary table day as select at from generate_series(timestamptz '2021-01-01Z', '2021-01-20Z', '1 day') at;
-          insert into customer_volume select :acme, at, 'BTCUSD', 1, 1 from day;
+          insert into customer_volume select :acme, at, 'BTCUSD', 1, 1, 1, 1 from day;
           insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
                                  executed_at, slot, batch)
           select profile_id, cast(extract(epoch from at) * 1000 - 1577836800000 as bigint) << 22 | 16384, customer_id, order_id,
@@ -304,7 +306,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
           drop table day`,
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
-      "changing rows: customer_volume acme/today/BTCUSD refers to no batch",
+      "changing rows: customer_volume acme/today/BTCUSD does not match batch 1/1, which it refers to",
       "orders: order desk/offer has filled 1, but its executions sum to 21",
       "executions: execution desk/132633958809616384 has no counterpart",
       "customer volumes: customer volume acme/today/BTCUSD is 1000000, but its executions sum to 40000",
@@ -339,7 +341,13 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a market is halted beside the lane",
-    sql: "update market set status = 'HALTED', version = 2 where code = 'BTCUSD'",
+    sql: "update market set status = 'HALTED', version = 2, slot = 1, batch = 1 where code = 'BTCUSD'",
+    findings: ["changing rows: market BTCUSD does not match batch 1/1, which it refers to"],
+  },
+  {
+    title: "a market is halted without a batch, and without the constraint that requires one",
+    sql: `alter table market drop constraint if exists no_batch_at_version_1_only;
+          update market set status = 'HALTED', version = 2 where code = 'BTCUSD'`,
     findings: ["changing rows: market BTCUSD refers to no batch"],
   },
   {
