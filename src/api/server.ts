@@ -249,7 +249,7 @@ function prepareRoute(
     route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
-  route.preValidation = [readRequest(route.schema ?? {}), ...[route.preValidation ?? []].flat()];
+  route.preValidation = [readRequest(route.url, route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }
 
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);

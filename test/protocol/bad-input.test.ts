@@ -3,6 +3,7 @@
  * OpenAPI document, so a new field or parameter is covered when it is documented.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { nearestName } from "../../src/api/problems/nearest-name.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { addressOf, type Input, type Operation, readDocument, type Schema } from "../support/openapi.ts";
 import { expectProblem } from "../support/problems.ts";
@@ -12,12 +13,14 @@ import { SAMPLES } from "../tenancy/inputs.ts";
 
 let service: TestService;
 let acme: Owner;
+let all: readonly Operation[];
 let operations: readonly Operation[];
 let before: unknown;
 beforeAll(async () => {
   service = await startTestService({ settlementDelayMs: 86_400_000 });
   acme = await ownerOfEverything(service, "acme", await makerOf(service));
-  operations = (await readDocument(service)).operations.filter(({ scopes }) => scopes.length > 0);
+  all = (await readDocument(service)).operations;
+  operations = all.filter(({ scopes }) => scopes.length > 0);
   before = await effects();
 });
 afterAll(async () => {
@@ -198,7 +201,9 @@ test("each body is rejected for a field that it does not have, __proto__ include
     const { method, address, body } = sampleOf(operation);
     for (const field of ["amounts", "profileId", "AMOUNT", "id", "constructor"]) {
       const answer = await call(method, address, { ...body, [field]: "x" });
-      const rule = "is not a field of this request";
+      const names = operation.inputs.flatMap(({ where, name }) => (where === "body" ? [name] : []));
+      const near = nearestName(field, names);
+      const rule = `is not a field of this request${near === undefined ? "" : `: did you mean ${near}?`}`;
       expectProblem(answer, { status: 400, detail: `${field} ${rule}`, meta: { errors: [{ field, rule }] } });
     }
     const text = JSON.stringify({ ...body, nothing: 1 }).replace('"nothing":1', '"__proto__":{"amount":"1"}');
@@ -269,6 +274,38 @@ test("each parameter of each query is rejected for each bad value, and named", a
     }
   }
   expect(tried).toBeGreaterThan(300);
+});
+
+/** What a client may send that was made for another API, or misspelt. None of it is a parameter of any operation. */
+const NO_PARAMETERS = ["colour", "range[begin]", "profileId", "ids[0]", "created_at[gte]", "LIMIT", "__proto__", ""];
+
+test("each operation rejects a parameter that it does not have, and lists those that it has", async () => {
+  const ofV2 = all.filter(({ path }) => path.startsWith("/v2/"));
+  expect(ofV2.length).toBeGreaterThan(28);
+  for (const operation of ofV2) {
+    const { path = { market: "BTCUSD" }, query = {}, body } = SAMPLES[operation.operationId]?.(acme.has) ?? {};
+    const names = operation.inputs.flatMap(({ where, name }) => (where === "query" ? [name] : []));
+    const taken = names.length === 0 ? "It takes none." : `It takes ${names.join(", ")}.`;
+    for (const field of NO_PARAMETERS) {
+      const near = nearestName(field, names);
+      const rule = `is not a parameter of this operation${near === undefined ? "." : `: did you mean ${near}?`} ${taken}`;
+      const address = addressOf(operation, { path, query: { ...query, [field]: "x" } });
+      const answer = await call(operation.method, address, body);
+      const problem = { status: 400, detail: `${field} ${rule}`, meta: { errors: [{ field, rule }] } };
+      expect([address, answer.status]).toEqual([address, 400]);
+      expectProblem(answer, problem);
+    }
+  }
+});
+
+test.each([
+  ["/v2/transfer/transfers", "profile_id", "profile_ids"],
+  ["/v2/executions", "range[begin]", "range.begin"],
+  ["/v2/orders", "refIds", "ref_ids"],
+  ["/v2/profiles", "created_at", "created_at.lt"],
+])("%s?%s= is refused with the name %s", async (path, wrong, right) => {
+  const { status, body } = await call("GET", `${path}?${encodeURIComponent(wrong)}=x`);
+  expect([status, body.detail]).toEqual([400, expect.stringContaining(`did you mean ${right}?`)]);
 });
 
 test.each([

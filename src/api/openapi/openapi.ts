@@ -22,7 +22,7 @@ const INTRODUCTION = `Move assets between profiles, mint, redeem and convert sta
 
 **Amounts** are decimal strings with at most as many decimals as their asset allows; trailing zeros do not count, and amounts are never rounded. Responses have neither exponents nor trailing zeros. **Times** are RFC 3339. Responses use UTC with three decimals; such a time, sent as an inclusive bound, matches its record.
 
-**Requests.** Unknown body fields are rejected; unknown query parameters are ignored. The name of a query parameter may end in \`[]\`: \`ids[]=a&ids[]=b\` equals \`ids=a&ids=b\`. \`null\` in an optional field equals leaving it out. Another customer's records do not exist for you: reading one is 404, and lists omit them.
+**Requests.** Unknown body fields and query parameters are rejected; the response names the nearest known one. The name of a query parameter may end in \`[]\`: \`ids[]=a&ids[]=b\` equals \`ids=a&ids=b\`. \`null\` in an optional field equals leaving it out. Another customer's records do not exist for you: reading one is 404, and lists omit them.
 
 **Replay protection.** A success is only sent once it is durable. After a time-out, send the request again with the same \`ref_id\`. If the first request took effect, the response is 409 with the first record in \`meta.existing\`, whatever else was sent. A rejected request does not use up its \`ref_id\`.
 

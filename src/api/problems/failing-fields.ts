@@ -4,6 +4,7 @@
  */
 import { assert } from "../../std/assert.ts";
 import { CHECKS, isCheckName } from "./field-formats.ts";
+import { nearestName } from "./nearest-name.ts";
 import { badRequest, type Problem, type ProblemMeta } from "./problems.ts";
 
 /** A field of a request that breaks a rule. Sent as it is in `meta.errors`. */
@@ -24,7 +25,7 @@ export interface ShapeError {
   readonly params: Readonly<Record<string, unknown>>;
   /** The value of the keyword in the schema, and the schema that it stands in. */
   readonly schema?: unknown;
-  readonly parentSchema?: { readonly writeOnly?: boolean };
+  readonly parentSchema?: { readonly writeOnly?: boolean; readonly properties?: Readonly<Record<string, unknown>> };
   readonly data?: unknown;
   /** The property name that failed, in an error within `propertyNames`. */
   readonly propertyName?: string;
@@ -76,7 +77,7 @@ export function failingFields(errors: readonly ShapeError[], fieldOrder: readonl
   for (const error of errors.toSorted(byPriority)) {
     const field = failingName(error);
     // Described only once: a hundred errors of one field would each show its whole value.
-    if (field !== undefined && !first.has(field)) first.set(field, describe(error, field));
+    if (field !== undefined && !first.has(field)) first.set(field, describe(error, field, first.size < MOST_HINTS));
   }
   const place = (failing: FailingField): number => {
     const at = fieldOrder.indexOf(/^[^.[]*/.exec(failing.field)?.[0] ?? "");
@@ -100,15 +101,39 @@ function failingName({ keyword, instancePath, params, propertyName }: ShapeError
   return fieldName(path);
 }
 
-function describe(error: ShapeError, field: string): FailingField {
+function describe(error: ShapeError, field: string, withHint: boolean): FailingField {
   if (error.keyword === "required") return { field, rule: "is required" };
   // Without its value: a secret in a misspelt field would end up in a log.
-  if (error.keyword === "additionalProperties") return { field, rule: UNKNOWN_FIELD };
+  if (error.keyword === "additionalProperties") {
+    const known = withHint ? Object.keys(error.parentSchema?.properties ?? {}) : [];
+    return { field, rule: UNKNOWN_FIELD + hintFor(String(error.params.additionalProperty), known) };
+  }
   const rule = ruleOf(error);
   return error.parentSchema?.writeOnly === true ? { field, rule } : { field, value: shownValue(error.data), rule };
 }
 
 const UNKNOWN_FIELD = "is not a field of this request";
+
+/** Of the first failing fields only: a body can have hundreds of unknown ones, each to be compared with all known names. */
+const MOST_HINTS = 10;
+
+function hintFor(wrong: string, known: readonly string[]): string {
+  const near = nearestName(wrong, known);
+  return near === undefined ? "" : `: did you mean ${near}?`;
+}
+
+/**
+ * The failures of parameters that an operation does not have. An ignored filter would return records that the caller did
+ * not ask for.
+ * @param unknown the first few are reported
+ */
+export function unknownParameters(unknown: readonly string[], known: readonly string[]): FailingField[] {
+  const all = known.length === 0 ? "It takes none." : `It takes ${known.join(", ")}.`;
+  return unknown.slice(0, MOST_HINTS).map((name) => {
+    const hint = hintFor(name, known);
+    return { field: fieldName([name]), rule: `is not a parameter of this operation${hint === "" ? "." : hint} ${all}` };
+  });
+}
 
 function unescapedPointer(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~");

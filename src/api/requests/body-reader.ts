@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { parse } from "fast-querystring";
-import { type FailingField, fieldName, invalid } from "../problems/failing-fields.ts";
+import { type FailingField, fieldName, invalid, unknownParameters } from "../problems/failing-fields.ts";
 
 export interface ObjectSchema {
   readonly properties?: Readonly<Record<string, FieldSchema>>;
@@ -184,15 +184,16 @@ export interface ReadQuery {
 }
 
 /**
- * Parses and reads a query string: unknown parameters are dropped, repeatable ones become lists, numbers and booleans are
+ * Parses and reads a query string: unknown parameters fail, repeatable ones become lists, numbers and booleans are
  * converted, defaults filled in. A text that cannot be converted stays, for the validator to reject. `ids[]` is read as
  * `ids`, because some clients send it; given in both forms it counts as given twice.
  */
-export function readQuery({ text }: UnparsedQuery, schema: ObjectSchema): ReadQuery {
+export function readQuery({ text }: UnparsedQuery, { properties = {} }: ObjectSchema): ReadQuery {
   const sent: Readonly<Record<string, unknown>> = parse(text);
+  const unknown = Object.keys(sent).filter((name) => !Object.hasOwn(properties, name.replace(/\[\]$/, "")));
   const query: Record<string, unknown> = {};
-  const failing: FailingField[] = [];
-  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+  const failing = unknownParameters(unknown, Object.keys(properties));
+  for (const [name, field] of Object.entries(properties)) {
     const texts = [...textsOf(sent[name]), ...textsOf(sent[`${name}[]`])];
     if (texts.length === 0) {
       if (field.default !== undefined) query[name] = field.default;

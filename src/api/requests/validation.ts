@@ -43,25 +43,32 @@ const PARTS = ["params", "querystring", "body"] as const;
 
 export type RouteSchemas = { readonly [Part in (typeof PARTS)[number]]?: unknown };
 
+/** A route of /v2 whose schema has no parameters takes none: each one is rejected. */
+const NO_PARAMETERS: ObjectSchema = {};
+
 /** Reads the request by its schemas, before Fastify validates it. */
-export function readRequest(schemas: RouteSchemas): preValidationHookHandler {
-  const querySchema = schemas.querystring as ObjectSchema | undefined;
+export function readRequest(path: string, schemas: RouteSchemas): preValidationHookHandler {
+  const querySchema = (schemas.querystring ?? (path.startsWith("/v2/") ? NO_PARAMETERS : undefined)) as
+    | ObjectSchema
+    | undefined;
   const bodySchema = schemas.body as ObjectSchema | undefined;
   const optional = bodySchema === undefined ? [] : optionalFields(bodySchema);
   return (request, _reply, done) => {
     const read = querySchema && readQuery(request.query as UnparsedQuery, querySchema);
     if (read !== undefined) request.query = read.query;
+    const inQuery = read?.failing ?? [];
     if (bodySchema !== undefined) {
-      if (request.body === undefined)
-        return done(invalid([{ field: "the body", rule: "is missing: send a JSON object" }]));
-      if (!isObject(request.body)) return done(invalid([{ field: "the body", rule: "is not a JSON object" }]));
+      const missing = { field: "the body", rule: "is missing: send a JSON object" };
+      if (request.body === undefined) return done(invalid([...inQuery, missing]));
+      if (!isObject(request.body))
+        return done(invalid([...inQuery, { field: "the body", rule: "is not a JSON object" }]));
       dropNulls(request.body, optional);
       cutLongObjects(request.body, bodySchema);
     }
     // The validator must not see overlong text: a pattern could take minutes on it.
     const unsound = unsoundFields([request.params, read?.query, request.body]);
-    if (unsound.length > 0) return done(invalid(unsound));
-    return read === undefined || read.failing.length === 0 ? done() : done(shapeProblem(request, read.failing));
+    if (unsound.length > 0) return done(invalid([...inQuery, ...unsound]));
+    return inQuery.length === 0 ? done() : done(shapeProblem(request, inQuery));
   };
 }
 

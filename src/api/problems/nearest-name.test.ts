@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { nearestName } from "./nearest-name.ts";
+
+const KNOWN = [
+  ...["profile_ids", "ids", "ref_ids", "crypto_tx_hashes", "type", "order", "order_by", "page_cursor"],
+  ...["range.begin", "range.end", "created_at.lt", "created_at.gte", "recipient_profile_id"],
+];
+
+test.each([
+  ["profile_id", "profile_ids"],
+  ["profileIds", "profile_ids"],
+  ["PROFILE-IDS", "profile_ids"],
+  ["id", "ids"],
+  ["ids[0]", "ids"],
+  ["range[begin]", "range.begin"],
+  ["created_at[gte]", "created_at.gte"],
+  ["created_at", "created_at.lt"],
+  ["range", "range.begin"],
+  ["cryptoTxHash", "crypto_tx_hashes"],
+  ["orderBy", "order_by"],
+  ["oder", "order"],
+  ["cursor_page", undefined],
+  ["recipent_profile_id", "recipient_profile_id"],
+  ["colour", undefined],
+  ["[]", undefined],
+  ["", undefined],
+  ["profile_ids".padEnd(41, "]"), undefined],
+])("%j is near to %j", (wrong, near) => {
+  expect(nearestName(wrong, KNOWN)).toBe(near);
+});
+
+test("without any known name none is near", () => {
+  expect(nearestName("ids", [])).toBe(undefined);
+});
