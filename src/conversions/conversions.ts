@@ -13,6 +13,7 @@ import type { Lane } from "../ledger/writer/lane.ts";
 import type { Database } from "../postgres/database.ts";
 import type { IdSource } from "../std/id.ts";
 import { reject } from "../std/result.ts";
+import { type Conversion, type ConversionId, conversionKey } from "./conversion.ts";
 import {
   type ConversionNotCancellable,
   type ConversionNotFound,
@@ -25,15 +26,10 @@ import {
   decideSettlement,
   pairOf,
 } from "./rules.ts";
-import {
-  type Conversion,
-  type ConversionFilter,
-  type ConversionId,
-  conversionKey,
-  findConversion,
-  listConversions,
-} from "./store.ts";
+import { type ConversionFilter, findConversion, listConversions } from "./store.ts";
 
+export type { Conversion, ConversionId } from "./conversion.ts";
+export { CONVERSION_STATUSES } from "./conversion.ts";
 export type {
   ConversionNotCancellable,
   ConversionNotFound,
@@ -41,8 +37,7 @@ export type {
   ConversionRequest,
   UnknownPair,
 } from "./rules.ts";
-export type { Conversion, ConversionFilter, ConversionId } from "./store.ts";
-export { CONVERSION_STATUSES } from "./store.ts";
+export type { ConversionFilter } from "./store.ts";
 
 export interface Conversions {
   /** @returns the CREATED conversion; `exists` with the id of the conversion that already has the ref_id */

@@ -9,6 +9,7 @@ import { amountOf, formatAmount } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
+import { type Conversion, type ConversionId, conversionTable } from "./conversion.ts";
 import {
   type ConversionRequest,
   closingKeys,
@@ -17,7 +18,6 @@ import {
   decideSettlement,
   pairOf,
 } from "./rules.ts";
-import { type Conversion, type ConversionId, conversionTable } from "./store.ts";
 
 const acme = "acme" as CustomerId;
 const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid as ConversionId;

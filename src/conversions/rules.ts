@@ -29,7 +29,7 @@ import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId } from "../std/id.ts";
 import { reject } from "../std/result.ts";
-import { type Conversion, type ConversionId, conversionTable } from "./store.ts";
+import { type Conversion, type ConversionId, conversionTable } from "./conversion.ts";
 
 /** There is no conversion between these assets. */
 export interface UnknownPair extends Rejection {

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "../ledger/caller.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Clock, Instant } from "../std/clock.ts";
+import type { Conversion } from "./conversion.ts";
 import { cancellationOf, settlementOf } from "./conversions.ts";
 import { Settlement } from "./settlement.ts";
-import type { Conversion } from "./store.ts";
 
 const DELAY_MS = 5_000;
 const CALLER: Caller = { house: "settlement" };

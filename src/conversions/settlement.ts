@@ -9,8 +9,9 @@
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
+import type { Conversion, ConversionId } from "./conversion.ts";
 import { settlementOf } from "./conversions.ts";
-import { type Conversion, type ConversionId, listDueConversions } from "./store.ts";
+import { listDueConversions } from "./store.ts";
 
 export interface SettlementOptions {
   readonly database: Queryable;

@@ -2,7 +2,7 @@
  * Every table that lanes write. A table with a column `batch` that is missing here fails test/verify/every-column.test.ts.
  * From this list verify, the check of the service's privileges, the tampering tests and the simulation take theirs.
  */
-import { conversionTable } from "../conversions/store.ts";
+import { conversionTable } from "../conversions/conversion.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
 import { customerVolumeTable } from "../exchange/customer-volume.ts";
 import { executionTable } from "../exchange/execution.ts";

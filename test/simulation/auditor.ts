@@ -2,7 +2,7 @@
  * Checks everything against the invariants and the model: every commit when it becomes visible, every outcome when a node
  * returns it, and the final state.
  */
-import { conversionTable } from "../../src/conversions/store.ts";
+import { conversionTable } from "../../src/conversions/conversion.ts";
 import { orderTable } from "../../src/exchange/order.ts";
 import type { Rejection } from "../../src/ledger/decision.ts";
 import { must } from "../../src/std/assert.ts";

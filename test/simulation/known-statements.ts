@@ -2,7 +2,7 @@
  * The statements that the simulated PostgreSQL knows, each by its whole text: a statement that changed in `src/` is an error
  * until its meaning changes here too. `conformance.test.ts` compares both.
  */
-import { conversionTable } from "../../src/conversions/store.ts";
+import { conversionTable } from "../../src/conversions/conversion.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../src/ledger/tables.ts";
 import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";

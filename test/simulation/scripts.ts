@@ -2,7 +2,12 @@
  * Concurrent sessions, and the results that they must get: the ways in which batches, leases and readers meet. Each script
  * runs on the simulated PostgreSQL and on a real one.
  */
-import { type Conversion, type ConversionId, conversionKey, conversionTable } from "../../src/conversions/store.ts";
+import {
+  type Conversion,
+  type ConversionId,
+  conversionKey,
+  conversionTable,
+} from "../../src/conversions/conversion.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { addition, change, readKeys } from "../../src/ledger/tables.ts";

@@ -3,7 +3,7 @@
  * pending part of accounts equals the amounts of CREATED conversions.
  */
 
-import { type Conversion, conversionTable } from "../../conversions/store.ts";
+import { type Conversion, conversionTable } from "../../conversions/conversion.ts";
 import { type Entry, entry, type JournalCause } from "../../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../../ledger/stored-batches.ts";
 import { columnsOf, type SqlRecord } from "../../ledger/tables.ts";
