@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { TESTER } from "../../test/support/movements.ts";
-import { profileOf, profileRow, stateOf } from "../../test/support/states.ts";
+import { accountRow, profileOf, profileRow, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
+import { entry, type ProfileId } from "../ledger/accounts.ts";
+import { amountOf } from "../money/amount.ts";
+import { USD } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { deactivateCommand } from "./deactivate-profile.ts";
@@ -25,4 +28,37 @@ test.each([
     value: inactive,
     changes: { journals: [], records: [], states: [{ table: profileTable, row: inactive }] },
   });
+});
+
+const CENT = "0.01";
+const JUST_LESS = "0.009999999999999999";
+
+/** docs/contract/accounts.md#deactivation, rules 1 and 2: USD has two decimals, so a remainder is less than a cent. */
+test.each<[string, Parameters<typeof accountRow>[2], string | undefined]>([
+  ["nothing", {}, undefined],
+  ["just less than the least amount", { available: JUST_LESS }, undefined],
+  ["the least amount", { available: CENT }, CENT],
+  ["the least amount in two parts", { available: "0.005", trading: "0.005" }, CENT],
+  ["a remainder held by an order", { trading: "0.001" }, "0.001"],
+  ["a remainder held by a conversion", { pending: "0.001" }, "0.001"],
+])("a profile that has %s is empty, or the rejection names the amount", async (_name, parts, held) => {
+  const profile = profileOf(acme);
+  const catalogue = { listAssets: () => [{ code: USD, kind: "fiat", precision: 2 }] };
+  const database = { rows: async () => [{ ...home, customer_id: acme, last_deactivation: "0" }] };
+  const all = { database: database as never, catalogue: catalogue as never, ids: new IdSource() };
+  const { decide } = await deactivateCommand(all, acme, profile.id, TESTER);
+  const rows = [profileRow(profile), profileRow(home), accountRow(profile, USD, parts), accountRow(home, USD, {})];
+  const decision = decide(stateOf(...rows), NOW);
+  if (held !== undefined) {
+    const amount = amountOf(held);
+    expect(decision).toEqual({
+      kind: "rejected",
+      rejection: { code: "profile_not_empty", profileId: profile.id, because: "holds_money", asset: USD, amount },
+    });
+    return;
+  }
+  const moved = parts.available === undefined ? [] : [amountOf(`-${parts.available}`), amountOf(parts.available)];
+  expect(decision.kind === "done" && decision.changes.journals?.flatMap(({ entries }) => entries)).toEqual(
+    moved.map((amount, i) => entry([profile.id, home.id][i] as ProfileId, USD, amount)),
+  );
 });
