@@ -1,5 +1,6 @@
 /** What docs/contract says of fields, enums and bounds, the OpenAPI document says as well; and it explains itself. */
 
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { TESTER } from "../support/movements.ts";
@@ -121,6 +122,20 @@ test("every amount has the pattern, and metadata its bounds", () => {
   };
   for (const field of ["metadata", "recipient_metadata"])
     expect(propertiesOf("NewTransfer")[field]).toMatchObject(bounds);
+});
+
+test("each list has the page that the table of operations in docs/contract.md has for it", async () => {
+  const contract = await readFile(new URL("../../docs/contract.md", import.meta.url), "utf8");
+  const pages = contract.split("\n").flatMap((line) => {
+    const [, named = "", page = ""] = /^\| (`.*`) \| .* \| ([0-9]+, [0-9]+) \|$/.exec(line) ?? [];
+    return [...named.matchAll(/`GET ([^`]+)`/g)].map(([, path]) => [path, page.split(", ").map(Number)]);
+  });
+  const limits = Object.entries(document.paths).flatMap(([path, { get }]) => {
+    const limit = get?.parameters?.find(({ name }) => name === "limit")?.schema as { default: number; maximum: number };
+    return limit === undefined ? [] : [[path, [limit.default, limit.maximum]]];
+  });
+  expect(Object.fromEntries(limits)).toEqual(Object.fromEntries(pages));
+  expect(limits.length).toBeGreaterThan(5);
 });
 
 test("the list of executions documents every filter", () => {

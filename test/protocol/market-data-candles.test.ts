@@ -173,15 +173,18 @@ test("max_data_points takes the shortest increment that keeps to it", async () =
   expect(body.items).toEqual((await get(`increment=ONE_HOUR&${day}`)).body.items);
 });
 
-test("without a range the candles of the last 26 weeks are listed", async () => {
+test("a range that is not given ends now and begins 26 weeks before its end", async () => {
   const now = Date.now();
   const recent: Match = { at: now - 25 * WEEK, price: 3, amount: 5 };
   const old: Match = { at: now - 27 * WEEK, price: 4, amount: 5 };
   await store("LTCUSD", [old, recent]);
-  const { body } = await service.call("GET", "/v2/markets/LTCUSD/historical-candles?increment=ONE_MINUTE", {
-    as: reader.token,
-  });
-  expect(body.items).toEqual(candlesOf([recent], 1));
+  const path = "/v2/markets/LTCUSD/historical-candles?increment=ONE_MINUTE";
+  const itemsOf = async (range: string) => (await service.call("GET", path + range, { as: reader.token })).body.items;
+  expect(await itemsOf("")).toEqual(candlesOf([recent], 1));
+  expect(await itemsOf(`&range.begin=${iso(now - 28 * WEEK)}`)).toEqual(candlesOf([old, recent], 1));
+  expect(await itemsOf(`&range.end=${iso(now - 26 * WEEK)}`)).toEqual(candlesOf([old], 1));
+  expect(await itemsOf(`&range.end=${iso(old.at + 25 * WEEK)}`)).toEqual(candlesOf([old, recent], 1));
+  expect(await itemsOf(`&range.end=${iso(old.at + 26 * WEEK + MINUTE)}`)).toEqual(candlesOf([recent], 1));
 });
 
 test("the first and last possible times as a range include everything", async () => {
