@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
 import type { CustomerId } from "./customer-id.ts";
-import { listClients, listCustomers } from "./operator-queries.ts";
+import { findOwner, listClients, listCustomers } from "./operator-queries.ts";
 
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000001" as CustomerId;
 
@@ -35,4 +36,39 @@ test("clients are listed in the order in which they were made, as many as are as
     (await listClients(testing.database, CUSTOMER, limit)).map(({ clientId }) => clientId);
   expect(await ids(3)).toEqual(["client 1", "client 2", "client 3"]);
   expect(await ids(2)).toEqual(["client 1", "client 2"]);
+});
+
+test("a client is listed with its networks and times, and with the number of its secrets that are valid", async () => {
+  await testing.owner.rows(
+    `insert into client (client_id, customer_id, scopes, created_at, networks, disabled_at)
+     values ('whole', $1, '{exchange:read_order,*}', '2026-11-21T09:00:00Z', '{192.0.2.0/24,2001:db8::/32}', '2026-11-21T10:00:00Z')`,
+    [CUSTOMER],
+  );
+  await testing.owner.rows(
+    `insert into client_secret (client_id, id, scheme, salt, digest, created_at, expires_at, last_used_at)
+     select 'whole', gen_random_uuid(), 'hmac', '', '', '2026-11-21T09:00:00Z', now() + life, used
+       from (values (null::interval, '2026-11-21T09:45:00Z'::timestamptz), ('1 hour', '2026-11-21T09:50:00Z'),
+                    ('-1 hour', '2026-11-21T09:40:00Z'), ('-2 hours', null)) as s(life, used)`,
+  );
+  const at = (text: string) => Date.parse(`2026-11-21T${text}:00Z`);
+  expect((await listClients(testing.database, CUSTOMER, 1))[0]).toEqual({
+    clientId: "whole",
+    scopes: ["exchange:read_order", "*"],
+    networks: ["192.0.2.0/24", "2001:db8::/32"],
+    createdAt: at("09:00"),
+    disabledAt: at("10:00"),
+    liveSecrets: 2,
+    lastUsedAt: at("09:50"),
+  });
+});
+
+test("the owner of a profile is found, and nobody for a profile that does not exist", async () => {
+  const [profile, unknown] = ["0190d5a4-1111-7000-8000-000000000004", CUSTOMER] as unknown as [ProfileId, ProfileId];
+  await testing.owner.rows(
+    `insert into profile (id, customer_id, kind, nickname, status, incoming_count, last_deactivation, created_at, updated_at, version, slot, batch)
+     values ($1, $2, 'DEFAULT', 'default', 'INACTIVE', 0, 1, now(), now(), 1, 1, 1)`,
+    [profile, CUSTOMER],
+  );
+  expect(await findOwner(testing.database, profile)).toBe(CUSTOMER);
+  expect(await findOwner(testing.database, unknown)).toBeUndefined();
 });

@@ -9,7 +9,7 @@ import { FURTHER_TAMPERINGS } from "./further-tamperings.ts";
 import { LEDGER_TAMPERINGS } from "./ledger-tamperings.ts";
 import { RECORD_TAMPERINGS } from "./record-tamperings.ts";
 import { makeSmallBooks, type SmallBooks } from "./small-ledger.ts";
-import { findingsOf, tamper } from "./tampering.ts";
+import { allFindingsOf, findingsOf, tamper } from "./tampering.ts";
 import { keepUntouched, restoreUntouched } from "./untouched.ts";
 
 vi.mock("../../src/ledger/tables.ts", async (original) => ({ ...(await original<object>()), PAGE: 2 }));
@@ -32,4 +32,42 @@ test.each([...LEDGER_TAMPERINGS, ...RECORD_TAMPERINGS, ...FURTHER_TAMPERINGS])("
   await tamper(db.owner, books, sql);
   expect(await findingsOf(db.database, books)).toEqual(findings);
   expect(findings).not.toEqual([]);
+});
+
+const OTHER_SIDE = "executions: execution treasury/match+1 does not match its counterpart";
+const OTHER_ORDER =
+  "executions: execution treasury/match+1 differs from its order in market, side, customer or account";
+
+/** Two records share more fields than one tampering changes: here each alone. */
+test.each([
+  ["the amount of one side", "update execution set amount = amount + 1 where id = :match+1", OTHER_SIDE],
+  ["the price of one side", "update execution set price = price + 1 where id = :match+1", OTHER_SIDE],
+  ["the side of one side", "update execution set side = 'SELL' where id = :match+1", OTHER_SIDE],
+  [
+    "the time of one side",
+    "update execution set executed_at = executed_at + interval '1 ms' where id = :match+1",
+    OTHER_SIDE,
+  ],
+  ["the batch of one side", "update execution set batch = batch - 1 where id = :match+1", OTHER_SIDE],
+  ["the slot of one side", "update execution set slot = 2 where id = :match+1", OTHER_SIDE],
+  ["the market of both sides", "update execution set market = 'ETHUSD'", OTHER_ORDER],
+  [
+    "the sides of both",
+    "update execution set side = case side when 'BUY' then 'SELL' else cast('BUY' as order_side) end",
+    OTHER_ORDER,
+  ],
+  ["the customer of one side", "update execution set customer_id = gen_random_uuid() where id = :match+1", OTHER_ORDER],
+  ["the account of one side", "update execution set account_id = 'other' where id = :match+1", OTHER_ORDER],
+  [
+    "a ref_id's order, for one that was placed while the first was open",
+    `update orders set closed_at = created_at + interval '2 seconds' where id = :bid;
+     update orders set ref_id = 'bid', created_at = (select created_at + interval '1 second' from orders where id = :bid)
+      where id = :low;
+     update claim set id = :low where ref_id = 'bid'`,
+    'claims: order treasury/bid has the ref_id "bid", which another record holds',
+  ],
+])("%s is exchanged", async (_name, sql, finding) => {
+  await restoreUntouched(db.owner);
+  await tamper(db.owner, books, sql);
+  expect(await allFindingsOf(db.database, books)).toContain(finding);
 });

@@ -1,4 +1,5 @@
 import type { Database } from "../../src/postgres/database.ts";
+import type { Finding } from "../../src/verify/check.ts";
 import { type VerifyOptions, verifyAll } from "../../src/verify/verify.ts";
 import type { SmallBooks } from "./small-ledger.ts";
 
@@ -25,6 +26,14 @@ export async function findingsOf(
   if (sound !== (found.length === 0))
     throw new Error(`verify calls the books sound: ${sound}, and found ${found.length}`);
   return found.map(({ check, record, message }) => withNames(`${check}: ${record} ${message}`, names));
+}
+
+/** Every finding, with names for ids. */
+export async function allFindingsOf(database: Database, { names }: SmallBooks): Promise<string[]> {
+  const found: string[] = [];
+  const add = ({ check, record, message }: Finding) => found.push(withNames(`${check}: ${record} ${message}`, names));
+  await verifyAll(database, { watcher: { found: add } });
+  return found;
 }
 
 function withIds(sql: string, names: SmallBooks["names"]): string {
