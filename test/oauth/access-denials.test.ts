@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessDenial } from "../../src/oauth/access-denials/access-denial.ts";
 import { DenialLog, listDenials } from "../../src/oauth/access-denials/denial-log.ts";
 import { OutcomeUnknown } from "../../src/postgres/database.ts";
-import type { Instant } from "../../src/std/clock.ts";
+import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -153,6 +153,20 @@ test("the service records each denial with caller, operation and reason, and the
     ],
     more: false,
   });
+  for (const hours of [23, 25]) {
+    const at = (Date.now() - hours * 3_600_000) as Instant;
+    await service.db.owner.rows(
+      "insert into access_denial (id, kind, operation, first_at, last_at, count) values ($1, 'no_token', $2, $3, $3, 1)",
+      [lowestId(at), `${hours} hours ago`, formatInstant(at)],
+    );
+  }
+  const earlier = async (...options: string[]) =>
+    ((await answerOf(settings, "audit", "denials", ...options)) as { items: { operation: string }[] }).items
+      .slice(4)
+      .map(({ operation }) => operation);
+  expect(await earlier()).toEqual(["23 hours ago"]);
+  expect(await earlier("--hours", "22")).toEqual([]);
+  expect(await earlier("--hours", "26")).toEqual(["23 hours ago", "25 hours ago"]);
   const ofNobody = await parbook(settings, "audit", "denials", "--client", "nobody");
   expect(ofNobody.stdout).toBe("last  count  kind  client_id  address  operation\n");
   await service.close();
