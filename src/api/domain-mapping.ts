@@ -1,7 +1,5 @@
 /** Conversions between validated requests and domain types. */
 
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { Profiles } from "../customers/profiles/profiles.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Exists } from "../ledger/decision.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
@@ -23,15 +21,6 @@ export function requestedAmount(checked: string): RequestedAmount {
 }
 
 export const profileIdOf = (checked: string): ProfileId => uuidOf(checked) as ProfileId;
-
-/** The profile that a path names; `default` is the caller's DEFAULT profile. Does not check that it exists. */
-export async function profileInPath(
-  profiles: Pick<Profiles, "getDefault">,
-  customerId: CustomerId,
-  checked: string,
-): Promise<ProfileId> {
-  return checked === "default" ? (await profiles.getDefault(customerId)).id : profileIdOf(checked);
-}
 
 /** The position in a cursor of a list that is ordered by id. */
 export function idPosition(position: readonly string[]): Uuid | undefined {

@@ -1,7 +1,7 @@
 import { errorCodes } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
-import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
@@ -47,7 +47,7 @@ test("a handler sees who calls, and what was sent as it was sent", async () => {
     customer: GRANT.customerId,
   });
   const made = await ask(toy, "/v2/toys/default", { method: "POST", json: { ...TOY, amount: "1.50" } });
-  expect(made.body).toEqual({ params: { profile_id: "default" }, body: { ...TOY, amount: "1.50" } });
+  expect(made.body).toEqual({ params: { profile_id: DEFAULT_PROFILE }, body: { ...TOY, amount: "1.50" } });
 });
 
 test("an unknown path is 404 for every caller and every request", async () => {
@@ -223,6 +223,7 @@ test("a route without a scope does not start", async () => {
     log: toy.api.log,
     verify: async () => undefined,
     refusesWork: () => undefined,
+    defaultProfileOf: async () => "",
   });
   expect(() => api.get("/v2/open", { schema: { response: { 200: Type.Object({}) } } }, async () => ({}))).toThrow(
     "GET /v2/open declares its scope",

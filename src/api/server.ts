@@ -67,6 +67,7 @@ import { notFound, Problem, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
 import { rejectAmbiguousBody, rejectAmbiguousHeaders } from "./requests/ambiguous-headers.ts";
 import { readJson, unparsedQuery } from "./requests/body-reader.ts";
+import { type DefaultProfileOf, withDefaultProfile } from "./requests/default-profile.ts";
 import { AJV, readRequest } from "./requests/validation.ts";
 import { UpgradeRequest } from "./websocket-feeds/upgrade.ts";
 
@@ -80,6 +81,8 @@ export interface ApiOptions {
   readonly verify: Verify;
   /** The reason why no more writes are accepted, if any. Then a write is rejected before its token and body are read. */
   readonly refusesWork: () => string | undefined;
+  /** The id of a customer's DEFAULT profile, which requests may call `default`. */
+  readonly defaultProfileOf: DefaultProfileOf;
   readonly admissions?: Admissions;
   /** The bounds on responses that callers do not read. */
   readonly answers?: UnsentByAccess;
@@ -234,7 +237,7 @@ function rejectWhileClosing(api: Api): void {
 /** Adds the hooks that the configuration and the schemas of a route require. */
 function prepareRoute(
   route: RouteOptions,
-  { verify, refusesWork, onDenied = () => {} }: ApiOptions,
+  { verify, refusesWork, defaultProfileOf, onDenied = () => {} }: ApiOptions,
   admit: Admit,
   turns: Admissions & { readonly answers: UnsentByAccess },
 ): void {
@@ -242,6 +245,7 @@ function prepareRoute(
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} declares its scope`);
   const isWrite = [route.method].flat().some((method) => WRITES.has(method));
   const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied });
+  route.handler = withDefaultProfile(route.schema ?? {}, defaultProfileOf, route.handler);
   const hooks = [...(isWrite ? [rejectAtCapacity(refusesWork)] : []), entrance];
   if (route.config?.admission !== false) {
     const { reads, writes, answers } = turns;

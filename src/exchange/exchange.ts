@@ -34,7 +34,7 @@ import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./
 export type { CustomerFees, MarketFees } from "./customer-fees/customer-fees.ts";
 export type { Execution, ExecutionId } from "./execution.ts";
 export type { ExecutionFilter } from "./executions/store.ts";
-export { INCREMENTS, type Increment, incrementFor } from "./market-data/candles.ts";
+export { endOf, INCREMENTS, type Increment, incrementFor } from "./market-data/candles.ts";
 export { type MarketData, MOST_LEVELS, MOST_MATCHES, type Statistics, type Ticker } from "./market-data/market-data.ts";
 export type { Candle, Level, MarketPrice, Match, OrderBook, WrittenBook } from "./market-data/store.ts";
 export type { BookNews } from "./market-feed/book-follower.ts";

@@ -191,6 +191,7 @@ async function buildApi(
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
     refusesWork: () => core.lane.unavailableReason,
+    defaultProfileOf: async (customerId) => (await core.profiles.getDefault(customerId)).id,
     observe: serverObserver("api", observers),
     onProblem: observers.metrics?.requests.problem,
     onCutOff: observers.metrics?.requests.slowReaders,

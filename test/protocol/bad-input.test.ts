@@ -68,7 +68,6 @@ const BAD_UUID: Values = [
   ...NUL,
   ["empty", ""],
   ["no UUID", "treasury"],
-  ["default, which is for paths", "default"],
   ["a UUID without hyphens", "0190d5a47e1b7c3d8a2f5b6c7d8e9f00"],
   ["a UUID in braces", "{0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00}"],
   ["a UUID and more", "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f000"],
@@ -129,7 +128,13 @@ const TOO_PRECISE: Values = [["far too precise", "0.0000000000000000000000001"]]
 /** Not taken from the document, so that a schema without a bound is red. */
 const LONGEST: Readonly<Record<string, number>> = { description: 500, page_cursor: 1_024 };
 const longest = (name: string): number => LONGEST[name] ?? 100;
-const mayBeEmpty = (name: string): boolean => name in LONGEST;
+/** Fields that a client may send back as it got them in a record, where they are empty. */
+const EMPTY_IS_ABSENT = new Set(
+  "quote_amount identity_id identity_account_id account_id from_identity_id from_account_id to_identity_id to_account_id".split(
+    " ",
+  ),
+);
+const mayBeEmpty = (name: string): boolean => name in LONGEST || EMPTY_IS_ABSENT.has(name);
 
 const CODES = new Set(["asset", "source_asset", "target_asset", "market"]);
 
@@ -145,8 +150,9 @@ function badValuesOf({ name, required, schema }: Input): Values {
 
 function wrongFor(name: string, schema: Schema): Values {
   const { type, enum: choices, minimum, maximum, "x-check": check } = schema;
-  if (check === "amount") return BAD_AMOUNT;
-  if (check === "uuid") return BAD_UUID;
+  if (check === "amount") return BAD_AMOUNT.filter(([, value]) => value !== "" || !mayBeEmpty(name));
+  if (check === "profile_id") return [...BAD_UUID, ["default in capitals", "DEFAULT"]];
+  if (check === "uuid") return [...BAD_UUID, ["default, which is a profile", "default"]];
   if (type === "object") return BAD_METADATA;
   if (choices !== undefined) {
     const [first = ""] = choices;
@@ -247,11 +253,12 @@ const BAD_CURSORS = ["garbage", "WzEsImEiLFsiYiJdXQ"];
 function wrongTexts(name: string, schema: Schema): string[] {
   const { type, enum: choices, minimum = 0, maximum = 0, "x-check": check } = schema;
   if (check === "uuid") return ["no-uuid", "default"];
+  if (check === "profile_id") return ["no-uuid", "DEFAULT"];
   if (check === "date_time") return BAD_TIMES;
   if (check === "digits") return ["x", "-1", "1".repeat(21)];
   if (choices !== undefined) return ["SIDEWAYS", choices[0]?.toLowerCase() ?? ""];
   if (type === "integer") return ["ten", "1.5", String(minimum - 1), String(maximum + 1), "9".repeat(20)];
-  return ["\0", "a".repeat(longest(name) + 1), ...(mayBeEmpty(name) ? [] : [""])];
+  return ["\0", "a".repeat(longest(name) + 1), ...(name in LONGEST ? [] : [""])];
 }
 
 test("each parameter of each query is rejected for each bad value, and named", async () => {

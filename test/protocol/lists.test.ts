@@ -92,6 +92,7 @@ describe("transfers", () => {
       ["identity_ids=i-1&identity_ids=i-2", [second, internal.id]],
       [`ids=${internal.id}&statuses=COMPLETED&statuses=FAILED`, [internal.id]],
       [`ids=${internal.id}&statuses=PENDING&statuses=FAILED`, []],
+      [`ids=${internal.id}&secondary_statuses=CUSTOMER_REJECTED&secondary_statuses=TRAVEL_RULE_REJECTED`, []],
     ];
     for (const [query, expected] of cases) expect([query, await idsOf(`${LIST}?${query}`)]).toEqual([query, expected]);
   });
@@ -171,7 +172,9 @@ test("profiles are filtered by each of their filters, oldest first", async () =>
   const cases: [string, string[]][] = [
     ["", ["default", ab, abc, percent, capital]],
     ["order=DESC", [capital, percent, abc, ab, "default"]],
-    ["nickname=ab", [ab, abc]],
+    ["nickname=ab", [ab, abc, capital]],
+    ["nickname=AB", [ab, abc, capital]],
+    ["nickname=ABC&order_by=CREATED_AT", [abc]],
     ["nickname=b%25", [percent]],
     ["nickname=%25", []],
     [`ids=${made[1].id}&ids=${made[3].id}&ids=${UNKNOWN}`, [abc, capital]],

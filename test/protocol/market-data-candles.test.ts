@@ -146,6 +146,22 @@ test("pages of any size together equal one large page", async () => {
   expect(await all(`increment=ONE_HOUR&limit=${whole.length}&${WHOLE}`)).toEqual(whole);
 });
 
+test("order=ASC lists the same candles from the oldest on, in pages of any size", async () => {
+  for (const [increment, minutes] of [
+    ["ONE_MINUTE", 1],
+    ["ONE_HOUR", 60],
+    ["FOUR_WEEKS", 40_320],
+  ] as const) {
+    const forth = candlesOf(matches, minutes).toReversed();
+    const { body } = await get(`increment=${increment}&order=ASC&limit=1000&${WHOLE}`);
+    expect(body).toEqual({ market: "BTCUSD", increment, items: forth, next_page_cursor: "" });
+  }
+  const hours = candlesOf(matches, 60).toReversed();
+  expect(await all(`increment=ONE_HOUR&order=ASC&limit=7&${WHOLE}`)).toEqual(hours);
+  const range = `range.begin=${hours[10]?.timestamp}&range.end=${hours[20]?.timestamp}`;
+  expect(await all(`increment=ONE_HOUR&order=ASC&limit=4&${range}`)).toEqual(hours.slice(10, 21));
+});
+
 test("the range applies to the candles' begin, both ends inclusive, and never cuts a candle", async () => {
   const hours = candlesOf(matches, 60);
   const [newest, oldest] = [hours[10], hours[20]];

@@ -108,7 +108,12 @@ describe("an invalid query is rejected", () => {
       "open",
       "is not one of PENDING_SUBMISSION, SUBMITTED, OPEN, FILLED, CANCELLED, REJECTED, EXPIRED",
     ],
-    ["profile_id=5", "profile_id", "5", "is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00"],
+    [
+      "profile_id=5",
+      "profile_id",
+      "5",
+      'is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00, and not "default"',
+    ],
     ["limit=0", "limit", 0, "is below 1"],
     ["limit=1001", "limit", 1001, "is above 1000"],
     ["market=", "market", undefined, "is empty"],

@@ -60,7 +60,7 @@ describe.each(["base_amount", "price"])("a malformed %s is rejected", (field) =>
 
 describe("a field that is missing, of the wrong type or out of range is rejected", () => {
   const LONG = "x".repeat(101);
-  const uuidRule = "is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+  const uuidRule = 'is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00, and not "default"';
   const times = "is not one of GTC, FOK, IOC, GTT";
   const types = "is not one of LIMIT, MARKET, POST_ONLY_LIMIT, STOP_MARKET, STOP_LIMIT";
   const cases: [string, unknown, string][] = [
@@ -80,9 +80,9 @@ describe("a field that is missing, of the wrong type or out of range is rejected
     ["ref_id", LONG, "has more than 100 characters"],
     ["time_in_force", "", times],
     ["time_in_force", "DAY", times],
-    ["identity_id", "", "is empty"],
+    ["identity_id", LONG, "has more than 100 characters"],
     ["identity_account_id", LONG, "has more than 100 characters"],
-    ["recipient_profile_id", "default", uuidRule],
+    ["recipient_profile_id", "DEFAULT", uuidRule],
     ["recipient_profile_id", "", uuidRule],
     ["metadata", "text", "is not an object"],
     ["metadata", { a: "1", b: "2", c: "3", d: "4", e: "5", f: "6", g: "7" }, "has more than 6 pairs"],
@@ -92,10 +92,10 @@ describe("a field that is missing, of the wrong type or out of range is rejected
     ["await_fill_millis", "5", "is not a whole number"],
     ["self_match_prevention_id", "any", "is not supported"],
     ["self_match_prevention_id", 5, "is not supported"],
-    ["await_fil_millis", 5, "is not a field of this request"],
+    ["await_fil_millis", 5, "is not a field of this request: did you mean await_fill_millis?"],
   ];
   test.each(cases)("%s %j", async (field, value, rule) => {
-    const isShown = rule !== "is not a field of this request" && value !== undefined;
+    const isShown = !rule.startsWith("is not a field of this request") && value !== undefined;
     const text = typeof value === "object" && value !== null ? JSON.stringify(value) : value;
     const shown = typeof text === "string" && text.length > 100 ? `${text.slice(0, 100)}...` : text;
     expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, isShown ? shown : undefined, rule));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectProblem, expectSuccess } from "../support/problems.ts";
+import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -99,6 +99,70 @@ test("an update changes the fields that were sent and no others", async () => {
   expect((await call("POST", "", { nickname: "new" })).body.meta.existing.id).toBe(made.id);
 });
 
+test("an update may repeat the profile's id in its body, but not name another", async () => {
+  const { body: made } = await call("POST", "", { nickname: "repeated" });
+  expectSuccess(await call("PUT", `/${made.id}`, { profile_id: made.id.toUpperCase(), nickname: "once more" }));
+  expectSuccess(await call("PUT", "/default", { profile_id: acme.defaultProfile, description: "d" }));
+  expectSuccess(await call("PUT", "/default", { profile_id: "default", description: "d" }));
+  expectProblem(
+    await call("PUT", `/${made.id}`, { profile_id: acme.defaultProfile, nickname: "stray" }),
+    failingField("profile_id", acme.defaultProfile, "is not the profile in the path"),
+  );
+  expect((await call("GET", `/${made.id}`)).body.nickname).toBe("once more");
+});
+
+test("default stands for the DEFAULT profile in every path, body and filter", async () => {
+  const own = await service.profile(acme, { USD: "100" });
+  const send = (path: string, body: object) => service.call("POST", path, { as: acme.token, body });
+  const move = { amount: "10", asset: "USD" };
+  const transfer = { from_profile_id: own, to_profile_id: "default" };
+  const sent = await send("/v2/transfer/internal", { ...move, ...transfer });
+  expectSuccess(sent);
+  const back = await send("/v2/transfer/platform", {
+    amount: "1",
+    asset: "USD",
+    from_profile_id: "default",
+    to_profile_id: own,
+  });
+  expect(back.body.profile_id).toBe(acme.defaultProfile);
+  expectProblem(
+    await send("/v2/transfer/internal", { ...move, from_profile_id: "default", to_profile_id: acme.defaultProfile }),
+    failingField("to_profile_id", acme.defaultProfile, "is the same profile as from_profile_id"),
+  );
+  const minted = await send("/v2/conversion/stablecoins", {
+    ...{ profile_id: "default", recipient_profile_id: "default" },
+    ...{ amount: "1", source_asset: "USD", target_asset: "USDG" },
+  });
+  expect(minted.body).toMatchObject({ profile_id: acme.defaultProfile, recipient_profile_id: acme.defaultProfile });
+  const order = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.0001", price: "20000" };
+  const placed = await send("/v2/profiles/default/orders", { ...order, recipient_profile_id: "default" });
+  expect(placed.body).toMatchObject({ profile_id: acme.defaultProfile, recipient_profile_id: acme.defaultProfile });
+
+  const itemsOf = async (path: string) => (await service.call("GET", path, { as: acme.token })).body.items;
+  const owners = async (path: string) =>
+    new Set((await itemsOf(path)).map((item: { profile_id: string }) => item.profile_id));
+  const ofDefault = new Set([acme.defaultProfile]);
+  expect(await owners("/v2/orders?profile_id=default")).toEqual(ofDefault);
+  expect(await owners("/v2/conversion/stablecoins?profile_id=default")).toEqual(ofDefault);
+  expect(await owners("/v2/transfer/transfers?profile_ids=default")).toEqual(ofDefault);
+  expect(await owners(`/v2/transfer/transfers?profile_ids=default&profile_ids=${own}`)).toEqual(
+    new Set([acme.defaultProfile, own]),
+  );
+  expect(await itemsOf("/v2/executions?profile_id=default")).toEqual([]);
+  expect((await itemsOf("/v2/profiles?ids=default")).map(({ id }: { id: string }) => id)).toEqual([
+    acme.defaultProfile,
+  ]);
+});
+
+test("a list by the profile default keeps its pages", async () => {
+  const of = "/v2/transfer/transfers?profile_ids=default&limit=1";
+  const first = await service.call("GET", of, { as: acme.token });
+  const cursor = first.body.next_page_cursor;
+  const second = await service.call("GET", `${of}&page_cursor=${cursor}`, { as: acme.token });
+  expectSuccess(second);
+  expect(second.body.items).not.toEqual(first.body.items);
+});
+
 test("other customers' profiles are not found by any operation", async () => {
   for (const id of [UNKNOWN, other.defaultProfile]) {
     const problem = { status: 404, detail: `profile not found: ${id}` };
@@ -110,16 +174,21 @@ test("other customers' profiles are not found by any operation", async () => {
   }
 });
 
-test("a deactivated profile can be read and listed, and nothing else", async () => {
+test("a deactivated profile is read and listed when it is asked for, and nothing else", async () => {
   const { body: made } = await call("POST", "", { nickname: "retired" });
   const answer = await call("PUT", `/${made.id}/deactivate`);
   expectSuccess(answer);
   const inactive = { ...made, status: "INACTIVE", updated_at: expect.stringMatching(TIME) };
   expect(answer.body).toEqual(inactive);
-  expect((await call("GET", `/${made.id}`)).body).toEqual(answer.body);
-  expect((await call("GET", `?ids=${made.id}`)).body.items).toEqual([answer.body]);
+  const asked = "include_deactivated=true";
+  expect((await call("GET", `/${made.id}?${asked}`)).body).toEqual(answer.body);
+  expect((await call("GET", `?ids=${made.id}&${asked}`)).body.items).toEqual([answer.body]);
+  expect((await call("GET", `?ids=${made.id}&include_deactivated=false`)).body.items).toEqual([]);
+  const listed = (await call("GET", "")).body.items.map(({ id }: { id: string }) => id);
+  expect([listed.includes(made.id), listed.includes(acme.defaultProfile)]).toEqual([false, true]);
   const problem = { status: 404, detail: `profile not found: ${made.id}` };
   const transfer = { from_profile_id: made.id, to_profile_id: acme.defaultProfile, amount: "1", asset: "USD" };
+  expectProblem(await call("GET", `/${made.id}`), problem);
   expectProblem(await service.call("POST", "/v2/transfer/internal", { as: acme.token, body: transfer }), problem);
 });
 
@@ -131,7 +200,7 @@ test("deactivating again is answered with the profile as it is, but only to its 
   const again = await call("PUT", path);
   expectSuccess(again);
   expect(again.body).toEqual(first.body);
-  expect((await call("GET", `/${made.id}`)).body).toEqual(first.body);
+  expect((await call("GET", `/${made.id}?include_deactivated=true`)).body).toEqual(first.body);
   const problem = { status: 404, detail: `profile not found: ${made.id}` };
   expectProblem(await call("PUT", path, undefined, other.token), problem);
 });

@@ -102,6 +102,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       return known && { customerId: known.customerId, clientId: token, scopes: new Set(scopes), tokenId: token };
     },
     refusesWork: () => lane.unavailableReason,
+    defaultProfileOf: async (customerId) => (await profiles.getDefault(customerId)).id,
   });
   orderRoutes(api, exchange, profiles);
   executionRoutes(api, exchange, profiles);

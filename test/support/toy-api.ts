@@ -26,6 +26,9 @@ export const GRANT: Grant = {
   tokenId: "0190d5a4-0000-7000-8000-000000000002",
 };
 
+/** The DEFAULT profile of that customer. */
+export const DEFAULT_PROFILE = "0190d5a4-0000-7000-8000-000000000003";
+
 export interface ToyApi {
   readonly api: Api;
   readonly url: string;
@@ -47,6 +50,7 @@ export async function startToyApi(
     log,
     verify: async (token) => (token === "good" ? GRANT : undefined),
     refusesWork: () => undefined,
+    defaultProfileOf: async () => DEFAULT_PROFILE,
     ...options,
   });
   toyRoutes(api);

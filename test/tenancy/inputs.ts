@@ -9,20 +9,21 @@ import type { Belongings } from "./belongings.ts";
  * What an input names:
  * - `reference`: by its id, something that must be the caller's own; else 404, or as a filter an empty list.
  * - `receiver`: a profile that may be anybody's. The one exception (docs/contract/requests.md#tenancy, rule 3).
+ * - `repeated`: what the path names, once more.
  * - `number`: it is compared, and looks nothing up.
  * - `word`: the caller's own name for something, free text that means nothing to anybody else.
  * - `cursor`: a place in one of the caller's own lists.
  * - `nothing`: no thing of anybody's: amounts, codes, times, choices.
  */
-export type Naming = "reference" | "receiver" | "number" | "word" | "cursor" | "nothing";
+export type Naming = "reference" | "receiver" | "repeated" | "number" | "word" | "cursor" | "nothing";
 
-const NAMINGS: Readonly<Record<Exclude<Naming, "receiver">, string>> = {
+const NAMINGS: Readonly<Record<Exclude<Naming, "receiver" | "repeated">, string>> = {
   reference: "id ids profile_id profile_ids order_id group_ids from_profile_id to_profile_id recipient_profile_id",
   number: "since_execution_id",
   word: "ref_id ref_ids account_id account_ids identity_id identity_ids identity_account_id nickname from_identity_id from_account_id to_identity_id to_account_id description metadata recipient_metadata",
   cursor: "page_cursor",
   nothing:
-    "amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network expiration_date increment limit market markets max_data_points order order_by order_time.begin order_time.end price quote_amount range.begin range.end self_match_prevention_id side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte",
+    "amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network expiration_date include_deactivated increment limit market markets max_data_points order order_by order_time.begin order_time.end price quote_amount range.begin range.end secondary_statuses self_match_prevention_id side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte",
 };
 
 const NAMING_OF = new Map<string, Naming>(
@@ -31,6 +32,7 @@ const NAMING_OF = new Map<string, Naming>(
 
 export function namingOf({ operationId }: Operation, { name }: Input): Naming | undefined {
   if (operationId === "createPlatformTransfer" && name === "to_profile_id") return "receiver";
+  if (operationId === "updateProfile" && name === "profile_id") return "repeated";
   return NAMING_OF.get(name);
 }
 
@@ -52,7 +54,7 @@ const list = (): Call => ({});
 export const SAMPLES: Readonly<Record<string, (own: Belongings) => Call>> = {
   createProfile: () => ({ body: { nickname: `made by the walk ${Math.random()}` } }),
   listProfiles: list,
-  getProfile: profile,
+  getProfile: (own) => ({ ...profile(own), query: { include_deactivated: "true" } }),
   updateProfile: (own) => ({ ...profile(own), body: { description: "changed by the walk" } }),
   deactivateProfile: profile,
   listBalances: profile,

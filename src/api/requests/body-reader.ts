@@ -13,6 +13,7 @@ export interface ObjectSchema {
 
 interface FieldSchema {
   readonly type?: string;
+  readonly "x-check"?: string;
   readonly default?: unknown;
   readonly items?: FieldSchema;
   readonly minLength?: number;
@@ -109,9 +110,20 @@ export function optionalFields({ properties = {}, required = [] }: ObjectSchema)
   return Object.keys(properties).filter((field) => !required.includes(field));
 }
 
-/** Drops null in optional fields, in place (docs/contract/requests.md#bodies-and-parameters, rule 3). */
-export function dropNulls(body: Record<string, unknown>, optional: readonly string[]): void {
-  for (const field of optional) if (body[field] === null) delete body[field];
+/** The optional fields that count as absent when they are empty: `OrEmpty` in a schema. */
+export function fieldsOrEmpty({ properties = {} }: ObjectSchema): ReadonlySet<string> {
+  return new Set(Object.keys(properties).filter((name) => properties[name]?.minLength === 0));
+}
+
+/** Drops optional fields without a value, in place (docs/contract/requests.md#bodies-and-parameters, rules 3 and 9). */
+export function dropAbsent(
+  body: Record<string, unknown>,
+  optional: readonly string[],
+  orEmpty: ReadonlySet<string>,
+): void {
+  for (const field of optional) {
+    if (body[field] === null || (body[field] === "" && orEmpty.has(field))) delete body[field];
+  }
 }
 
 /**

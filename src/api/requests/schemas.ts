@@ -2,7 +2,7 @@
  * The schemas that routes share. A TypeBox schema is JSON Schema, so each is validator, type and documentation at once.
  * `x-check` names a check with its own error text (`field-formats.ts`); the keywords beside it serve client generators.
  */
-import { type Static, type TProperties, type TSchema, type TSchemaOptions, Type } from "typebox";
+import { type Static, type TProperties, type TSchema, type TSchemaOptions, type TString, Type } from "typebox";
 import { DECIMAL_MAX_LENGTH, DECIMAL_PATTERN } from "../../money/amount.ts";
 import { must } from "../../std/assert.ts";
 import { parseUuid, type Uuid } from "../../std/id.ts";
@@ -62,6 +62,12 @@ export const RefId = ShortText(
 
 export const IdentityId = ShortText("The end user's identity. Stored and echoed.", "identity-77");
 export const AccountId = ShortText("The end user's account. Stored and echoed.", "account-12");
+
+/** An optional body field that counts as absent when it is empty: some clients send each field that they know. */
+export function OrEmpty(text: TString & { readonly pattern?: string; readonly description?: string }) {
+  const { pattern } = text;
+  return Type.Optional(Type.String({ ...text, minLength: 0, ...(pattern && { pattern: `^$|${pattern}` }) }));
+}
 
 /** Lengths are in Unicode code points, as in JSON Schema. */
 export const Metadata = Type.Unsafe<Record<string, string>>({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
 
 let toy: ToyApi;
 beforeAll(async () => {
@@ -100,7 +100,7 @@ test("a UUID is taken in the canonical layout and either case", async () => {
 
 test("null in an optional field counts as absent", async () => {
   const made = await make({ ...TOY, ref_id: null, metadata: null, side: null });
-  expect(made.body).toEqual({ params: { profile_id: "default" }, body: TOY });
+  expect(made.body).toEqual({ params: { profile_id: DEFAULT_PROFILE }, body: TOY });
   expect(await detailOf({ metadata: { a: null } })).toBe("metadata.a null is not a string");
   expect(await detailOf({ unknown: null })).toBe("unknown is not a field of this request");
 });

@@ -8,7 +8,8 @@ import { CHECKS, isCheckName } from "../problems/field-formats.ts";
 import type { Problem } from "../problems/problems.ts";
 import {
   cutLongObjects,
-  dropNulls,
+  dropAbsent,
+  fieldsOrEmpty,
   isObject,
   type ObjectSchema,
   optionalFields,
@@ -53,6 +54,7 @@ export function readRequest(path: string, schemas: RouteSchemas): preValidationH
     | undefined;
   const bodySchema = schemas.body as ObjectSchema | undefined;
   const optional = bodySchema === undefined ? [] : optionalFields(bodySchema);
+  const orEmpty = fieldsOrEmpty(bodySchema ?? {});
   return (request, _reply, done) => {
     const read = querySchema && readQuery(request.query as UnparsedQuery, querySchema);
     if (read !== undefined) request.query = read.query;
@@ -62,7 +64,7 @@ export function readRequest(path: string, schemas: RouteSchemas): preValidationH
       if (request.body === undefined) return done(invalid([...inQuery, missing]));
       if (!isObject(request.body))
         return done(invalid([...inQuery, { field: "the body", rule: "is not a JSON object" }]));
-      dropNulls(request.body, optional);
+      dropAbsent(request.body, optional, orEmpty);
       cutLongObjects(request.body, bodySchema);
     }
     // The validator must not see overlong text: a pattern could take minutes on it.

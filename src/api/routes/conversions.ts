@@ -35,6 +35,8 @@ import {
   ListQuery,
   Metadata,
   Order,
+  OrEmpty,
+  ProfileIdParam,
   RefId,
   Timestamp,
   UuidText,
@@ -101,19 +103,19 @@ const ConversionBody = Type.Object(
 const NewConversionBody = Body(
   {
     profile_id: Type.String({
-      ...UuidText,
+      ...ProfileIdParam,
       description: "The profile that pays the source asset; one of the caller's.",
     }),
     amount: Amount,
     source_asset: AssetCode,
     target_asset: AssetCode,
     ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(IdentityId),
-    account_id: Type.Optional(AccountId),
+    identity_id: OrEmpty(IdentityId),
+    account_id: OrEmpty(AccountId),
     metadata: Type.Optional(Metadata),
     recipient_profile_id: Type.Optional(
       Type.String({
-        ...UuidText,
+        ...ProfileIdParam,
         description: "The profile that receives the target asset; one of the caller's. Default: profile_id.",
       }),
     ),
@@ -123,7 +125,7 @@ const NewConversionBody = Body(
 
 const ListConversionsQuery = ListQuery(
   {
-    profile_id: Type.Optional(Type.String({ ...UuidText, description: "Conversions of this profile." })),
+    profile_id: Type.Optional(Type.String({ ...ProfileIdParam, description: "Conversions of this profile." })),
     ref_id: Type.Optional(Type.String({ ...RefId, description: "The conversion with this ref_id." })),
     status: Type.Optional(Status),
     ...interval("created_at"),

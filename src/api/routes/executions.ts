@@ -75,7 +75,10 @@ const FILTERS = {
 };
 const ProfileQuery = ListQuery(FILTERS, { standard: 20, maximum: 500 });
 const CustomerQuery = ListQuery(
-  { profile_id: Type.Optional({ ...UuidText, description: "Only executions of orders of this profile." }), ...FILTERS },
+  {
+    profile_id: Type.Optional({ ...ProfileIdParam, description: "Only executions of orders of this profile." }),
+    ...FILTERS,
+  },
   { standard: 100, maximum: 1_000 },
 );
 

@@ -2,19 +2,19 @@ import type { FastifyRequest } from "fastify";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Profiles, profileNotFound } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { problemFor, profileIdOf, profileInPath, type RequestDocumenting } from "../domain-mapping.ts";
+import { problemFor, profileIdOf, type RequestDocumenting } from "../domain-mapping.ts";
 
 /**
  * The profile in the path of a list.
  * @throws Problem 404 when the caller has no such profile
  */
 export async function ownProfile(
-  profiles: Pick<Profiles, "find" | "getDefault">,
+  profiles: Pick<Profiles, "find">,
   request: RequestDocumenting<"profile_not_found"> & Pick<FastifyRequest, "grant">,
   checked: string,
 ): Promise<ProfileId> {
   const { customerId } = request.grant;
-  const id = await profileInPath(profiles, customerId, checked);
+  const id = profileIdOf(checked);
   if ((await profiles.find(customerId, id)) === undefined) throw problemFor(request, profileNotFound(checked));
   return id;
 }

@@ -5,7 +5,8 @@ import { formatInstant, type Instant, parseInstant } from "../../std/clock.ts";
 import { parseUuid, type Uuid } from "../../std/id.ts";
 import type { Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
-import { type Every, present, problemFor, profileInPath, valueOrThrow, withExisting } from "../domain-mapping.ts";
+import { type Every, present, problemFor, profileIdOf, valueOrThrow, withExisting } from "../domain-mapping.ts";
+import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
@@ -65,17 +66,29 @@ const NewProfileBody = Body(
   { title: "NewProfile", examples: EXAMPLES },
 );
 const ChangeProfileBody = Body(
-  { nickname: Type.Optional(NewNickname), description: NewDescription },
+  {
+    profile_id: Type.Optional({ ...ProfileIdParam, description: "The profile in the path again." }),
+    nickname: Type.Optional(NewNickname),
+    description: NewDescription,
+  },
   { title: "ProfileChange", examples: EXAMPLES },
 );
 
+const IncludeDeactivated = Type.Boolean({ description: "Whether INACTIVE profiles are included.", default: false });
+
 const ListProfilesQuery = ListQuery(
   {
-    ids: Repeatable(UuidText, "These profiles."),
+    ids: Repeatable(ProfileIdParam, "These profiles."),
     nickname: Type.Optional(
-      Type.String({ description: "Profiles whose nickname begins like this.", minLength: 1, maxLength: 100 }),
+      Type.String({
+        description: "Profiles whose nickname begins like this, in upper or lower case.",
+        minLength: 1,
+        maxLength: 100,
+      }),
     ),
+    include_deactivated: IncludeDeactivated,
     ...comparisons("created_at"),
+    order_by: Type.Enum(["CREATED_AT"], { description: "The sort key.", default: "CREATED_AT" }),
     order: Order("ASC"),
   },
   { standard: 1000, maximum: 1000 },
@@ -88,7 +101,7 @@ export function profileRoutes(api: Api, profiles: Profiles, transfers: Pick<Tran
   listRoute(api, profiles);
   findRoute(api, profiles);
   changeRoute(api, profiles);
-  deactivateRoute(api, profiles, transfers);
+  deactivateRoute(api, transfers);
 }
 
 function createRoute(api: Api, profiles: Profiles): void {
@@ -130,7 +143,7 @@ function listRoute(api: Api, profiles: Profiles): void {
         operationId: "listProfiles",
         tags: ["Profiles"],
         summary: "List profiles",
-        description: "The caller's profiles, including inactive ones, by creation time.",
+        description: "The caller's profiles by creation time.",
         querystring: ListProfilesQuery,
         response: { 200: ListOf(ProfileBody), ...errors(400, 401, 403, 429, 500, 503) },
       },
@@ -143,6 +156,7 @@ function listRoute(api: Api, profiles: Profiles): void {
         customerId: grant.customerId,
         ids: query.ids?.map(uuidOf),
         nicknamePrefix: query.nickname,
+        status: query.include_deactivated ? undefined : "ACTIVE",
         createdFrom: from,
         createdBefore: before,
         order: query.order,
@@ -173,16 +187,18 @@ function findRoute(api: Api, profiles: Profiles): void {
         operationId: "getProfile",
         tags: ["Profiles"],
         summary: "Read a profile",
-        description: "One of the caller's profiles, active or inactive.",
+        description: "One of the caller's profiles. An inactive one is not found unless it is asked for.",
         params: OneProfile,
+        querystring: Type.Object({ include_deactivated: IncludeDeactivated }),
         response: { 200: ProfileBody, ...errors(400, 401, 403, "profile_not_found", 429, 500, 503) },
       },
     },
     async (request) => {
       const { customerId } = request.grant;
-      const id = await profileInPath(profiles, customerId, request.params.id);
+      const id = profileIdOf(request.params.id);
       const profile = await profiles.find(customerId, id);
-      if (profile === undefined) throw problemFor(request, profileNotFound(id));
+      if (profile === undefined || (profile.status === "INACTIVE" && !request.query.include_deactivated))
+        throw problemFor(request, profileNotFound(id));
       return profileBody(profile);
     },
   );
@@ -207,9 +223,11 @@ function changeRoute(api: Api, profiles: Profiles): void {
       },
     },
     async (request) => {
-      const { nickname, description } = request.body;
+      const { nickname, description, profile_id: repeated } = request.body;
       const { customerId } = request.grant;
-      const id = await profileInPath(profiles, customerId, request.params.id);
+      const id = profileIdOf(request.params.id);
+      if (repeated !== undefined && profileIdOf(repeated) !== id)
+        throw invalid([{ field: "profile_id", value: repeated, rule: "is not the profile in the path" }]);
       const outcome = await profiles.update(customerId, id, { nickname, description }, request.caller);
       const holder = holderIn(profiles, customerId);
       return profileBody(valueOrThrow(request, await withExisting(outcome, "nickname", holder)));
@@ -217,7 +235,7 @@ function changeRoute(api: Api, profiles: Profiles): void {
   );
 }
 
-function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers, "deactivate">): void {
+function deactivateRoute(api: Api, transfers: Pick<Transfers, "deactivate">): void {
   api.put(
     "/v2/profiles/:id/deactivate",
     {
@@ -237,7 +255,7 @@ function deactivateRoute(api: Api, profiles: Profiles, transfers: Pick<Transfers
     },
     async (request) => {
       const { customerId } = request.grant;
-      const id = await profileInPath(profiles, customerId, request.params.id);
+      const id = profileIdOf(request.params.id);
       return profileBody(valueOrThrow(request, await transfers.deactivate(customerId, id, request.caller)));
     },
   );

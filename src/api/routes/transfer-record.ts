@@ -9,6 +9,13 @@ import { AccountId, AssetCode, Decimal, IdentityId, Metadata, Timestamp, UuidTex
 
 export const TRANSFER_STATUSES = ["PENDING", "COMPLETED", "FAILED"] as const;
 
+export const SECONDARY_STATUSES = [
+  "TRAVEL_RULE_INFO_REQUESTED",
+  "TRAVEL_RULE_REJECTED",
+  "CUSTOMER_REJECTED",
+  "PENDING_CUSTOMER_APPROVAL",
+] as const;
+
 const EXAMPLE = {
   id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
   customer_id: "0190d5a4-0000-7000-8000-000000000002",

@@ -26,6 +26,8 @@ import {
   ListOf,
   ListQuery,
   Metadata,
+  OrEmpty,
+  ProfileIdParam,
   RefId,
   Repeatable,
   ShortText,
@@ -33,21 +35,21 @@ import {
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
-import { PAIRED_TYPES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
+import { PAIRED_TYPES, SECONDARY_STATUSES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(
   {
-    from_profile_id: Type.String({ ...UuidText, description: "The profile to debit; one of the caller's." }),
-    to_profile_id: Type.String({ ...UuidText, description: "The profile to credit." }),
+    from_profile_id: Type.String({ ...ProfileIdParam, description: "The profile to debit; one of the caller's." }),
+    to_profile_id: Type.String({ ...ProfileIdParam, description: "The profile to credit." }),
     amount: Amount,
     asset: AssetCode,
     ref_id: Type.Optional(RefId),
     metadata: Type.Optional(Metadata),
     recipient_metadata: Type.Optional(Metadata),
-    from_identity_id: Type.Optional(IdentityId),
-    from_account_id: Type.Optional(AccountId),
-    to_identity_id: Type.Optional(IdentityId),
-    to_account_id: Type.Optional(AccountId),
+    from_identity_id: OrEmpty(IdentityId),
+    from_account_id: OrEmpty(AccountId),
+    to_identity_id: OrEmpty(IdentityId),
+    to_account_id: OrEmpty(AccountId),
   },
   {
     title: "NewTransfer",
@@ -66,7 +68,7 @@ const MoveBody = Body(
 
 const ListTransfersQuery = ListQuery(
   {
-    profile_ids: Repeatable(UuidText, "Records of these profiles."),
+    profile_ids: Repeatable(ProfileIdParam, "Records of these profiles."),
     ids: Repeatable(UuidText, "These records."),
     group_ids: Repeatable(UuidText, "The records of these internal and platform transfers."),
     ref_ids: Repeatable(ShortText("A ref_id.", "payout-0042"), "Records with these ref_ids."),
@@ -76,6 +78,10 @@ const ListTransfersQuery = ListQuery(
     statuses: Repeatable(
       Type.Enum([...TRANSFER_STATUSES]),
       "Records with these statuses. Currently all are COMPLETED.",
+    ),
+    secondary_statuses: Repeatable(
+      Type.Enum([...SECONDARY_STATUSES]),
+      "Records with these secondary statuses. Currently none has one.",
     ),
     ...comparisons("created_at"),
     ...comparisons("updated_at"),
@@ -240,7 +246,8 @@ async function ownProfiles(
 type Filter = Omit<Every<TransferFilter>, "profileIds" | "order" | "after" | "limit">;
 
 function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuery>): Filter | "matches_nothing" {
-  if (query.statuses?.includes("COMPLETED") === false) return "matches_nothing";
+  if (query.statuses?.includes("COMPLETED") === false || query.secondary_statuses !== undefined)
+    return "matches_nothing";
   const groups = query.group_ids?.map(uuidOf);
   // A record never changes, so both of its times are equal.
   const times = intersection([readComparisons(query, "created_at"), readComparisons(query, "updated_at")]);

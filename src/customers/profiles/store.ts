@@ -84,7 +84,9 @@ const BY_CREATION = {
 
 const CONDITIONS = {
   ids: (ids: readonly string[]) => sql`id = any(${ids})`,
-  nicknamePrefix: (prefix: string) => sql`starts_with(nickname, ${prefix})`,
+  /** In any case. */
+  nicknamePrefix: (prefix: string) => sql`starts_with(lower(nickname), lower(${prefix}::text))`,
+  status: (status: Profile["status"]) => sql`status = ${status}`,
   createdFrom: (time: Instant) => sql`created_at >= ${sqlTime(time)}`,
   createdBefore: (time: Instant) => sql`created_at < ${sqlTime(time)}`,
 };

@@ -40,12 +40,12 @@ export interface CandleQuery {
   readonly increment: Increment;
   readonly from: Instant;
   readonly before: Instant;
+  readonly order: "ASC" | "DESC";
   readonly limit: number;
 }
 
-/** Newest first. */
 export async function listCandles(database: Queryable, market: MarketCode, query: CandleQuery): Promise<Candle[]> {
-  const { increment, limit } = query;
+  const { increment, order, limit } = query;
   const length = LENGTHS_MS[increment];
   // Both bounds are aligned to the start of a candle.
   const from = firstFrom(query.from, length);
@@ -56,6 +56,7 @@ export async function listCandles(database: Queryable, market: MarketCode, query
     before: lowestId(before),
     length: idSpan(length),
     offset: idSpan((executedAtOf(NO_EXECUTION) - A_MONDAY) % length),
+    order,
     limit,
   });
 }
@@ -66,6 +67,11 @@ export function incrementFor(from: Instant, before: Instant, most: number): Incr
     const length = LENGTHS_MS[increment];
     return (firstFrom(before, length) - firstFrom(from, length)) / length <= most;
   });
+}
+
+/** The end of a candle, at which the next one may begin. */
+export function endOf(begin: Instant, increment: Increment): Instant {
+  return (begin + LENGTHS_MS[increment]) as Instant;
 }
 
 /** The start of the first candle at or after a time. */

@@ -288,6 +288,7 @@ interface CandleIds {
   readonly length: bigint;
   /** How far into a candle the first id is. */
   readonly offset: bigint;
+  readonly order: "ASC" | "DESC";
   readonly limit: number;
 }
 
@@ -301,28 +302,33 @@ interface CandleRow {
 }
 
 /**
- * Walks back in time from candle to candle: the newest match before the last candle determines the next. Empty intervals
- * cost nothing, and nothing beyond the page is read.
+ * Walks in time from candle to candle, back or forth: the match that is nearest to the last candle determines the next.
+ * Empty intervals cost nothing, and nothing beyond the page is read.
  */
 export async function readCandles(database: Queryable, market: MarketCode, ids: CandleIds): Promise<Candle[]> {
+  const back = ids.order === "DESC";
   const rows = await database.rows<CandleRow>(
-    `with recursive candle (n, begins, open, high, low, close, volume) as (
-       select 0, $3::bigint, null::numeric, null::numeric, null::numeric, null::numeric, null::numeric
+    `with recursive candle (n, reached, begins, near, far, high, low, volume) as (
+       select 0, ${back ? "$3" : "$2"}::bigint, 0::bigint, 0::numeric, 0::numeric, 0::numeric, 0::numeric, 0::numeric
        union all
-       select c.n + 1, b.begins, first.price, total.high, total.low, last.price::numeric, total.volume
+       select c.n + 1, b.begins + ${back ? "0" : "$4"}, b.begins, near.price, far.price, total.high, total.low, total.volume
          from candle c
         cross join lateral (
-          select id, price from execution
-           where market = $1 and (id & 1) = 1 and id >= $2 and id < c.begins order by id desc limit 1) last
-        cross join lateral (select last.id - mod(mod(last.id, $4::bigint) + $5::bigint, $4::bigint) as begins) b
+          select id, price::numeric as price from execution
+           where market = $1 and (id & 1) = 1
+             and id >= ${back ? "$2" : "c.reached"} and id < ${back ? "c.reached" : "$3"}
+           order by id ${back ? "desc" : "asc"} limit 1) near
+        cross join lateral (select near.id - mod(mod(near.id, $4::bigint) + $5::bigint, $4::bigint) as begins) b
         cross join lateral (
           select price::numeric as price from execution
-           where market = $1 and (id & 1) = 1 and id >= b.begins order by id limit 1) first
+           where market = $1 and (id & 1) = 1 and id >= b.begins and id < b.begins + $4
+           order by id ${back ? "asc" : "desc"} limit 1) far
         cross join lateral (
           select max(price) as high, min(price) as low, sum(amount) as volume from execution
-           where market = $1 and (id & 1) = 1 and id >= b.begins and id <= last.id) total
+           where market = $1 and (id & 1) = 1 and id >= b.begins and id < b.begins + $4) total
         where c.n < $6)
-     select begins, open, high, low, close, volume from candle where n > 0 order by n`,
+     select begins, ${back ? "far" : "near"} as open, high, low, ${back ? "near" : "far"} as close, volume
+       from candle where n > 0 order by n`,
     [market, ids.from, ids.before, ids.length, ids.offset, ids.limit],
   );
   return rows.map((row) => ({

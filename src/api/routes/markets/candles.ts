@@ -1,17 +1,24 @@
 import type { FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
-import { type Candle, type Exchange, INCREMENTS, type Increment, incrementFor } from "../../../exchange/exchange.ts";
+import {
+  type Candle,
+  type Exchange,
+  endOf,
+  INCREMENTS,
+  type Increment,
+  incrementFor,
+} from "../../../exchange/exchange.ts";
 import { formatAmount } from "../../../money/amount.ts";
 import { formatInstant, type Instant, systemClock } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { invalid } from "../../problems/failing-fields.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
-import { Decimal, ListQuery, Timestamp } from "../../requests/schemas.ts";
+import { Decimal, ListQuery, Order, Timestamp } from "../../requests/schemas.ts";
 import { interval, readInterval } from "../../requests/time-range.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
-const DESCRIPTION = `Newest first. Candles are aligned to midnight UTC on Mondays. Candles without trades are omitted; the current candle changes until its time is over.
+const DESCRIPTION = `Candles are aligned to midnight UTC on Mondays. Candles without trades are omitted; the current candle changes until its time is over.
 
 Give exactly one of \`increment\` and \`max_data_points\`. The range selects candles by their start; each candle is complete, even if the range ends within it. \`range.end\` defaults to now, \`range.begin\` to 26 weeks before the end.`;
 
@@ -38,6 +45,7 @@ const Query = ListQuery(
       }),
     ),
     ...interval("range"),
+    order: Order("DESC"),
   },
   { standard: 100, maximum: 1_000 },
 );
@@ -52,7 +60,7 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
       schema: {
         operationId: "listHistoricalCandles",
         tags: ["Market data"],
-        summary: "List the candles of a market, newest first",
+        summary: "List the candles of a market, newest or oldest first",
         description: DESCRIPTION,
         params: Type.Object({ market: MarketParam }),
         querystring: Query,
@@ -72,8 +80,9 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
     async (request) => {
       const { series, wanted } = readSeries(request, request.query, systemClock.now());
       const market = marketInPath(exchange, request.params.market);
-      const candles = await exchange.marketData.candles(market, { ...series, limit: wanted.limit + 1 });
-      const made = page(candles, wanted, ({ at }) => positionText({ ...series, before: at }), candleBody);
+      const { order } = request.query;
+      const candles = await exchange.marketData.candles(market, { ...series, order, limit: wanted.limit + 1 });
+      const made = page(candles, wanted, ({ at }) => positionText(seriesBehind(series, at, order)), candleBody);
       return { market, increment: series.increment, ...made };
     },
   );
@@ -110,6 +119,11 @@ function firstSeries(query: Static<typeof Query>, now: Instant): Series {
     throw invalid([{ field: "max_data_points", value: most, rule }]);
   }
   return { increment: found, from, before };
+}
+
+/** What is left of a series behind a candle. */
+function seriesBehind(series: Series, at: Instant, order: "ASC" | "DESC"): Series {
+  return order === "DESC" ? { ...series, before: at } : { ...series, from: endOf(at, series.increment) };
 }
 
 const positionText = ({ increment, from, before }: Series): string[] => [increment, `${from}`, `${before}`];

@@ -26,6 +26,8 @@ import {
   Decimal,
   IdentityId,
   Metadata,
+  OrEmpty,
+  ProfileIdParam,
   RefId,
   Timestamp,
   UuidText,
@@ -84,7 +86,7 @@ const NEW_ORDER_FIELDS = {
     ...Amount,
     description: "The amount of the base asset to trade. For all orders except MARKET and STOP_MARKET buys.",
   }),
-  quote_amount: Type.Optional({
+  quote_amount: OrEmpty({
     ...Amount,
     description:
       "For MARKET and STOP_MARKET buys: the amount of the quote asset to spend. The commission is charged in addition.",
@@ -110,16 +112,16 @@ const NEW_ORDER_FIELDS = {
       examples: ["2026-11-21T09:30:00.000Z"],
     }),
   ),
-  identity_id: Type.Optional({
+  identity_id: OrEmpty({
     ...IdentityId,
     description: "The end user who trades. Requires identity_account_id: without it the order is REJECTED.",
   }),
-  identity_account_id: Type.Optional({
+  identity_account_id: OrEmpty({
     ...AccountId,
     description: "The end user's account. Requires identity_id: without it the order is REJECTED.",
   }),
   recipient_profile_id: Type.Optional({
-    ...UuidText,
+    ...ProfileIdParam,
     description:
       "The profile, one of the caller's, that receives the proceeds: the base asset of a buy, the quote asset of a sell. Default: the profile in the path.",
   }),

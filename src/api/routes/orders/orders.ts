@@ -9,7 +9,7 @@ import {
   type Every,
   idPosition,
   problemFor,
-  profileInPath,
+  profileIdOf,
   type RequestDocumenting,
   valueOrThrow,
   withExisting,
@@ -43,18 +43,18 @@ const FILTERS = {
 };
 const ProfileQuery = ListQuery(FILTERS, PAGE);
 const CustomerQuery = ListQuery(
-  { profile_id: Type.Optional({ ...UuidText, description: "Only orders of this profile." }), ...FILTERS },
+  { profile_id: Type.Optional({ ...ProfileIdParam, description: "Only orders of this profile." }), ...FILTERS },
   PAGE,
 );
 
-export function orderRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
-  placeRoute(api, exchange, profiles);
-  cancelRoute(api, exchange, profiles);
-  readRoute(api, exchange, profiles);
+export function orderRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find">): void {
+  placeRoute(api, exchange);
+  cancelRoute(api, exchange);
+  readRoute(api, exchange);
   listRoutes(api, exchange, profiles);
 }
 
-function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDefault">): void {
+function placeRoute(api: Api, exchange: Exchange): void {
   api.post(
     "/v2/profiles/:profile_id/orders",
     {
@@ -75,7 +75,7 @@ function placeRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getD
     },
     async (request, reply) => {
       const { body, grant, caller } = request;
-      const profileId = await profileInPath(profiles, grant.customerId, request.params.profile_id);
+      const profileId = profileIdOf(request.params.profile_id);
       const placed = await exchange.place(orderRequest(body, grant.customerId, profileId), caller);
       const outcome = await withExisting(placed, "ref_id", async (id) => {
         const existing = await exchange.findOrderOfCustomer(grant.customerId, id as OrderId);
@@ -103,7 +103,7 @@ function whenClosed(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDefault">): void {
+function cancelRoute(api: Api, exchange: Exchange): void {
   api.delete(
     "/v2/profiles/:profile_id/orders/:id",
     {
@@ -123,7 +123,7 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
     },
     async (request) => {
       const { customerId } = request.grant;
-      const profileId = await profileInPath(profiles, customerId, request.params.profile_id);
+      const profileId = profileIdOf(request.params.profile_id);
       const outcome = await exchange.cancel(
         customerId,
         profileId,
@@ -136,7 +136,7 @@ function cancelRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "get
   );
 }
 
-function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDefault">): void {
+function readRoute(api: Api, exchange: Exchange): void {
   api.get(
     "/v2/profiles/:profile_id/orders/:id",
     {
@@ -152,7 +152,7 @@ function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDe
     },
     async (request) => {
       const { customerId } = request.grant;
-      const profileId = await profileInPath(profiles, customerId, request.params.profile_id);
+      const profileId = profileIdOf(request.params.profile_id);
       const orderId = uuidOf(request.params.id) as OrderId;
       const order = await exchange.findOrder(customerId, profileId, orderId);
       if (order === undefined) throw problemFor(request, { code: "order_not_found", orderId });
@@ -161,7 +161,7 @@ function readRoute(api: Api, exchange: Exchange, profiles: Pick<Profiles, "getDe
   );
 }
 
-function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
+function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find">): void {
   api.get(
     "/v2/orders",
     {
