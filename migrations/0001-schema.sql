@@ -378,7 +378,7 @@ comment on column batch.hash is
   'reveals that a whole chain was recomputed.';
 comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
 comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
-comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on; postings and executions aside.';
+comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside, and how many accounts the profiles have that it deactivates.';
 comment on column batch.rows_expected is 'How many it should have; fewer: another process had changed one.';
 comment on column batch.claims_made is 'How many claims it made.';
 comment on column batch.claims_expected is 'How many it should have made.';

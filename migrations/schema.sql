@@ -326,7 +326,8 @@ create table batch (
   at timestamp with time zone not null,
   -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.
   void boolean not null,
-  -- How many rows it inserted, changed or locked in the version that it was decided on; postings and executions aside.
+  -- How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside,
+  -- and how many accounts the profiles have that it deactivates.
   rows_found integer not null,
   -- How many it should have; fewer: another process had changed one.
   rows_expected integer not null,

@@ -9,6 +9,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createCustomers } from "../../src/customers/customers.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { Unavailable } from "../../src/ledger/decision.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -64,9 +65,9 @@ afterEach(async () => {
   expect(checks.flatMap(({ first }) => first ?? [])).toEqual([]);
 });
 
-async function startNode(holder: string, database: Database) {
+async function startNode(holder: string, database: Database, known = catalogue) {
   const { lane } = await startLane(database, { holder });
-  const parts = { database, lane, catalogue, ids: new IdSource(), clock: systemClock };
+  const parts = { database, lane, catalogue: known, ids: new IdSource(), clock: systemClock };
   const [customers, profiles, transfers] = [createCustomers(parts), createProfiles(parts), createTransfers(parts)];
   return { lane, customers, profiles, transfers };
 }
@@ -110,8 +111,8 @@ async function remember(...assets: string[]): Promise<void> {
   }
 }
 
-async function deactivate(): Promise<string> {
-  const outcome = await ours.transfers.deactivate(customerId, profile, TESTER);
+async function deactivate(node = ours): Promise<string> {
+  const outcome = await node.transfers.deactivate(customerId, profile, TESTER);
   return outcome.kind === "rejected" ? outcome.rejection.code : outcome.value.status;
 }
 
@@ -225,6 +226,22 @@ test("a transfer that overtakes a deactivation between the profile and its accou
   expect(await pay("USD")).toBe("done");
   await release();
   expect(await deactivating).toBe("profile_not_empty");
+});
+
+test("an account in an asset that this node does not know yet is counted, so the profile stays active", async () => {
+  const known: Catalogue = {
+    ...catalogue,
+    findAsset: (code) => (code === "ETH" ? undefined : catalogue.findAsset(code)),
+    listAssets: () => catalogue.listAssets().filter(({ code }) => code !== "ETH"),
+  };
+  const behind = await startNode("behind", db.another(), known);
+  expect(await pay("ETH")).toBe("done");
+  await expect(deactivate(behind)).rejects.toThrow(Unavailable);
+  const found = await ours.profiles.find(customerId, profile);
+  expect(found).toMatchObject({ status: "ACTIVE", lastDeactivation: 0n });
+  // Its catalogue has the asset after the next refresh.
+  expect(await deactivate()).toBe("profile_not_empty");
+  await behind.lane.stop();
 });
 
 test("transfers and deactivations at full speed on two nodes leave no money in an inactive profile", async () => {

@@ -178,6 +178,21 @@ export async function insertRow(run: Run, table: string, row: Row, orNothing: bo
   return true;
 }
 
+/** How many accounts these owners had at the start of the statement. */
+function ownedPart(name: string, body: string): Part | undefined {
+  const match = /^select 1 from account t where t\.owner_id = any\(\$(\d+)::uuid\[\]\)$/.exec(body);
+  if (match === null) return undefined;
+  const owners = unnestOf(`unnest($${match[1]}::uuid[]) as k(owner_id)`);
+  return {
+    name,
+    begin: (run, values) => {
+      const ids = owners(values).map((k) => k.owner_id);
+      const count = run.tables.rows("account").filter((row) => ids.includes(row.owner_id)).length;
+      return async () => count;
+    },
+  };
+}
+
 /** Whether there was a row with this key at the start of the statement, such as the batch before. */
 function countPart(name: string, body: string): Part | undefined {
   const match = /^select 1 from (\w+) where (.+)$/.exec(body);
@@ -210,7 +225,7 @@ function partsOf(text: string): { parts: Part[]; rest: string } {
     let to = from;
     for (; depth > 0; to += 1) depth += rest[to] === "(" ? 1 : rest[to] === ")" ? -1 : 0;
     const body = rest.slice(from, to - 1);
-    const part = [updatePart, insertPart, deletePart, sharePart, countPart].reduce<Part | undefined>(
+    const part = [updatePart, insertPart, deletePart, sharePart, ownedPart, countPart].reduce<Part | undefined>(
       (found, partOf) => found ?? partOf(name, body),
       undefined,
     );

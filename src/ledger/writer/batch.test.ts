@@ -1,25 +1,22 @@
 import { createHash } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
-import { type Amount, amountOf, negative, ZERO } from "../../money/amount.ts";
-import { type AssetCode, USD } from "../../money/asset.ts";
+import { add, ENGINE, move, rememberAccount } from "../../../test/support/batches.ts";
+import { type Amount, amountOf, ZERO } from "../../money/amount.ts";
+import { USD } from "../../money/asset.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import { IdSource, type Uuid } from "../../std/id.ts";
 import {
   type Account,
   accountKey,
   accountTable,
-  emptyAccount,
-  entry,
   type Journal,
-  journal,
   type Owner,
   type Posting,
   type ProfileId,
   postingTable,
 } from "../accounts.ts";
-import type { Caller, ClientCaller } from "../caller.ts";
-import { bigintColumn, booleanColumn, changing, countColumn, key, uuidColumn, versionColumn } from "../columns.ts";
-import type { Changes } from "../decision.ts";
+import type { ClientCaller } from "../caller.ts";
+import { changing, countColumn, key, uuidColumn, versionColumn } from "../columns.ts";
 import { addition, change, recordTable, type StateRow, stateTable } from "../tables.ts";
 import { addedRows, Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
 import { RowCache } from "./row-cache.ts";
@@ -29,8 +26,6 @@ const [a, b] = [ids.next(), ids.next()] as [Uuid & ProfileId, Uuid & ProfileId];
 const NOW = 1_000_000 as Instant;
 const OLD_PROFILE = "0190d5a4-1111-7000-8000-000000000004" as Uuid;
 const OLD_TRANSFER = "0190d5a4-2222-7000-8000-000000000006" as Uuid;
-const ONE = amountOf("1");
-const ENGINE: Caller = { house: "engine" };
 
 interface Counter extends StateRow {
   readonly id: Uuid;
@@ -59,22 +54,8 @@ beforeEach(() => {
   batch = new Batch(cache, 1);
 });
 
-function remember(owner: Owner, available: string, version: bigint, at = 0): Account {
-  const account = { ...emptyAccount(owner, USD, 1), available: amountOf(available), version, at: at as Instant };
-  cache.set(accountTable, accountKey(owner, USD).key, account);
-  return account;
-}
-
-function move(from: Owner, to: Owner, amount: Amount = ONE): Journal {
-  return journal(ids.next(), "transfer", [entry(from, USD, negative(amount)), entry(to, USD, amount)]);
-}
-
-/** Adds changes to a batch as the lane does: a command depends on every account that it changes. */
-function add(to: Batch, changes: Changes, caller: Caller = ENGINE): void {
-  const entries = (changes.journals ?? []).flatMap((one) => one.entries);
-  to.dependOn(entries.map(({ owner, asset }) => accountKey(owner, asset)));
-  to.add(changes, caller);
-}
+const remember = (owner: Owner, available: string, version: bigint, at = 0): Account =>
+  rememberAccount(cache, owner, available, version, at);
 
 const keyOfCounter = (id: Uuid) => ({ table: counterTable, key: id });
 
@@ -95,115 +76,13 @@ test("an account occurs once in a batch, with its version before and its state a
   expect(accounts).toMatchObject({
     changed: [{ ownerId: a, available: amountOf("9"), version: 10n, at: NOW }],
     before: [{ version: 7n }],
-    opened: [{ ownerId: b, available: ONE, version: 3n, at: NOW }],
+    opened: [{ ownerId: b, available: amountOf("1"), version: 3n, at: NOW }],
     checked: [],
   });
   const numbers = postingsOf(content).map(({ owner_id, version }) => `${owner_id === a ? "a" : "b"}${version}`);
   expect(numbers).toEqual(["a8", "a9", "a10", "b1", "b2", "b3"]);
   expect([...guardsOf(content).values()].sort()).toEqual([0n, 7n]);
   expect(cache.get<Account>(accountTable, accountKey(a, USD).key)).toMatchObject({ version: 10n, at: NOW });
-});
-
-interface Holder extends StateRow {
-  readonly id: Uuid;
-  readonly isActive: boolean;
-  readonly lastDeactivation: bigint;
-}
-const holderTable = stateTable<Holder>({
-  name: "holder",
-  columns: {
-    id: key(uuidColumn("id")),
-    isActive: changing(booleanColumn("is_active")),
-    lastDeactivation: changing(bigintColumn("last_deactivation")),
-    version: versionColumn,
-  },
-  digested: true,
-  owner: { isActive: ({ isActive }) => isActive, lastDeactivation: ({ lastDeactivation }) => lastDeactivation },
-  keyOf: (row) => row.id,
-  keyValues: (id) => [id],
-});
-
-/** Owner `a` at version 5, and its account, which knows of this deactivation; undefined: there is none. */
-function holds(deactivation: bigint | undefined, isActive = true): void {
-  cache.set(holderTable, a, { id: a, isActive, lastDeactivation: 0n, version: 5n } as Holder);
-  remember(b, "10", 3n);
-  if (deactivation === undefined) return;
-  const account = { ...remember(a, "10", 7n), lastDeactivation: deactivation };
-  cache.set(accountTable, accountKey(a, USD).key, account);
-}
-
-const ACTIVE_HOLDER = { table: holderTable, key: a, onlyActive: true } as const;
-const checkedHolders = () => batch.close(NOW).states.find(({ table }) => table === holderTable)?.checked;
-const isLocked = [{ id: a, version: 5n }];
-
-test.each([
-  ["knows of no deactivation", 0n, []],
-  ["knows of one that the owner was remembered after", 5n, []],
-  ["knows of one that the owner was remembered before", 6n, isLocked],
-  ["is opened", undefined, isLocked],
-])("an owner whose account %s is locked unless the account stands in for it", (_what, deactivation, locked) => {
-  holds(deactivation);
-  batch.dependOn([ACTIVE_HOLDER]);
-  add(batch, { journals: [move(b, a)] });
-  expect(checkedHolders()).toMatchObject(locked);
-  expect(checkedHolders()).toHaveLength(locked.length);
-});
-
-test("an owner that is not active, or of which no account changes, is locked", () => {
-  holds(0n, false);
-  batch.dependOn([ACTIVE_HOLDER]);
-  add(batch, { journals: [move(b, a)] });
-  expect(checkedHolders()).toMatchObject(isLocked);
-  cache = new RowCache(100);
-  batch = new Batch(cache, 1);
-  holds(0n);
-  batch.dependOn([ACTIVE_HOLDER, accountKey(a, USD)]);
-  add(batch, { journals: [move(b, "world")] });
-  expect(checkedHolders()).toMatchObject(isLocked);
-});
-
-test.each([
-  ["a rejection", [ACTIVE_HOLDER], "rejected"],
-  ["a decision that needs more of it", [{ table: holderTable, key: a }], "accepted"],
-] as const)("%s locks an owner, before and after a command that does not", (_what, keys, decision) => {
-  for (const order of [0, 1]) {
-    cache = new RowCache(100);
-    batch = new Batch(cache, 1);
-    holds(0n);
-    if (order === 0) batch.dependOn(keys, decision);
-    batch.dependOn([ACTIVE_HOLDER]);
-    add(batch, { journals: [move(b, a)] });
-    if (order === 1) batch.dependOn(keys, decision);
-    expect(checkedHolders()).toMatchObject(isLocked);
-  }
-});
-
-test("what deactivates an owner writes it to its accounts in the batch, without a posting or another time", () => {
-  holds(0n);
-  const BTC = "BTC" as AssetCode;
-  batch.dependOn([{ table: holderTable, key: a }, accountKey(a, USD), accountKey(b, USD), accountKey(a, BTC)]);
-  const row: Holder = { id: a, isActive: false, lastDeactivation: 6n, version: 5n };
-  add(batch, { states: [change(holderTable, row)] });
-  const [holders, accounts] = ["holder", "account"].map((name) =>
-    batch.close(NOW).states.find(({ table }) => table.name === name),
-  );
-  expect(holders).toMatchObject({ changed: [{ version: 6n, lastDeactivation: 6n }], checked: [] });
-  const was = { ownerId: a, version: 7n, available: amountOf("10"), at: 0, lastDeactivation: 0n };
-  expect(accounts).toMatchObject({ changed: [{ ...was, lastDeactivation: 6n }], before: [was], opened: [] });
-  expect(accounts?.checked).toMatchObject([{ ownerId: b }]);
-  expect(cache.get<Account>(accountTable, accountKey(a, USD).key)?.lastDeactivation).toBe(6n);
-});
-
-test("an account that is opened knows of its owner's last deactivation", () => {
-  cache.set(holderTable, a, { id: a, isActive: true, lastDeactivation: 4n, version: 5n } as Holder);
-  batch.dependOn([ACTIVE_HOLDER]);
-  add(batch, { journals: [move("world", a)] });
-  const accounts = batch.close(NOW).states.find(({ table }) => table === accountTable);
-  const opened = accounts?.opened as Account[];
-  expect(opened.map(({ ownerId, lastDeactivation }) => [ownerId === a, lastDeactivation])).toEqual([
-    [true, 4n],
-    [false, 0n],
-  ]);
 });
 
 test("a row that was only read is checked, and an absent one is not", () => {

@@ -71,8 +71,15 @@ export interface HashedContent {
 /** A closed batch: everything that the statement is built from. */
 export interface BatchContent extends HashedContent {
   readonly states: readonly TableRows[];
+  /** Owners that it deactivates, and how many accounts each of them has. */
+  readonly deactivated: readonly DeactivatedOwner[];
   readonly claims: readonly (Claim & { readonly replaces?: string })[];
   readonly digest: Buffer;
+}
+
+export interface DeactivatedOwner {
+  readonly ownerId: string;
+  readonly accounts: number;
 }
 
 export class Batch {
@@ -84,6 +91,7 @@ export class Batch {
   readonly #callers = new Callers();
   readonly #postings: DraftPosting[] = [];
   readonly #claims: (Claim & { readonly replaces?: string })[] = [];
+  readonly #deactivated = new Map<string, number>();
   #adding = false;
 
   constructor(cache: RowCache, slot: number) {
@@ -108,13 +116,16 @@ export class Batch {
     }
   }
 
-  /** Adds the changes of an accepted command, and updates the cache. */
-  add({ states = [], records = [], journals = [] }: Changes, by: Caller): void {
+  /**
+   * Adds the changes of an accepted command, and updates the cache.
+   * @param dependsOn the command's; a deactivation names the owner's accounts in it
+   */
+  add({ states = [], records = [], journals = [] }: Changes, by: Caller, dependsOn: readonly Key[] = []): void {
     if (states.length + records.length + journals.length === 0) return;
     this.#adding = true;
     const caller = this.#callers.numberOf(by);
     for (const { table, row, requestedBy } of states) {
-      const batchRow = this.#put(table, table.keyOf(row), row);
+      const batchRow = this.#put(table, table.keyOf(row), row, dependsOn);
       batchRow.callers ??= new Set();
       batchRow.callers.add(caller);
       if (requestedBy !== undefined) batchRow.callers.add(this.#callers.numberOf(requestedBy));
@@ -162,30 +173,40 @@ export class Batch {
     return {
       ...hashed,
       states: tables.map((rows) => tableRows(rows, standIns)),
+      deactivated: [...this.#deactivated].map(([ownerId, accounts]) => ({ ownerId, accounts })),
       claims: inKeyOrder(this.#claims),
       digest: contentDigest(hashed),
     };
   }
 
-  #put(table: AnyStateTable, key: string, row: StateRow): BatchRow {
+  #put(table: AnyStateTable, key: string, row: StateRow, dependsOn: readonly Key[]): BatchRow {
     const batchRow = this.#rowFor(table, key);
     const { owner } = table;
-    if (owner !== undefined && owner.lastDeactivation(row) !== owner.lastDeactivation(batchRow.row))
-      this.#markAccounts(key, owner.lastDeactivation(row));
+    const isNew = batchRow.row.version === 0n;
+    if (owner !== undefined && !isNew && owner.lastDeactivation(row) !== owner.lastDeactivation(batchRow.row))
+      this.#markAccounts(key, owner.lastDeactivation(row), new Set(dependsOn.map(keyName)));
     batchRow.row = { ...row, version: batchRow.row.version + 1n };
     batchRow.changed = true;
     this.#cache.set(table, key, batchRow.row);
     return batchRow;
   }
 
-  /** A command that deactivates an owner depends on all of its accounts. */
-  #markAccounts(ownerId: string, lastDeactivation: bigint): void {
+  /**
+   * A command that deactivates an owner depends on all of its accounts, so that none of them has money that it does not
+   * see. The database counts them, because this process may not know each asset.
+   */
+  #markAccounts(ownerId: string, lastDeactivation: bigint, named: ReadonlySet<string>): void {
+    let accounts = 0;
     for (const batchRow of this.#rowsOfTable(accountTable).values()) {
       if (batchRow === undefined || accountOf(batchRow).ownerId !== ownerId) continue;
+      assert(named.has(keyName(batchRow)), () => `a command that deactivates ${ownerId} depends on its accounts`);
+      if (batchRow.before.version > 0n) accounts += 1;
       batchRow.row = { ...accountOf(batchRow), lastDeactivation } as Account;
       batchRow.changed = true;
       this.#cache.set(accountTable, batchRow.key, batchRow.row);
     }
+    // If a batch deactivates it twice, each time all accounts that there were before the batch.
+    if (!this.#deactivated.has(ownerId)) this.#deactivated.set(ownerId, accounts);
   }
 
   #post(journal: Journal): void {

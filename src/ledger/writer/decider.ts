@@ -123,7 +123,7 @@ export class Decider {
     const decision = command.decide(this.#view(pending), now);
     batch.dependOn(command.dependsOn, decision.kind === "rejected" ? "rejected" : "accepted");
     if (decision.kind === "rejected") return { pending, decision };
-    batch.add(decision.changes, command.caller);
+    batch.add(decision.changes, command.caller, command.dependsOn);
     for (const { claim, key, standing } of claims) {
       if (standing === "own") continue;
       batch.claim(claim, typeof standing === "string" ? undefined : standing.replaces);

@@ -12,7 +12,7 @@ import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Claim } from "../decision.ts";
 import type { Column, StateRow } from "../tables.ts";
-import type { AddedRows, BatchContent } from "./batch.ts";
+import type { AddedRows, BatchContent, DeactivatedOwner } from "./batch.ts";
 import type { ProjectedRows, TableRows, WrittenRows } from "./batch-rows.ts";
 import type { Link } from "./slot.ts";
 
@@ -43,6 +43,10 @@ export class Statements {
         counted.push(...writeProjection(writing, copies, stamp));
         expected += copies.opened.length + copies.changed.length + copies.closed.length;
       }
+    }
+    if (content.deactivated.length > 0) {
+      counted.push(countAccounts(writing, content.deactivated));
+      for (const { accounts } of content.deactivated) expected += accounts;
     }
     for (const added of content.records) {
       const name = addRecords(writing, added, stamp);
@@ -184,6 +188,16 @@ function checkRows(writing: StatementBuilder, { table, checked }: TableRows): st
     `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version for share of t)`,
   );
   return name;
+}
+
+/**
+ * Every account of these owners. Their rows are locked by an earlier statement of the transaction, and whatever opens an
+ * account locks its owner, so there is none that this statement does not see.
+ */
+function countAccounts(writing: StatementBuilder, owners: readonly DeactivatedOwner[]): string {
+  const ids = writing.value("uuid[]", `{${owners.map(({ ownerId }) => ownerId)}}`);
+  writing.cte(`accounts_of_deactivated as (select 1 from account t where t.owner_id = any(${ids}))`);
+  return "accounts_of_deactivated";
 }
 
 /** Rows whose claims may be waited for are counted, so that the waits end before the deadline is checked. */
