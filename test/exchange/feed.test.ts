@@ -7,6 +7,7 @@ import { createMarketData } from "../../src/exchange/market-data/market-data.ts"
 import type { BookChange } from "../../src/exchange/market-feed/book-change.ts";
 import { BookRecorder } from "../../src/exchange/market-feed/book-recorder.ts";
 import { Feed } from "../../src/exchange/market-feed/market-feed.ts";
+import { removeChanges } from "../../src/exchange/market-feed/store.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -310,4 +311,26 @@ test("old changes are removed when new ones are added", async () => {
   recorder.record(change(7n));
   await until("the old ones are removed", async () => (await versions()).length === 4);
   expect(await versions()).toEqual(["4", "5", "6", "7"]);
+});
+
+test("changes are removed oldest first, so many per market at a time", async () => {
+  const { owner } = exchange.db;
+  await owner.rows(
+    `insert into book_change (market, version, levels, at)
+     select market, n, '[]', now() - interval '1 hour' + n * interval '10 minutes'
+       from unnest('{LTCUSD,UNIUSD}'::text[]) market, generate_series(1, 5) n`,
+  );
+  const left = async () =>
+    (
+      await owner.rows<{ left: string }>(
+        `select market || ' ' || string_agg(version::text, ' ' order by version) as left from book_change
+          where market in ('LTCUSD', 'UNIUSD') group by market order by market`,
+      )
+    ).map((row) => row.left);
+  // Those of 50, 40 and 30 minutes ago are older than 25 minutes.
+  expect(await removeChanges(owner, 25 * 60_000, 2)).toBe(4);
+  expect(await left()).toEqual(["LTCUSD 3 4 5", "UNIUSD 3 4 5"]);
+  expect(await removeChanges(owner, 25 * 60_000, 2)).toBe(2);
+  expect(await removeChanges(owner, 25 * 60_000, 2)).toBe(0);
+  expect(await left()).toEqual(["LTCUSD 4 5", "UNIUSD 4 5"]);
 });

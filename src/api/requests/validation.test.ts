@@ -281,7 +281,11 @@ test("a request of nothing but wrong values gets a short rejection, however many
   const text = "[{,".repeat(300);
   expect(await detailOf({ ref_id: `\\"${text}\\` })).not.toContain(rule);
   expect(await make(`{"a":"\\"","b":[${"1,".repeat(500)}1]}`)).toEqual(tooMany);
-  expect(JSON.stringify((await make(fields(499))).body).length).toBeLessThan(65_536);
+  // The object is a value too.
+  const most = await make(fields(499));
+  expect(most.body).toMatchObject({ meta: { errors: { length: 502 } } });
+  expect(JSON.stringify(most.body).length).toBeLessThan(65_536);
+  expect(await make(fields(500))).toEqual(tooMany);
   expect((await ask(toy, `/v2/toys?${"ids=x&".repeat(10_000)}`)).body).toEqual(
     problem(400, "Bad Request", "ids has more than 100 entries", {
       meta: { errors: [{ field: "ids", rule: "has more than 100 entries" }] },

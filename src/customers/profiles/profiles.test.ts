@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { TESTER } from "../../../test/support/movements.ts";
+import { profileOf, profileRow, stateOf } from "../../../test/support/states.ts";
+import type { AnyCommand } from "../../ledger/writer/pending-command.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import { IdSource } from "../../std/id.ts";
+import type { CustomerId } from "../customer-id.ts";
+import { createProfiles, type Profile, type ProfileFields, profileNotFound, profileTable } from "./profiles.ts";
+
+const NOW = 5_000 as Instant;
+const acme = "acme" as CustomerId & string;
+
+/** The command that updates the profile, by a customer. */
+async function updating(profile: Profile, fields: ProfileFields, customerId = acme): Promise<AnyCommand> {
+  const sent: AnyCommand[] = [];
+  const lane = { execute: async (command: AnyCommand) => void sent.push(command) };
+  const row = { ...profile, customer_id: profile.customerId, last_deactivation: "0", version: "3" };
+  const database = { rows: async () => [row] };
+  const parts = { database, lane, ids: new IdSource(), clock: { now: () => NOW } };
+  await createProfiles(parts as never).update(customerId, profile.id, fields, TESTER);
+  return must(sent[0], "a command was sent");
+}
+
+test.each([
+  [NOW - 1, NOW],
+  [NOW + 1, NOW + 1],
+])("updating a profile that was updated at %d sets updated_at to %d: it never goes back", async (at, expected) => {
+  const profile = profileOf(acme, { updatedAt: at as Instant, description: "pays" });
+  const { decide } = await updating(profile, { nickname: "payouts" });
+  const changed = { ...profile, nickname: "payouts", updatedAt: expected };
+  expect(decide(stateOf(profileRow(profile)), NOW)).toEqual({
+    kind: "done",
+    value: changed,
+    changes: { states: [{ table: profileTable, row: changed }] },
+  });
+});
+
+test("a new nickname is claimed, an unchanged one is not", async () => {
+  const profile = profileOf(acme, { nickname: "payouts" });
+  const claim = { customerId: acme, kind: "nickname", refId: "salaries", id: profile.id };
+  expect((await updating(profile, { nickname: "salaries" })).claims).toEqual([claim]);
+  expect((await updating(profile, { nickname: "payouts", description: "pays" })).claims).toEqual([]);
+  expect((await updating(profile, { description: "pays" })).claims).toEqual([]);
+});
+
+test("another customer's profile is not found", async () => {
+  const profile = profileOf(acme);
+  const { decide } = await updating(profile, { description: "mine" }, "other" as CustomerId & string);
+  const decision = decide(stateOf(profileRow(profile)), NOW);
+  expect(decision).toEqual({ kind: "rejected", rejection: profileNotFound(profile.id) });
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { IdSource } from "../../std/id.ts";
+import type { Order, OrderId } from "../order.ts";
+import { FillWaiters } from "./await-fill.ts";
+
+const ids = new IdSource();
+const orderOf = (customerId: string): Order => ({ id: ids.next() as OrderId, customerId }) as unknown as Order;
+const NEVER = new AbortController().signal;
+const LONG = 60_000;
+/** Nothing is found in it: no other node has matched anything. */
+const database = { rows: async () => [] };
+
+/** Starts to wait for each order. @returns the orders whose wait has ended by now, by place */
+function waitFor(waiters: FillWaiters, orders: readonly Order[]): () => Promise<number[]> {
+  const ended: number[] = [];
+  for (const [place, order] of orders.entries())
+    void waiters.untilClosed(order, LONG, NEVER).then(() => ended.push(place));
+  return async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    return ended;
+  };
+}
+
+test("a customer can take a quarter of the places, and further requests of it do not wait", async () => {
+  const waiters = new FillWaiters(database, 8);
+  const endedOf = {
+    ann: waitFor(
+      waiters,
+      [1, 2, 3].map(() => orderOf("ann")),
+    ),
+    bob: waitFor(waiters, [orderOf("bob")]),
+  };
+  expect([await endedOf.ann(), await endedOf.bob()]).toEqual([[2], []]);
+  waiters.stop();
+  expect([await endedOf.ann(), await endedOf.bob()]).toEqual([[2, 0, 1], [0]]);
+});
+
+test("when all places are taken nobody else waits", async () => {
+  const waiters = new FillWaiters(database, 2);
+  const ended = waitFor(waiters, ["ann", "bob", "cid"].map(orderOf));
+  expect(await ended()).toEqual([2]);
+  waiters.stop();
+});
+
+test("a wait ends with the closed order, and only that one's", async () => {
+  const waiters = new FillWaiters(database);
+  const [first, second] = [orderOf("ann"), orderOf("ann")];
+  const waits = [first, second].map((order) => waiters.untilClosed(order, LONG, NEVER));
+  const closed = { ...first, status: "FILLED", closedAt: 1 } as Order;
+  waiters.onCommitted([{ ...second, status: "OPEN" } as Order, closed]);
+  expect(await waits[0]).toBe(closed);
+  waiters.stop();
+  expect(await waits[1]).toBe(second);
+});
+
+test("who does not want to wait, has left, or asks for a closed order is answered at once", async () => {
+  const waiters = new FillWaiters(database);
+  const order = orderOf("ann");
+  const closed = { ...order, closedAt: 1 } as Order;
+  expect(await waiters.untilClosed(order, 0, NEVER)).toBe(order);
+  expect(await waiters.untilClosed(order, LONG, AbortSignal.abort())).toBe(order);
+  expect(await waiters.untilClosed(closed, LONG, NEVER)).toBe(closed);
+  const gone = new AbortController();
+  const wait = waiters.untilClosed(order, LONG, gone.signal);
+  gone.abort();
+  expect(await wait).toBe(order);
+});
