@@ -29,12 +29,18 @@ export function joined(parts: readonly Sql[], separator: string): Sql {
   return new Sql(["", ...parts.slice(1).map(() => separator), ""], parts);
 }
 
-/** The statement, with its parameters numbered. */
+/** The statement, with its parameters numbered. A list that stands in it several times is one parameter. */
 export function statementOf(of: Sql): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [];
+  const lists = new Map<unknown, number>();
   const written = ({ texts, values: between }: Sql): string =>
     texts.map((text, i) => (i < between.length ? text + value(between[i]) : text)).join("");
-  const value = (one: unknown): string => (one instanceof Sql ? written(one) : `$${values.push(one)}`);
+  const placeOf = (one: unknown): number => {
+    const place = lists.get(one) ?? values.push(one);
+    if (Array.isArray(one)) lists.set(one, place);
+    return place;
+  };
+  const value = (one: unknown): string => (one instanceof Sql ? written(one) : `$${placeOf(one)}`);
   return { text: written(of), values };
 }
 

@@ -73,10 +73,26 @@ function branchesOf(filter: TransferFilter): Sql[] {
   if (filter.refIds !== undefined) return [requestedBranch(filter)];
   const by = (["accountIds", "identityIds", "profileIds"] as const).find((name) => filter[name] !== undefined);
   if (filter.ids !== undefined || by === undefined) return [requestedBranch(filter), receivedBranch(filter)];
-  return [...new Set(filter[by])].flatMap((value) => [
-    soughtBranch(filter, by, value, "DEBIT"),
-    soughtBranch(filter, by, value, "CREDIT"),
-  ]);
+  const wanted = { ...filter, [by]: [...new Set(filter[by])] };
+  return [...soughtBranches(wanted, by, "DEBIT"), ...soughtBranches(wanted, by, "CREDIT")];
+}
+
+/** To plan a branch takes a third of a millisecond: more values share one. */
+const MOST_BRANCHES = 8;
+
+/**
+ * Those of some accounts, identities or profiles. Each of a few values has a branch of its own, so that the planner knows
+ * how rare it is: a rare one is not looked for among all that its customer has. Of many, each is looked up in the index.
+ */
+function soughtBranches(filter: TransferFilter, by: keyof typeof SOUGHT, direction: Direction): Sql[] {
+  const wanted = filter[by] ?? [];
+  if (wanted.length <= MOST_BRANCHES)
+    return wanted.map((value) => sql`(${soughtBranch(filter, by, sql`${value}`, direction)})`);
+  const type = textOf(by === "profileIds" ? "uuid" : "text");
+  return [
+    sql`(select of_one.* from unnest(${wanted}::${type}[]) as wanted(value)
+           cross join lateral (${soughtBranch(filter, by, textOf("wanted.value"), direction)}) as of_one)`,
+  ];
 }
 
 /**
@@ -104,11 +120,10 @@ function receivedBranch(filter: TransferFilter): Sql {
 }
 
 /**
- * Those of one account, identity or profile, in the order of its index. Each value has a branch of its own, so that the
- * planner knows how rare it is: a rare one is not looked for among all that its customer has. A profile's customer is
- * checked last, because it makes the profile no rarer.
+ * Those of one account, identity or profile, in the order of its index. A profile's customer is checked last, because it
+ * makes the profile no rarer.
  */
-function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, value: string, direction: Direction): Sql {
+function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, value: Sql, direction: Direction): Sql {
   const isDebit = direction === "DEBIT";
   const others = { ...filter, [by]: undefined };
   const customer = sql`${textOf(isDebit ? "customer_id" : "to_customer_id")} = ${filter.customerId}`;
@@ -118,10 +133,10 @@ function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, value: st
     ...rowsWithin(filter),
     ...(isDebit ? [...debitIs(others), ...debitBehind(filter)] : [...creditIs(others), ...creditBehind(filter)]),
   ];
-  return sql`(select * from (
+  return sql`select * from (
       select ${COLUMNS}, ${textOf(String(isDebit))} as debit, ${textOf(String(!isDebit))} as credit from transfer t
        where ${joined(conditions, " and ")} ${pageOf(filter)}) as sought
-     where sought.${customer})`;
+     where sought.${customer}`;
 }
 
 function pageOf({ order, limit }: TransferFilter): Sql {

@@ -99,6 +99,40 @@ test.each([...CASES, ["customer that is only paid", { customerId: SMALL }, 102] 
   },
 );
 
+/** As many values as a filter may have. */
+const many = <Value>(nth: (n: number) => Value): Value[] => Array.from({ length: 100 }, (_, n) => nth(n));
+const MANY = {
+  profileIds: many((n) => uuid<Uuid>("22222222", n)),
+  accountIds: many((n) => `account-${n}`),
+  identityIds: many((n) => `identity-${n}`),
+};
+
+test.each(Object.keys(MANY) as (keyof typeof MANY)[])("a page by a hundred %s is that of each, merged", async (by) => {
+  const page = (wanted: Partial<TransferFilter>, order: "ASC" | "DESC") =>
+    listTransfers(db.owner, { customerId: BIG, limit: 20, after: MIDDLE, order, ...wanted });
+  for (const order of ["ASC", "DESC"] as const) {
+    const each = await Promise.all(MANY[by].map((value) => page({ [by]: [value] }, order)));
+    const byId = new Map(each.flat().map((record) => [record.id, record]));
+    const sorted = [...byId.values()].sort((a, b) => (a.id < b.id === (order === "ASC") ? -1 : 1));
+    expect(await page({ [by]: MANY[by] }, order)).toEqual(sorted.slice(0, 20));
+  }
+});
+
+test("hundreds of values make one short statement, with each list in it once", async () => {
+  const sent: { text: string; values: readonly unknown[] }[] = [];
+  const noting = {
+    rows: async (text: string, values: readonly unknown[] = []) => {
+      sent.push({ text, values });
+      return [];
+    },
+  };
+  await listTransfers(noting, { customerId: BIG, order: "ASC", limit: 101, ...MANY });
+  expect(sent).toHaveLength(1);
+  expect(sent[0]?.text.length).toBeLessThan(6_000);
+  const texts = sent[0]?.values.flat() ?? [];
+  for (const values of Object.values(MANY)) expect(texts.filter((text) => text === values[7])).toHaveLength(1);
+});
+
 test("the measurement detects a scan: the same page read without an index costs several times more", async () => {
   await db.owner.rows("drop index transfer_from_account");
   const { pages } = await costOfPage({ accountIds: ["nobody"] });

@@ -55,7 +55,7 @@ async function certificateOf(url: string, options: object = {}): Promise<PeerCer
   return certificate;
 }
 
-test("both servers use TLS 1.2 or newer, and send Strict-Transport-Security", async () => {
+test("both servers use TLS 1.2 or newer with fast key exchanges, and send Strict-Transport-Security", async () => {
   const { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS } = tls;
   Object.assign(tls, { DEFAULT_MIN_VERSION: "TLSv1", DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0" });
   const inUse = await readTls(files("first.crt", "first.key"));
@@ -79,6 +79,10 @@ test("both servers use TLS 1.2 or newer, and send Strict-Transport-Security", as
       expect((await certificateOf(url)).subject.CN).toBe("first");
       const old = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" } as const;
       await expect(certificateOf(url, old)).rejects.toThrow(/alert protocol version/i);
+      for (const ecdhCurve of ["X25519", "P-256", "P-384"])
+        expect((await certificateOf(url, { ecdhCurve })).subject.CN).toBe("first");
+      for (const ecdhCurve of ["ffdhe2048", "ffdhe8192", "X448", "P-521"])
+        await expect(certificateOf(url, { ecdhCurve }), ecdhCurve).rejects.toThrow(/alert handshake failure/i);
     }
     await expect(fetch(toy.url.replace("https:", "http:"))).rejects.toThrow();
   } finally {

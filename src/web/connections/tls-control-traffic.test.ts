@@ -95,6 +95,15 @@ test("key updates on connections that close soon are counted too", async () => {
   expect(dropped).toMatchObject([{ address: STRANGER, reason: "too many TLS messages without data" }]);
 });
 
+test("key updates on many connections that stay open are counted together", async () => {
+  const { port, dropped } = await startServer();
+  const open = await Promise.all(Array.from({ length: 30 }, () => connectForKeyUpdates(port)));
+  // 600 of them are less than a record.
+  for (const { update } of open) update(600);
+  await until("their address is blocked", () => open.every(({ secure }) => secure.destroyed));
+  expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "too many TLS messages without data" }]);
+});
+
 test("requests as small as they can be are no overhead, however many", async () => {
   const { port, dropped, asked } = await startServer();
   const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });

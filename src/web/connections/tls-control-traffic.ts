@@ -24,6 +24,8 @@ const TLS_1_2_RECORD_BYTES = 85;
  * while the connection is not read, so it counts only when the connection closes.
  */
 const MAX_RECORD_BYTES = 16_384 + TLS_1_2_RECORD_BYTES;
+/** As much of all connections of a key: thousands of them with some hundred messages each would take seconds. */
+const MAX_UNDER_WAY_BYTES = 16 * MAX_RECORD_BYTES;
 
 interface Connection {
   /** The accepted connection, which counts the bytes that were received, and what TLS made of it, which counts data. */
@@ -93,16 +95,22 @@ export class TlsControlTraffic {
     for (const socket of this.#handshakes.values()) {
       if (socket.bytesRead > MAX_HANDSHAKE_BYTES) this.#onTooMuch(socket);
     }
-    for (const connection of this.#connections) this.#count(connection, MAX_RECORD_BYTES);
+    const underWay = new Map<string, number>();
+    for (const connection of this.#connections) {
+      const others = underWay.get(connection.key) ?? 0;
+      const uncounted = this.#count(connection, Math.min(MAX_RECORD_BYTES, MAX_UNDER_WAY_BYTES - others));
+      if (uncounted > 0) underWay.set(connection.key, others + uncounted);
+    }
   }
 
-  /** Counts what the connection received besides data, but for `mayBecomeData` bytes. */
-  #count(connection: Connection, mayBecomeData: number): void {
+  /** Counts what the connection received besides data, but for `mayBecomeData` bytes. @returns how many it left out */
+  #count(connection: Connection, mayBecomeData: number): number {
     const { accepted, secure, key, recordBytes, handshakeBytes, records, counted } = connection;
     const withoutData = accepted.bytesRead - handshakeBytes - secure.bytesRead - recordBytes * records;
     const surplus = withoutData - counted - mayBecomeData;
-    if (surplus <= 0) return;
+    if (surplus <= 0) return withoutData - counted;
     connection.counted += surplus;
     if (this.#counts.add(key, surplus) > MAX_BYTES_PER_SECOND) this.#onTooMuch(secure);
+    return mayBecomeData;
   }
 }
