@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatReport } from "./report.ts";
+import { formatReport, verdictOf } from "./report.ts";
 
 test("a report is a table, followed by the first finding of every check", () => {
   const first = { check: "chain", record: "batch 1/17", message: "is missing" };
@@ -22,4 +22,20 @@ test("a report without findings ends with its table", () => {
     "check  examined  result",
     "chain         1  sound",
   ]);
+});
+
+const broken = (check: string) => ({ check, examined: 1, broken: 1, first: { check, record: "x", message: "is y" } });
+
+test("what a version does not know is unknown, not broken", () => {
+  expect(formatReport([broken("known columns")])[1]).toBe("known columns         1  1 unknown");
+});
+
+test.each([
+  [[], "The books are sound."],
+  [["chain"], "The books are not sound."],
+  [["known columns"], "No difference was found, but the books hold what this version cannot verify."],
+  [["known columns", "chain"], "The books are not sound, and hold what this version cannot verify."],
+])("the verdict on findings of %j", (found, verdict) => {
+  const complete = !found.includes("known columns");
+  expect(verdictOf({ checks: found.map(broken), sound: found.length === 0, complete })).toBe(verdict);
 });

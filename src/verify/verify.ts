@@ -33,7 +33,7 @@ import { chainExamination } from "./ledger/chain.ts";
 import { missingRowsCheck, statesExamination } from "./ledger/changing-rows.ts";
 import { incomingCountExamination } from "./ledger/incoming-counts.ts";
 import { journalCheck } from "./ledger/journals.ts";
-import { knownColumnsExamination } from "./ledger/known-columns.ts";
+import { KNOWN_COLUMNS, knownColumnsExamination } from "./ledger/known-columns.ts";
 import { claimsExamination } from "./ledger/ref-id-claims.ts";
 import { reserveExamination } from "./ledger/reserve.ts";
 import { recordsExamination } from "./ledger/rows-without-batch.ts";
@@ -47,7 +47,10 @@ export interface VerifyReport {
   readonly heads: readonly ChainHead[];
   /** Without a checkpoint, a chain that was recomputed as a whole looks sound. */
   readonly hadCheckpoint: boolean;
+  /** Everything was verified, and nothing is broken. */
   readonly sound: boolean;
+  /** False: there are tables or columns that this version does not know. What they hold was not verified. */
+  readonly complete: boolean;
   /** For the operator, though nothing is broken. */
   readonly notes: readonly string[];
 }
@@ -65,8 +68,9 @@ export async function verifyAll(database: Database, options: VerifyOptions = {})
   const heads = await readHeads(database);
   const checks = await examine(database, examinations(tables, checkpoint), options.watcher);
   const sound = checks.every(({ broken }) => broken === 0);
+  const complete = checks.every(({ check, broken }) => check !== KNOWN_COLUMNS || broken === 0);
   const notes = await findTimesAhead(database);
-  return { checks, heads, hadCheckpoint: checkpoint !== undefined, sound, notes };
+  return { checks, heads, hadCheckpoint: checkpoint !== undefined, sound, complete, notes };
 }
 
 function examinations(tables: LaneTables, checkpoint: readonly ChainHead[] | undefined): Examination[] {

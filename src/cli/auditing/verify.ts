@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { recordVerify } from "../../verify/last-verify.ts";
-import { formatReport } from "../../verify/report.ts";
+import { formatReport, verdictOf } from "../../verify/report.ts";
 import type { SignedCheckpoint } from "../../verify/signed-checkpoint.ts";
 import { readLedgerId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
@@ -25,7 +25,7 @@ interface ComparedCheckpoint {
 
 export function addVerify(program: Command): void {
   const verify = addCommand(program, "verify", {
-    summary: "recompute the books and report every difference; exit code 1 if there are any",
+    summary: "recompute the books and report every difference; exit code 1 unless all of them are sound",
     examples: [
       "verify",
       "verify --json",
@@ -73,9 +73,8 @@ function answerOf(report: VerifyReport, compared: ComparedCheckpoint | undefined
 }
 
 export function reportLines(report: VerifyReport, against: string): string[] {
-  const verdict = report.sound ? "The books are sound." : "The books are not sound.";
   const notes = report.notes.map((note) => `Note: ${note}.`);
-  return [...formatReport(report.checks), "", ...notes, against, verdict];
+  return [...formatReport(report.checks), "", ...notes, against, verdictOf(report)];
 }
 
 function comparedWith(compared: ComparedCheckpoint | undefined): string {
@@ -90,9 +89,10 @@ function checkpointRecord({ checkpoint: { at, keyId }, signatureChecked }: Compa
   return { at: formatInstant(at), key_id: keyId, signature_checked: signatureChecked };
 }
 
-export function reportRecord({ sound, hadCheckpoint, checks, heads, notes }: VerifyReport) {
+export function reportRecord({ sound, complete, hadCheckpoint, checks, heads, notes }: VerifyReport) {
   return {
     sound,
+    complete,
     notes,
     had_checkpoint: hadCheckpoint,
     checks: checks.map(({ check, examined, broken, first }) => ({

@@ -1,6 +1,7 @@
 /**
  * Known columns: a database that a newer version has migrated may hold tables and columns that this version does not know.
- * What they hold is in the hashes of that version. This check says so in words, because it is no tampering.
+ * What they hold is in the hashes of that version. This check says so in words, because it need not be tampering. An
+ * older program does not start on a newer database, so it is met after the start, or where something was added by hand.
  */
 import type { StoredBatch } from "../../ledger/stored-batches.ts";
 import type { AnyRecordTable, AnyStateTable, LaneTables } from "../../ledger/tables.ts";
@@ -49,7 +50,7 @@ export function holdsUnknown(unknown: UnknownColumns, table: string): string {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-const WHAT_NOW = "verify it with the version that migrated the database";
+const WHAT_NOW = "if a later version added it, verify with that version; otherwise it was added by hand";
 
 export function knownColumnsExamination(tables: LaneTables): Examination {
   return {
@@ -60,8 +61,8 @@ export function knownColumnsExamination(tables: LaneTables): Examination {
       for (const [name, columns] of unknown) {
         const [row] = await database.rows(`select 1 from ${quoted(name)} where ${holdsUnknown(unknown, name)} limit 1`);
         if (row === undefined) continue;
-        const what = columns === "all" ? "is a table" : `has values in ${columns.join(", ")},`;
-        tally(KNOWN_COLUMNS).broken(name, `${what} that this version does not know: ${WHAT_NOW}`);
+        const what = columns === "all" ? "is a table that" : `has values in ${columns.join(", ")}, which`;
+        tally(KNOWN_COLUMNS).broken(name, `${what} this version does not know: ${WHAT_NOW}`);
       }
     },
   };
