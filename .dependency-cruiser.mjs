@@ -17,7 +17,8 @@ const RINGS = {
   conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   "exchange/book": ["std", "money"],
-  verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
+  events: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
+  verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange", "events"],
   accounting: ["std", "money", "postgres", "ledger", "exchange"],
   api: [
     "std",
@@ -31,9 +32,10 @@ const RINGS = {
     "transfers",
     "conversions",
     "exchange",
+    "events",
   ],
   "market-maker": ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
-  telemetry: ["std", "postgres", "ledger", "web", "conversions", "exchange", "api", "market-maker"],
+  telemetry: ["std", "postgres", "ledger", "web", "conversions", "exchange", "events", "api", "market-maker"],
 };
 
 /** Inside a folder, which of its parts may import which others. What is not listed may be imported by all of the folder. */
@@ -60,6 +62,7 @@ const FRONT_DOORS = {
   transfers: ["transfers"],
   conversions: ["conversions"],
   exchange: ["exchange"],
+  events: ["events"],
 };
 
 /** The composition root: puts the parts together, by hand. */

@@ -853,6 +853,78 @@ comment on column customer_volume.version is 'The version of the row. A write st
 comment on column customer_volume.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index customer_volume_pkey is 'What a customer traded since a day, and the day that a match counts to.';
 
+-- Events -------------------------------------------------------------------------------------------------------------
+
+create table event_cut (
+  cut bigint,
+  at timestamptz not null,
+  events integer not null,
+  slots smallint[] not null,
+  heads bigint[] not null,
+  digest bytea not null,
+  fence bigint not null,
+  constraint event_cut_pkey primary key (cut),
+  constraint cut_above_zero check (cut > 0),
+  constraint a_head_for_each_slot check (cardinality(slots) = cardinality(heads)),
+  constraint events_not_negative check (events >= 0)
+);
+comment on table event_cut is
+  'A round of the publisher of events: how far it had read the chain of each slot. What lies between a cut and the one before '
+  'it became events, in an order that follows from the batches alone, so the events follow from the cuts and the chain '
+  '(docs/decisions/0036-events.md). The publisher''s place is the last cut. Never changed or deleted.';
+comment on column event_cut.cut is 'Numbers the cuts from 1, without gaps: of two publishers one fails here.';
+comment on column event_cut.at is 'The created_at of its events: never before that of the cut before, nor before its last batch.';
+comment on column event_cut.events is 'How many events it made.';
+comment on column event_cut.slots is 'The slots that had batches, in order.';
+comment on column event_cut.heads is 'Of each of these slots, the last batch that is in this cut or in one before.';
+comment on column event_cut.digest is 'SHA-256 of its events in order: customer, type, object and version of each.';
+comment on column event_cut.fence is 'The fencing token of the lease events, under which it was written.';
+comment on index event_cut_pkey is 'The last cut; and, by bisection, the cut at a time.';
+
+create table event (
+  customer_id uuid,
+  first_number bigint,
+  cut bigint not null,
+  at timestamptz not null,
+  object_id uuid,
+  count integer not null,
+  entries json not null,
+  constraint event_pkey primary key (customer_id, first_number),
+  constraint first_number_above_zero check (first_number > 0),
+  constraint count_above_zero check (count > 0)
+);
+comment on table event is
+  'What the customers are told: consecutive events of one customer in one cut. One row for a run of transfers and executions, '
+  'which never change, so that thousands of transfers a second cost few rows; a row of its own for each version of an object '
+  'that changes. Derived from the chain and event_cut, with which verify compares it. Removed when it is older than '
+  'PARBOOK_EVENT_DAYS.';
+comment on column event.first_number is 'Of its first event. A customer''s events are numbered from 1, without gaps.';
+comment on column event.cut is 'The cut that made it.';
+comment on column event.at is 'The cut''s.';
+comment on column event.object_id is 'The conversion, order or profile whose version it is. Null: a run.';
+comment on column event.count is 'How many events it holds.';
+comment on column event.entries is
+  '[type, object, version, state] of each event. version and state are of objects that change: state is what the columns '
+  'that are overwritten held in that version, as text. Everything else of the object never changes, and is read from its row.';
+comment on index event_pkey is 'A customer''s events by number; and, by bisection, by time.';
+create index event_object on event (customer_id, object_id, first_number) where object_id is not null;
+comment on index event_object is 'The events of an object, and its state at the last of them.';
+create index event_by_cut on event using brin (cut int8_minmax_multi_ops) with (pages_per_range = 16, autosummarize = on);
+comment on index event_by_cut is 'The rows of a range of cuts: for whom there is news, for verify, and the oldest ones.';
+
+create table event_retention (
+  first_cut bigint not null,
+  only_one boolean default true,
+  constraint event_retention_pkey primary key (only_one),
+  constraint only_one_is_true check (only_one),
+  constraint first_cut_above_zero check (first_cut > 0)
+);
+comment on table event_retention is
+  'From which cut on events are listed, in one row. Of older ones there are only the last row of each customer, for its '
+  'numbers, and of each object that may still change, for its state.';
+comment on index event_retention_pkey is 'No query: it allows one row.';
+insert into event_retention (first_cut) values (1);
+
 -- Market data --------------------------------------------------------------------------------------------------------
 
 create unlogged table book_change (
@@ -882,7 +954,7 @@ create table lease (
 comment on table lease is
   'What one process at a time may do. Only the database''s clock decides whether a lease has ended. A lease alone does not '
   'stop a process that has lost it: the hash chain of a slot and the head of a market do.';
-comment on column lease.name is 'slot/<n>: write that chain. market/<code>: be its engine. Others are jobs of the sandbox.';
+comment on column lease.name is 'slot/<n>: write that chain. market/<code>: be its engine. events: publish events. Others are jobs of the sandbox.';
 comment on column lease.fence is 'The fencing token: rises with every new holder.';
 comment on index lease_pkey is 'The lease of a name.';
 

@@ -35,6 +35,9 @@ begin
       ('execution', 'select, insert'),
       ('customer_volume', 'select, insert, update'),
       ('book_change', 'select, insert, delete'),
+      ('event_cut', 'select, insert'),
+      ('event', 'select, insert, delete'),
+      ('event_retention', 'select, update'),
       ('access_denial', 'select, insert, delete'),
       ('migration', 'select'),
       ('ledger', 'select')

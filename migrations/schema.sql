@@ -815,6 +815,75 @@ create table customer_volume (
 ) with (fillfactor=80);
 grant select, insert, update on customer_volume to service;
 
+-- A round of the publisher of events: how far it had read the chain of each slot. What lies between a cut and the one
+-- before it became events, in an order that follows from the batches alone, so the events follow from the cuts and the
+-- chain (docs/decisions/0036-events.md). The publisher's place is the last cut. Never changed or deleted.
+create table event_cut (
+  -- Numbers the cuts from 1, without gaps: of two publishers one fails here.
+  cut bigint not null,
+  -- The created_at of its events: never before that of the cut before, nor before its last batch.
+  at timestamp with time zone not null,
+  -- How many events it made.
+  events integer not null,
+  -- The slots that had batches, in order.
+  slots smallint[] not null,
+  -- Of each of these slots, the last batch that is in this cut or in one before.
+  heads bigint[] not null,
+  -- SHA-256 of its events in order: customer, type, object and version of each.
+  digest bytea not null,
+  -- The fencing token of the lease events, under which it was written.
+  fence bigint not null,
+  -- The last cut; and, by bisection, the cut at a time.
+  constraint event_cut_pkey PRIMARY KEY (cut),
+  constraint a_head_for_each_slot CHECK ((cardinality(slots) = cardinality(heads))),
+  constraint cut_above_zero CHECK ((cut > 0)),
+  constraint events_not_negative CHECK ((events >= 0))
+);
+grant select, insert on event_cut to service;
+
+-- What the customers are told: consecutive events of one customer in one cut. One row for a run of transfers and
+-- executions, which never change, so that thousands of transfers a second cost few rows; a row of its own for each
+-- version of an object that changes. Derived from the chain and event_cut, with which verify compares it. Removed when
+-- it is older than PARBOOK_EVENT_DAYS.
+create table event (
+  customer_id uuid not null,
+  -- Of its first event. A customer's events are numbered from 1, without gaps.
+  first_number bigint not null,
+  -- The cut that made it.
+  cut bigint not null,
+  -- The cut's.
+  at timestamp with time zone not null,
+  -- The conversion, order or profile whose version it is. Null: a run.
+  object_id uuid,
+  -- How many events it holds.
+  count integer not null,
+  -- [type, object, version, state] of each event. version and state are of objects that change: state is what the
+  -- columns that are overwritten held in that version, as text. Everything else of the object never changes, and is
+  -- read from its row.
+  entries json not null,
+  -- A customer's events by number; and, by bisection, by time.
+  constraint event_pkey PRIMARY KEY (customer_id, first_number),
+  constraint count_above_zero CHECK ((count > 0)),
+  constraint first_number_above_zero CHECK ((first_number > 0))
+);
+-- The rows of a range of cuts: for whom there is news, for verify, and the oldest ones.
+CREATE INDEX event_by_cut ON public.event USING brin (cut int8_minmax_multi_ops) WITH (pages_per_range='16', autosummarize='on');
+-- The events of an object, and its state at the last of them.
+CREATE INDEX event_object ON public.event USING btree (customer_id, object_id, first_number) WHERE (object_id IS NOT NULL);
+grant select, insert, delete on event to service;
+
+-- From which cut on events are listed, in one row. Of older ones there are only the last row of each customer, for its
+-- numbers, and of each object that may still change, for its state.
+create table event_retention (
+  first_cut bigint not null,
+  only_one boolean default true not null,
+  -- No query: it allows one row.
+  constraint event_retention_pkey PRIMARY KEY (only_one),
+  constraint first_cut_above_zero CHECK ((first_cut > 0)),
+  constraint only_one_is_true CHECK (only_one)
+);
+grant select, update on event_retention to service;
+
 -- What each change of the order book did, for nodes that follow it (docs/decisions/0011-the-feed.md). No part of the
 -- ledger. Unlogged: a crash empties it, a standby does not have it, and a node that misses a row reads the whole book.
 -- The engine's node adds rows after the fact, and removes them after some minutes.
@@ -833,7 +902,7 @@ grant select, insert, delete on book_change to service;
 -- What one process at a time may do. Only the database's clock decides whether a lease has ended. A lease alone does
 -- not stop a process that has lost it: the hash chain of a slot and the head of a market do.
 create table lease (
-  -- slot/<n>: write that chain. market/<code>: be its engine. Others are jobs of the sandbox.
+  -- slot/<n>: write that chain. market/<code>: be its engine. events: publish events. Others are jobs of the sandbox.
   name text collate "C" not null,
   holder text not null,
   -- The fencing token: rises with every new holder.

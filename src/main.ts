@@ -62,7 +62,7 @@ export async function startService(options: StartOptions): Promise<Service> {
 /** In starting order: nothing listens before everything behind it works. */
 function componentsOf(options: StartOptions, service: Built): readonly Component[] {
   const { config, stopping } = options;
-  const { core, domain, settlement, engines, denialLog, oauth, results, addresses } = service;
+  const { core, domain, settlement, publisher, engines, denialLog, oauth, results, addresses } = service;
   const isWorker = config.roles.has("worker");
   return [
     { name: "core", start: () => () => core.close() },
@@ -75,7 +75,7 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
       results.bootstrap = await bootstrapFrom(config, core);
       if (results.bootstrap !== undefined) await applyBootstrap({ ...core, ...domain }, results.bootstrap);
     }),
-    ...(isWorker ? [component("settlement", settlement)] : []),
+    ...(isWorker ? [component("settlement", settlement), component("events", publisher)] : []),
     ...(config.roles.has("engine") ? [component("engines", engines)] : []),
     // Written once a minute and on stop, after the last request.
     component("denial log", denialLog),

@@ -32,6 +32,7 @@ test("without settings it is a sandbox on loopback with an embedded database", (
     bootstrap: undefined,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
+    eventsKeptMs: 400 * DAY_MS,
     clockToleranceMs: 2_000,
     rateLimits: "off",
     trustedProxies: [],

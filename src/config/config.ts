@@ -41,6 +41,8 @@ export interface Config {
   readonly bootstrap: string | undefined;
   readonly roles: ReadonlySet<Role>;
   readonly settlementDelayMs: number;
+  /** How long events are listed. */
+  readonly eventsKeptMs: number;
   /** The maximum difference between the clocks of this process and the database. */
   readonly clockToleranceMs: number;
   /** Requests per second. Default in sandbox mode: "off". */
@@ -116,6 +118,7 @@ export function readConfig(environment: Environment): Config {
     bootstrap,
     roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
     settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
+    eventsKeptMs: get("PARBOOK_EVENT_DAYS", wholeNumber(400, 1, 36_500)) * 86_400_000,
     clockToleranceMs: get("PARBOOK_CLOCK_TOLERANCE_MS", wholeNumber(2_000, 100, 60_000)),
     rateLimits: get("PARBOOK_RATE_LIMITS", rateLimits) ?? (mode === "production" ? DEFAULT_RATES : "off"),
     trustedProxies: get("PARBOOK_TRUSTED_PROXIES", trustedProxies),

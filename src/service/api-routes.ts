@@ -15,6 +15,7 @@ import { type FeedEvent, feedRoutes } from "../api/websocket-feeds/feeds.ts";
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Config } from "../config/config.ts";
 import type { Conversions } from "../conversions/conversions.ts";
+import type { Events } from "../events/events.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import { readBalances } from "../ledger/balances.ts";
 import { type AssetCode, USD } from "../money/asset.ts";
@@ -25,6 +26,7 @@ export interface Domain {
   readonly transfers: Transfers;
   readonly conversions: Conversions;
   readonly exchange: Exchange;
+  readonly events: Events;
 }
 
 export function addApiRoutes(

@@ -5,6 +5,8 @@ import { type Api, createApi } from "../api/server.ts";
 import type { Config } from "../config/config.ts";
 import { createConversions } from "../conversions/conversions.ts";
 import { Settlement } from "../conversions/settlement.ts";
+import { createEvents } from "../events/events.ts";
+import { Publisher, type PublisherEvent } from "../events/publisher.ts";
 import { createEngines, type EngineEvent, type Engines } from "../exchange/engine/engines.ts";
 import { createExchange } from "../exchange/exchange.ts";
 import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
@@ -44,6 +46,7 @@ export interface Built {
   readonly core: Core;
   readonly observers: Observers;
   readonly settlement: Settlement;
+  readonly publisher: Publisher;
   readonly engines: Engines;
   readonly domain: Domain;
   readonly denialLog: DenialLog;
@@ -79,6 +82,15 @@ export async function build(
     },
   });
   const domain = createDomain(core, config, { settlement, engines, metrics });
+  const publisher = new Publisher({
+    ...core,
+    clockToleranceMs: config.clockToleranceMs,
+    keptMs: config.eventsKeptMs,
+    log: (event) => {
+      logPublisher(log, event);
+      if (event.kind === "published") domain.events.published();
+    },
+  });
   const denialLog = new DenialLog({
     ...core,
     onFailure: (error) => log.warn({ error }, "access log could not be written"),
@@ -108,7 +120,20 @@ export async function build(
   addRoutes?.(api);
   const certificate = { current: shared.tls };
   const results = { bootstrap: undefined, metricsUrl: undefined };
-  return { core, observers, settlement, engines, domain, denialLog, oauth, api, certificate, addresses, results };
+  return {
+    core,
+    observers,
+    settlement,
+    publisher,
+    engines,
+    domain,
+    denialLog,
+    oauth,
+    api,
+    certificate,
+    addresses,
+    results,
+  };
 }
 
 interface DomainParts {
@@ -119,8 +144,10 @@ interface DomainParts {
 
 function createDomain(core: Core, config: Config, { settlement, engines, metrics }: DomainParts): Domain {
   const settles = config.roles.has("worker");
+  const transfers = createTransfers(core);
   return {
-    transfers: createTransfers(core),
+    transfers,
+    events: createEvents({ ...core, transfers }),
     conversions: createConversions({
       ...core,
       // Without the role, another node's worker settles it.
@@ -213,6 +240,12 @@ function readinessOf({ database, lane }: Core): ReadinessChecks {
 async function whyNotWritable(database: Database): Promise<true | string> {
   const [row] = await database.rows<{ setting: string }>("select current_setting('transaction_read_only') as setting");
   return row?.setting === "off" || "it is read-only";
+}
+
+function logPublisher(log: Logger, event: PublisherEvent): void {
+  const { kind } = event;
+  if (kind === "failed") log.warn({ error: event.error }, "events could not be published; retrying");
+  else if (kind === "recovered") log.info({ failures: event.failures }, "events are published again");
 }
 
 function logEngine(log: Logger, event: EngineEvent): void {

@@ -22,6 +22,7 @@ import { releaseLeasesOf } from "../postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
+import { WakeSignal } from "../std/wake-signal.ts";
 import { APPEND_ONLY } from "../verify/lane-tables.ts";
 import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
 
@@ -54,6 +55,8 @@ export interface Foundation {
 
 export interface Core extends Foundation {
   readonly lane: Lane;
+  /** Notified of every durable batch of this process's lane. */
+  readonly committed: WakeSignal;
   readonly customers: Customers;
   readonly clients: Clients;
   readonly profiles: Profiles;
@@ -117,11 +120,15 @@ export async function openCore(
   const foundation = await openFoundation(config, purpose, log);
   const { database, clock, ids, holder } = foundation;
   const { onCommitted, onExecute, onEvent } = watching;
+  const committed = new WakeSignal();
   const lane = new Lane({
     database,
     clock,
     holder,
-    onCommitted,
+    onCommitted: (batch) => {
+      committed.notify();
+      onCommitted?.(batch);
+    },
     onExecute,
     log: (event) => {
       logLane(log, event);
@@ -137,6 +144,7 @@ export async function openCore(
   return {
     ...foundation,
     lane,
+    committed,
     customers: createCustomers({ database, lane, ids, clock }),
     clients: new Clients({
       database,

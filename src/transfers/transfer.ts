@@ -241,7 +241,7 @@ function sharedOf(
 }
 
 /** Whether both sides are profiles, so that it has two records. */
-function isPaired(type: TransferType): type is PairedType {
+export function isPaired(type: TransferType): type is PairedType {
   return (PAIRED_TYPES as readonly TransferType[]).includes(type);
 }
 

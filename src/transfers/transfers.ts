@@ -38,8 +38,8 @@ export type {
 } from "./rules.ts";
 export { sandboxTransfer } from "./sandbox-transfer.ts";
 export type { TransferFilter } from "./store.ts";
-export type { CryptoNetwork, ExternalTransferType, RecordType, TransferRecord } from "./transfer.ts";
-export { CRYPTO_NETWORKS, RECORD_TYPES } from "./transfer.ts";
+export type { CryptoNetwork, ExternalTransferType, RecordType, TransferRecord, TransferType } from "./transfer.ts";
+export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES } from "./transfer.ts";
 
 export interface Transfers {
   /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */

@@ -18,4 +18,8 @@ export const LANE_TABLES: LaneTables = {
 };
 
 /** What the service may add to, and never change or remove. */
-export const APPEND_ONLY: readonly string[] = ["batch", ...LANE_TABLES.records.map(({ name }) => name)].sort();
+export const APPEND_ONLY: readonly string[] = [
+  "batch",
+  "event_cut",
+  ...LANE_TABLES.records.map(({ name }) => name),
+].sort();

@@ -17,12 +17,14 @@
  *   executions        both sides exist, at the rates of their orders
  *   customer volumes  each equals the sum of its executions
  *   incoming counts   profiles count the records that will pay into them
+ *   events            each follows from the batches, and none is missing
  *   claims            every ref_id refers to its record, and every record to its ref_id
  */
 import { type ChainHead, readHeads } from "../ledger/stored-batches.ts";
 import type { LaneTables } from "../ledger/tables.ts";
 import type { Database } from "../postgres/database.ts";
 import { type CheckResult, type Examination, examine, type ProgressListener } from "./check.ts";
+import { eventsExamination } from "./events/events.ts";
 import { customerVolumeExamination } from "./exchange/customer-volume.ts";
 import { executionsExamination } from "./exchange/executions.ts";
 import { matchCheck } from "./exchange/matches.ts";
@@ -88,6 +90,7 @@ function examinations(tables: LaneTables, checkpoint: readonly ChainHead[] | und
     executionsExamination,
     customerVolumeExamination,
     incomingCountExamination,
+    eventsExamination,
     claimsExamination,
   ];
 }

@@ -66,7 +66,17 @@ async function fill(): Promise<void> {
 }
 
 /** Without these no command comes as far as the rows that callers wrote, and no caller writes them. */
-const OURS = ["asset", "market", "market_head", "migration", "lease", "signing_key", "fee_schedule", "fee_tier"];
+const OURS = [
+  "asset",
+  "market",
+  "market_head",
+  "migration",
+  "lease",
+  "signing_key",
+  "fee_schedule",
+  "fee_tier",
+  "event",
+];
 
 /** Puts hostile text before every text, and tells which columns would not have it. */
 async function tamper(): Promise<string[]> {

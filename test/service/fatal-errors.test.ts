@@ -100,7 +100,7 @@ test("after a bug nothing is committed, not even a batch in progress, and the le
   expect((await transfer()).status).toBe(200);
   const leases = () =>
     service.db.owner.rows("select name from lease where holder = $1 and expires_at > clock_timestamp()", [core.holder]);
-  expect(await leases()).toEqual([{ name: expect.stringMatching(/^slot\//) }]);
+  expect(await leases()).toContainEqual({ name: expect.stringMatching(/^slot\//) });
   const committed = () => service.db.owner.rows("select slot, n from batch order by 1, 2");
   const before = await committed();
 

@@ -3,9 +3,10 @@ import type { Queryable } from "../../src/postgres/database.ts";
 
 /**
  * Tables that change without an effect: leases are renewed, a batch is written for rejections too (the rows that they depend
- * on are checked in it), the feeds' changes are written after the engine's round, and access denials once a minute.
+ * on are checked in it) and events follow it, the feeds' changes are written after the engine's round, and access denials
+ * once a minute.
  */
-const RESTLESS = ["lease", "batch", "book_change", "access_denial"];
+const RESTLESS = ["lease", "batch", "book_change", "access_denial", "event", "event_cut"];
 
 /**
  * A digest of each table, by name. Equal digests mean that nothing changed in between. With `about`, only of the rows that

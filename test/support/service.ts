@@ -93,6 +93,7 @@ export async function startTestService(
     bootstrap,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
+    eventsKeptMs: 400 * 86_400_000,
     clockToleranceMs: 2_000,
     rateLimits: "off",
     trustedProxies: [],

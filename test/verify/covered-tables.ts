@@ -7,18 +7,19 @@ import { LANE_TABLES } from "../../src/verify/lane-tables.ts";
 const PROJECTIONS = LANE_TABLES.states.flatMap(({ projections }) => projections);
 
 /**
- * By the hash chain: the rows of the tables that lanes write are in it, or a digest of them; `account` by its postings,
+ * By the hash chain, from which `event` and `event_cut` follow: the rows of the tables that lanes write are in it, or a digest of them; `account` by its postings,
  * `claim` by its records, a projection by the rows that it copies. Of `market` only what a command wrote.
  */
 export const COVERED: readonly string[] = [...LANE_TABLES.records, ...LANE_TABLES.states, ...PROJECTIONS]
   .map(({ name }) => name)
   .filter((name) => name !== "market")
-  .concat("batch", "claim")
+  .concat("batch", "claim", "event", "event_cut")
   .sort();
 
 export const NOT_COVERED: Readonly<Record<string, string>> = {
   asset: "the catalogue, which the operator edits; an asset that is missing is found by the reserve",
   book_change: "an hour of market data, unlogged; the book is in the orders",
+  event_retention: "from which event on there are lists",
   ledger: "a name, which a checkpoint repeats",
   client: "who may call: access, not money",
   client_secret: "digests of secrets, which the service changes and removes",
@@ -38,6 +39,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
 const GUARD = "what the statement was held against: a constraint, and of no use once it has committed";
 
 export const COLUMNS_NOT_COVERED: Readonly<Record<string, string>> = {
+  "event_cut.fence": "under which lease it was written, and of no use once it has been",
   "batch.rows_found": GUARD,
   "batch.rows_expected": GUARD,
   "batch.claims_made": GUARD,

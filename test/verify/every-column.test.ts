@@ -21,6 +21,10 @@ let db: TestDatabase;
 beforeAll(async () => {
   db = await testDatabase();
   const books = await makeSmallBooks(db.database);
+  for (let cut = 0; cut < 4; cut += 1) {
+    await books.publish();
+    await books.transfer("1");
+  }
   await books.close();
   const { lane } = await startLane(db.database);
   await lane.execute(openHead());
@@ -146,7 +150,11 @@ async function keysOf(table: string): Promise<string[]> {
 async function pickRow(table: string, column: string): Promise<Row> {
   const keys = await keysOf(table);
   const batch =
-    table === "batch" ? "n" : ["account", "booked_order", "claim", "pending_order"].includes(table) ? "null" : "batch";
+    table === "batch"
+      ? "n"
+      : ["account", "booked_order", "claim", "event", "event_cut", "pending_order"].includes(table)
+        ? "null"
+        : "batch";
   const [row] = await db.owner.rows<{ ctid: string; batch: string | null; keys: string[] }>(
     `select ctid::text, ${batch}::text as batch, array[${keys.map((key) => `${key}::text`)}] as keys from ${table}
       order by ${column} is null, ${keys} offset ${table === "batch" ? 3 : 0} limit 1`,
@@ -154,7 +162,10 @@ async function pickRow(table: string, column: string): Promise<Row> {
   if (row === undefined) throw new Error(`the books have a row of ${table}`);
   const named = table === "batch" ? [] : row.keys.filter((key) => key.length > 3);
   const batches = row.batch === null ? [] : [`batch 1/${row.batch}`];
-  return { where: `ctid = '${row.ctid}'`, names: [...named, ...batches, ...NEW_NAMES] };
+  return {
+    where: `ctid = '${row.ctid}'`,
+    names: [`${table} ${row.keys.join("/")}`, ...named, ...batches, ...NEW_NAMES],
+  };
 }
 
 /** Something else of the same type, as SQL. */
@@ -177,6 +188,9 @@ function otherValue({ name, type, labels }: Column): string {
       return `'{"a": "b"}'`;
     case "bytea":
       return "sha256('x')";
+    case "smallint[]":
+    case "bigint[]":
+      return `array_fill(1001, array[cardinality(${name})])::${type}`;
     case "numeric":
       return `coalesce(${name}, 0) + 0.000000000000000001`;
     default:

@@ -26,6 +26,7 @@ import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource, siblingId, type Uuid } from "../../src/std/id.ts";
 import { createTransfers } from "../../src/transfers/transfers.ts";
+import { publishOnce } from "../support/events.ts";
 import { ledgerClock, TESTER } from "../support/movements.ts";
 
 export interface SmallBooks {
@@ -34,6 +35,8 @@ export interface SmallBooks {
   /** A platform transfer of so many USD from `treasury` to `shop`. */
   transfer(amount: string): Promise<void>;
   convert(): Promise<void>;
+  /** Publishes the events of what is new, in a cut of its own. */
+  publish(): Promise<void>;
   /** A profile with dust is taken out of use. The dust is put there without a record, which verify would notice. */
   deactivate(): Promise<void>;
   close(): Promise<void>;
@@ -53,6 +56,7 @@ export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
     transfer: (amount) => making.transfer("", amount),
     convert: () => making.convert("", { sourceAsset: "USD", targetAsset: "PYUSD", amount: amountOf("1") }, "settle"),
     deactivate: () => making.deactivate(),
+    publish: () => publishOnce(database),
     close: async () => {
       await lane.stop();
       catalogue.close();

@@ -10,6 +10,7 @@ let books: SmallBooks;
 beforeAll(async () => {
   db = await testDatabase();
   books = await makeSmallBooks(db.database);
+  await books.publish();
 });
 afterAll(async () => {
   await books.close();

@@ -1,0 +1,110 @@
+/** The SQL by which events are made from the chain: the batches of a slot with what customers are told of. */
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
+import { type RowChange, readChanges } from "../ledger/change-history.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import type { TransferType } from "../transfers/transfers.ts";
+import type { EventBatch, ExecutionKey, OrderedBatch, TransferSides } from "./event-batch.ts";
+import { type ObjectVersion, type State, stateAfter } from "./facts.ts";
+
+/** Batches of a slot: those behind `after`, up to and with `until`. */
+export interface Range {
+  readonly slot: number;
+  readonly after: bigint;
+  readonly until: bigint;
+}
+
+/** Of one slot, in order, without what they added. */
+export async function readOrderedBatches(database: Queryable, { slot, after, until }: Range): Promise<OrderedBatch[]> {
+  const rows = await database.rows<{ n: string; at: Instant; changes: string | null }>(
+    `select n, at, changes::text as changes from batch where slot = $1 and n > $2 and n <= $3 order by n`,
+    [slot, after, until],
+  );
+  return rows.map(({ n, at, changes }) => ({ slot, n: BigInt(n), at, written: readChanges(changes ?? undefined) }));
+}
+
+/** Of one slot, in order, with what they added. */
+export async function readBatches(database: Queryable, range: Range): Promise<EventBatch[]> {
+  const batches = await readOrderedBatches(database, range);
+  const transfers = await readTransfers(database, range);
+  // A match changes the orders of both sides.
+  const matched = batches.some(({ written }) => written.has("orders"));
+  const executions = matched ? await readExecutions(database, range) : new Map<string, ExecutionKey[]>();
+  return batches.map((batch) => ({
+    ...batch,
+    transfers: transfers.get(batch.n.toString()) ?? [],
+    executions: executions.get(batch.n.toString()) ?? [],
+  }));
+}
+
+async function readTransfers(
+  database: Queryable,
+  { slot, after, until }: Range,
+): Promise<Map<string, TransferSides[]>> {
+  const rows = await database.rows<{
+    batch: string;
+    id: Uuid;
+    type: TransferType;
+    from: CustomerId | null;
+    to: CustomerId | null;
+  }>(
+    `select batch, id, type, to_customer_id as to, case when from_profile_id is not null then customer_id end as from
+       from transfer where slot = $1 and batch > $2 and batch <= $3`,
+    [slot, after, until],
+  );
+  return grouped(rows, ({ batch, id, type, from, to }) => [
+    batch,
+    { id, type, from: from ?? undefined, to: to ?? undefined },
+  ]);
+}
+
+async function readExecutions(
+  database: Queryable,
+  { slot, after, until }: Range,
+): Promise<Map<string, ExecutionKey[]>> {
+  const rows = await database.rows<{ batch: string; id: string; customer_id: CustomerId }>(
+    "select batch, id, customer_id from execution where slot = $1 and batch > $2 and batch <= $3",
+    [slot, after, until],
+  );
+  return grouped(rows, ({ batch, id, customer_id: customerId }) => [batch, { id: BigInt(id), customerId }]);
+}
+
+function grouped<Row, Item>(rows: readonly Row[], read: (row: Row) => readonly [string, Item]): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const row of rows) {
+    const [batch, item] = read(row);
+    const group = groups.get(batch);
+    if (group === undefined) groups.set(batch, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** Whose profiles these are: never changed. */
+export async function readCustomersOf(
+  database: Queryable,
+  profileIds: readonly ProfileId[],
+): Promise<Map<ProfileId, CustomerId>> {
+  const rows = await database.rows<{ id: ProfileId; customer_id: CustomerId }>(
+    "select id, customer_id from profile where id = any($1::uuid[])",
+    [profileIds],
+  );
+  return new Map(rows.map(({ id, customer_id }) => [id, customer_id]));
+}
+
+/** The state of one object before a version, from all of its changes. Reads the whole chain: only for what no event has. */
+export async function replayState(database: Queryable, { table, objectId, change }: ObjectVersion): Promise<State> {
+  const found = await database.rows<{ change: string }>(
+    `select c::text as change
+       from batch b cross join json_array_elements(b.changes -> $1) c
+      where b.changes -> $1 is not null and c -> 'key' ->> 'id' = $2 and (c ->> 'version')::bigint < $3`,
+    [table, objectId, change.version],
+  );
+  const changes = found.flatMap((row): RowChange[] => [
+    ...(readChanges(`{"rows":[${row.change}]}`).get("rows")?.values() ?? []),
+  ]);
+  changes.sort((a, b) => (a.version < b.version ? -1 : 1));
+  return changes.reduce<State>((state, one) => stateAfter({ table, change: one }, state), {});
+}

@@ -1,0 +1,240 @@
+/**
+ * Events: what happened to a customer's money and records, numbered without gaps, each with its object as it was then. They
+ * follow from the hash chain (docs/decisions/0036-events.md); here they are read.
+ */
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { ExecutionId } from "../exchange/execution.ts";
+import { executedAtOf } from "../exchange/execution-id.ts";
+import type { Queryable } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
+import type { Transfers } from "../transfers/transfers.ts";
+import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./event-rows.ts";
+import type { EventType } from "./event-types.ts";
+import { News } from "./news.ts";
+import { type EventObject, objectsOf } from "./objects.ts";
+import {
+  findCutAt,
+  findNumberFromCut,
+  readFirstCut,
+  readLastNumbers,
+  readRowsOfObject,
+  readRowsWithin,
+  type StoredRow,
+} from "./store.ts";
+
+export type { EventId } from "./event-rows.ts";
+export type { EventType } from "./event-types.ts";
+export type { EventObject } from "./objects.ts";
+
+export interface CustomerEvent {
+  readonly id: EventId;
+  readonly number: bigint;
+  readonly type: EventType;
+  readonly createdAt: Instant;
+  /** The version of the object; undefined for one that never changes. */
+  readonly version: bigint | undefined;
+  readonly object: EventObject;
+}
+
+/** Filters combine with AND; what is undefined does not filter. */
+export interface EventFilter {
+  readonly customerId: CustomerId;
+  readonly types?: readonly EventType[] | undefined;
+  readonly objectId?: string | undefined;
+  readonly profileId?: string | undefined;
+  readonly createdFrom?: Instant | undefined;
+  readonly createdBefore?: Instant | undefined;
+  /** Events behind this number. */
+  readonly after: bigint;
+  readonly limit: number;
+}
+
+export interface EventPage {
+  readonly events: readonly CustomerEvent[];
+  /** The number up to which was searched: the next page begins behind it. */
+  readonly searchedTo: bigint;
+  /** Whether there may be more by now. False also when a page was ended because so much did not match. */
+  readonly isLast: boolean;
+}
+
+export interface Events {
+  /** Oldest first. A page may be short, or empty, and not be the last. */
+  list(filter: EventFilter): Promise<EventPage>;
+  find(customerId: CustomerId, id: Uuid): Promise<CustomerEvent | undefined>;
+  /** The number of the customer's first event that is still listed, and of its last; 0 without any. */
+  bounds(customerId: CustomerId): Promise<{ readonly first: bigint; readonly last: bigint }>;
+  /** Calls the listener when there may be new events of the customer. @returns a function that removes it */
+  onNews(customerId: CustomerId, listener: () => void): () => void;
+  /** A publisher of this process has written a cut. */
+  published(): void;
+}
+
+interface Parts {
+  readonly database: Queryable;
+  readonly transfers: Pick<Transfers, "list">;
+}
+
+export function createEvents(parts: Parts): Events {
+  const news = new News(parts.database);
+  return {
+    list: (filter) => listEvents(parts, filter),
+    find: (customerId, id) => findEvent(parts, customerId, id),
+    bounds: (customerId) => readBounds(parts.database, customerId),
+    onNews: (customerId, listener) => news.listen(customerId, listener),
+    published: () => news.published(),
+  };
+}
+
+/** Events that one page with filters examines at most, and how many are read at once. */
+const MOST_EXAMINED = 10_000;
+const EXAMINED_AT_ONCE = 2_000;
+
+/** An event with the time of its row. */
+interface Dated {
+  readonly entry: Entry;
+  readonly at: Instant;
+}
+
+async function listEvents(parts: Parts, filter: EventFilter): Promise<EventPage> {
+  const source = await sourceOf(parts.database, filter);
+  const found: CustomerEvent[] = [];
+  let searchedTo = filter.after;
+  for (let examined = 0; examined < MOST_EXAMINED; ) {
+    const { entries, isLast } = await source.next();
+    for await (const event of matchingEvents(parts, filter, entries)) {
+      if (found.push(event) > filter.limit) {
+        const events = found.slice(0, filter.limit);
+        return { events, searchedTo: events.at(-1)?.number ?? searchedTo, isLast: false };
+      }
+    }
+    examined += entries.length;
+    searchedTo = entries.at(-1)?.entry.number ?? searchedTo;
+    if (isLast) return { events: found, searchedTo, isLast };
+  }
+  return { events: found, searchedTo, isLast: false };
+}
+
+async function* matchingEvents(
+  parts: Parts,
+  { customerId, types, objectId, profileId, limit }: EventFilter,
+  entries: readonly Dated[],
+): AsyncGenerator<CustomerEvent> {
+  const matching = entries.filter(
+    ({ entry }) => (types?.includes(entry.type) ?? true) && (objectId === undefined || entry.objectId === objectId),
+  );
+  for (let begin = 0; begin < matching.length; begin += limit + 1) {
+    const events = await withObjects(parts, customerId, matching.slice(begin, begin + limit + 1));
+    yield* events.filter(({ object }) => profileId === undefined || profileOf(object) === profileId);
+  }
+}
+
+const profileOf = ({ type, value }: EventObject): string => (type === "profile" ? value.id : value.profileId);
+
+async function withObjects(parts: Parts, customerId: CustomerId, entries: readonly Dated[]): Promise<CustomerEvent[]> {
+  const objects = await objectsOf(
+    parts,
+    customerId,
+    entries.map(({ entry }) => entry),
+  );
+  return entries.map(({ entry, at }, place) => ({
+    id: eventIdOf(customerId, entry),
+    number: entry.number,
+    type: entry.type,
+    createdAt: at,
+    version: entry.version,
+    object: objects[place] as EventObject,
+  }));
+}
+
+// Where events are looked for ----------------------------------------------------------------------------------------
+
+interface Source {
+  /** The next events in order; `isLast` if there are none behind them by now. */
+  next(): Promise<{ readonly entries: readonly Dated[]; readonly isLast: boolean }>;
+}
+
+async function sourceOf(database: Queryable, filter: EventFilter): Promise<Source> {
+  const { customerId, objectId } = filter;
+  const from = await firstNumberOf(database, filter);
+  if (objectId === undefined) return sourceOfNumbers(database, filter, from);
+  const id = parseUuid(objectId);
+  const rows = id === undefined ? [] : await readRowsOfObject(database, customerId, id, 0n, 1);
+  if (rows.length > 0) return sourceOfObject(database, filter, id as Uuid, from);
+  const madeAt = id === undefined ? madeAtOf(objectId) : instantOf(id);
+  const cut = await findCutAt(database, (madeAt - MOST_AHEAD_MS) as Instant);
+  const first = (await findNumberFromCut(database, customerId, cut)) ?? NEVER;
+  return sourceOfNumbers(database, filter, first > from ? first : from);
+}
+
+/** Ids of objects may be ahead of the clocks. */
+const MOST_AHEAD_MS = 60_000;
+const NEVER = 2n ** 48n;
+
+/** An execution's id contains its time. */
+function madeAtOf(objectId: string): number {
+  return executedAtOf(BigInt(objectId) as ExecutionId);
+}
+
+/** The number from which on events may match. */
+async function firstNumberOf(
+  database: Queryable,
+  { customerId, after, createdFrom }: Pick<EventFilter, "customerId" | "after" | "createdFrom">,
+): Promise<bigint> {
+  const kept = await readFirstCut(database);
+  const created = createdFrom === undefined ? 1n : await findCutAt(database, createdFrom);
+  const cut = kept > created ? kept : created;
+  if (cut === 1n) return after + 1n;
+  const first = (await findNumberFromCut(database, customerId, cut)) ?? NEVER;
+  return first > after ? first : after + 1n;
+}
+
+function sourceOfNumbers(database: Queryable, filter: EventFilter, from: bigint): Source {
+  const { customerId, types, objectId, profileId, limit } = filter;
+  const isFiltered = types !== undefined || objectId !== undefined || profileId !== undefined;
+  const size = BigInt(isFiltered ? EXAMINED_AT_ONCE : limit + 1);
+  let next = from;
+  return {
+    next: async () => {
+      const before = next + size;
+      const rows = await readRowsWithin(database, customerId, next, before);
+      const dated = datedEntries(rows, filter).filter(({ entry }) => entry.number >= next && entry.number < before);
+      const isLast = dated.at(-1)?.entry.number !== before - 1n;
+      next = before;
+      return { entries: dated, isLast };
+    },
+  };
+}
+
+function sourceOfObject(database: Queryable, filter: EventFilter, objectId: Uuid, from: bigint): Source {
+  let next = from;
+  return {
+    next: async () => {
+      const rows = await readRowsOfObject(database, filter.customerId, objectId, next, filter.limit + 1);
+      const entries = datedEntries(rows, filter).filter(({ entry }) => entry.number >= next);
+      next = (entries.at(-1)?.entry.number ?? next) + 1n;
+      return { entries, isLast: rows.length <= filter.limit };
+    },
+  };
+}
+
+/** Without those that are too late for the filter: then none behind them is earlier. */
+function datedEntries(rows: readonly StoredRow[], { createdBefore }: EventFilter): Dated[] {
+  const early = rows.filter(({ at }) => createdBefore === undefined || at < createdBefore);
+  return early.flatMap((row) => readEntries(row).map((entry) => ({ entry, at: row.at })));
+}
+
+// One event ----------------------------------------------------------------------------------------------------------
+
+async function findEvent(parts: Parts, customerId: CustomerId, id: Uuid): Promise<CustomerEvent | undefined> {
+  const number = numberIn(id);
+  const { events } = await listEvents(parts, { customerId, after: number - 1n, limit: 1 });
+  const [event] = events;
+  return event?.id === id ? event : undefined;
+}
+
+async function readBounds(database: Queryable, customerId: CustomerId): Promise<{ first: bigint; last: bigint }> {
+  const last = (await readLastNumbers(database, [customerId])).get(customerId) ?? 0n;
+  const first = await firstNumberOf(database, { customerId, after: 0n });
+  return { first: last === 0n || first > last ? 0n : first, last };
+}

@@ -1,0 +1,202 @@
+/**
+ * Publishes events: reads the batches behind the last cut, and writes a cut with their events, in one statement. One process
+ * at a time does, by the lease `events`; that of two only one can write a cut is ensured by its number. Nothing is kept
+ * between cuts but what the database has, so a publisher may end anywhere: the next one goes on behind the last cut.
+ *
+ * It rests after each cut for as long as keeps its share of the time small. Under load it so makes larger cuts, which cost
+ * less for each event.
+ */
+import type { CustomerId } from "../customers/customer-id.ts";
+import { type Database, DatabaseAway } from "../postgres/database.ts";
+import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import type { Clock, Instant } from "../std/clock.ts";
+import { WakeSignal } from "../std/wake-signal.ts";
+import { findNextHeads, readContent } from "./cut-content.ts";
+import { NO_HEADS } from "./event-batch.ts";
+import { digestOfFacts, rowsOf } from "./event-rows.ts";
+import type { Fact } from "./facts.ts";
+import { removeOldEvents } from "./retention.ts";
+import { type Cut, findLastCut, readLastNumbers, writeCut } from "./store.ts";
+
+export type PublisherEvent =
+  | { readonly kind: "published"; readonly cut: Cut; readonly ms: number }
+  /** The first failure of several in a row. */
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "recovered"; readonly failures: number };
+
+export interface PublisherOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** How far the clock of a node may be from the database's. */
+  readonly clockToleranceMs: number;
+  /** How long events are listed. */
+  readonly keptMs: number;
+  readonly holder: string;
+  /** Notified when there is a new batch. Those of other processes are looked for without. */
+  readonly committed: WakeSignal;
+  /** Must not throw. */
+  readonly log: (event: PublisherEvent) => void;
+  readonly leaseMs?: number;
+}
+
+export const EVENTS_LEASE = "events";
+
+/** How often other nodes' batches are looked for. */
+const POLL_MS = 50;
+/** The rest after a cut, in multiples of what it took. */
+const REST = 6;
+const LONGEST_REST_MS = 250;
+const STANDBY_MS = 750;
+const FAILURE_PAUSE_MS = 500;
+const RETENTION_EVERY_MS = 60 * 60 * 1_000;
+const RETENTION_AGAIN_MS = 5_000;
+/** Customers whose numbers are remembered. */
+const MOST_NUMBERS = 100_000;
+
+export class Publisher {
+  readonly #options: PublisherOptions;
+  readonly #end = new WakeSignal();
+  #lease: Lease | undefined;
+  #isStopping = false;
+  #failures = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Finishes the cut in progress and releases the lease. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#options.committed.notify();
+    this.#end.notify();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { database, holder, leaseMs = LEASE_MS } = this.#options;
+    while (!this.#isStopping) {
+      try {
+        this.#lease = await takeLease(database.commits, EVENTS_LEASE, holder, leaseMs);
+      } catch (error) {
+        if (!(error instanceof DatabaseAway)) this.#onFailure(error);
+      }
+      if (this.#lease !== undefined) await this.#lead(this.#lease, leaseMs);
+      if (!this.#isStopping) await this.#end.wait(STANDBY_MS * (1 + Math.random()));
+    }
+  }
+
+  async #lead(lease: Lease, leaseMs: number): Promise<void> {
+    const { database } = this.#options;
+    const renewal = setInterval(() => void this.#renew(lease, leaseMs), leaseMs / 3);
+    while (this.#isLeader) {
+      try {
+        await this.#publish(lease);
+      } catch (error) {
+        this.#onFailure(error);
+        await this.#end.wait(FAILURE_PAUSE_MS);
+      }
+    }
+    clearInterval(renewal);
+    this.#lease = undefined;
+    await releaseLease(database.commits, lease).catch(() => undefined);
+  }
+
+  get #isLeader(): boolean {
+    return this.#lease !== undefined && !this.#isStopping;
+  }
+
+  async #renew(lease: Lease, leaseMs: number): Promise<void> {
+    try {
+      if (!(await renewLease(this.#options.database.commits, lease, leaseMs))) this.#loseLease();
+    } catch {
+      // The next cut, which names the fence, fails if the lease was lost meanwhile.
+    }
+  }
+
+  #loseLease(): void {
+    this.#lease = undefined;
+    this.#options.committed.notify();
+  }
+
+  /** Publishes until the lease is lost or something fails: then what is remembered may be wrong. */
+  async #publish(lease: Lease): Promise<void> {
+    const maker = new CutMaker(this.#options);
+    await maker.open();
+    let retainAt = 0;
+    while (this.#isLeader) {
+      const startedMs = performance.now();
+      const cut = await maker.next(lease);
+      if (cut === "lost") return this.#loseLease();
+      this.#onSuccess();
+      const ms = performance.now() - startedMs;
+      if (cut !== undefined) this.#options.log({ kind: "published", cut, ms });
+      if (performance.now() >= retainAt) {
+        const more = await removeOldEvents(this.#options.database, this.#options);
+        retainAt = performance.now() + (more ? RETENTION_AGAIN_MS : RETENTION_EVERY_MS);
+      }
+      if (cut === undefined) await this.#options.committed.wait(POLL_MS);
+      else if (!this.#isStopping) await this.#end.wait(Math.min(ms * REST, LONGEST_REST_MS));
+    }
+  }
+
+  #onFailure(error: unknown): void {
+    this.#failures += 1;
+    if (this.#failures === 1) this.#options.log({ kind: "failed", error });
+  }
+
+  #onSuccess(): void {
+    const failures = this.#failures;
+    this.#failures = 0;
+    if (failures > 0) this.#options.log({ kind: "recovered", failures });
+  }
+}
+
+type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranceMs">;
+
+/** Makes one cut after the other. After a failure another one has to be opened. */
+export class CutMaker {
+  readonly #options: MakerOptions;
+  #last: Cut | undefined;
+  readonly #numbers = new Map<CustomerId, bigint>();
+
+  constructor(options: MakerOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    this.#last = await findLastCut(this.#options.database);
+  }
+
+  /** @returns undefined if there is nothing new; "lost" if another publisher is at work */
+  async next(lease: Lease): Promise<Cut | "lost" | undefined> {
+    const { database, clock, clockToleranceMs } = this.#options;
+    const after = this.#last?.heads ?? NO_HEADS;
+    const heads = await findNextHeads(database, after, 2 * clockToleranceMs);
+    if (heads === undefined) return undefined;
+    const number = (this.#last?.number ?? 0n) + 1n;
+    const { facts, lastAt = 0 } = await readContent(database, after, heads, number);
+    await this.#readNumbers(facts);
+    const at = Math.max(this.#last?.at ?? 0, lastAt, clock.now()) as Instant;
+    const cut: Cut = { number, at, events: facts.length, heads, digest: digestOfFacts(facts) };
+    const rows = rowsOf(facts, this.#numbers);
+    if (!(await writeCut(database.commits, lease, cut, rows))) return "lost";
+    for (const { customerId, firstNumber, count } of rows)
+      this.#numbers.set(customerId, firstNumber + BigInt(count) - 1n);
+    this.#last = cut;
+    return cut;
+  }
+
+  async #readNumbers(facts: readonly Fact[]): Promise<void> {
+    if (this.#numbers.size > MOST_NUMBERS) this.#numbers.clear();
+    const customers = new Set(facts.map(({ customerId }) => customerId));
+    const missing = [...customers].filter((customerId) => !this.#numbers.has(customerId));
+    if (missing.length === 0) return;
+    for (const [customerId, last] of await readLastNumbers(this.#options.database, missing))
+      this.#numbers.set(customerId, last);
+  }
+}

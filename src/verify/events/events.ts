@@ -1,0 +1,151 @@
+/**
+ * Events: the cuts are numbered without gaps, and each made the events that the chain says. Those that are still listed stand
+ * in the rows of `event`, word by word, and a customer's numbers have no gap. Cuts, rows and batches never change, so they
+ * may be read one after the other while new ones come.
+ */
+
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { readBatches } from "../../events/chain-store.ts";
+import { contentOf, rangesBetween } from "../../events/cut-content.ts";
+import { type EventBatch, type Heads, NO_HEADS } from "../../events/event-batch.ts";
+import { digestOfFacts, type EventRow, rowsOf } from "../../events/event-rows.ts";
+import {
+  type Cut,
+  findRowsWithoutCut,
+  readCuts,
+  readFirstCut,
+  readRowsBefore,
+  readRowsOfCuts,
+  type StoredRow,
+} from "../../events/store.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Examination, Tally } from "../check.ts";
+
+const EVENTS = "events";
+
+/** Cuts that are read at once, and the events at which a group of them ends. */
+const CUTS = 200;
+const EVENTS_IN_GROUP = 5_000;
+
+export const eventsExamination: Examination = {
+  checks: [EVENTS],
+  run: async (database, tally) => {
+    const firstKept = await readFirstCut(database);
+    let before: Pick<Cut, "number" | "at" | "heads"> = { number: 0n, at: 0 as Cut["at"], heads: NO_HEADS };
+    for (;;) {
+      const cuts = await readCuts(database, before.number + 1n, CUTS);
+      for (const group of groupsOf(cuts)) {
+        await compareGroup(database, before, group, firstKept, tally(EVENTS));
+        before = group.at(-1) ?? before;
+      }
+      if (cuts.length < CUTS) break;
+    }
+    for (const row of await findRowsWithoutCut(database)) tally(EVENTS).broken(rowName(row), "belongs to no cut");
+  },
+};
+
+const cutName = (number: bigint): string => `event_cut ${number}`;
+const rowName = ({ customerId, firstNumber }: Pick<EventRow, "customerId" | "firstNumber">): string =>
+  `event ${customerId}/${firstNumber}`;
+
+function groupsOf(cuts: readonly Cut[]): Cut[][] {
+  const groups: Cut[][] = [];
+  let events = Number.POSITIVE_INFINITY;
+  for (const cut of cuts) {
+    if (events >= EVENTS_IN_GROUP) {
+      groups.push([]);
+      events = 0;
+    }
+    groups.at(-1)?.push(cut);
+    events += cut.events;
+  }
+  return groups;
+}
+
+async function compareGroup(
+  database: Database,
+  before: Pick<Cut, "number" | "at" | "heads">,
+  cuts: readonly Cut[],
+  firstKept: bigint,
+  tally: Tally,
+): Promise<void> {
+  const [first, last] = [cuts[0], cuts.at(-1)];
+  if (first === undefined || last === undefined) return;
+  const batches: EventBatch[] = [];
+  for (const range of rangesBetween(before.heads, furthest(cuts)))
+    batches.push(...(await readBatches(database, range)));
+  const stored = await readRowsOfCuts(database, first.number > firstKept ? first.number : firstKept, last.number);
+  const numbers = await numbersBefore(database, stored, firstKept);
+  let previous = before;
+  for (const cut of cuts) {
+    tally.examined(Math.max(1, cut.events));
+    comparePlace(previous, cut, tally);
+    const { facts } = await contentOf(database, between(batches, previous.heads, cut.heads), cut.number);
+    if (facts.length !== cut.events || !digestOfFacts(facts).equals(cut.digest))
+      tally.broken(cutName(cut.number), "did not make the events that the chain says");
+    if (cut.number >= firstKept) {
+      const rows = rowsOf(facts, numbers);
+      const own = stored.filter((row) => row.cut === cut.number);
+      compareRows(cut, rows, own, tally);
+      for (const { customerId, firstNumber, count } of rows) numbers.set(customerId, firstNumber + BigInt(count) - 1n);
+    }
+    previous = cut;
+  }
+}
+
+/** Of each slot, the last batch in any of these cuts: in sound ones, those of the last cut. */
+function furthest(cuts: readonly Cut[]): Heads {
+  const heads = new Map<number, bigint>();
+  for (const [slot, n] of cuts.flatMap((cut) => [...cut.heads])) if (n > (heads.get(slot) ?? -1n)) heads.set(slot, n);
+  return heads;
+}
+
+function comparePlace(previous: Pick<Cut, "number" | "at" | "heads">, cut: Cut, tally: Tally): void {
+  if (cut.number !== previous.number + 1n)
+    tally.broken(cutName(previous.number + 1n), `is missing: the next one is ${cutName(cut.number)}`);
+  if (cut.at < previous.at) tally.broken(cutName(cut.number), "is earlier than the one before");
+  const isBack = [...previous.heads].some(([slot, n]) => (cut.heads.get(slot) ?? -1n) < n);
+  if (isBack) tally.broken(cutName(cut.number), "ends before the one before it");
+}
+
+function between(batches: readonly EventBatch[], after: Heads, until: Heads): EventBatch[] {
+  return batches.filter(({ slot, n }) => n > (after.get(slot) ?? -1n) && n <= (until.get(slot) ?? -1n));
+}
+
+/** The number of each customer's last event before these rows. Of a customer whose earlier rows were removed it is taken as it is. */
+async function numbersBefore(
+  database: Database,
+  rows: readonly StoredRow[],
+  firstKept: bigint,
+): Promise<Map<CustomerId, bigint>> {
+  const first = new Map<CustomerId, StoredRow>();
+  for (const row of rows) {
+    const known = first.get(row.customerId);
+    if (known === undefined || row.firstNumber < known.firstNumber) first.set(row.customerId, row);
+  }
+  const earlier = await readRowsBefore(database, [...first.values()]);
+  const numbers = new Map<CustomerId, bigint>();
+  for (const [customerId, { firstNumber }] of first) {
+    const row = earlier.get(customerId);
+    const isRemoved = firstKept > 1n && (row === undefined || row.cut < firstKept);
+    numbers.set(customerId, isRemoved ? firstNumber - 1n : (row?.lastNumber ?? 0n));
+  }
+  return numbers;
+}
+
+function compareRows(cut: Cut, expected: readonly EventRow[], stored: readonly StoredRow[], tally: Tally): void {
+  const left = new Map(stored.map((row) => [rowName(row), row]));
+  for (const row of expected) {
+    const name = rowName(row);
+    const found = left.get(name);
+    left.delete(name);
+    if (found === undefined) tally.broken(name, `is missing, but ${cutName(cut.number)} made it`);
+    else if (!isSame(row, found)) tally.broken(name, "is not what the chain says");
+    else if (found.at !== cut.at) tally.broken(name, `has not the time of ${cutName(cut.number)}`);
+  }
+  for (const name of left.keys()) tally.broken(name, `was not made by ${cutName(cut.number)}, to which it refers`);
+}
+
+function isSame(one: EventRow, other: EventRow): boolean {
+  return one.count === other.count && one.objectId === other.objectId && one.entries === other.entries;
+}

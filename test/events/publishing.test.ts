@@ -1,0 +1,226 @@
+/** What the publisher makes of the ledger: every fact once, in order, numbered without gaps. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { type CustomerEvent, createEvents, type Events } from "../../src/events/events.ts";
+import { removeOldEvents } from "../../src/events/retention.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { createTransfers } from "../../src/transfers/transfers.ts";
+import { verifyAll } from "../../src/verify/verify.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { openMaker } from "../support/events.ts";
+import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
+
+let db: TestDatabase;
+let books: SmallBooks;
+let events: Events;
+let customerId: CustomerId;
+beforeEach(async () => {
+  db = await testDatabase();
+  books = await makeSmallBooks(db.database);
+  const { database } = db;
+  events = createEvents({ database, transfers: createTransfers({ database } as never) });
+  const [customer] = await database.rows<{ id: CustomerId }>("select id from customer");
+  customerId = customer?.id as CustomerId;
+});
+afterEach(async () => {
+  const { checks } = await verifyAll(db.database);
+  expect(checks.flatMap(({ first }) => first ?? [])).toEqual([]);
+  await expectBooksBalance(db.database);
+  await books.close();
+  await db.close();
+});
+
+async function all(): Promise<CustomerEvent[]> {
+  const found: CustomerEvent[] = [];
+  for (;;) {
+    const page = await events.list({ customerId, after: BigInt(found.length), limit: 4 });
+    found.push(...page.events);
+    if (page.isLast) return found;
+  }
+}
+
+/** An event by the names that the small books have for ids: "order.open bid". */
+function named({ type, object: { value } }: CustomerEvent): string {
+  const id = "orderId" in value ? value.orderId : value.id;
+  return `${type} ${books.names.get(id as string) ?? "?"}`;
+}
+
+const STORY = [
+  "profile.created ?",
+  "profile.created treasury",
+  "profile.created shop",
+  "profile.created desk",
+  "profile.created vault",
+  "transfer.wire_deposit.completed wire",
+  "transfer.wire_deposit.completed coins",
+  "transfer.wire_deposit.completed bitcoin",
+  "transfer.wire_withdrawal.completed payout",
+  "transfer.platform_transfer_debit.completed rent",
+  "transfer.platform_transfer_credit.completed rent+1",
+  "conversion.created mint",
+  "conversion.settled mint",
+  "conversion.created undone",
+  "conversion.cancelled undone",
+  "conversion.created redeem",
+  "order.created offer",
+  "order.created bid",
+  "execution.created offer",
+  "execution.created bid",
+  "order.open offer",
+  "order.filled bid",
+  "order.created low",
+];
+
+test("each fact is one event, in the order in which it happened, numbered without gaps", async () => {
+  await books.publish();
+  const told = await all();
+  expect(told.map(named)).toEqual(STORY);
+  expect(told.map(({ number }) => number)).toEqual(STORY.map((_, place) => BigInt(place + 1)));
+  expect(new Set(told.map(({ id }) => id)).size).toBe(STORY.length);
+});
+
+test("events do not depend on how many cuts they came in, but for their times", async () => {
+  const next = await openMaker(db.database);
+  await books.publish();
+  const first = await all();
+  await db.owner.rows("delete from event; delete from event_cut");
+  // Each batch in a cut of its own.
+  const batches = await db.owner.rows<{ n: string }>("select n from batch order by n");
+  await db.owner.rows("create table kept as table batch");
+  await db.owner.rows("delete from batch");
+  for (const { n } of batches) {
+    await db.owner.rows("insert into batch select * from kept where n = $1", [n]);
+    await books.publish();
+  }
+  const timeless = (told: readonly CustomerEvent[]) => told.map(({ createdAt: _, ...event }) => event);
+  expect(timeless(await all())).toEqual(timeless(first));
+  expect(await next()).toBe("lost");
+});
+
+test("an event has its object as it was then, and not as it became", async () => {
+  await books.publish();
+  const told = await all();
+  const statusOf = (name: string) =>
+    told.flatMap((event) =>
+      named(event).endsWith(` ${name}`) && "status" in event.object.value ? event.object.value.status : [],
+    );
+  expect(statusOf("mint")).toEqual(["CREATED", "SETTLED"]);
+  expect(statusOf("bid")).toEqual(["PENDING_SUBMISSION", "FILLED"]);
+  const settled = told.find((event) => named(event) === "conversion.settled mint")?.object.value;
+  const [row] = await db.database.rows<{ settled_at: Instant }>(
+    "select settled_at from conversion where status = 'SETTLED'",
+  );
+  expect(settled).toMatchObject({ settledAt: row?.settled_at, version: 2n });
+});
+
+test("filters find what matches, page by page, and an event is found by its id", async () => {
+  await books.publish();
+  const told = await all();
+  const list = async (filter: object) => {
+    const page = await events.list({ customerId, after: 0n, limit: 100, ...filter });
+    return page.events.map(named);
+  };
+  expect(await list({ types: ["conversion.settled", "order.filled"] })).toEqual([
+    "conversion.settled mint",
+    "order.filled bid",
+  ]);
+  const idOf = (name: string) => [...books.names].find(([, known]) => known === name)?.[0];
+  expect(await list({ objectId: idOf("bid") })).toEqual(["order.created bid", "order.filled bid"]);
+  expect(await list({ objectId: idOf("rent") })).toEqual(["transfer.platform_transfer_debit.completed rent"]);
+  expect(await list({ objectId: idOf("bid"), after: told.at(-2)?.number })).toEqual([]);
+  expect(await list({ profileId: idOf("shop") })).toEqual([
+    "profile.created shop",
+    "transfer.platform_transfer_credit.completed rent+1",
+  ]);
+  const execution = told.find(({ type }) => type === "execution.created");
+  expect(await list({ objectId: String(execution?.object.value.id) })).toEqual(["execution.created offer"]);
+  for (const event of told) expect(await events.find(customerId, event.id)).toEqual(event);
+  const stranger = "0190d5a4-1111-7000-8000-000000000004" as CustomerId;
+  expect(await events.find(stranger, told[0]?.id as never)).toBeUndefined();
+  expect((await events.list({ customerId: stranger, after: 0n, limit: 10 })).events).toEqual([]);
+});
+
+test("a list begins at a time, and ends before one", async () => {
+  await books.publish();
+  await books.transfer("1");
+  await books.publish();
+  const told = await all();
+  const [early, late] = [told[0]?.createdAt, told.at(-1)?.createdAt] as [Instant, Instant];
+  expect(late).toBeGreaterThan(early);
+  const numbers = async (filter: object) => {
+    const page = await events.list({ customerId, after: 0n, limit: 100, ...filter });
+    return page.events.map(({ number }) => Number(number));
+  };
+  const count = STORY.length;
+  expect(await numbers({ createdFrom: late })).toEqual([count + 1, count + 2]);
+  expect(await numbers({ createdFrom: late + 1 })).toEqual([]);
+  expect(await numbers({ createdBefore: late })).toHaveLength(count);
+  expect(await numbers({ createdFrom: early, createdBefore: early })).toEqual([]);
+});
+
+test("a publisher that was replaced writes nothing, and what it missed is told by the next", async () => {
+  const [first, second] = [await openMaker(db.database, "one"), await openMaker(db.another(), "one")];
+  expect(await first()).toBe("lost");
+  expect(await second()).toMatchObject({ number: 1n, events: STORY.length });
+  // It does not know of that cut: the number is taken.
+  await db.owner.rows("update lease set fence = 1 where name = 'events'");
+  await books.transfer("1");
+  expect(await first()).toBe("lost");
+  await db.owner.rows("update lease set holder = 'test' where name = 'events'");
+  await books.publish();
+  expect(await all()).toHaveLength(STORY.length + 2);
+});
+
+test("far behind, events come in several cuts, none with more than 200 batches", { timeout: 60_000 }, async () => {
+  for (let i = 0; i < 450; i += 1) await books.transfer("0.01");
+  const next = await openMaker(db.database);
+  const cuts = [];
+  for (let cut = await next(); cut !== undefined && cut !== "lost"; cut = await next()) cuts.push(cut);
+  expect(cuts.map(({ events: count }) => count).reduce((a, b) => a + b)).toBe(STORY.length + 900);
+  expect(cuts).toHaveLength(3);
+});
+
+test("old events are removed; the list says where it begins, and numbers go on", async () => {
+  await books.publish();
+  await books.transfer("1");
+  await books.publish();
+  const [before] = (await all()).slice(-1);
+  const clock = { now: () => ((before?.createdAt ?? 0) + 1_000) as Instant };
+  expect(await removeOldEvents(db.database, { clock, keptMs: 1_000 })).toBe(false);
+  expect(await events.bounds(customerId)).toEqual({ first: BigInt(STORY.length + 1), last: BigInt(STORY.length + 2) });
+  const { events: left } = await events.list({ customerId, after: 0n, limit: 100 });
+  expect(left.map(({ type }) => type)).toEqual([
+    "transfer.platform_transfer_debit.completed",
+    "transfer.platform_transfer_credit.completed",
+  ]);
+  expect(await events.find(customerId, before?.id as never)).toBeDefined();
+  // What may still change keeps its state: every profile, the conversion that waits, the orders that are open.
+  const rows = await db.database.rows<{ kept: string }>(
+    "select entries -> -1 ->> 0 as kept from event where cut = 1 order by first_number",
+  );
+  expect(rows.map(({ kept }) => kept)).toEqual([
+    ...Array.from({ length: 5 }, () => "profile.created"),
+    ...["conversion.created", "order.open", "order.created"],
+  ]);
+  await books.convert();
+  await books.publish();
+  const { events: later } = await events.list({ customerId, after: BigInt(STORY.length + 2), limit: 100 });
+  expect(later.map(({ number, type }) => `${number} ${type}`)).toEqual([
+    `${STORY.length + 3} conversion.created`,
+    `${STORY.length + 4} conversion.settled`,
+  ]);
+});
+
+test("an object whose events were removed has its state from the chain", async () => {
+  await books.publish();
+  await books.transfer("1");
+  await books.publish();
+  await db.owner.rows(
+    "delete from event where cut = 1 and object_id is not null; update event_retention set first_cut = 2",
+  );
+  await books.convert();
+  await books.publish();
+  const told = await events.list({ customerId, after: BigInt(STORY.length), limit: 100 });
+  expect(told.events.map(({ type }) => type).slice(2)).toEqual(["conversion.created", "conversion.settled"]);
+});

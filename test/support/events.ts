@@ -1,0 +1,25 @@
+/** Publishing events step by step, for tests that decide when. */
+import { CutMaker, EVENTS_LEASE } from "../../src/events/publisher.ts";
+import type { Cut } from "../../src/events/store.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { type Lease, takeLease } from "../../src/postgres/leases.ts";
+import { must } from "../../src/std/assert.ts";
+import { type Clock, systemClock } from "../../src/std/clock.ts";
+
+/** Opens a publisher that makes a cut when it is asked. It takes the lease from whoever else is called so. */
+export async function openMaker(
+  database: Database,
+  holder = "test",
+  clock: Clock = systemClock,
+): Promise<() => Promise<Cut | "lost" | undefined>> {
+  const lease: Lease = must(await takeLease(database.commits, EVENTS_LEASE, holder, 60_000), "the lease is free");
+  const maker = new CutMaker({ database, clock, clockToleranceMs: 2_000 });
+  await maker.open();
+  return () => maker.next(lease);
+}
+
+/** Publishes what is new, in one cut. */
+export async function publishOnce(database: Database): Promise<void> {
+  const next = await openMaker(database);
+  if ((await next()) === "lost") throw new Error("another publisher is at work");
+}
