@@ -2,7 +2,17 @@ import { expect, test } from "vitest";
 import type { Instant } from "../std/clock.ts";
 import { parseUuid } from "../std/id.ts";
 import type { ExecutionId } from "./execution.ts";
-import { executedAtOf, makerIdOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "./execution-id.ts";
+import {
+  executedAtOf,
+  HIGHEST_EXECUTION,
+  idSpan,
+  lowestId,
+  makerIdOf,
+  matchJournalId,
+  NO_EXECUTION,
+  nextMatchId,
+  takerId,
+} from "./execution-id.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.123Z") as Instant;
 const later = (instant: Instant, ms: number): Instant => (instant + ms) as Instant;
@@ -78,4 +88,30 @@ test("a match's journal id is a version 8 UUID that encodes the maker's id", () 
 test("the maker's id can be derived from a match's journal id", () => {
   for (const id of [2n, nextMatchId(NO_EXECUTION, 255, NOW), 2n ** 63n - 2n] as ExecutionId[])
     expect(makerIdOf(matchJournalId(id))).toBe(id);
+});
+
+test("the lowest id of a time is above all ids of earlier times, and not above any of its own", () => {
+  const lowest = lowestId(NOW);
+  expect(executedAtOf(lowest)).toBe(NOW);
+  expect(lowest).toBe(nextMatchId(NO_EXECUTION, 1, NOW));
+  expect(nextTakerId(NO_EXECUTION, 255, later(NOW, -1)) < lowest).toBe(true);
+  expect(lowestId(later(NOW, 60_000)) - lowest).toBe(idSpan(60_000));
+});
+
+test("times before 2020 and after the last one have the lowest and the highest id, so ranges of them are valid", () => {
+  const [first, last] = [NO_EXECUTION, HIGHEST_EXECUTION].map(executedAtOf) as [Instant, Instant];
+  expect([first, last]).toEqual([Date.UTC(2020, 0, 1), Date.UTC(2020, 0, 1) + 2 ** 41 - 1]);
+  for (const time of [0 as Instant, first]) expect(lowestId(time)).toBe(NO_EXECUTION);
+  expect(lowestId(later(first, 1))).toBe(nextMatchId(NO_EXECUTION, 1, later(first, 1)));
+  expect(executedAtOf(lowestId(last))).toBe(last);
+  expect(lowestId(last)).toBeLessThan(HIGHEST_EXECUTION);
+  expect(lowestId(later(last, 1))).toBe(HIGHEST_EXECUTION);
+});
+
+test.each([0, 256, 1.5])("there is no market number %d", (market) => {
+  expect(() => nextMatchId(NO_EXECUTION, market, NOW)).toThrow("a market's number has 8 bits");
+});
+
+test("the taker's id is made from the maker's only", () => {
+  expect(() => takerId(nextTakerId(NO_EXECUTION, 7, NOW))).toThrow("the maker's id of a match is even");
 });

@@ -77,6 +77,42 @@ test("with an engine clock that is behind, an order is not modified before it wa
   expect(order).toMatchObject({ modifiedAt: NOW, closedAt: NOW });
 });
 
+test("a triggered stop is marked, and waits no longer than that", () => {
+  const [order] = settled({ ...BID, status: "SUBMITTED" }, [
+    { kind: "triggered" },
+    { kind: "rested", priority: 1 },
+  ]).orders;
+  expect(order).toEqual({ ...BID, isTriggered: true, status: "OPEN", priority: 1n });
+});
+
+test("an order that pays into its own profile, named or not, changes no incoming count", () => {
+  for (const recipientProfileId of [undefined, payer.id]) {
+    const { recipients } = settled({ ...BID, recipientProfileId }, [{ kind: "closed", status: "CANCELLED" }]);
+    expect(recipients).toEqual([recipient]);
+  }
+});
+
+const FILLED = [{ kind: "closed", status: "FILLED" }];
+
+test("a market buy that is filled returns what it has left", () => {
+  const { orders, journals } = settled({ ...BID, price: undefined, held: amountOf("0.01") }, FILLED);
+  expect(orders).toMatchObject([{ status: "FILLED", held: ZERO }]);
+  expect(journals).toMatchObject([{ cause: "order_released" }]);
+});
+
+test.each<[string, Partial<Order>]>([
+  ["a sell", { side: "SELL", price: undefined }],
+  ["a limit order", {}],
+])("%s that is filled and still holds something is a bug", (what, order) => {
+  expect(() => settled({ ...BID, ...order, held: amountOf("0.01") }, FILLED)).toThrow(`${what} that is filled`);
+  expect(settled({ ...BID, ...order, held: ZERO }, FILLED).journals).toEqual([]);
+});
+
+test("an order is taken once, and does not change after it was closed", () => {
+  expect(() => settled({ ...BID, status: "OPEN" }, [], { taken: true })).toThrow("an order is taken once");
+  expect(() => settled({ ...BID, closedAt: NOW }, [{ kind: "waiting" }])).toThrow("a closed order never changes again");
+});
+
 test("in a market that is ahead, changes other than matches have the current time", () => {
   const lastExecutionId = nextMatchId(NO_EXECUTION, BTCUSD.number, (NOW + 60_000) as Instant);
   const [order] = settled(BID, [{ kind: "waiting" }], { head: { ...HEAD, lastExecutionId } }).orders;
@@ -102,4 +138,25 @@ test("in a market that is ahead, a match has the time of its id", () => {
     [ahead, ahead],
   ]);
   expect(orders.map(({ modifiedAt }) => modifiedAt)).toEqual([ahead, ahead]);
+});
+
+test("of a match's two executions the taker's has the commission, the maker's the rebate", () => {
+  const terms = { status: "OPEN", filledGross: ZERO, takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") };
+  const maker = { ...BID, ...terms, customerId: "ann", id: "maker", side: "SELL", held: amountOf("1") };
+  const taker = { ...BID, ...terms, customerId: "bob", id: "taker", identityAccountId: "desk" };
+  // Half a bitcoin at 20,000 dollars, in the book's units.
+  const filled = { kind: "filled", maker: "maker", taker: "taker", price: 2e10, lots: 5e7, cost: 10n ** 18n };
+  const orders = new Map([maker, taker].map((order) => [order.id, order])) as unknown as Map<BookOrderId, Order>;
+  const rows = { head: HEAD, orders, recipients: new Map() };
+  const round = { taken: new Map(), effects: [filled as unknown as RoundEffect] };
+  const { executions, head } = matchRound(BTCUSD, round, rows, NOW);
+  const id = nextMatchId(NO_EXECUTION, BTCUSD.number, NOW);
+  const both = { profileId: payer.id, price: amountOf("20000"), amount: amountOf("0.5"), executedAt: NOW };
+  const ofMaker = { customerId: "ann", orderId: "maker", side: "SELL", commission: ZERO, rebate: amountOf("3") };
+  const ofTaker = { customerId: "bob", orderId: "taker", side: "BUY", commission: amountOf("35"), rebate: ZERO };
+  expect(executions).toEqual([
+    { ...both, ...ofMaker, id, market: undefined, accountId: undefined },
+    { ...both, ...ofTaker, id: takerId(id), market: undefined, accountId: "desk" },
+  ]);
+  expect(head).toEqual({ ...HEAD, lastPrice: amountOf("20000"), lastExecutionId: takerId(id) });
 });

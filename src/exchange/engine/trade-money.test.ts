@@ -158,4 +158,11 @@ test("an order holds the asset that it gives, and receives the other", () => {
   expect([receivedAsset(BTCUSD, buy), receivedAsset(BTCUSD, sell)]).toEqual(["BTC", "USD"]);
   const trade = { ...tradeOf(sell, buy, amountOf("2"), amountOf("200")) };
   expect(shareOfHold(side("a", "BUY", { price: undefined }), "maker", trade)).toBe(amountOf("200"));
+  for (const role of ["maker", "taker"] as const) {
+    expect(shareOfHold(sell, role, trade)).toBe(amountOf("2"));
+    expect(shareOfHold(side("a", "SELL", { price: undefined }), role, trade)).toBe(amountOf("2"));
+    // Two at its limit of 110, and the commission for as much.
+    expect(shareOfHold(buy, role, trade)).toBe(amountOf("220.77"));
+  }
+  expect(shareOfHold(side("a", "BUY", { price: undefined }), "taker", trade)).toBe(amountOf("200.7"));
 });
