@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type Config, InvalidSettings } from "../../src/config/config.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap.ts";
 import { readBootstrapFile } from "../../src/service/bootstrap-file.ts";
 import { rejectDemoClients, rejectSandboxData } from "../../src/service/reject-sandbox-data.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
+import { TESTER } from "../support/movements.ts";
 import { startTestService } from "../support/service.ts";
 
 let directory: string;
@@ -68,6 +70,22 @@ test("the bootstrap file is applied, and applied again without effect", async ()
   expect(before).toMatchObject({ customers: 2, profiles: 4, clients: 1 });
   await applyBootstrap({ ...service.service.core, ...service.service }, await readBootstrapFile(bootstrap));
   expect(await count()).toEqual(before);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+test("the opening balance of a nickname that the customer already has goes to the profile that has it", async () => {
+  const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
+  const parts = { ...service.service.core, ...service.service };
+  const customerId = CUSTOMER as CustomerId;
+  const vault = { customerId, nickname: "vault", description: undefined };
+  const made = await parts.profiles.create(vault, TESTER);
+  const id = made.kind === "done" && made.value.id;
+  const profiles = [{ nickname: "vault", balances: { USD: "7" } }];
+  const file = { customers: [{ id: CUSTOMER, name: "Acme", profiles }] };
+  await applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(file)));
+  const rows = await service.db.owner.rows("select asset, available from account where owner_id = $1", [id]);
+  expect(rows).toEqual([{ asset: "USD", available: "7" }]);
   await expectBooksBalance(service.db.owner);
   await service.close();
 });
