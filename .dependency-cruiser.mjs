@@ -56,7 +56,7 @@ const PARTS = {
  */
 const FRONT_DOORS = {
   catalogue: ["catalogue", "fill-catalogue", "market", "fee-tiers"],
-  ledger: ["accounts", "balances", "caller", "decision", "rejections"],
+  ledger: ["accounts", "annotations", "balances", "caller", "decision", "rejections"],
   customers: ["customers", "customer-id", "profiles/profiles", "clients/clients"],
   oauth: ["oauth", "scopes", "tokens/grant", "access-denials/access-denial"],
   transfers: ["transfers"],

@@ -1,15 +1,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import {
-  amountColumn,
-  changing,
-  jsonColumn,
-  key,
-  textColumn,
-  timeColumn,
-  uuidColumn,
-  versionColumn,
-} from "../ledger/columns.ts";
+import { type Annotations, annotationColumns, END_USER, METADATA } from "../ledger/annotations.ts";
+import { amountColumn, changing, key, textColumn, timeColumn, uuidColumn, versionColumn } from "../ledger/columns.ts";
 import { type Key, keyOf, type StateRow, stateTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
@@ -22,6 +14,8 @@ export type ConversionId = Brand<Uuid, "ConversionId">;
 export const CONVERSION_STATUSES = ["CREATED", "SETTLED", "CANCELLED"] as const;
 export type ConversionStatus = (typeof CONVERSION_STATUSES)[number];
 
+export const CONVERSION_ANNOTATIONS = { ...END_USER, metadata: METADATA };
+
 /** CREATED -> SETTLED or CANCELLED. A closed conversion never changes again. */
 export interface Conversion extends StateRow {
   readonly id: ConversionId;
@@ -32,9 +26,7 @@ export interface Conversion extends StateRow {
   readonly amount: Amount;
   readonly recipientProfileId: ProfileId | undefined;
   readonly refId: string | undefined;
-  readonly identityId: string | undefined;
-  readonly accountId: string | undefined;
-  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly annotations: Annotations<typeof CONVERSION_ANNOTATIONS>;
   readonly status: ConversionStatus;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
@@ -53,9 +45,7 @@ export const conversionTable = stateTable<Conversion>({
     amount: amountColumn("amount"),
     recipientProfileId: uuidColumn("recipient_profile_id"),
     refId: textColumn("ref_id"),
-    identityId: textColumn("identity_id"),
-    accountId: textColumn("account_id"),
-    metadata: jsonColumn("metadata"),
+    annotations: annotationColumns(CONVERSION_ANNOTATIONS),
     createdAt: timeColumn("created_at"),
     status: changing(textColumn("status", "conversion_status")),
     updatedAt: changing(timeColumn("updated_at")),

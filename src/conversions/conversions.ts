@@ -29,7 +29,7 @@ import {
 import { type ConversionFilter, findConversion, listConversions } from "./store.ts";
 
 export type { Conversion, ConversionId } from "./conversion.ts";
-export { CONVERSION_STATUSES } from "./conversion.ts";
+export { CONVERSION_ANNOTATIONS, CONVERSION_STATUSES } from "./conversion.ts";
 export type {
   ConversionNotCancellable,
   ConversionNotFound,

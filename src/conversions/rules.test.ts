@@ -51,9 +51,7 @@ const MINT: ConversionRequest = {
   targetAsset: "USDG",
   recipientProfileId: receiver.id,
   refId: "once",
-  identityId: "i-1",
-  accountId: "a-1",
-  metadata: { invoice: "1" },
+  annotations: { identityId: "i-1", accountId: "a-1", metadata: { invoice: "1" } },
 };
 const created: Conversion = {
   id: ID,
@@ -64,9 +62,7 @@ const created: Conversion = {
   amount: amountOf("10"),
   recipientProfileId: receiver.id,
   refId: "once",
-  identityId: "i-1",
-  accountId: "a-1",
-  metadata: { invoice: "1" },
+  annotations: { identityId: "i-1", accountId: "a-1", metadata: { invoice: "1" } },
   status: "CREATED",
   createdAt: instantOf(ID),
   updatedAt: instantOf(ID),

@@ -65,9 +65,7 @@ export interface ConversionRequest {
   readonly targetAsset: string;
   readonly recipientProfileId?: ProfileId | undefined;
   readonly refId?: string | undefined;
-  readonly identityId?: string | undefined;
-  readonly accountId?: string | undefined;
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Conversion["annotations"] | undefined;
 }
 
 /** The assets of a possible conversion: each stablecoin against USD and against every other. */
@@ -116,9 +114,7 @@ export function decideConversion(
     amount,
     recipientProfileId: request.recipientProfileId,
     refId: request.refId,
-    identityId: request.identityId,
-    accountId: request.accountId,
-    metadata: request.metadata,
+    annotations: request.annotations ?? {},
     status: "CREATED",
     createdAt,
     updatedAt: createdAt,

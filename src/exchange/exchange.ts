@@ -33,6 +33,7 @@ import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./
 
 export type { CustomerFees, MarketFees } from "./customer-fees/customer-fees.ts";
 export type { Execution, ExecutionId } from "./execution.ts";
+export { EXECUTION_ANNOTATIONS } from "./execution.ts";
 export type { ExecutionFilter } from "./executions/store.ts";
 export { endOf, INCREMENTS, type Increment, incrementFor } from "./market-data/candles.ts";
 export { type MarketData, MOST_LEVELS, MOST_MATCHES, type Statistics, type Ticker } from "./market-data/market-data.ts";
@@ -44,7 +45,7 @@ export type { LastMatch } from "./market-feed/match-follower.ts";
 export type { MarketNotFound } from "./market-status/halt.ts";
 export type { MarketListing } from "./market-status/markets.ts";
 export type { Order, OrderId } from "./order.ts";
-export { ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
+export { ORDER_ANNOTATIONS, ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
 export { type Misfit, misfitsOf, TIMES_IN_FORCE, timeInForceOf } from "./orders/order-kinds.ts";
 export type { OrderNotCancellable, OrderNotFound } from "./orders/orders.ts";
 export type { OrderRejection, OrderRequest, RequestedPrice } from "./orders/place-order.ts";

@@ -1,18 +1,27 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import { type Annotations, annotationColumns, text } from "../ledger/annotations.ts";
 import { amountColumn, bigintColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
 import { recordTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
-import type { OrderId, OrderSide } from "./order.ts";
+import type { ORDER_ANNOTATIONS, Order, OrderId, OrderSide } from "./order.ts";
 
 /**
  * Built from the time in milliseconds, the market and a counter, so ids are in time order. A match has two: the maker's
  * is even, the taker's is the next odd one.
  */
 export type ExecutionId = Brand<bigint, "ExecutionId">;
+
+/** Each is a copy of its order's annotation `from`. */
+export const EXECUTION_ANNOTATIONS = {
+  accountId: {
+    ...text("account_id", "The order's identity_account_id, if it has one.", "account-12"),
+    from: "identityAccountId",
+  },
+} as const satisfies Record<string, { readonly from: keyof typeof ORDER_ANNOTATIONS }>;
 
 /** The record of one party's side of a match. */
 export interface Execution {
@@ -27,8 +36,7 @@ export interface Execution {
   /** In the quote asset. The taker pays a commission, the maker receives a rebate; the other is zero. */
   readonly commission: Amount;
   readonly rebate: Amount;
-  /** The order's identity_account_id. */
-  readonly accountId: string | undefined;
+  readonly annotations: Annotations<typeof EXECUTION_ANNOTATIONS>;
   readonly executedAt: Instant;
 }
 
@@ -45,7 +53,7 @@ export const executionTable = recordTable<Execution>({
     price: amountColumn("price"),
     commission: amountColumn("commission"),
     rebate: amountColumn("rebate"),
-    accountId: textColumn("account_id"),
+    annotations: annotationColumns(EXECUTION_ANNOTATIONS),
     executedAt: timeColumn("executed_at"),
   },
   // Only the engine makes executions.
@@ -54,3 +62,12 @@ export const executionTable = recordTable<Execution>({
   keyOf: (row) => `${row.profileId}/${row.id}`,
   keepsClaims: false,
 });
+
+/** @returns the annotations of the order's executions */
+export function copiedAnnotations({ annotations }: Pick<Order, "annotations">): Execution["annotations"] {
+  const copies: Record<string, string | undefined> = {};
+  for (const [field, { from }] of COPIES) copies[field] = annotations[from];
+  return copies;
+}
+
+const COPIES = Object.entries(EXECUTION_ANNOTATIONS);

@@ -1,12 +1,12 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import { type Annotations, annotationColumns, METADATA, text } from "../ledger/annotations.ts";
 import {
   amountColumn,
   bigintColumn,
   booleanColumn,
   changing,
-  jsonColumn,
   key,
   textColumn,
   timeColumn,
@@ -47,6 +47,20 @@ export type OrderRejectReason =
   | "price_collar"
   | "market_halted";
 
+export const ORDER_ANNOTATIONS = {
+  identityId: text(
+    "identity_id",
+    "The end user who trades. Goes with identity_account_id: an order with only one of them is REJECTED.",
+    "identity-77",
+  ),
+  identityAccountId: text(
+    "identity_account_id",
+    "The end user's account. Goes with identity_id: an order with only one of them is REJECTED.",
+    "account-12",
+  ),
+  metadata: METADATA,
+};
+
 /**
  * An order, from the moment its funds are held. It is PENDING_SUBMISSION until the market's engine takes it; after that
  * only the engine changes it; once closed it never changes again.
@@ -70,9 +84,7 @@ export interface Order extends StateRow {
   readonly makerRebate: Amount;
   readonly recipientProfileId: ProfileId | undefined;
   readonly refId: string | undefined;
-  readonly identityId: string | undefined;
-  readonly identityAccountId: string | undefined;
-  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly annotations: Annotations<typeof ORDER_ANNOTATIONS>;
   readonly createdAt: Instant;
   readonly status: OrderStatus;
   /** The engine's number of the order. */
@@ -140,9 +152,7 @@ export const orderTable = stateTable<Order>({
     makerRebate: amountColumn("maker_rebate"),
     recipientProfileId: uuidColumn("recipient_profile_id"),
     refId: textColumn("ref_id"),
-    identityId: textColumn("identity_id"),
-    identityAccountId: textColumn("identity_account_id"),
-    metadata: jsonColumn("metadata"),
+    annotations: annotationColumns(ORDER_ANNOTATIONS),
     createdAt: timeColumn("created_at"),
     status: changing(textColumn("status", "order_status")),
     sequence: changing(bigintColumn("sequence")),

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { type Amount, amountOf } from "../money/amount.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
+import { annotationColumns, type Pairs, pairs, text } from "./annotations.ts";
 import {
   amountColumn,
   bigintColumn,
@@ -103,6 +104,27 @@ test("a field without a column, or with one of another type, does not compile", 
   expect(tableColumns<Everything>({ ...COLUMNS, amount: bigintColumn("amount") })).toHaveLength(8);
   // @ts-expect-error there is no such field
   expect(tableColumns<Everything>({ ...COLUMNS, more: textColumn("more") })).toHaveLength(9);
+});
+
+test("a group's columns are written from one field, and read into it, beside other columns", () => {
+  interface Labelled {
+    readonly id: Uuid;
+    readonly label: { readonly name?: string | undefined; readonly metadata?: Pairs | undefined };
+  }
+  const columns = tableColumns<Labelled>({
+    label: annotationColumns({ name: text("label_name", "A name.", "a"), metadata: pairs("metadata") }, "from_"),
+    id: uuidColumn("id"),
+  });
+  const row: Labelled = { id: ID, label: { name: "a", metadata: { b: "2" } } };
+  expect(columns.map(({ name, type, text }) => [name, type, text(row), text({ id: ID, label: {} })])).toEqual([
+    ["from_label_name", "text", "a", null],
+    ["from_metadata", "jsonb", '{"b":"2"}', null],
+    ["id", "uuid", ID, ID],
+  ]);
+  const read = readerOf(columns.toSorted((a, b) => (a.type < b.type ? -1 : 1)));
+  expect(read({ id: ID, from_label_name: "a", from_metadata: { b: "2" } })).toStrictEqual(row);
+  const without = { id: ID, label: { name: undefined, metadata: undefined } };
+  expect(read({ id: ID, from_label_name: null, from_metadata: null })).toStrictEqual(without);
 });
 
 interface Note {

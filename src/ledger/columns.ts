@@ -18,6 +18,8 @@ export interface Column<Row> {
 /** A column of a described table: it can be read too. */
 export interface TableColumn<Row> extends Column<Row> {
   readonly field: keyof Row;
+  /** The field of that field, if it is a group of columns. */
+  readonly part: string | undefined;
   /** The migration that added it: a process that was started before writes rows without it. */
   readonly since: number;
   /** Parses a value that is not null. */
@@ -40,8 +42,15 @@ export interface Stored<Value> {
   readonly parse: (stored: unknown) => Value;
 }
 
+/** The columns of a field that has fields of its own. They are fixed, and the field is always there. */
+export interface ColumnGroup<Value> {
+  readonly columns: ColumnsOf<Value>;
+}
+
 /** Every field of a row with its column. A field that is missing, or of another type, does not compile. */
-export type ColumnsOf<Row> = { readonly [Field in keyof Row]-?: Stored<NonNullable<Row[Field]>> };
+export type ColumnsOf<Row> = {
+  readonly [Field in keyof Row]-?: Stored<NonNullable<Row[Field]>> | ColumnGroup<NonNullable<Row[Field]>>;
+};
 
 // Types --------------------------------------------------------------------------------------------------------------
 
@@ -101,7 +110,10 @@ export const versionColumn: Stored<bigint> = { ...bigintColumn("version"), role:
 
 /** In the order of the description. */
 export function tableColumns<Row>(columns: ColumnsOf<Row>): (TableColumn<Row> & { readonly role: Role })[] {
-  return fieldsOf(columns).map((field) => tableColumn(field, columns[field]));
+  return fieldsOf(columns).flatMap((field) => {
+    const described = columns[field];
+    return "columns" in described ? groupColumns(field, described) : [tableColumn(field, described)];
+  });
 }
 
 const fieldsOf = <Row>(columns: ColumnsOf<Row>) => Object.keys(columns) as (keyof Row)[];
@@ -114,7 +126,19 @@ function tableColumn<Row, Field extends keyof Row>(
     const value = row[field];
     return value === undefined ? null : format(value as NonNullable<Row[Field]>);
   };
-  return { field, name, type, role, since, text, parse };
+  return { field, part: undefined, name, type, role, since, text, parse };
+}
+
+function groupColumns<Row, Field extends keyof Row>(
+  field: Field,
+  { columns }: ColumnGroup<NonNullable<Row[Field]>>,
+): (TableColumn<Row> & { readonly role: Role })[] {
+  return tableColumns(columns).map(({ field: part, text, ...column }) => ({
+    ...column,
+    field,
+    part: String(part),
+    text: (row) => text(row[field] as NonNullable<Row[Field]>),
+  }));
 }
 
 /** The list of a SELECT. */
@@ -127,10 +151,15 @@ export function namesOf(columns: readonly { readonly name: string }[], prefix = 
  * class, and are read as fast; filled field by field, one of an order's size would be a dictionary.
  */
 export function readerOf<Row>(columns: readonly TableColumn<Row>[]): (record: SqlRecord) => Row {
-  const fields = columns.map(({ field, name }, i) => {
+  const fields = new Map<keyof Row, string>();
+  const groups = new Map<keyof Row, string>();
+  columns.forEach(({ field, part, name }, i) => {
     const stored = `record[${JSON.stringify(name)}]`;
-    return `${JSON.stringify(field)}: ${stored} === null ? undefined : parsers[${i}](${stored})`;
+    const value = `${stored} === null ? undefined : parsers[${i}](${stored})`;
+    if (part !== undefined) groups.set(field, `${groups.get(field) ?? ""}${JSON.stringify(part)}: ${value}, `);
+    fields.set(field, part === undefined ? value : `{ ${groups.get(field)} }`);
   });
-  const compile = new Function("parsers", `return (record) => ({ ${fields.join(", ")} })`);
+  const literal = [...fields].map(([field, value]) => `${JSON.stringify(field)}: ${value}`);
+  const compile = new Function("parsers", `return (record) => ({ ${literal.join(", ")} })`);
   return compile(columns.map(({ parse }) => parse));
 }

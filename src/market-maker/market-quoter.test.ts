@@ -20,7 +20,15 @@ let made = 0;
 /** What is stored for a quote; the quoter looks at nothing else of an order. */
 function orderFor({ side, price, amount }: Quote, metadata: Readonly<Record<string, string>> = {}): Order {
   made += 1;
-  const order = { side, price, baseAmount: amount, metadata, filled: ZERO, status: "OPEN", closedAt: undefined };
+  const order = {
+    side,
+    price,
+    baseAmount: amount,
+    annotations: { metadata },
+    filled: ZERO,
+    status: "OPEN",
+    closedAt: undefined,
+  };
   return { ...order, id: `order ${made}` as OrderId } as Partial<Order> as Order;
 }
 

@@ -33,7 +33,7 @@ export class MarketQuoter {
   constructor(terms: QuotedMarket, seed: string, newest: Order | undefined) {
     this.terms = terms;
     this.#seed = seed;
-    this.#position = positionOf(newest?.metadata) ?? START;
+    this.#position = positionOf(newest?.annotations.metadata) ?? START;
   }
 
   get orders(): readonly Order[] {

@@ -193,7 +193,7 @@ export class MarketQuoters {
       timeInForce: "GTC",
       baseAmount: amount,
       price: { amount: price, isExact: true },
-      metadata: quoter.metadata,
+      annotations: { metadata: quoter.metadata },
     } as const;
     return this.#parts.exchange.place(order, CALLER);
   }

@@ -105,13 +105,21 @@ test("the smallest amounts are exact to the 18th decimal", async () => {
 test("a match makes an execution for each party; ids link both and the journal", async () => {
   const buyer = await exchange.trader("buyer", "1000 USD");
   const seller = await exchange.trader("seller", "1 ETH");
-  const sell = await place(seller, limit("SELL", "0.25", "1000", { identityAccountId: "account 7" }));
+  const sell = await place(
+    seller,
+    limit("SELL", "0.25", "1000", { annotations: { identityId: "identity 7", identityAccountId: "account 7" } }),
+  );
   const buy = await place(buyer, limit("BUY", "0.25", "1000"));
   const sold = await exchange.execution(sell);
   const bought = await exchange.execution(buy);
   expect(sold.id % 2n).toBe(0n);
   expect(bought.id).toBe(sold.id + 1n);
-  expect(sold).toMatchObject({ side: "SELL", accountId: "account 7", market: "ETHUSD", profileId: seller.profileId });
+  expect(sold).toMatchObject({
+    side: "SELL",
+    annotations: { accountId: "account 7" },
+    market: "ETHUSD",
+    profileId: seller.profileId,
+  });
   expect([sold, bought].map((one) => [formatAmount(one.commission), formatAmount(one.rebate)])).toEqual([
     ["0", "0.075"],
     ["0.875", "0"],

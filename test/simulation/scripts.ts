@@ -75,7 +75,7 @@ function closing(slot: number, n: number, status: Conversion["status"], had: big
       amount: amountOf("1"),
     },
     ...{ sourceAsset: USD, targetAsset: "PYUSD" as AssetCode, recipientProfileId: undefined, refId: undefined },
-    ...{ identityId: undefined, accountId: undefined, metadata: undefined, status, createdAt: NOW, updatedAt: NOW },
+    ...{ annotations: {}, status, createdAt: NOW, updatedAt: NOW },
     ...{ settledAt: at(status === "SETTLED"), cancelledAt: at(status === "CANCELLED"), version: had },
   };
   const key = conversionKey(conversion);

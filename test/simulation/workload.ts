@@ -143,7 +143,7 @@ export class Workload {
         request: {
           ...{ customerId, profileId, sourceAsset, targetAsset, refId, recipientProfileId },
           amount: amountOf(`${random(300) + 1}.${random(100)}`),
-          metadata: { command: name },
+          annotations: { metadata: { command: name } },
         },
       }));
     }
@@ -170,7 +170,7 @@ export class Workload {
         profileId,
         recipientProfileId,
         refId,
-        metadata: { command: name },
+        annotations: { metadata: { command: name } },
       },
     }));
   }

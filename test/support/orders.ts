@@ -36,7 +36,7 @@ export interface Trader {
 
 /** An order as a test asks for it: amounts as text, the rest as the market and the trader have it. */
 export interface OrderAsked
-  extends Partial<Pick<Order, "type" | "timeInForce" | "recipientProfileId" | "expirationDate" | "identityAccountId">> {
+  extends Partial<Pick<Order, "type" | "timeInForce" | "recipientProfileId" | "expirationDate" | "annotations">> {
   readonly market: string;
   readonly side: Order["side"];
   readonly base?: string;
@@ -230,9 +230,7 @@ function pendingOrder(trader: Trader, asked: OrderAsked, market: Market): Order 
     makerRebate: amountOf(asked.makerRebate ?? "0.0003"),
     recipientProfileId: asked.recipientProfileId,
     refId: undefined,
-    identityId: asked.identityAccountId,
-    identityAccountId: asked.identityAccountId,
-    metadata: undefined,
+    annotations: asked.annotations ?? {},
     createdAt: instantOf(id),
     status: "PENDING_SUBMISSION",
     sequence: undefined,

@@ -96,7 +96,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
       "matches: match match requires -1 BTC to trading of treasury, -20070 USD to trading of desk, 1 BTC to available of vault, 19930 USD to available of treasury, 76 USD to available of desk, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault",
-      "executions: execution treasury/match+1 differs from its order in market, side, customer or account",
+      "executions: execution treasury/match+1 differs from its order in market, side, customer or annotations",
     ],
   },
   {
@@ -104,7 +104,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     sql: "update execution set account_id = 'other' where id = :match",
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
-      "executions: execution desk/match differs from its order in market, side, customer or account",
+      "executions: execution desk/match differs from its order in market, side, customer or annotations",
     ],
   },
   {

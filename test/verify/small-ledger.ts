@@ -186,7 +186,7 @@ class Making {
     this.names.set(makerId.toString(), "match").set(takerId(makerId).toString(), "match+1").set(journalId, "matched");
     const recipient = must(maker.recipientProfileId, "the maker has a recipient");
     const cost = plus(gross, commission);
-    const both = { market: market.code, amount, price, accountId: undefined, executedAt: executedAtOf(makerId) };
+    const both = { market: market.code, amount, price, annotations: {}, executedAt: executedAtOf(makerId) };
     const executions: Execution[] = [
       { ...both, ...orderOf(maker), id: makerId, commission: ZERO, rebate },
       { ...both, ...orderOf(taker), id: takerId(makerId), commission, rebate: ZERO },

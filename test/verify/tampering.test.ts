@@ -36,7 +36,7 @@ test.each([...LEDGER_TAMPERINGS, ...RECORD_TAMPERINGS, ...FURTHER_TAMPERINGS])("
 
 const OTHER_SIDE = "executions: execution treasury/match+1 does not match its counterpart";
 const OTHER_ORDER =
-  "executions: execution treasury/match+1 differs from its order in market, side, customer or account";
+  "executions: execution treasury/match+1 differs from its order in market, side, customer or annotations";
 
 /** Two records share more fields than one tampering changes: here each alone. */
 test.each([

@@ -1,6 +1,7 @@
 /** Conversions: minting, redeeming and converting stablecoins at par. */
 import { type Static, Type } from "typebox";
 import {
+  CONVERSION_ANNOTATIONS,
   CONVERSION_STATUSES,
   type Conversion,
   type ConversionFilter,
@@ -23,19 +24,16 @@ import {
   withExisting,
 } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
+import { annotatedBodies } from "../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
-  AccountId,
   Amount,
   AssetCode,
   Body,
   Decimal,
-  IdentityId,
   ListOf,
   ListQuery,
-  Metadata,
   Order,
-  OrEmpty,
   ProfileIdParam,
   RefId,
   Timestamp,
@@ -58,6 +56,8 @@ const EXAMPLE_REQUEST = {
   ref_id: "mint-2026-11-21-0007",
 };
 
+const ANNOTATED = annotatedBodies(CONVERSION_ANNOTATIONS);
+
 const ConversionBody = Type.Object(
   {
     id: UuidText,
@@ -73,13 +73,11 @@ const ConversionBody = Type.Object(
     target_asset: AssetCode,
     status: Status,
     ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(IdentityId),
-    account_id: Type.Optional(AccountId),
+    ...ANNOTATED.responseSchemas,
     created_at: Timestamp,
     updated_at: Timestamp,
     settled_at: Type.Optional(Timestamp),
     cancelled_at: Type.Optional(Timestamp),
-    metadata: Type.Optional(Metadata),
     recipient_profile_id: Type.Optional(
       Type.String({ ...UuidText, description: "The profile that receives the target asset." }),
     ),
@@ -110,9 +108,7 @@ const NewConversionBody = Body(
     source_asset: AssetCode,
     target_asset: AssetCode,
     ref_id: Type.Optional(RefId),
-    identity_id: OrEmpty(IdentityId),
-    account_id: OrEmpty(AccountId),
-    metadata: Type.Optional(Metadata),
+    ...ANNOTATED.requestSchemas,
     recipient_profile_id: Type.Optional(
       Type.String({
         ...ProfileIdParam,
@@ -176,9 +172,7 @@ function createRoute(api: Api, conversions: Conversions): void {
         targetAsset: body.target_asset,
         recipientProfileId: recipient === undefined ? undefined : profileIdOf(recipient),
         refId: body.ref_id,
-        identityId: body.identity_id,
-        accountId: body.account_id,
-        metadata: body.metadata,
+        annotations: ANNOTATED.read(body),
       };
       const outcome = await withExisting(await conversions.create(conversion, caller), "ref_id", async (id) => {
         const existing = await conversions.find(customerId, id as ConversionId);
@@ -286,13 +280,11 @@ function conversionBody(conversion: Conversion): Static<typeof ConversionBody> {
     target_asset: conversion.targetAsset,
     status: conversion.status,
     ref_id: conversion.refId,
-    identity_id: conversion.identityId,
-    account_id: conversion.accountId,
+    ...ANNOTATED.write(conversion.annotations),
     created_at: formatInstant(conversion.createdAt),
     updated_at: formatInstant(conversion.updatedAt),
     settled_at: timeOf(conversion.settledAt),
     cancelled_at: timeOf(conversion.cancelledAt),
-    metadata: conversion.metadata,
     recipient_profile_id: conversion.recipientProfileId,
   });
 }

@@ -1,13 +1,14 @@
 import type { FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
-import type { Exchange, Execution, ExecutionFilter } from "../../exchange/exchange.ts";
+import { EXECUTION_ANNOTATIONS, type Exchange, type Execution, type ExecutionFilter } from "../../exchange/exchange.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
+import { annotatedBodies } from "../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
@@ -16,6 +17,8 @@ import { filteredProfile, ownProfile } from "./path-profile.ts";
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` increases with \`executed_at\`.
 
 Within one market, records appear in order: a record that was missing when you read a page is newer than all on it. Different markets can commit slightly out of order. To poll several markets, overlap \`range.begin\` by 5 seconds and drop the ids that you already have.`;
+
+const ANNOTATED = annotatedBodies(EXECUTION_ANNOTATIONS);
 
 const ExecutionBody = Type.Object(
   {
@@ -34,7 +37,7 @@ const ExecutionBody = Type.Object(
     rebate: { ...Decimal, description: 'The amount that the maker receives; "0" for the taker.' },
     rebate_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
     gross_trade_amount: { ...Decimal, description: "amount x price, exact." },
-    account_id: Type.Optional(Type.String({ description: "The order's identity_account_id, if it has one." })),
+    ...ANNOTATED.responseSchemas,
   },
   {
     title: "Execution",
@@ -171,6 +174,6 @@ function executionBody(execution: Execution, exchange: Exchange): Static<typeof 
     rebate: formatAmount(execution.rebate),
     rebate_asset: quote,
     gross_trade_amount: formatAmount(multiplyExact(amount, price)),
-    account_id: execution.accountId,
+    ...ANNOTATED.write(execution.annotations),
   });
 }

@@ -25,6 +25,7 @@ const BID = {
   side: "BUY",
   type: "LIMIT",
   price: amountOf("20000"),
+  annotations: {},
   status: "PENDING_SUBMISSION",
   filled: ZERO,
   held: amountOf("20070"),

@@ -15,7 +15,7 @@ import type { Instant } from "../../std/clock.ts";
 import { siblingId } from "../../std/id.ts";
 import type { Closed, Effect, Filled } from "../book/command-effect.ts";
 import type { BookOrderId, Sequence } from "../book/order.ts";
-import type { Execution, ExecutionId } from "../execution.ts";
+import { copiedAnnotations, type Execution, type ExecutionId } from "../execution.ts";
 import { executedAtOf, matchJournalId, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order } from "../order.ts";
@@ -161,11 +161,13 @@ class RoundChanges {
 
   #execution(
     id: ExecutionId,
-    { profileId, customerId, id: orderId, market, side, identityAccountId: accountId }: Order,
+    order: Order,
     price: Amount,
     amount: Amount,
     { commission, rebate }: Pick<Execution, "commission" | "rebate">,
   ): Execution {
+    const { profileId, customerId, id: orderId, market, side } = order;
+    const annotations = copiedAnnotations(order);
     const executedAt = this.#at;
     return {
       id,
@@ -174,7 +176,7 @@ class RoundChanges {
       orderId,
       market,
       side,
-      accountId,
+      annotations,
       price,
       amount,
       commission,

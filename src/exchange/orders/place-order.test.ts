@@ -193,9 +193,7 @@ test("placing an order moves its hold from available to trading, and increments 
     ...GTC_BUY,
     recipientProfileId: recipient.id,
     refId: "once",
-    identityId: "i-1",
-    identityAccountId: "a-1",
-    metadata: { of: "acme" },
+    annotations: { identityId: "i-1", identityAccountId: "a-1", metadata: { of: "acme" } },
   };
   const order = {
     id,
@@ -204,8 +202,8 @@ test("placing an order moves its hold from available to trading, and increments 
     ...{ market: "BTCUSD", side: "BUY", type: "LIMIT", timeInForce: "GTC" },
     ...{ baseAmount: amountOf("1"), quoteAmount: undefined, price: amountOf("20000"), stopPrice: undefined },
     ...{ expirationDate: undefined, takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") },
-    ...{ recipientProfileId: recipient.id, refId: "once", identityId: "i-1", identityAccountId: "a-1" },
-    ...{ metadata: { of: "acme" }, createdAt: NOW, modifiedAt: NOW, closedAt: undefined },
+    ...{ recipientProfileId: recipient.id, refId: "once" },
+    ...{ annotations: request.annotations, createdAt: NOW, modifiedAt: NOW, closedAt: undefined },
     ...{ status: "PENDING_SUBMISSION", sequence: undefined, priority: undefined, rejectReason: undefined },
     ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, version: 0n },
   };
@@ -234,8 +232,8 @@ test.each([
 });
 
 test.each([
-  ["identity", { identityId: "i-1" }],
-  ["account", { identityAccountId: "a-1" }],
+  ["identity", { annotations: { identityId: "i-1" } }],
+  ["account", { annotations: { identityAccountId: "a-1" } }],
 ])("an %s without the other half is stored as REJECTED, closed, and holds nothing", (_name, half) => {
   const decision = decide({ ...GTC_BUY, ...half }, id, venue, stateWith({}), NOW);
   if (decision.kind === "rejected") throw new Error(decision.rejection.code);
@@ -312,7 +310,7 @@ test.each<[string, Partial<OrderRequest>, Venue | undefined, object]>([
   ],
   [
     "a notional value above the maximum",
-    { baseAmount: amountOf("5.00000001"), identityId: "alone" },
+    { baseAmount: amountOf("5.00000001"), annotations: { identityId: "alone" } },
     venue,
     wrong("notional_value_too_large", { maximum: amountOf("100000") }),
   ],
@@ -363,7 +361,7 @@ test("a stop price is checked against the tick like a price", () => {
 });
 
 test("a halted market is reported before notional value and identity pair", () => {
-  const request = { ...GTT_BUY, baseAmount: amountOf("100"), identityId: "alone" };
+  const request = { ...GTT_BUY, baseAmount: amountOf("100"), annotations: { identityId: "alone" } };
   const decision = decide(request, id, venue, stateWith({ status: "HALTED" }), NOW);
   expect(decision).toEqual({ kind: "rejected", rejection: { code: "market_unavailable", market: "BTCUSD" } });
 });

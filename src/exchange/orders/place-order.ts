@@ -118,10 +118,8 @@ export interface OrderRequest {
   readonly stopPrice?: RequestedPrice | undefined;
   readonly expirationDate?: Instant | undefined;
   readonly refId?: string | undefined;
-  readonly identityId?: string | undefined;
-  readonly identityAccountId?: string | undefined;
   readonly recipientProfileId?: ProfileId | undefined;
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Order["annotations"] | undefined;
 }
 
 /** The market of an order, and what placement needs to know about it. */
@@ -268,7 +266,7 @@ function checkNotional(
 
 /** The reason to store an order as REJECTED at once, independent of the book and of funds. */
 function rejectReasonOf(
-  { identityId, identityAccountId, expirationDate }: OrderRequest,
+  { annotations: { identityId, identityAccountId } = {}, expirationDate }: OrderRequest,
   now: Instant,
 ): OrderRejectReason | undefined {
   if ((identityId === undefined) !== (identityAccountId === undefined)) return "identity_pair";
@@ -326,9 +324,7 @@ function openOrder(
     makerRebate: rates.makerRebate,
     recipientProfileId: request.recipientProfileId,
     refId: request.refId,
-    identityId: request.identityId,
-    identityAccountId: request.identityAccountId,
-    metadata: request.metadata,
+    annotations: request.annotations ?? {},
     createdAt,
     status: rejectReason === undefined ? "PENDING_SUBMISSION" : "REJECTED",
     sequence: undefined,

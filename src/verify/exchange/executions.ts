@@ -1,15 +1,20 @@
 /**
  * Executions come in pairs: the maker's with an even id, the taker's with the next, of the same market, amount and price
- * and of opposite sides. Each belongs to an order of its profile, whose market, side, customer and account it repeats, and has
- * that order's rates; a rebate never exceeds the
- * commission that pays for it. Both are added in one batch and counted in their customers' volumes.
+ * and of opposite sides. Each belongs to an order of its profile, whose market, side, customer and annotations it repeats,
+ * and has that order's rates; a rebate never exceeds the commission that pays for it. Both are added in one batch and counted in their customers' volumes.
  */
 
+import { EXECUTION_ANNOTATIONS } from "../../exchange/execution.ts";
+import { ORDER_ANNOTATIONS } from "../../exchange/order.ts";
+import { namesOf } from "../../ledger/columns.ts";
 import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination } from "../check.ts";
 
 const EXECUTIONS = "executions";
+
+const COPIES = Object.values(EXECUTION_ANNOTATIONS);
+const COPIED = COPIES.map(({ from }) => ORDER_ANNOTATIONS[from]);
 
 export const executionsExamination: Examination = {
   checks: [EXECUTIONS],
@@ -47,11 +52,11 @@ interface StoredExecution {
 function readExecutions(database: Database, after: StoredExecution | undefined): Promise<StoredExecution[]> {
   return database.rows<StoredExecution>(
     `with page as materialized (
-       select profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate, account_id, executed_at, slot, batch
+       select profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate, ${namesOf(COPIES)}, executed_at, slot, batch
          from execution where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)
      select e.profile_id, e.id, other.counterparts, other.fits,
-            (o.market, o.side, o.customer_id, o.identity_account_id)
-              is not distinct from (e.market, e.side, e.customer_id, e.account_id) as order_fits,
+            (o.market, o.side, o.customer_id, ${namesOf(COPIED, "o.")})
+              is not distinct from (e.market, e.side, e.customer_id, ${namesOf(COPIES, "e.")}) as order_fits,
             o.id is null as has_no_order,
             trim_scale(e.commission)::text as commission, trim_scale(e.rebate)::text as rebate,
             trim_scale(case when e.id % 2 = 1 then e.amount * e.price * o.taker_rate else 0 end)::text as commission_due,
@@ -80,7 +85,7 @@ function* faultsOf(execution: StoredExecution): Iterable<string> {
   else if (fits !== true) yield "does not match its counterpart";
   if (!counted) yield "is not counted in its customer's volume";
   if (has_no_order) return yield "has no order";
-  if (!order_fits) yield "differs from its order in market, side, customer or account";
+  if (!order_fits) yield "differs from its order in market, side, customer or annotations";
   if (commission !== commission_due) yield `has a commission of ${commission}, but ${commission_due} is due`;
   if (rebate !== rebate_due) yield `has a rebate of ${rebate}, but ${rebate_due} is due`;
 }

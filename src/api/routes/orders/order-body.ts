@@ -5,6 +5,7 @@ import {
   type Exchange,
   type Misfit,
   misfitsOf,
+  ORDER_ANNOTATIONS,
   ORDER_STATUSES,
   ORDER_TYPES,
   type Order,
@@ -19,19 +20,8 @@ import { assert } from "../../../std/assert.ts";
 import { formatInstant, type Instant, parseInstant } from "../../../std/clock.ts";
 import { type Every, present, profileIdOf, requestedAmount } from "../../domain-mapping.ts";
 import { type FailingField, invalid, shownValue } from "../../problems/failing-fields.ts";
-import {
-  AccountId,
-  Amount,
-  Body,
-  Decimal,
-  IdentityId,
-  Metadata,
-  OrEmpty,
-  ProfileIdParam,
-  RefId,
-  Timestamp,
-  UuidText,
-} from "../../requests/schemas.ts";
+import { annotatedBodies } from "../../requests/annotated-bodies.ts";
+import { Amount, Body, Decimal, OrEmpty, ProfileIdParam, RefId, Timestamp, UuidText } from "../../requests/schemas.ts";
 
 const TIMES = ["GTC", "FOK", "IOC", "GTT"] as const;
 const SIDES = ["BUY", "SELL"] as const;
@@ -59,6 +49,8 @@ export const OrderStatus = Type.Enum(ORDER_STATUSES, {
   description:
     "PENDING_SUBMISSION: stored, with its funds held. SUBMITTED: accepted by the market. OPEN: resting on the order book, possibly partly filled. FILLED, CANCELLED and REJECTED are final. GTT orders at their expiration_date, and IOC and FOK orders that are not completely filled, become CANCELLED. EXPIRED is reserved: no order has it.",
 });
+
+const ANNOTATED = annotatedBodies(ORDER_ANNOTATIONS);
 
 const EXAMPLE_REQUEST = {
   side: "BUY",
@@ -112,20 +104,12 @@ const NEW_ORDER_FIELDS = {
       examples: ["2026-11-21T09:30:00.000Z"],
     }),
   ),
-  identity_id: OrEmpty({
-    ...IdentityId,
-    description: "The end user who trades. Requires identity_account_id: without it the order is REJECTED.",
-  }),
-  identity_account_id: OrEmpty({
-    ...AccountId,
-    description: "The end user's account. Requires identity_id: without it the order is REJECTED.",
-  }),
+  ...ANNOTATED.requestSchemas,
   recipient_profile_id: Type.Optional({
     ...ProfileIdParam,
     description:
       "The profile, one of the caller's, that receives the proceeds: the base asset of a buy, the quote asset of a sell. Default: the profile in the path.",
   }),
-  metadata: Type.Optional(Metadata),
   await_fill_millis: Type.Optional(
     Type.Integer({
       description: "How long the response may wait for the order to close, in milliseconds.",
@@ -164,13 +148,11 @@ export const OrderBody = Type.Object(
       ...Timestamp,
       description: "When a GTT order that is still open becomes CANCELLED.",
     }),
-    identity_id: Type.Optional(Type.String({ description: "The end user who trades." })),
-    identity_account_id: Type.Optional(Type.String({ description: "The end user's account." })),
+    ...ANNOTATED.responseSchemas,
     recipient_profile_id: Type.Optional({
       ...UuidText,
       description: "The profile that receives the proceeds.",
     }),
-    metadata: Type.Optional(Metadata),
     amount_filled: { ...Decimal, description: "The amount of the base asset that was traded." },
     volume_weighted_average_price: {
       ...Decimal,
@@ -216,10 +198,8 @@ export function orderBody(order: Order, exchange: Pick<Exchange, "averagePrice">
     stop_price: maybe(order.stopPrice, formatAmount),
     time_in_force: order.timeInForce,
     expiration_date: maybe(order.expirationDate, formatInstant),
-    identity_id: order.identityId,
-    identity_account_id: order.identityAccountId,
+    ...ANNOTATED.write(order.annotations),
     recipient_profile_id: order.recipientProfileId,
-    metadata: order.metadata,
     amount_filled: formatAmount(order.filled),
     volume_weighted_average_price: formatAmount(exchange.averagePrice(order)),
     is_triggered: order.isTriggered,
@@ -270,10 +250,8 @@ export function orderRequest(body: NewOrderBody, customerId: CustomerId, profile
     stopPrice,
     expirationDate,
     refId: body.ref_id,
-    identityId: body.identity_id,
-    identityAccountId: body.identity_account_id,
+    annotations: ANNOTATED.read(body),
     recipientProfileId: maybe(body.recipient_profile_id, profileIdOf),
-    metadata: body.metadata,
   };
 }
 
