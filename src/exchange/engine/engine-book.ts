@@ -14,10 +14,10 @@ import type { LevelChange } from "../market-feed/book-change.ts";
 import type { MarketHead, MarketState } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
 import { amountOfLots, bookOrder, priceUnits } from "./book-units.ts";
-import type { BookedOrder, Committed, Round } from "./engine-commands.ts";
 import { Expiries } from "./expiries.ts";
 import type { HaltRejection, RoundEffect } from "./round-changes.ts";
 import type { CancelRequest, OpenOrder, PendingOrder } from "./store.ts";
+import type { BookedOrder, Committed, Round } from "./takeover-and-round.ts";
 
 /** The part of the engine's backlog that was read, oldest first. */
 export interface Work {

@@ -26,9 +26,9 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
 import type { BookChange } from "../market-feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
-import { type Committed, commitRound, type Round, takeOver } from "./engine-commands.ts";
 import type { RoundEffect } from "./round-changes.ts";
 import { deleteCancels, eachOpenOrder, eachWaitingStop, readBacklog, readCancels } from "./store.ts";
+import { type Committed, commitRound, type Round, takeOver } from "./takeover-and-round.ts";
 
 /** For the operator's log. */
 export type EngineEvent =
