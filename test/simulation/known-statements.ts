@@ -55,7 +55,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return [];
   },
 
-  // ledger/writer/slot.ts
+  // ledger/writer/slot-chain.ts
   "select n, hash from batch where slot = $1 order by n desc limit 1": ({ tables }, [slot]) => {
     const batches = tables.rows("batch").filter((row) => row.slot === slot);
     const [last] = batches.sort((a, b) => Number(b.n) - Number(a.n));

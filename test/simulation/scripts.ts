@@ -13,7 +13,7 @@ import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId 
 import { addition, change, readKeys } from "../../src/ledger/tables.ts";
 import { Batch } from "../../src/ledger/writer/batch.ts";
 import { RowCache } from "../../src/ledger/writer/row-cache.ts";
-import { Slot } from "../../src/ledger/writer/slot.ts";
+import { Slot } from "../../src/ledger/writer/slot-chain.ts";
 import { type BatchTimes, Statements } from "../../src/ledger/writer/statement.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";

@@ -5,7 +5,7 @@ import { guardsOf } from "./batch.ts";
 import { isContention } from "./contention.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
-import type { Link } from "./slot.ts";
+import type { Link } from "./slot-chain.ts";
 
 export interface InFlightBatch extends DecidedBatch {
   readonly link: Link;

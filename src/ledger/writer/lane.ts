@@ -34,7 +34,7 @@ import type { PendingCommand } from "./pending-command.ts";
 import { readRows } from "./read-rows.ts";
 import { RefIdLookup } from "./ref-id-lookup.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
-import { Slot } from "./slot.ts";
+import { Slot } from "./slot-chain.ts";
 
 /** One batch commits while the next is decided and dispatched. */
 const MAX_IN_FLIGHT = 2;

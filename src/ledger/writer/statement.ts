@@ -14,7 +14,7 @@ import type { Claim } from "../decision.ts";
 import type { Column, StateRow } from "../tables.ts";
 import type { AddedRows, BatchContent, DeactivatedOwner } from "./batch.ts";
 import type { ProjectedRows, TableRows, WrittenRows } from "./batch-rows.ts";
-import type { Link } from "./slot.ts";
+import type { Link } from "./slot-chain.ts";
 
 export interface Statement {
   readonly name: string;
