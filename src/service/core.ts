@@ -11,7 +11,7 @@ import type { Config } from "../config/config.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
-import { LedgerClock } from "../ledger/ledger-clock.ts";
+import { LedgerClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";

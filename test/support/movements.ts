@@ -1,9 +1,9 @@
 /** Commands as small as they can be, for tests of the ledger that need no customers and no transfers. */
 import { accountKey, accountTable, entry, journal, type Owner, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
+import { LedgerClock } from "../../src/ledger/compared-clock.ts";
 import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
 import { houseOf } from "../../src/ledger/house-accounts.ts";
-import { LedgerClock } from "../../src/ledger/ledger-clock.ts";
 import type { Key } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import type { LaneBounds, LaneEvent } from "../../src/ledger/writer/lane-options.ts";

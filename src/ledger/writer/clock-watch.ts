@@ -1,6 +1,6 @@
 import type { Queryable } from "../../postgres/database.ts";
 import { pause } from "../../std/pause.ts";
-import type { LedgerClock } from "../ledger-clock.ts";
+import type { LedgerClock } from "../compared-clock.ts";
 import { readDatabaseTime } from "./lane-connection.ts";
 import type { LaneEvent } from "./lane-options.ts";
 

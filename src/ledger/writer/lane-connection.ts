@@ -3,7 +3,7 @@ import type pg from "pg";
 import { type Database, destroyConnection, type Queryable } from "../../postgres/database.ts";
 import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
-import type { LedgerClock } from "../ledger-clock.ts";
+import type { LedgerClock } from "../compared-clock.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
 import { type Statement, Statements } from "./statement.ts";
 

@@ -1,7 +1,7 @@
 /** A lane's options and bounds, and what it reports to the operator. */
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
-import type { LedgerClock } from "../ledger-clock.ts";
+import type { LedgerClock } from "../compared-clock.ts";
 import type { AnyCommand, AnyOutcome } from "./pending-command.ts";
 
 export interface LaneOptions {

@@ -16,8 +16,8 @@ import { asFault, awayReason, type Database, DatabaseAway, serverError } from ".
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
+import type { LedgerClock } from "../compared-clock.ts";
 import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
-import type { LedgerClock } from "../ledger-clock.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";

@@ -1,6 +1,6 @@
 import { readSettlementBacklog } from "../../conversions/settlement-backlog.ts";
 import { readEngineLags } from "../../exchange/market-status/engine-lag.ts";
-import type { LedgerClock } from "../../ledger/ledger-clock.ts";
+import type { LedgerClock } from "../../ledger/compared-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { readArchiveFailing } from "../../postgres/wal-archiving-status.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Instant } from "../std/clock.ts";
-import { LedgerClock, type LedgerClockOptions } from "./ledger-clock.ts";
+import { LedgerClock, type LedgerClockOptions } from "./compared-clock.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
