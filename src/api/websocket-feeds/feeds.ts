@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
-import { BLOCK_MS, Floods } from "../../web/connections/floods.ts";
+import { BLOCK_MS, Floods } from "../../web/connections/flood-blocks.ts";
 import { isLoopback } from "../../web/limits/address.ts";
 import { Shares } from "../../web/limits/address-shares.ts";
 import type { RateClass } from "../../web/limits/rates.ts";

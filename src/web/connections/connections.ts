@@ -10,7 +10,7 @@ import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { rateLimitKey } from "../limits/address.ts";
-import { Floods } from "./floods.ts";
+import { Floods } from "./flood-blocks.ts";
 import { FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
