@@ -36,7 +36,7 @@ import {
 import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
 import { assert } from "../std/assert.ts";
 import type { Network } from "../std/network.ts";
-import { endConnection, ignoreWhatFollows } from "../web/connections/end-after-request.ts";
+import { endConnection, ignoreWhatFollows } from "../web/connections/last-request.ts";
 import { isOverLimit, paceRejections } from "../web/connections/rejection-pace.ts";
 import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../web/connections/tracked-response.ts";

@@ -1,7 +1,7 @@
 /** Rejects ambiguous requests, which a proxy might read differently than we do. */
 import type { FastifyRequest } from "fastify";
-import { endConnection } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
+import { endConnection } from "../../web/connections/last-request.ts";
 import {
   doubledHeader,
   hasForeignCharset,

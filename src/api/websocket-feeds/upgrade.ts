@@ -2,7 +2,7 @@
  * How a connection becomes a WebSocket. Node hands a connection over in the middle of its own work on it, so only valid
  * handshakes of feeds are taken, on connections with no other request in flight. Any other request to upgrade stays with
  * Node, is answered as if it had not asked (RFC 9110, section 7.8), and is the last one on its connection
- * (`web/connections/end-after-request.ts`).
+ * (`web/connections/last-request.ts`).
  */
 import { IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";

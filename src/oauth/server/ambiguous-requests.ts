@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Check, PASSED } from "../../std/result.ts";
-import { endConnection } from "../../web/connections/end-after-request.ts";
+import { endConnection } from "../../web/connections/last-request.ts";
 import { rejectConnection } from "../../web/connections/reject-connection.ts";
 import {
   doubledHeader,

@@ -5,8 +5,8 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { boundConnections } from "../../web/connections/connections.ts";
-import { goesOn, stopBehind } from "../../web/connections/end-after-request.ts";
 import { answerExpectations } from "../../web/connections/expectations.ts";
+import { goesOn, stopBehind } from "../../web/connections/last-request.ts";
 import { rejectConnection } from "../../web/connections/reject-connection.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { unreadable } from "../../web/header-checks.ts";
