@@ -19,7 +19,7 @@ import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createTransfers } from "../transfers/transfers.ts";
 import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
 import { containBugs } from "../web/connections/contain-bugs.ts";
-import { sharedBy } from "../web/connections/transport.ts";
+import { sharedBy } from "../web/connections/server-options.ts";
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "../web/readiness.ts";
 import { addApiRoutes, type Domain } from "./api-routes.ts";

@@ -13,8 +13,8 @@ import { until } from "../../../test/support/until.ts";
 import { isLoopback } from "../limits/address.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { noteValidToken } from "./open-connections.ts";
+import { sharedBy } from "./server-options.ts";
 import { TrackedResponse } from "./tracked-response.ts";
-import { sharedBy } from "./transport.ts";
 
 const servers: Server[] = [];
 let port = 0;
