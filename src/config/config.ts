@@ -7,10 +7,10 @@ import type { Network } from "../std/network.ts";
 import { isPlainPath } from "../std/plain-path.ts";
 import { DEFAULT_RATES, type RequestRates } from "../web/limits/rates.ts";
 import { databaseAddress, publicAddress } from "./address-settings.ts";
+import { type CleartextLink, transportContradictions, withoutTls } from "./cleartext-settings.ts";
 import { encryptionKeys } from "./key-settings.ts";
 import { rateLimits, trustedProxies } from "./limit-settings.ts";
 import { InvalidValue, type Setting } from "./setting.ts";
-import { type CleartextLink, transportContradictions, withoutTls } from "./transport-settings.ts";
 
 export const ROLES = ["api", "auth", "engine", "worker"] as const;
 /** What a process does: serve the API, issue tokens, match orders, settle conversions. */
