@@ -2,7 +2,7 @@
 import type { Database } from "../../postgres/database.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { guardsOf } from "./batch.ts";
-import { isContention } from "./contention.ts";
+import { isContention } from "./batch-conflicts.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
 import type { Link } from "./slot-chain.ts";

@@ -6,7 +6,7 @@ import { DatabaseAway } from "../../postgres/database.ts";
 import { IdSource } from "../../std/id.ts";
 import { refIdClaims } from "../../transfers/transfer.ts";
 import type { Claim } from "../decision.ts";
-import { isContention } from "./contention.ts";
+import { isContention } from "./batch-conflicts.ts";
 
 const schema = readFileSync(new URL("../../../migrations/0001-schema.sql", import.meta.url), "utf8");
 const [, ofBatch = ""] = /^create table batch \(\n(.*?)^\);/ms.exec(schema) ?? [];
