@@ -28,7 +28,7 @@ import { findLastPrice, listMarkets, type MarketListing } from "./market-status/
 import type { Order, OrderId } from "./order.ts";
 import { FillWaiters } from "./orders/await-fill.ts";
 import { averagePrice, cancel, type OrderNotCancellable, type OrderNotFound, place } from "./orders/orders.ts";
-import type { OrderRejection, OrderRequest } from "./orders/place-order.ts";
+import type { OrderRejection, OrderRequest } from "./orders/rules.ts";
 import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./orders/store.ts";
 
 export type { CustomerFees, MarketFees } from "./customer-fees/customer-fees.ts";
@@ -48,7 +48,7 @@ export type { Order, OrderId } from "./order.ts";
 export { ORDER_ANNOTATIONS, ORDER_STATUSES, ORDER_TYPES } from "./order.ts";
 export { type Misfit, misfitsOf, TIMES_IN_FORCE, timeInForceOf } from "./orders/order-kinds.ts";
 export type { OrderNotCancellable, OrderNotFound } from "./orders/orders.ts";
-export type { OrderRejection, OrderRequest, RequestedPrice } from "./orders/place-order.ts";
+export type { OrderRejection, OrderRequest, RequestedPrice } from "./orders/rules.ts";
 export type { OrderFilter } from "./orders/store.ts";
 
 /** What placing and cancelling need of the engines. On a node without engines, other nodes run them. */

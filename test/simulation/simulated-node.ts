@@ -9,7 +9,7 @@ import { createEngines, type Engines } from "../../src/exchange/engine/engines.t
 import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { cancel, place } from "../../src/exchange/orders/orders.ts";
-import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
+import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
 import { LedgerClock } from "../../src/ledger/compared-clock.ts";

@@ -3,7 +3,7 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { ConversionId, ConversionRequest } from "../../src/conversions/conversions.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
-import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
+import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { ClientCaller } from "../../src/ledger/caller.ts";
 import type { Claim, ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";

@@ -5,7 +5,7 @@
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { type ConversionId, type ConversionRequest, createConversions } from "../../src/conversions/conversions.ts";
 import { createExchange } from "../../src/exchange/exchange.ts";
-import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
+import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import {
   addedBy,

@@ -13,7 +13,7 @@ import { createExchange } from "../../src/exchange/exchange.ts";
 import { type Execution, executionTable } from "../../src/exchange/execution.ts";
 import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
 import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
-import type { OrderRequest } from "../../src/exchange/orders/place-order.ts";
+import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Claim, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
 import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";

@@ -17,7 +17,7 @@ import type { Fees } from "../customer-fees/customer-fees.ts";
 import { marketKey } from "../market-state.ts";
 import { findLastPrice } from "../market-status/markets.ts";
 import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
-import { decideOrder, type OrderRejection, type OrderRequest, type UnknownMarket, type Venue } from "./place-order.ts";
+import { decideOrder, type OrderRejection, type OrderRequest, type UnknownMarket, type Venue } from "./rules.ts";
 import { requestCancel } from "./store.ts";
 
 export interface OrderNotFound extends Rejection {

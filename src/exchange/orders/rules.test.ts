@@ -14,7 +14,7 @@ import { done, reject } from "../../std/result.ts";
 import { type MarketState, marketTable } from "../market-state.ts";
 import { type OrderId, orderTable } from "../order.ts";
 import { averagePrice } from "./orders.ts";
-import { decideOrder, type OrderRequest, type Venue } from "./place-order.ts";
+import { decideOrder, type OrderRequest, type Venue } from "./rules.ts";
 
 const NOW = 1_795_000_000_000 as Instant;
 const id = new IdSource({ now: () => NOW }).next() as unknown as OrderId;
