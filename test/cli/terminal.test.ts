@@ -7,10 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { buildProgram, main } from "../../src/cli/parbook.ts";
+import { buildProgram } from "../../src/cli/parbook.ts";
 import { must } from "../../src/std/assert.ts";
 import { startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
 import { Desk } from "../support/trading.ts";
+import { run } from "./in-process.ts";
 
 /** Clears the screen, begins a line, turns the text around, a C1 control, and one that takes no room. */
 const HOSTILE = "\u001b[2J\n\u202e\u009b\u200b";
@@ -111,36 +112,6 @@ function hostileValue(column: string, type: string): string {
   if (type === "text[]") return `array[$1] || coalesce(${column}, '{}')`;
   const pattern = `"(client|operator|operation|address|note)" ?: ?"`;
   return `regexp_replace(${column}::text, '${pattern}', '\\&' || $1, 'g')::${type}`;
-}
-
-interface Said {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command in this process, and takes down what it writes. */
-async function run(argv: readonly string[]): Promise<Said> {
-  const said = { stdout: "", stderr: "" };
-  const note = (name: keyof typeof said, text: unknown): void => {
-    said[name] += text;
-  };
-  const spies = [
-    vi.spyOn(console, "log").mockImplementation((line) => note("stdout", `${line}\n`)),
-    vi.spyOn(console, "error").mockImplementation((line) => note("stderr", `${line}\n`)),
-    ...(["stdout", "stderr"] as const).map((name) =>
-      vi.spyOn(process[name], "write").mockImplementation((text, ...rest) => {
-        note(name, text);
-        (rest.at(-1) as (() => void) | undefined)?.();
-        return true;
-      }),
-    ),
-  ];
-  try {
-    return { exitCode: await main(argv), ...said };
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
 }
 
 const file = (name: string): string => join(directory, name);

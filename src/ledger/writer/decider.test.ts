@@ -7,11 +7,11 @@ import { PendingCommand } from "./pending-command.ts";
 
 const NOW = 1_000 as Instant;
 
-function commandOn(claims: readonly Claim[] = []): PendingCommand {
+function commandOn(claims: readonly Claim[] = [], deadline = 0): PendingCommand {
   const decide = () => accept("done", {});
   const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], claims, decide };
   const callbacks = { resolve: () => undefined, reject: () => undefined, onComplete: () => undefined };
-  return new PendingCommand(command as never, 0 as Instant, callbacks);
+  return new PendingCommand(command as never, deadline as Instant, callbacks);
 }
 
 test("batches do not go back in time with the clock, until a recovery forgets a clock that was wrong", () => {
@@ -20,6 +20,11 @@ test("batches do not go back in time with the clock, until a recovery forgets a 
   expect([timeAt(2_000), timeAt(1_000), timeAt(3_000)]).toEqual([2_000, 2_000, 3_000]);
   decider.reset();
   expect(timeAt(1_000)).toBe(1_000);
+});
+
+test("a batch may be stored until the earliest deadline of its commands", () => {
+  const group = [3_000, 2_000, 4_000].map((deadline) => commandOn([], deadline));
+  expect(new Decider(100).decide(group, 1, NOW).batch?.deadline).toBe(2_000);
 });
 
 const [FIRST, SECOND, THIRD] = ["1", "2", "3"].map((last) => `0190d5a4-0000-7000-8000-00000000000${last}` as Uuid) as [

@@ -1,0 +1,118 @@
+/** What the operator records, with every option of the commands (docs/contract/accounts.md#deposits). */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expectBooksBalance } from "../support/books.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { urlOf } from "../support/service.ts";
+import { run } from "./in-process.ts";
+
+let db: TestDatabase;
+let customer: { readonly id: string; readonly default_profile_id: string };
+beforeAll(async () => {
+  db = await testDatabase();
+  vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(db));
+  vi.stubEnv("PARBOOK_LOG_LEVEL", "fatal");
+  customer = await recordOf("customer", "create", "--name", "Acme");
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await expectBooksBalance(db.owner);
+  await db.close();
+});
+
+async function recordOf<Of>(...argv: string[]): Promise<Of> {
+  const { exitCode, stdout, stderr } = await run([...argv, "--json"]);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout);
+}
+
+const of = (asset: string, amount: string): string[] => [
+  "--profile",
+  customer.default_profile_id,
+  "--asset",
+  asset,
+  "--amount",
+  amount,
+];
+const ON_CHAIN = ["--network", "SOLANA", "--address", "7xKX", "--tx-hash", "5xWq", "--tx-index", "3"];
+
+/** Whole, but for what is its own. */
+const record = (asset: string, amount: string, more: object): object => ({
+  id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  customer_id: customer.id,
+  profile_id: customer.default_profile_id,
+  ...{ asset, amount, total: amount, fee: "0", balance_asset: asset, status: "COMPLETED", auto_conversion: {} },
+  created_at: expect.any(String),
+  updated_at: expect.any(String),
+  ...more,
+});
+
+test("a deposit on a chain has all that the operator gave, and is valued at par", async () => {
+  const named = ["--ref-id", "chain-1", "--memo", "invoice 17"];
+  expect(await recordOf("deposit", ...of("USDG", "1000"), ...ON_CHAIN, ...named)).toEqual(
+    record("USDG", "1000", {
+      ...{ direction: "CREDIT", type: "CRYPTO_DEPOSIT", ref_id: "chain-1", memo: "invoice 17", notional_value: "1000" },
+      ...{ crypto_network: "SOLANA", destination_address: "7xKX", crypto_tx_hash: "5xWq", crypto_tx_index: "3" },
+    }),
+  );
+});
+
+test("what the operator leaves out is left out, except for the kind and the network", async () => {
+  const chain = { type: "CRYPTO_DEPOSIT", crypto_network: "ETHEREUM" };
+  expect(await recordOf("deposit", ...of("BTC", "0.5"))).toEqual(
+    record("BTC", "0.5", { direction: "CREDIT", ...chain }),
+  );
+  const wire = { direction: "CREDIT", type: "WIRE_DEPOSIT" };
+  expect(await recordOf("deposit", ...of("USD", "100"))).toEqual(record("USD", "100", wire));
+});
+
+test("the kind of a deposit or a withdrawal may be named", async () => {
+  const bank = { direction: "CREDIT", type: "BANK_DEPOSIT" };
+  expect(await recordOf("deposit", ...of("USD", "7"), "--type", "BANK_DEPOSIT")).toEqual(record("USD", "7", bank));
+  const sen = { direction: "DEBIT", type: "SEN_WITHDRAWAL" };
+  expect(await recordOf("withdraw", ...of("USD", "2"), "--type", "SEN_WITHDRAWAL")).toEqual(record("USD", "2", sen));
+});
+
+test("a withdrawal on a chain may name the transaction of a deposit", async () => {
+  expect(await recordOf("withdraw", ...of("USDG", "10.5"), ...ON_CHAIN, "--ref-id", "chain-2")).toEqual(
+    record("USDG", "10.5", {
+      ...{ direction: "DEBIT", type: "CRYPTO_WITHDRAWAL", ref_id: "chain-2", notional_value: "10.5" },
+      ...{ crypto_network: "SOLANA", destination_address: "7xKX", crypto_tx_hash: "5xWq", crypto_tx_index: "3" },
+    }),
+  );
+});
+
+test.each<[string, string, string[], RegExp]>([
+  [
+    "deposit",
+    "USD",
+    ["--network", "SOLANA", "--tx-index", "3"],
+    /^--network, --tx-index cannot be used with USD, which is fiat$/,
+  ],
+  ["deposit", "USD", ["--type", "CRYPTO_DEPOSIT"], /^CRYPTO_DEPOSIT is not for USD, which is fiat$/],
+  ["withdraw", "USDG", ["--type", "WIRE_WITHDRAWAL"], /^WIRE_WITHDRAWAL is not for USDG, which is not fiat$/],
+  ["deposit", "GOLD", [], /^asset GOLD is not in the catalogue$/],
+  ["deposit", "USDG", ON_CHAIN, /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}$/],
+  ["withdraw", "USDG", ["--ref-id", "chain-1"], /^ref_id "chain-1" was already used for transfer [0-9a-f-]{36}$/],
+])("parbook %s of %s with %j is rejected", async (command, asset, options, why) => {
+  const { exitCode, stdout, stderr } = await run([command, ...of(asset, "1"), ...options]);
+  expect([exitCode, stdout]).toEqual([1, ""]);
+  expect(stderr.trim()).toMatch(why);
+});
+
+test("another output of a transaction is another deposit", async () => {
+  const other = [...ON_CHAIN.slice(0, -1), "4"];
+  expect(await recordOf("deposit", ...of("USDG", "1"), ...other)).toMatchObject({ crypto_tx_index: "4" });
+});
+
+test("the writes of the last day are listed, of an earlier time with --since, and of one record without a limit", async () => {
+  const whatOf = async (...options: string[]): Promise<string[]> =>
+    (await recordOf<{ items: { what: string }[] }>("audit", "writes", ...options)).items.map(({ what }) => what);
+  expect(await whatOf()).toContain("transfer");
+  await db.owner.rows("update batch set at = at - interval '25 hours'");
+  expect(await whatOf()).toEqual([]);
+  expect(await whatOf("--ref", "chain-1")).toEqual(["transfer"]);
+  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+  expect(await whatOf("--since", hoursAgo(26))).toContain("transfer");
+  expect(await whatOf("--since", hoursAgo(24))).toEqual([]);
+  await db.owner.rows("update batch set at = at + interval '25 hours'");
+});
