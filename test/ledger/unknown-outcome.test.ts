@@ -84,6 +84,30 @@ test("a batch whose number is taken while it waits never commits, and is repeate
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
 
+test("of two batches that are lost in flight, the commands of both are decided again", async () => {
+  const profiles = newProfiles(4);
+  const [from, to, first, second] = profiles;
+  await ours.fund(profiles, "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
+  const outcomes = [ours.lane.execute(movement({ from, to, amount: "4" }))];
+  await untilBlocked(db);
+  // Its statement waits in the connection, behind that of the first.
+  outcomes.push(ours.lane.execute(movement({ from: first, to: second, amount: "3" })));
+  await until("two batches are in flight", () => ours.lane.report().inFlight === 2);
+  relay.cut();
+  await until("the number of the first batch is void", async () => {
+    const [row] = await db.owner.rows<{ n: string }>("select count(*) as n from batch where void");
+    return row?.n === "2";
+  });
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(["done", "done"]);
+  expect(await availableUsd(db.database, profiles)).toEqual(["6", "14", "7", "13"]);
+  await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"));
+  expect(ours.events.at(-1)).toMatchObject({ kind: "recovered", committed: 0, again: 2, voided: 2 });
+});
+
 test("while an outcome is unknown it is reported neither as done nor as failed", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
