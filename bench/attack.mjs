@@ -137,7 +137,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   await ask("blocked");
   const attackers = attackFor({ kind, host: network.ours, port, connections, seconds, token, tls: values.tls });
   const memory = watchMemory(ask);
-  const [during, told] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);
+  const [during, received] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);
   const blocked = await ask("blocked");
   const cpu = ((await ask("used")).serviceCpu - serviceCpu) / 1e4 / seconds;
   const grown = (memory.most() - idle) / 1e6;
@@ -152,7 +152,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   ];
   const result = {
     kind,
-    ...told,
+    ...received,
     healthBefore,
     healthMs,
     p99Before,
@@ -199,7 +199,7 @@ async function others(url, customers, forSeconds) {
   const lists = bystanders.map(({ headers }) => ({ method: "GET", path: "/v2/profiles?limit=10", headers }));
   const health = { method: "GET", path: "/healthz" };
   const path = `/v2/profiles/${trader}/orders`;
-  const [told, listed, traded] = await Promise.all([
+  const [received, listed, traded] = await Promise.all([
     openLoop({ url, perSecond: 20, seconds: forSeconds, connections: 4, requests: [health] }),
     openLoop({ url, perSecond: 50, seconds: forSeconds, connections: 20, requests: lists }),
     openLoop({
@@ -211,7 +211,7 @@ async function others(url, customers, forSeconds) {
     }),
   ]);
   if (traded.wrong.length > 0) console.log(traded.wrong[0]);
-  return { health: told, lists: listed };
+  return { health: received, lists: listed };
 }
 
 function attackFor(options) {

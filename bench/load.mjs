@@ -94,7 +94,7 @@ class Run {
   static async open(url, count) {
     const { hostname, port } = new URL(url);
     const run = new Run();
-    // A failure is told by `finished`, which may not be waiting yet.
+    // A failure is reported by `finished`, which may not be waiting yet.
     run.#done.promise.catch(() => undefined);
     run.connections = await Promise.all(Array.from({ length: count }, () => run.#connection({ hostname, port })));
     return run;

@@ -30,7 +30,7 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
   const connectTo =
     protocol === "https:" ? (to, ready) => connectTls({ ...to, rejectUnauthorized: false }, ready) : connect;
   const texts = requests.map(textOf);
-  const told = { accepted: [], refused: [], numbers: [], doneAt: [], wrong: [], unsent: 0, broken: 0, offered: 0 };
+  const received = { accepted: [], refused: [], numbers: [], doneAt: [], wrong: [], unsent: 0, broken: 0, offered: 0 };
   const idle = [];
   const started = performance.now();
   const end = started + seconds * 1_000;
@@ -64,7 +64,7 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
       if (at !== -1) idle.splice(at, 1);
       if (current !== undefined) {
         underWay -= 1;
-        told.broken += 1;
+        received.broken += 1;
       }
       if (!fresh && performance.now() < end) openOne(onReady);
     });
@@ -79,30 +79,30 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
   function note({ number, due }, { status, headers, body }, now) {
     const latency = now - due;
     if (status === 200 && isWhole(body)) {
-      told.accepted.push(latency);
-      told.numbers.push(number);
-      told.doneAt.push(now - started);
-    } else if (status === 503 && /^retry-after: \d+\r?$/im.test(headers)) told.refused.push(latency);
-    else if (told.wrong.length < 10) told.wrong.push(`${status} ${body.slice(0, 300)}`);
-    else told.wrong.length += 1;
+      received.accepted.push(latency);
+      received.numbers.push(number);
+      received.doneAt.push(now - started);
+    } else if (status === 503 && /^retry-after: \d+\r?$/im.test(headers)) received.refused.push(latency);
+    else if (received.wrong.length < 10) received.wrong.push(`${status} ${body.slice(0, 300)}`);
+    else received.wrong.length += 1;
   }
 
   const isClosedLoop = perSecond === Number.POSITIVE_INFINITY;
   const ready = (send) => {
-    if (isClosedLoop && performance.now() < end) send(first + told.offered++, performance.now());
+    if (isClosedLoop && performance.now() < end) send(first + received.offered++, performance.now());
     else idle.push(send);
   };
   const sockets = fresh ? [] : Array.from({ length: connections }, () => openOne(ready));
   while (performance.now() < end) {
     const now = performance.now();
     const due = isClosedLoop ? 0 : Math.floor(((now - started) / 1_000) * perSecond);
-    for (; told.offered < due; told.offered += 1) {
-      const dueAt = started + (told.offered / perSecond) * 1_000;
-      const number = first + told.offered;
+    for (; received.offered < due; received.offered += 1) {
+      const dueAt = started + (received.offered / perSecond) * 1_000;
+      const number = first + received.offered;
       if (fresh && open < connections) openOne((send) => send(number, dueAt));
       else {
         const send = idle.pop();
-        if (send === undefined) told.unsent += 1;
+        if (send === undefined) received.unsent += 1;
         else send(number, dueAt);
       }
     }
@@ -111,7 +111,7 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
   const patience = performance.now() + LAST_ANSWERS_MS;
   while (underWay > 0 && performance.now() < patience) await new Promise((resolve) => setTimeout(resolve, 10));
   for (const socket of sockets) socket.destroy();
-  return { ...told, unanswered: underWay };
+  return { ...received, unanswered: underWay };
 }
 
 function textOf({ method, path, headers = {}, body = "" }) {

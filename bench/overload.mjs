@@ -52,9 +52,9 @@ async function measure({ baseUrl, authUrl, customers, ask }) {
   const load = async (options) => {
     const url = kind === "tokens" ? authUrl : baseUrl;
     const { serviceCpu } = await ask("used");
-    const told = await openLoop({ url, first, requests, fresh, ...options });
-    first += told.offered;
-    return { ...told, cpu: ((await ask("used")).serviceCpu - serviceCpu) / 1e6 };
+    const received = await openLoop({ url, first, requests, fresh, ...options });
+    first += received.offered;
+    return { ...received, cpu: ((await ask("used")).serviceCpu - serviceCpu) / 1e6 };
   };
   const closed = () => load({ perSecond: CLOSED, seconds: 4, connections: 64, fresh: false });
   await closed();
@@ -120,15 +120,18 @@ function backAt({ doneAt }, capacity) {
 }
 
 function report({ capacity, before, during, after, memory, backMs }) {
-  const row = (name, told, over, bytes) => [
+  const row = (name, received, over, bytes) => [
     name,
-    told.offered / over,
-    perSecond(told, over),
-    told.refused.length / over,
-    told.unsent / over,
-    ...[told.accepted, told.refused].flatMap((latencies) => [quantile(latencies, 0.5), quantile(latencies, 0.99)]),
+    received.offered / over,
+    perSecond(received, over),
+    received.refused.length / over,
+    received.unsent / over,
+    ...[received.accepted, received.refused].flatMap((latencies) => [
+      quantile(latencies, 0.5),
+      quantile(latencies, 0.99),
+    ]),
     bytes / 2 ** 20,
-    (100 * told.cpu) / over,
+    (100 * received.cpu) / over,
   ];
   console.log(
     `${kind}, ${factor} times the capacity of ${Math.round(capacity)} a second for ${seconds} s, ${connections} connections${fresh ? ", a new one for each request" : ""}`,
@@ -154,7 +157,7 @@ function report({ capacity, before, during, after, memory, backMs }) {
     ],
   );
   const all = [before, during, after];
-  const sum = (count) => all.reduce((total, told) => total + count(told), 0);
+  const sum = (count) => all.reduce((total, received) => total + count(received), 0);
   console.log(
     `p99 of the accepted, during to before: ${(quantile(during.accepted, 0.99) / quantile(before.accepted, 0.99)).toFixed(1)}`,
   );

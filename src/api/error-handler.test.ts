@@ -1,4 +1,4 @@
-/** What a request hears when the world fails it: here by a real server that breaks its statements off. */
+/** The responses when the database fails: a real server that breaks off its statements. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
 import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";

@@ -131,7 +131,7 @@ test("the coarser asset decides on decimals, whichever side it is on", () => {
 
 const full = [...ROWS, accountRow(receiver, "USDG", { trading: "99999999999999999999999999990" })];
 
-/** In the order of the checks: each request also breaks all rules that come behind the one that it hears of. */
+/** In the order of the checks: each request also breaks all rules behind the one that rejects it. */
 test.each<[string, Partial<ConversionRequest>, ReturnType<typeof pairOf>, object]>([
   [
     "another customer's payer",

@@ -63,8 +63,8 @@ test("no year stops a market: beyond the range, ids continue from the last one",
   const ids = [NO_EXECUTION];
   for (const year of years) ids.push(nextTakerId(ids.at(-1) as ExecutionId, 255, Date.parse(year) as Instant));
   expect(ids.slice(1).every((id, i) => id > (ids[i] as ExecutionId))).toBe(true);
-  const told = ids.slice(1).map((id) => new Date(executedAtOf(id)).toISOString().slice(0, 10));
-  expect(told).toEqual([
+  const received = ids.slice(1).map((id) => new Date(executedAtOf(id)).toISOString().slice(0, 10));
+  expect(received).toEqual([
     ...["2020-01-01", "2020-01-01", "2026-11-21"],
     ...["2088-08-04", "2088-08-04", "2088-08-04", "2088-08-04"],
   ]);

@@ -75,8 +75,8 @@ test("a rejected token request is logged, an issued one at debug level; only the
   await newToken("told-too");
   const body = { error: "invalid_client", error_description: "client authentication failed" };
   for (const answer of answers) expect(await answer.json()).toEqual(body);
-  const told = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
-  expect(told.map(({ level, msg, reason }) => ({ level, msg, reason }))).toEqual([
+  const received = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(received.map(({ level, msg, reason }) => ({ level, msg, reason }))).toEqual([
     { level: 30, msg: "token request rejected", reason: "client authentication failed" },
     { level: 30, msg: "token request rejected", reason: "the client told may not call from this address" },
     { level: 20, msg: "token issued", reason: undefined },

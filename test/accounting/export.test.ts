@@ -1,5 +1,5 @@
 /**
- * The export, judged by programs that have never heard of Parbook. Where one is missing its tests say so and are skipped,
+ * The export, judged by programs that do not know Parbook. Where one is missing its tests say so and are skipped,
  * unless skipping is forbidden (`required`).
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -61,7 +61,7 @@ export class BusyCustomer {
     this.#token = must(((await answer.json()) as { access_token?: string }).access_token, "a token is given");
   }
 
-  /** Until it is told to stop; what is refused, or not answered any more, is not remembered. */
+  /** Until it is stopped; what is rejected, or not answered any more, is not remembered. */
   async work(day: { readonly isOver: boolean }): Promise<void> {
     const surroundings = { own: this.#profiles, all: this.#profiles };
     while (!day.isOver) {

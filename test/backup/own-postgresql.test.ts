@@ -29,7 +29,7 @@ async function documented(): Promise<{ settings: string; backup: string; restore
   return { settings: must(settings, "first"), backup: must(backup, "second"), restore: must(restore, "third") };
 }
 
-/** A directory for everything, and a shell in it for whoever runs PostgreSQL. */
+/** A directory for everything, and a shell in it for the user that runs PostgreSQL. */
 async function makeSite() {
   const place = await mkdtemp(join(tmpdir(), "parbook-own-"));
   await chmod(place, 0o755);

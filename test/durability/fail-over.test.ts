@@ -17,13 +17,13 @@ import { until } from "../support/until.ts";
 const COUNT = Number(process.env.FAIL_OVERS ?? 1);
 const SEED = Number(process.env.FAIL_OVER_SEED ?? 1);
 const SENDERS = 6;
-/** Past it a caller hears 503, and goes on with something else. */
+/** Past it the response is 503, and the caller continues with something else. */
 const DEADLINE_MS = 1_500;
 
 vi.setConfig({ testTimeout: 120_000 });
 beforeEach((context) => needsStandby(context));
 
-/** Sends transfers one after the other in several lines, each under a ref_id of its own, and keeps what it was told. */
+/** Sends transfers one after the other in several lines, each under a ref_id of its own, and keeps the responses. */
 class Senders {
   readonly customerId = newId();
   readonly answered = new Map<string, Uuid>();
@@ -72,7 +72,7 @@ class Senders {
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       this.unknown.add(refId);
-      // As a client does that is told when to try again.
+      // As a client does whose response says when to retry.
       await pause(50);
     }
   }

@@ -77,8 +77,8 @@ const ON_MEMORY = { way: "decided on memory" };
 const UNDER_LOCK = { way: "decided under lock", lock: true } as const;
 test.each(FAULTS.flatMap((fault) => [ON_MEMORY, UNDER_LOCK].map((way) => ({ fault, ...way }))))(
   "a batch, $way, that the standby lacks after a $fault is answered when the standby has it",
-  async (told) => {
-    const { fault, way: _, ...lock } = told;
+  async (received) => {
+    const { fault, way: _, ...lock } = received;
     const { lane, from, to } = await fundedLane();
     await pair.stopStandby();
     const outcome = lane.execute(movement({ from, to, amount: "4", claim: someClaim(), ...lock }));
@@ -294,10 +294,10 @@ test("any change whose commit is interrupted has an unknown outcome", async () =
   await pair.stopStandby();
   for (const fault of ["cancel", "terminate"] as const) {
     for (const change of ways) {
-      const told = change().catch((error: Error) => error.name);
+      const received = change().catch((error: Error) => error.name);
       await pair.untilWaiting(/insert into customer|^commit$/);
       await pair.inject(fault);
-      expect(await told).toBe("OutcomeUnknown");
+      expect(await received).toBe("OutcomeUnknown");
     }
   }
   // What fails before it is committed has had no effect.

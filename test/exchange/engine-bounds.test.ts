@@ -61,12 +61,12 @@ test("an order matches at most a thousand others: the rest of it is cancelled, a
   await placeMany(ann, 1_002, { market, side: "SELL", base: "0.001", price: "1000" });
   const cut = await exchange.place(bob, { market, side: "BUY", base: "2", price: "1000" });
   await exchange.untilDone();
-  expect(await exchange.told(cut)).toBe("CANCELLED 1 for 1000, holds 0");
+  expect(await exchange.received(cut)).toBe("CANCELLED 1 for 1000, holds 0");
   const killed = await exchange.place(bob, { market, side: "BUY", base: "0.003", price: "1000", timeInForce: "FOK" });
   const rest = await exchange.place(bob, { market, side: "BUY", base: "0.003", price: "1000" });
   await exchange.untilDone();
-  expect(await exchange.told(killed)).toBe("CANCELLED 0 for 0, holds 0");
-  expect(await exchange.told(rest)).toBe("OPEN 0.002 for 2, holds 1.0035");
+  expect(await exchange.received(killed)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(rest)).toBe("OPEN 0.002 for 2, holds 1.0035");
 }, 90_000);
 
 test("a long cascade of stops is committed in several rounds, in order", async () => {

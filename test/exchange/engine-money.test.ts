@@ -48,7 +48,7 @@ test("a resting buy holds remaining base x limit price x (1 + taker rate), and r
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "628.335712 + 371.664288" });
 
   await place(seller, limit("SELL", "0.1", "1234.56", { timeInForce: "IOC" }));
-  expect(await exchange.told(buy)).toBe("OPEN 0.1 for 123.456, holds 247.776192");
+  expect(await exchange.received(buy)).toBe("OPEN 0.1 for 123.456, holds 247.776192");
   // 0.1 x 1234.56 x 1.0035 = 123.888096 is let go of; 123.456 is paid; the rebate is 0.0003 x 123.456 = 0.0370368.
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "628.8048448 + 247.776192", ETH: "0.1 + 0" });
   expect(await exchange.balances(seller.profileId)).toEqual({ ETH: "0.9 + 0", USD: "123.023904 + 0" });
@@ -57,7 +57,7 @@ test("a resting buy holds remaining base x limit price x (1 + taker rate), and r
 
   await exchange.askToCancel(buy);
   await exchange.untilDone();
-  expect(await exchange.told(buy)).toBe("CANCELLED 0.1 for 123.456, holds 0");
+  expect(await exchange.received(buy)).toBe("CANCELLED 0.1 for 123.456, holds 0");
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "876.5810368 + 0", ETH: "0.1 + 0" });
 });
 
@@ -68,8 +68,8 @@ test("a taker buy pays its commission from its hold, and the price improvement i
   expect(await exchange.balances(seller.profileId)).toEqual({ ETH: "0.5 + 0.5" });
 
   const buy = await place(buyer, limit("BUY", "0.5", "1100"));
-  expect(await exchange.told(buy)).toBe("FILLED 0.5 for 500, holds 0");
-  expect(await exchange.told(sell)).toBe("FILLED 0.5 for 500, holds 0");
+  expect(await exchange.received(buy)).toBe("FILLED 0.5 for 500, holds 0");
+  expect(await exchange.received(sell)).toBe("FILLED 0.5 for 500, holds 0");
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "498.25 + 0", ETH: "0.5 + 0" });
   // The seller is the maker: gross and rebate.
   expect(await exchange.balances(seller.profileId)).toEqual({ ETH: "0.5 + 0", USD: "500.15 + 0" });
@@ -94,7 +94,7 @@ test("the smallest amounts are exact to the 18th decimal", async () => {
     price: "0.0000123457",
     ...rates,
   });
-  expect(await exchange.told(buy)).toBe("FILLED 123456.7891 for 1.52416048119187, holds 0");
+  expect(await exchange.received(buy)).toBe("FILLED 123456.7891 for 1.52416048119187, holds 0");
   const bought = await exchange.execution(buy);
   const sold = await exchange.execution(sell);
   expect(formatAmount(bought.commission)).toBe("0.005639393780409919");
@@ -139,15 +139,15 @@ test("a market buy spends its quote amount plus commission, and the rest is rele
 
   // 100 of 200 at the first level, then floor(100 / 1500) lots of 10^-8: 0.06666666 for 99.99999.
   const buy = await place(buyer, { market: "ETHUSD", side: "BUY", type: "MARKET", timeInForce: "IOC", quote: "200" });
-  expect(await exchange.told(buy)).toBe("FILLED 0.16666666 for 199.99999, holds 0");
+  expect(await exchange.received(buy)).toBe("FILLED 0.16666666 for 199.99999, holds 0");
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "799.300010035 + 0", ETH: "0.16666666 + 0" });
 
   // One that takes all there is, and is cancelled with what is left.
   const rest = await place(buyer, { market: "ETHUSD", side: "BUY", type: "MARKET", timeInForce: "IOC", quote: "500" });
-  expect(await exchange.told(rest)).toBe("CANCELLED 0.03333334 for 50.00001, holds 0");
+  expect(await exchange.received(rest)).toBe("CANCELLED 0.03333334 for 50.00001, holds 0");
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "749.125 + 0", ETH: "0.2 + 0" });
   const none = await place(buyer, { market: "ETHUSD", side: "BUY", type: "MARKET", timeInForce: "IOC", quote: "500" });
-  expect(await exchange.told(none)).toBe("REJECTED no_liquidity 0 for 0, holds 0");
+  expect(await exchange.received(none)).toBe("REJECTED no_liquidity 0 for 0, holds 0");
 });
 
 test("a sell pays its recipient, a buy delivers to its recipient, and holds and rebates go back to who placed them", async () => {
@@ -161,7 +161,7 @@ test("a sell pays its recipient, a buy delivers to its recipient, and holds and 
   const sell = await place(seller, limit("SELL", "0.1", "1000", { recipientProfileId: till, timeInForce: "IOC" }));
   await exchange.expectAwaited(vault, 1);
   await exchange.expectAwaited(till, 0);
-  expect(await exchange.told(sell)).toBe("FILLED 0.1 for 100, holds 0");
+  expect(await exchange.received(sell)).toBe("FILLED 0.1 for 100, holds 0");
   expect(await exchange.balances(vault)).toEqual({ ETH: "0.1 + 0" });
   expect(await exchange.balances(till)).toEqual({ USD: "99.65 + 0" });
   expect(await exchange.balances(seller.profileId)).toEqual({ ETH: "0.9 + 0" });
@@ -197,10 +197,10 @@ test("the unfilled part of an IOC is cancelled and released, and a FOK that cann
   const seller = await exchange.trader("seller", "1 ETH");
   const sell = await place(seller, limit("SELL", "0.1", "1000"));
   const fok = await place(buyer, limit("BUY", "0.2", "1000", { timeInForce: "FOK" }));
-  expect(await exchange.told(fok)).toBe("CANCELLED 0 for 0, holds 0");
-  expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 0.1");
+  expect(await exchange.received(fok)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(sell)).toBe("OPEN 0 for 0, holds 0.1");
   const ioc = await place(buyer, limit("BUY", "0.2", "1000", { timeInForce: "IOC" }));
-  expect(await exchange.told(ioc)).toBe("CANCELLED 0.1 for 100, holds 0");
+  expect(await exchange.received(ioc)).toBe("CANCELLED 0.1 for 100, holds 0");
   expect(await exchange.balances(buyer.profileId)).toEqual({ USD: "899.65 + 0", ETH: "0.1 + 0" });
 });
 
@@ -210,8 +210,8 @@ test("a customer's own resting order that would match is cancelled, and its hold
   const own = await place(trader, limit("SELL", "0.1", "1000"));
   const theirs = await place(other, limit("SELL", "0.1", "1000"));
   const buy = await place(trader, limit("BUY", "0.1", "1000"));
-  expect(await exchange.told(own)).toBe("CANCELLED 0 for 0, holds 0");
-  expect(await exchange.told(theirs)).toBe("FILLED 0.1 for 100, holds 0");
-  expect(await exchange.told(buy)).toBe("FILLED 0.1 for 100, holds 0");
+  expect(await exchange.received(own)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(theirs)).toBe("FILLED 0.1 for 100, holds 0");
+  expect(await exchange.received(buy)).toBe("FILLED 0.1 for 100, holds 0");
   expect(await exchange.balances(trader.profileId)).toEqual({ USD: "899.65 + 0", ETH: "1.1 + 0" });
 });

@@ -57,7 +57,7 @@ async function startProcess(
     clock: systemClock,
     holder,
     leaseMs,
-    // How a round went is told after each of them.
+    // The outcome is reported after each round.
     log: (event) => event.kind !== "round_committed" && events.push(event),
     publish: () => undefined,
   });
@@ -98,8 +98,8 @@ test("one process serves a market, and another takes over when it is released", 
   await serves(second);
   const buy = await exchange.place(bob, eth("BUY", "1", "1000"));
   await exchange.untilDone();
-  expect(await exchange.told(sell)).toBe("FILLED 1 for 1000, holds 0");
-  expect(await exchange.told(buy)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(sell)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(buy)).toBe("FILLED 1 for 1000, holds 0");
 });
 
 test("a hold that another process has added is found, whatever this process has cached of the account", async () => {
@@ -108,7 +108,7 @@ test("a hold that another process has added is found, whatever this process has 
     const order = await exchange.place(ann, eth("BUY", "1", price));
     await exchange.askToCancel(order);
     await exchange.untilDone();
-    expect(await exchange.told(order)).toBe("CANCELLED 0 for 0, holds 0");
+    expect(await exchange.received(order)).toBe("CANCELLED 0 for 0, holds 0");
   }
   expect(engine.state).toBe("serving");
   expect(events.map(({ kind }) => kind)).toEqual(["market_opened"]);
@@ -132,7 +132,7 @@ test("an engine that was suspended past its lease commits nothing when it resume
   const second = await startProcess("second");
   await serves(second);
   await exchange.untilDone();
-  expect(await exchange.told(buy)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(buy)).toBe("FILLED 1 for 1000, holds 0");
   const after = await exchange.place(bob, eth("BUY", "1", "999"));
   await exchange.untilDone();
   await exchange.askToCancel(after);
@@ -148,7 +148,7 @@ test("an engine that was suspended past its lease commits nothing when it resume
   ]);
   expect(second.events).toMatchObject([{ kind: "market_opened" }]);
   expect(await exchange.executions(sell)).toHaveLength(1);
-  expect(await exchange.told(after)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(after)).toBe("CANCELLED 0 for 0, holds 0");
   expect(second.engine.state).toBe("serving");
 });
 
@@ -167,7 +167,7 @@ test("a round decided after the market was reopened is rejected, even with the s
   const order = await exchange.place(ann, eth("BUY", "1", "1000"));
   await until("the market is opened anew", () => opened > 1);
   expect(await lateRound?.()).toEqual({ kind: "rejected", rejection: { code: "stale", what: "head" } });
-  expect(await exchange.told(order)).toBe("PENDING_SUBMISSION 0 for 0, holds 1003.5");
+  expect(await exchange.received(order)).toBe("PENDING_SUBMISSION 0 for 0, holds 1003.5");
   await engine.stop();
   await startProcess("next");
   await exchange.askToCancel(order);
@@ -223,7 +223,7 @@ test("an engine that has lost its lease unknowingly removes no cancel request", 
   await until("the first engine has noticed", () => first.events.some(({ kind }) => kind === "market_failed"));
   first.engine.wake = waking;
   await exchange.untilDone();
-  expect(await exchange.told(order)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(order)).toBe("CANCELLED 0 for 0, holds 0");
 });
 
 test.each([0, 1, 2, 3, 4])(
@@ -258,7 +258,7 @@ test.each([0, 1, 2, 3, 4])(
     const next = await startProcess("next");
     await serves(next);
     await exchange.untilDone();
-    expect(await Promise.all(ids.map((id) => exchange.told(id)))).toEqual([
+    expect(await Promise.all(ids.map((id) => exchange.received(id)))).toEqual([
       "FILLED 1 for 1000, holds 0",
       "OPEN 0.5 for 505, holds 1.5",
       "FILLED 1.5 for 1505, holds 0",

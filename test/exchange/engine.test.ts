@@ -91,10 +91,10 @@ test("orders match by price, then by time, and the remainder rests", async () =>
   const first = await place(ann, eth("SELL", "1", "1000"));
   const second = await place(ann, eth("SELL", "1", "1000"));
   const buy = await place(bob, eth("BUY", "2.5", "1005"));
-  expect(await exchange.told(first)).toBe("FILLED 1 for 1000, holds 0");
-  expect(await exchange.told(second)).toBe("FILLED 1 for 1000, holds 0");
-  expect(await exchange.told(dear)).toBe("OPEN 0 for 0, holds 1");
-  expect(await exchange.told(buy)).toBe("OPEN 2 for 2000, holds 504.25875");
+  expect(await exchange.received(first)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(second)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(dear)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.received(buy)).toBe("OPEN 2 for 2000, holds 504.25875");
 });
 
 test("pending orders are taken in the order in which they were placed", async () => {
@@ -104,9 +104,9 @@ test("pending orders are taken in the order in which they were placed", async ()
   const late = await exchange.place(bob, eth("BUY", "1", "1000"));
   start();
   await exchange.untilDone();
-  expect(await exchange.told(sell)).toBe("FILLED 1 for 1000, holds 0");
-  expect(await exchange.told(early)).toBe("FILLED 1 for 1000, holds 0");
-  expect(await exchange.told(late)).toBe("OPEN 0 for 0, holds 1003.5");
+  expect(await exchange.received(sell)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(early)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(late)).toBe("OPEN 0 for 0, holds 1003.5");
   expect(rounds.filter(({ market, effects }) => market.code === "ETHUSD" && effects.length > 0)).toHaveLength(1);
 });
 
@@ -118,8 +118,8 @@ test("a cancel before the fill wins; a cancel after it finds the order closed", 
   const buy = await exchange.place(bob, eth("BUY", "1", "1000", { timeInForce: "IOC" }));
   start();
   await exchange.untilDone();
-  expect(await exchange.told(sell)).toBe("CANCELLED 0 for 0, holds 0");
-  expect(await exchange.told(buy)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(sell)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(buy)).toBe("CANCELLED 0 for 0, holds 0");
 
   const again = await place(ann, eth("SELL", "1", "1000"));
   await engines.stop();
@@ -128,8 +128,8 @@ test("a cancel before the fill wins; a cancel after it finds the order closed", 
   await exchange.askToCancel(again);
   start();
   await exchange.untilDone();
-  expect(await exchange.told(again)).toBe("FILLED 1 for 1000, holds 0");
-  expect(await exchange.told(fill)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(again)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(fill)).toBe("FILLED 1 for 1000, holds 0");
 });
 
 /** What is asked for in the same millisecond has no order of its own. */
@@ -145,8 +145,8 @@ test("an order that is cancelled before an engine has taken it is placed first, 
   await exchange.askToCancel(buy);
   start();
   await exchange.untilDone();
-  expect(await exchange.told(sell)).toBe("FILLED 0.4 for 400, holds 0");
-  expect(await exchange.told(buy)).toBe("CANCELLED 0.4 for 400, holds 0");
+  expect(await exchange.received(sell)).toBe("FILLED 0.4 for 400, holds 0");
+  expect(await exchange.received(buy)).toBe("CANCELLED 0.4 for 400, holds 0");
 });
 
 test("a halted market rejects accepted orders, keeps resting ones and still cancels; once resumed it matches", async () => {
@@ -154,14 +154,14 @@ test("a halted market rejects accepted orders, keeps resting ones and still canc
   const other = await place(ann, eth("SELL", "1", "1001"));
   await exchange.setStatus("ETHUSD", "HALTED");
   const buy = await place(bob, eth("BUY", "1", "1000"));
-  expect(await exchange.told(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
+  expect(await exchange.received(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
   await exchange.askToCancel(other);
   await exchange.untilDone();
-  expect(await exchange.told(other)).toBe("CANCELLED 0 for 0, holds 0");
-  expect(await exchange.told(resting)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.received(other)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(resting)).toBe("OPEN 0 for 0, holds 1");
   await exchange.setStatus("ETHUSD", "OPEN");
   const next = await place(bob, eth("BUY", "1", "1000"));
-  expect(await exchange.told(next)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(next)).toBe("FILLED 1 for 1000, holds 0");
 });
 
 test("a halt during a match wins: the book is rebuilt and the order rejected", async () => {
@@ -172,8 +172,8 @@ test("a halt during a match wins: the book is rebuilt and the order rejected", a
     await exchange.setStatus("ETHUSD", "HALTED");
   };
   const buy = await place(bob, eth("BUY", "1", "1000"));
-  expect(await exchange.told(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
-  expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.received(buy)).toBe("REJECTED market_halted 0 for 0, holds 0");
+  expect(await exchange.received(sell)).toBe("OPEN 0 for 0, holds 1");
   expect(events.filter((event) => event.kind === "market_failed").map(({ error }) => error.message)).toEqual([
     "the stored market does not match the order book",
   ]);
@@ -184,11 +184,11 @@ test("a stop stays SUBMITTED, also across a restart, until the last execution pr
   await place(ann, eth("SELL", "1", "1000"));
   await place(bob, eth("BUY", "1", "1000"));
   const stop = await place(ann, { ...eth("SELL", "1", "980"), type: "STOP_LIMIT", stopPrice: "990" });
-  expect(await exchange.told(stop)).toBe("SUBMITTED 0 for 0, holds 1");
+  expect(await exchange.received(stop)).toBe("SUBMITTED 0 for 0, holds 1");
   await restart();
   await place(bob, eth("BUY", "1", "985"));
   await place(ann, eth("SELL", "0.5", "985"));
-  expect(await exchange.told(stop)).toBe("OPEN 0.5 for 492.5, holds 0.5");
+  expect(await exchange.received(stop)).toBe("OPEN 0.5 for 492.5, holds 0.5");
   expect((await exchange.order(stop)).isTriggered).toBe(true);
 });
 
@@ -196,9 +196,9 @@ test("a post-only order that would cross is rejected, and an order beyond the co
   await place(ann, eth("SELL", "1", "1000"));
   await place(ann, eth("BUY", "1", "990"));
   const maker = await place(bob, { ...eth("BUY", "1", "1000"), type: "POST_ONLY_LIMIT" });
-  expect(await exchange.told(maker)).toBe("REJECTED post_only_would_cross 0 for 0, holds 0");
+  expect(await exchange.received(maker)).toBe("REJECTED post_only_would_cross 0 for 0, holds 0");
   const slip = await place(bob, eth("BUY", "1", "5000"));
-  expect(await exchange.told(slip)).toBe("REJECTED price_collar 0 for 0, holds 0");
+  expect(await exchange.received(slip)).toBe("REJECTED price_collar 0 for 0, holds 0");
 });
 
 test("an order expires within a second of its time, also across a restart and on a halted market", async () => {
@@ -211,7 +211,7 @@ test("an order expires within a second of its time, also across a restart and on
   });
   await restart();
   await exchange.setStatus("ETHUSD", "HALTED");
-  expect(await exchange.told(order)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.received(order)).toBe("OPEN 0 for 0, holds 1");
   for (const id of [order, stop]) {
     await until("the order has expired", async () => (await exchange.order(id)).status === "CANCELLED");
     const { closedAt } = await exchange.order(id);
@@ -224,8 +224,8 @@ test("an order expires within a second of its time, also across a restart and on
 test("an order that expired before an engine took it does not trade", async () => {
   const sell = await place(ann, eth("SELL", "1", "1000"));
   const late = await place(bob, eth("BUY", "1", "1000", { timeInForce: "GTT", expirationDate: ahead(-1) }));
-  expect(await exchange.told(late)).toBe("CANCELLED 0 for 0, holds 0");
-  expect(await exchange.told(sell)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.received(late)).toBe("CANCELLED 0 for 0, holds 0");
+  expect(await exchange.received(sell)).toBe("OPEN 0 for 0, holds 1");
 });
 
 test("listeners are notified of every round after its commit, and one that throws does not affect others", async () => {
@@ -235,10 +235,10 @@ test("listeners are notified of every round after its commit, and one that throw
   });
   const silence = engines.onCommitted(({ orders }) => seen.push(...orders.map((order) => order.status)));
   const sell = await place(ann, eth("SELL", "1", "1000"));
-  await until("the listeners are told", () => seen.length === 1);
+  await until("the listeners are notified", () => seen.length === 1);
   expect(rounds.at(-1)?.orders).toEqual([await exchange.order(sell)]);
   await place(bob, eth("BUY", "1", "1000"));
-  await until("the listeners are told", () => seen.length === 3);
+  await until("the listeners are notified", () => seen.length === 3);
   expect(seen).toEqual(["OPEN", "FILLED", "FILLED"]);
   const last = rounds.at(-1);
   expect(last?.executions).toHaveLength(2);
@@ -257,10 +257,10 @@ test("a failing market stops no other, reports its order lag, and recovers", asy
   await until("the other market has taken its order", async () => (await exchange.order(other)).status === "OPEN");
   const lag = (): number => engines.report().find(({ market }) => market === "ETHUSD")?.lagMs ?? 0;
   await until("the market says that it lags", () => lag() > 200);
-  expect(await exchange.told(stuck)).toBe("PENDING_SUBMISSION 0 for 0, holds 1");
+  expect(await exchange.received(stuck)).toBe("PENDING_SUBMISSION 0 for 0, holds 1");
   before = async () => undefined;
   await exchange.untilDone();
-  expect(await exchange.told(stuck)).toBe("OPEN 0 for 0, holds 1");
+  expect(await exchange.received(stuck)).toBe("OPEN 0 for 0, holds 1");
   await until("the market lags no more", () => lag() === 0);
 });
 
@@ -283,6 +283,6 @@ test("a round with an unknown outcome is looked up, and not repeated if it was c
   engines.start();
   await exchange.untilDone();
   await until("the market is open again", () => lost === 3);
-  expect(await exchange.told(sell)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(sell)).toBe("FILLED 1 for 1000, holds 0");
   expect(await exchange.executions(buy)).toHaveLength(1);
 });

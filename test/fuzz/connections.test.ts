@@ -44,8 +44,8 @@ test(
         answers += outcome.answers;
         const kinds = sequence.elements.map(({ what }) => what).join(", ");
         for (const fault of outcome.faults) {
-          const told = `seed ${seed}: ${fault}\n${kinds}; ${sequence.end}\n${outcome.text.slice(0, 900)}`;
-          if (!faults.has(fault)) faults.set(fault, told);
+          const received = `seed ${seed}: ${fault}\n${kinds}; ${sequence.end}\n${outcome.text.slice(0, 900)}`;
+          if (!faults.has(fault)) faults.set(fault, received);
         }
       }
     };

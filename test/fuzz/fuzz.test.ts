@@ -1,6 +1,6 @@
 /**
  * Requests that are made from the OpenAPI document, thousands of them: none is answered with a 5xx or with what the
- * document does not know, and what has to be refused has no effect. A run is told by its seed; docs/testing.md says how
+ * document does not know, and what has to be refused has no effect. A run is named by its seed; docs/testing.md says how
  * to make a long one.
  */
 import fc from "fast-check";

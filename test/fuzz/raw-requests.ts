@@ -37,7 +37,7 @@ function hidden({ own, token }: World): string {
   return `POST /v2/transfer/internal HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** Where one request ends and the next begins: whoever is of two minds about that can be made to carry one out. */
+/** Where one request ends and the next begins: a server that sees it elsewhere can be made to process a hidden one. */
 function framings(world: World): Bytes[] {
   const smuggled = hidden(world);
   const post = (headers: readonly string[], body: string) =>
@@ -223,16 +223,17 @@ function exchange(host: string, port: number, bytes: string): Promise<string> {
   });
 }
 
-function faultsOf({ answers = 1, mayRead = false }: Bytes, told: string): string[] {
-  const statuses = [...told.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+function faultsOf({ answers = 1, mayRead = false }: Bytes, received: string): string[] {
+  const statuses = [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
   const faults = statuses.filter((status) => status >= 500 && status !== 501).map((status) => `it answers ${status}`);
-  if (told.endsWith("TIMED OUT")) faults.push("the connection hangs");
+  if (received.endsWith("TIMED OUT")) faults.push("the connection hangs");
   if (statuses.length > answers) faults.push(`it answers ${statuses.length} times`);
   const good = statuses.filter((status) => status < 400);
-  if (!mayRead && good.length > 0) faults.push(`it answers ${good.join()}: ${told.slice(0, 300)}`);
-  if (/^set-cookie:/im.test(told)) faults.push("a header was smuggled into the answer");
-  if (told !== "" && !told.startsWith("HTTP/1.1 ")) faults.push(`it is no HTTP: ${told.slice(0, 100)}`);
-  const withoutId = (told.match(/^HTTP\/1\.1 [45]/gm) ?? []).length > (told.match(/^x-request-id: /gim) ?? []).length;
+  if (!mayRead && good.length > 0) faults.push(`it answers ${good.join()}: ${received.slice(0, 300)}`);
+  if (/^set-cookie:/im.test(received)) faults.push("a header was smuggled into the answer");
+  if (received !== "" && !received.startsWith("HTTP/1.1 ")) faults.push(`it is no HTTP: ${received.slice(0, 100)}`);
+  const withoutId =
+    (received.match(/^HTTP\/1\.1 [45]/gm) ?? []).length > (received.match(/^x-request-id: /gim) ?? []).length;
   if (withoutId) faults.push("it has no request id");
   return [...new Set(faults)];
 }

@@ -117,7 +117,7 @@ test("beyond its bound the lane rejects with 503 at once, except commands of the
   expect(lane.unavailableReason).toBe("the service is at capacity: too many requests are waiting");
   const house = Array.from({ length: 15 }, () => send("house"));
   const count = async (outcomes: Promise<string>[]): Promise<number> =>
-    (await Promise.all(outcomes)).filter((told) => told === "done").length;
+    (await Promise.all(outcomes)).filter((received) => received === "done").length;
   expect([await count(flood), await count(others), await count(house)]).toEqual([10, 10, 15]);
   expect(await flood[14]).toBe("Unavailable: too much is waiting");
   expect(lane.unavailableReason).toBeUndefined();

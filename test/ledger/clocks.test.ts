@@ -318,7 +318,7 @@ async function aheadOnce(ms: number, ...of: ReturnType<typeof newProfile>[]): Pr
   for (const to of of) expect(await untilTold(lane.execute(deposit(to, "10")))).toBe("done");
   await lane.stop();
   aheadMs = 0;
-  // As that version did: it told nothing of its clock.
+  // As that version did: it stored nothing about its clock.
   await db.owner.rows("update batch set not_ahead = null");
 }
 
@@ -362,14 +362,14 @@ test("a rule receives the current time, even after an account with a future time
   const [a, b] = newProfiles(2);
   await aheadOnce(MONTH_MS, a);
   const { lane } = await start();
-  const told: Instant[] = [];
+  const received: Instant[] = [];
   const asked = movement({ from: a, to: b, amount: "1" });
   for (let i = 0; i < 2; i += 1) {
     const decide: typeof asked.decide = (state, now) => {
-      told.push(now);
+      received.push(now);
       return movement({ from: a, to: b, amount: "1" }).decide(state, now);
     };
     expect(await untilTold(lane.execute({ ...asked, decide }))).toBe("done");
   }
-  for (const at of told) expect(Math.abs(at - Date.now())).toBeLessThan(10_000);
+  for (const at of received) expect(Math.abs(at - Date.now())).toBeLessThan(10_000);
 });

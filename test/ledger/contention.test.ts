@@ -116,7 +116,7 @@ test("a hold of another lane can be released here, although the cached rows lack
   });
   await theirs.lane.execute(shift("available", "trading"));
   expect(await ours.lane.execute(shift("trading", "available"))).toEqual({ kind: "done", value: "shifted" });
-  // What is not there on locked rows either is a bug, and is told as one.
+  // What is not there on locked rows either is a bug, and is reported as one.
   await expect(ours.lane.execute(shift("trading", "available"))).rejects.toThrow("trading of");
   expect(ours.events.map(({ kind }) => kind)).toEqual(["command_failed"]);
   expect(await availableUsd(db.database, [profile])).toEqual(["10"]);

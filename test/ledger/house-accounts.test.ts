@@ -18,7 +18,7 @@ afterAll(() => db.close());
 
 const HOUSE = "ffffffff-0000-8000-8000-000000000001";
 
-/** What the service's own role is told when it opens this account. */
+/** The error that the service's own role gets when it opens this account. */
 async function opened(columns: Readonly<Record<string, unknown>>): Promise<unknown> {
   const row = {
     asset: "USD",

@@ -67,7 +67,7 @@ function onChain({ id, customerId }: To, cryptoTxHash: string, cryptoTxIndex?: s
 }
 
 /*
- * Taken out to see it fail: the claim of a deposit on its transaction. The others of the fifty heard 500, as of a bug.
+ * Taken out to see it fail: the claim of a deposit on its transaction. The others of the fifty received 500, as for a bug.
  */
 test.each(["0", undefined])(
   "of fifty deposits of one transaction, index %s, through two lanes to two customers, one takes effect",

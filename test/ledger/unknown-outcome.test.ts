@@ -138,13 +138,13 @@ test("a clock that is set back does not extend the wait for an unavailable datab
   await ours.fund([from, to], "10");
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
-  const told = ours.lane.execute(movement({ from, to, amount: "4" })).catch((error: Error) => error.message);
+  const received = ours.lane.execute(movement({ from, to, amount: "4" })).catch((error: Error) => error.message);
   await untilBlocked(db);
   relay.refuse(true);
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   aheadMs = -3_600_000;
-  expect(await told).toBe("the database cannot be reached: look up the ref_id to see what was done");
+  expect(await received).toBe("the database cannot be reached: look up the ref_id to see what was done");
   relay.refuse(false);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"), 30);
   await inTheWay.query("rollback");

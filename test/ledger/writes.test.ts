@@ -85,8 +85,8 @@ test("the operator can ask which client, token, address and operation made each 
   const caller = { client: acme.clientId, token, address: "127.0.0.1", operation: "POST /v2/transfer/internal" };
   const { id, token: tokenId, address, operation } = { id: `${home}/${shop}/${rent.id}`, ...caller };
   expect(all.items.find(({ key }) => key === id)?.caller).toEqual(caller);
-  const told = await parbook(settings, "audit", "writes", "--ref", "rent", "--client", acme.clientId);
-  expect(told.stdout.split("\n").slice(1)).toEqual([
+  const listed = await parbook(settings, "audit", "writes", "--ref", "rent", "--client", acme.clientId);
+  expect(listed.stdout.split("\n").slice(1)).toEqual([
     expect.stringMatching(new RegExp(`  transfer  ${id}  ${acme.clientId}  ${tokenId}  ${address}  ${operation}$`)),
     "",
   ]);

@@ -67,7 +67,7 @@ test("shows requests, batches, tokens, denials, markets and the ledger", async (
   let seen = await look();
   const route = { route: "/v2/transfer/platform", method: "POST" };
   const market = { market: "BTCUSD" };
-  // A look at the database may take longer than a scrape waits for it, and what was seen is told for ten seconds.
+  // A look at the database may take longer than a scrape waits for it, and what was seen is reported for ten seconds.
   const isThere = async () => {
     seen = await look();
     const rounds = seen.value("parbook_engine_round_seconds_count", market) ?? 0;
@@ -176,7 +176,7 @@ function ask(name: string, method: string): Promise<void> {
 
 test("names no customer, client, profile, address or secret", async () => {
   const { text } = await look();
-  for (const told of [
+  for (const received of [
     customer.id,
     customer.clientId,
     customer.secret,
@@ -184,7 +184,7 @@ test("names no customer, client, profile, address or secret", async () => {
     customer.token,
     "127.0.0.1",
   ]) {
-    expect(text).not.toContain(told);
+    expect(text).not.toContain(received);
   }
 });
 
@@ -202,7 +202,7 @@ test("without the database it reports that, and the other metrics", { timeout: 1
   relay.refuse(true);
   relay.cut();
   let away = await look();
-  // What was seen last is told for ten seconds.
+  // What was seen last is reported for ten seconds.
   const isKnown = async () => {
     await pause(250);
     away = await look();

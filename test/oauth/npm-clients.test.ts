@@ -81,7 +81,7 @@ function oneByOne(
   };
 }
 
-/** What a client throws, in its own words for what it was told. */
+/** What a client throws, in its own words for the response. */
 function understood(error: unknown): TokenResult {
   if (error instanceof oauth.ResponseBodyError) {
     return { error: error.error, description: error.error_description };

@@ -79,7 +79,7 @@ test("no input is without a bound", () => {
   expect(named).toEqual([]);
 });
 
-/** A call that is right but for one input, and what it is told. */
+/** A call that is right but for one input, and its response. */
 async function send({ operationId, method, path, mediaTypes }: Operation, { where, name }: Input, value: unknown) {
   const right: Call = SAMPLES[operationId]?.(NOTHING) ?? { path: { market: "BTCUSD" } };
   const sent = where === "body" || Array.isArray(value) ? value : String(value);

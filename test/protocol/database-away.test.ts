@@ -43,7 +43,7 @@ test("without its database the service responds 503 with Retry-After, recovers b
   await until("transfers are under way", () => answers.size > 50);
   relay.refuse(true);
   relay.cut();
-  await until("callers are told", () => [...answers.values()].some(({ status }) => status === 503));
+  await until("callers get a response", () => [...answers.values()].some(({ status }) => status === 503));
   const [write, read, ready, alive] = await Promise.all([
     send("while away"),
     service.call("GET", `/v2/profiles/${from}`, { as: customer.token }),

@@ -43,7 +43,7 @@ test.each([
   const answers = await Promise.all(
     fifty.map((index) => post("/v2/transfer/internal", { ...body, amount: amountOf(index) })),
   );
-  // What cannot be paid may be told so only as long as nobody has had the ref_id.
+  // insufficient-funds may be the response only while nobody has had the ref_id.
   const poor = answers.filter(({ body: { type } }) => String(type).endsWith("/problems/insufficient-funds"));
   const one = await expectOneEffect(answers.filter((answer) => !poor.includes(answer)));
   expect(await available(to)).toBe(one.body.amount);

@@ -89,11 +89,11 @@ test("a waiting caller gets its response at once if the order closes at once, el
   const [maker] = await open("RENDERUSD", "RENDER");
   const started = Date.now();
   const waiting = { await_fill_millis: 10_000 };
-  const told = async (order: Fields) => tell((await maker.send({ ...order, ...waiting })).body);
-  expect(await told(limit("BUY", "1", "2", { identity_id: "alone" }))).toBe("REJECTED identity_pair");
-  expect(await told(limit("BUY", "1", "2", { time_in_force: "IOC" }))).toBe("CANCELLED");
-  expect(await told({ type: "MARKET", side: "BUY", quote_amount: "5" })).toBe("REJECTED no_liquidity");
-  const wait = told(limit("BUY", "1", "2", { ref_id: "waited-for" }));
+  const received = async (order: Fields) => tell((await maker.send({ ...order, ...waiting })).body);
+  expect(await received(limit("BUY", "1", "2", { identity_id: "alone" }))).toBe("REJECTED identity_pair");
+  expect(await received(limit("BUY", "1", "2", { time_in_force: "IOC" }))).toBe("CANCELLED");
+  expect(await received({ type: "MARKET", side: "BUY", quote_amount: "5" })).toBe("REJECTED no_liquidity");
+  const wait = received(limit("BUY", "1", "2", { ref_id: "waited-for" }));
   const id = await stored("waited-for", maker);
   expect(await cancelOf(maker, id)).toEqual({ status: 200, body: {} });
   expect(await wait).toBe("CANCELLED");
@@ -123,7 +123,7 @@ test("a triggered stop passes the same checks as any order: collar, liquidity, s
   const third = await Desk.open(service, "BTCUSD", { USD: "1000" });
   expect(tell(await third.place(limit("BUY", "1", "100")))).toBe("FILLED 1 at 100");
   expect(tell(await taker.closed(dear.id))).toBe("REJECTED triggered below_one_lot");
-  expect(tell(await taker.told(slip.id, ({ status }) => status === "OPEN"))).toBe("OPEN triggered");
+  expect(tell(await taker.received(slip.id, ({ status }) => status === "OPEN"))).toBe("OPEN triggered");
   await taker.cancel(slip.id);
   await taker.closed(slip.id);
   // Now the middle is 100, and 115 beyond it.

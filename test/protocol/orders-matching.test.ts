@@ -72,7 +72,7 @@ test("post-only orders rest or are rejected, and never take", async () => {
     expect(tell(await taker.place(postOnly(BUY, "101", { time_in_force })))).toBe("REJECTED post_only_would_cross");
   }
   expect(tell(await taker.place(postOnly(BUY, "99")))).toBe("OPEN");
-  expect(tell(await maker.told(resting.id))).toBe("OPEN");
+  expect(tell(await maker.received(resting.id))).toBe("OPEN");
   expect(await taker.balance("USD")).toBe("999900.6535/99.3465");
 });
 
@@ -82,10 +82,10 @@ test("a customer does not trade with itself: its resting order is cancelled, als
   const own = await maker.place(limit(SELL, "1", "10"));
   const other = await taker.place(limit(SELL, "1", "10"));
   expect(tell(await sibling.place(limit(BUY, "2", "10", { time_in_force: "FOK" })))).toBe("CANCELLED");
-  expect(tell(await maker.told(own.id))).toBe("OPEN");
+  expect(tell(await maker.received(own.id))).toBe("OPEN");
   expect(tell(await sibling.place(limit(BUY, "1", "10")))).toBe("FILLED 1 at 10");
-  expect(tell(await maker.told(own.id))).toBe("CANCELLED");
-  expect(tell(await taker.told(other.id))).toBe("FILLED 1 at 10");
+  expect(tell(await maker.received(own.id))).toBe("CANCELLED");
+  expect(tell(await taker.received(other.id))).toBe("FILLED 1 at 10");
   await maker.place(limit(SELL, "1", "10"));
   expect(tell(await sibling.place({ type: "MARKET", side: BUY, quote_amount: "10" }))).toBe("REJECTED no_liquidity");
 });
@@ -153,9 +153,9 @@ test("a stop limit rests at its limit once it is triggered, and can be cancelled
   expect(tell(await taker.closed(given.id))).toBe("CANCELLED");
   await maker.place(limit(SELL, "1", "2"));
   await taker.place(limit(BUY, "1", "2"));
-  expect(tell(await taker.told(waiting.id, ({ status }) => status === "OPEN"))).toBe("OPEN triggered");
+  expect(tell(await taker.received(waiting.id, ({ status }) => status === "OPEN"))).toBe("OPEN triggered");
   await maker.place(limit(SELL, "4", "3"));
-  expect(tell(await taker.told(waiting.id, ({ amount_filled }) => amount_filled === "4"))).toBe(
+  expect(tell(await taker.received(waiting.id, ({ amount_filled }) => amount_filled === "4"))).toBe(
     "OPEN 4 at 3 triggered",
   );
   await taker.cancel(waiting.id);
@@ -170,12 +170,12 @@ test("a halted market triggers no stops and rejects accepted orders; once resume
   const bid = await maker.place(limit(BUY, "5", "1"));
   await service.service.exchange.haltMarket(market, TESTER);
   expect((await taker.send(limit(SELL, "1", "1"))).status).toBe(403);
-  expect(tell(await taker.told(stop.id))).toBe("SUBMITTED");
+  expect(tell(await taker.received(stop.id))).toBe("SUBMITTED");
   const other = await service.service.exchange.resumeMarket(market, TESTER);
   expect(other.kind).toBe("done");
   expect(tell(await taker.place(limit(SELL, "1", "1")))).toBe("FILLED 1 at 1");
   expect(tell(await taker.closed(stop.id))).toBe("FILLED 1 at 1 triggered");
-  expect(tell(await maker.told(bid.id))).toBe("OPEN 2 at 1");
+  expect(tell(await maker.received(bid.id))).toBe("OPEN 2 at 1");
 });
 
 test("GTT orders are cancelled within a second of their time: partly filled, resting, and waiting for a trigger", async () => {

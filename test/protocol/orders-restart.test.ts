@@ -63,15 +63,15 @@ test("pending stops and orders are triggered, expire and fill after a restart", 
   const [buyer, seller] = [await moved(maker, second), await moved(taker, second)];
   expect(tell(await buyer.closed(missed.id))).toBe("CANCELLED");
   expect(tell(await buyer.closed(missedStop.id))).toBe("CANCELLED");
-  expect(tell(await buyer.told(later.id))).toBe("OPEN");
+  expect(tell(await buyer.received(later.id))).toBe("OPEN");
   // One trade at 95 sets off both sells, the one with the higher stop price first: 94 is its limit, and all bids are below.
   expect(tell(await seller.place(limit("SELL", "1", "95")))).toBe("FILLED 1 at 95");
   expect(tell(await seller.closed(market.id))).toBe("CANCELLED 1 at 80 triggered");
-  expect(tell(await seller.told(dearer.id))).toBe("OPEN triggered");
+  expect(tell(await seller.received(dearer.id))).toBe("OPEN triggered");
   expect(tell(await buyer.closed(later.id))).toBe("FILLED 1 at 80");
   // And one at 94, the limit that rests now, none of the buys.
   expect(tell(await buyer.place(limit("BUY", "1", "94")))).toBe("FILLED 1 at 94");
-  expect(tell(await seller.told(buy.id))).toBe("SUBMITTED");
+  expect(tell(await seller.received(buy.id))).toBe("SUBMITTED");
   expect(await seller.balance("LTC")).toBe("997/1");
   // Of the one that was filled in part there is what was left.
   expect(tell(await (await moved(bids, second)).place(limit("BUY", "5", "100")))).toBe("OPEN 2 at 100");

@@ -27,7 +27,7 @@ const SEED = Number(process.env.PARBOOK_FUZZ_SEED ?? 1);
 const AT_ONCE = 32;
 /** Some proxies wait for the rest of what cannot be read; nobody waits for them here. */
 const LIMIT_MS = 300;
-/** The proxy calls from 127.0.0.1, so that its callers can be told from it. */
+/** The proxy calls from 127.0.0.1, so that its callers can be distinguished from it. */
 const CALLER = "127.0.0.2";
 const STRANGER = "127.0.0.3";
 /** More than an address may hold in any of ops/proxies. */
@@ -110,9 +110,9 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
         expect(await ask("Connection: close", ...said), name).toContain(`{"ip":"${CALLER}"}`);
       }
       for (const headers of [new Array<string>(1_100).fill("M: b"), new Array<string>(120).fill("M: b")]) {
-        const told = await ask("Connection: close", "X-Forwarded-For: 203.0.113.9", ...headers);
+        const received = await ask("Connection: close", "X-Forwarded-For: 203.0.113.9", ...headers);
         // Some proxies have a bound of their own, or hand on one header for many.
-        expect(told.includes('{"ip"') ? told : `{"ip":"${CALLER}"}`, name).toContain(`{"ip":"${CALLER}"}`);
+        expect(received.includes('{"ip"') ? received : `{"ip":"${CALLER}"}`, name).toContain(`{"ip":"${CALLER}"}`);
       }
 
       expect(await Promise.all([front.api, front.auth].map(speaksHttp2)), name).toEqual([false, false]);
@@ -137,13 +137,16 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
     servers = undefined;
     await started.close();
 
-    const told = async (url: string) => {
+    const received = async (url: string) => {
       const answer = await fetch(url, { method: "POST", body: "{}" });
       const of = (header: string) => answer.headers.get(header);
       const headers = [of("content-type"), of("retry-after"), of("cache-control")];
       return { status: answer.status, headers, id: of("x-request-id"), body: await answer.json() };
     };
-    const [api, auth] = await Promise.all([told(`${front.api}/v2/profiles`), told(`${front.auth}/oauth2/token`)]);
+    const [api, auth] = await Promise.all([
+      received(`${front.api}/v2/profiles`),
+      received(`${front.auth}/oauth2/token`),
+    ]);
     expect(api.id).toMatch(/^[0-9a-f-]{32,36}$/);
     expect(api).toEqual({
       status: 503,
@@ -238,8 +241,8 @@ async function startProxy(
   const urls = { api: `http://127.0.0.1:${api}`, auth: `http://127.0.0.1:${auth}` };
   await until("the proxy serves both", async () => {
     if (started.exitCode !== null) throw new Error(`the proxy has ended: ${said}`);
-    const told = await Promise.all([fetch(`${urls.api}/slow`), fetch(`${urls.auth}/healthz`)]).catch(() => []);
-    return told.length === 2 && told.every(({ status }) => status === 200);
+    const received = await Promise.all([fetch(`${urls.api}/slow`), fetch(`${urls.auth}/healthz`)]).catch(() => []);
+    return received.length === 2 && received.every(({ status }) => status === 200);
   });
   return urls;
 }

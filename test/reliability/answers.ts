@@ -13,9 +13,9 @@ export class Answers {
   readonly shown = new Map<string, Shown>();
   /** The ids of those that were shown for the first time lately. */
   readonly recent: string[] = [];
-  /** By ref_id: sent, and nothing heard yet that says what became of it. */
+  /** By ref_id: sent, and no response yet that says whether it took effect. */
   readonly unanswered = new Map<string, Asked>();
-  /** The ref_ids of those for which nothing will be heard any more. */
+  /** The ref_ids of those for which no response will come any more. */
   readonly unknown = new Set<string>();
   /** The ref_ids of what was refused, which leaves no record. */
   readonly refused = new Set<string>();

@@ -95,7 +95,7 @@ export class Client {
 
   // In the storm -----------------------------------------------------------------------------------------------------
 
-  /** One request after the other, until told to stop. */
+  /** One request after the other, until stopped. */
   async trade(flow: Flow): Promise<void> {
     while (!flow.isOver) {
       try {
@@ -139,7 +139,7 @@ export class Client {
     flow.moved(sentAt);
   }
 
-  /** As a client does that has heard nothing. Refused, it may still be carried out as it was sent first: asked later. */
+  /** As a client without a response does. If rejected, the first request may still take effect: checked later. */
   async #repeat(asked: Asked, flow: Flow): Promise<void> {
     const sentAt = performance.now();
     this.tally.retried += 1;

@@ -18,7 +18,7 @@ const engines = createEngines({
   catalogue: { listMarkets: () => core.catalogue.listMarkets().filter(({ code }) => code === market) },
   leaseMs: Number(leaseMs),
   log: (event) => {
-    // How a round went is told after each of them.
+    // The outcome is reported after each round.
     if (event.kind !== "round_committed") process.send?.({ kind: event.kind, error: event.error?.message });
   },
 });

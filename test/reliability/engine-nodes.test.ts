@@ -99,12 +99,12 @@ test(
     const second = await startNode();
     const resting = await exchange.place(ann, eth("SELL", "1", "1000"));
     await exchange.untilDone();
-    expect(await exchange.told(resting)).toBe("OPEN 0 for 0, holds 1");
+    expect(await exchange.received(resting)).toBe("OPEN 0 for 0, holds 1");
 
     const started = performance.now();
     await killed(first);
     const buy = await exchange.place(bob, eth("BUY", "1", "1000"));
-    expect(await exchange.told(buy)).toMatch(/^PENDING_SUBMISSION/);
+    expect(await exchange.received(buy)).toMatch(/^PENDING_SUBMISSION/);
     await until(
       "the order is taken",
       async () => (await exchange.order(buy)).status !== "PENDING_SUBMISSION",
@@ -113,8 +113,8 @@ test(
     const tookMs = performance.now() - started;
     process.stdout.write(`With a lease of ${LEASE_MS} ms, the takeover took ${Math.round(tookMs)} ms.\n`);
     expect(tookMs).toBeLessThan(LEASE_MS + TAKEOVER_MS + SLACK_MS);
-    expect(await exchange.told(buy)).toBe("FILLED 1 for 1000, holds 0");
-    expect(await exchange.told(resting)).toBe("FILLED 1 for 1000, holds 0");
+    expect(await exchange.received(buy)).toBe("FILLED 1 for 1000, holds 0");
+    expect(await exchange.received(resting)).toBe("FILLED 1 for 1000, holds 0");
     expect(hasOpened(second)).toBe(true);
   },
   LIMIT_MS,
@@ -129,7 +129,7 @@ test(
     const sell = await exchange.place(ann, eth("SELL", "2", "1000"));
     await exchange.untilDone();
 
-    // The first engine asks for the order that waits, and is stopped before it hears the answer.
+    // The first engine asks for the order that waits, and is stopped before it receives the answer.
     const buy = await exchange.db.owner.transaction(async (transaction) => {
       await transaction.rows("lock table market in access exclusive mode");
       const waiting = await exchange.place(bob, eth("BUY", "1", "1000"));
@@ -144,7 +144,7 @@ test(
     });
     await serves(second);
     await exchange.untilDone();
-    expect(await exchange.told(buy)).toBe("FILLED 1 for 1000, holds 0");
+    expect(await exchange.received(buy)).toBe("FILLED 1 for 1000, holds 0");
     const fenceOfSecond = await fence();
 
     first.process.kill("SIGCONT");
@@ -154,8 +154,8 @@ test(
     for (const event of others) expect(HARMLESS).toContainEqual(event);
     const next = await exchange.place(bob, eth("BUY", "1", "1000"));
     await exchange.untilDone();
-    expect(await exchange.told(next)).toBe("FILLED 1 for 1000, holds 0");
-    expect(await exchange.told(sell)).toBe("FILLED 2 for 2000, holds 0");
+    expect(await exchange.received(next)).toBe("FILLED 1 for 1000, holds 0");
+    expect(await exchange.received(sell)).toBe("FILLED 2 for 2000, holds 0");
     expect(await exchange.executions(sell)).toHaveLength(2);
     expect(second.events.map(({ kind }) => kind)).toEqual(["started", "market_opened"]);
     expect(await fence()).toBe(fenceOfSecond);

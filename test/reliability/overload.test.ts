@@ -1,6 +1,6 @@
 /**
  * More than there is room for, while nothing gets done: somebody holds the table of transfers. What waits is bounded, the
- * rest hears at once to come back, and when the table is free again, everything that was accepted is done once.
+ * rest is rejected at once with a time to retry, and when the table is free again, everything that was accepted is done once.
  */
 import type { Client } from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -44,11 +44,14 @@ const transfer = (refId: string): Promise<Answer> =>
   });
 const read = (): Promise<Answer> => service.call("GET", "/v2/transfer/transfers", { as: customer.token });
 
-/** Sends so many at once; answers what was told so far, and when the last is answered. */
-function flood<Told>(count: number, send: (number: number) => Promise<Told>): { told: Told[]; all: Promise<unknown> } {
-  const told: Told[] = [];
-  const all = Array.from({ length: count }, async (_, number) => told.push(await send(number)));
-  return { told, all: Promise.all(all) };
+/** Sends so many at once; returns the responses so far, and when the last is answered. */
+function flood<Told>(
+  count: number,
+  send: (number: number) => Promise<Told>,
+): { received: Told[]; all: Promise<unknown> } {
+  const received: Told[] = [];
+  const all = Array.from({ length: count }, async (_, number) => received.push(await send(number)));
+  return { received, all: Promise.all(all) };
 }
 
 test("of 700 concurrent transfers and 400 reads some wait, the others are rejected, and no transfer is lost or doubled", async () => {
@@ -66,18 +69,18 @@ test("of 700 concurrent transfers and 400 reads some wait, the others are reject
   });
   const reads = flood(400, read);
   // One customer has 256 writes and 12 reads in hand, and at most 251 of each wait behind them.
-  await until("what is too much is refused", () => writes.told.length >= 193 && reads.told.length >= 137, 60);
-  for (const { told } of [writes, reads]) {
-    for (const { status, headers } of told) expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+  await until("what is too much is rejected", () => writes.received.length >= 193 && reads.received.length >= 137, 60);
+  for (const { received } of [writes, reads]) {
+    for (const { status, headers } of received) expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
     // On a slow machine some have waited for the table for longer than they may.
-    expect(told.map(({ body }) => body)).toContainEqual(CROWDED);
+    expect(received.map(({ body }) => body)).toContainEqual(CROWDED);
   }
   expect((await service.call("GET", "/healthz")).status).toBe(200);
 
   await holder.query("commit");
   const heldMs = performance.now() - began;
   await Promise.all([writes.all, reads.all]);
-  for (const { status, headers } of [...writes.told, ...reads.told]) {
+  for (const { status, headers } of [...writes.received, ...reads.received]) {
     expect([200, 503]).toContain(status);
     if (status === 503) expect(headers.get("retry-after")).toMatch(/^[1-9][0-9]*$/);
   }

@@ -192,7 +192,7 @@ export class Site {
     await writeAtomically(this.#clockFile, String(shiftMs));
   }
 
-  /** By how much PostgreSQL's clock is off, for whoever asks it. */
+  /** By how much PostgreSQL's clock is off, for all its clients. */
   async setDatabaseClock(shiftMs: number): Promise<void> {
     const [known] = await this.database.rows("select from pg_namespace where nspname = 'shifted'");
     if (known === undefined) {

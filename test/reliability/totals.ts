@@ -1,5 +1,5 @@
 /**
- * The sums of the bank test: what there is of each asset, whoever has it. Read in one statement, so in one snapshot, as
+ * The sums of the bank test: what exists of each asset, in all accounts. Read in one statement, so in one snapshot, as
  * an operator would; and over HTTP, where a sum over several requests means something.
  */
 import { deepStrictEqual } from "node:assert/strict";

@@ -78,11 +78,11 @@ test("a package without a checksum, or with a weak one, is found", async () => {
     "@biomejs/cli-win32-x64": tool,
     "@biomejs/cli-darwin-x64": { ...tool, dev: false },
   };
-  const told = "has no checksum in package-lock.json: any content would be accepted";
+  const received = "has no checksum in package-lock.json: any content would be accepted";
   expect(await findings({ locked })).toEqual([
-    `none@1.0.0 ${told}`,
-    `weak@1.0.0 ${told}`,
-    `@biomejs/cli-darwin-x64@1.0.0 ${told}`,
+    `none@1.0.0 ${received}`,
+    `weak@1.0.0 ${received}`,
+    `@biomejs/cli-darwin-x64@1.0.0 ${received}`,
   ]);
   const installed = { "@biomejs/cli-win32-x64": { version: "1.0.0", license: "MIT" } };
   expect(await findings({ locked: { "@biomejs/cli-win32-x64": tool }, installed })).toEqual([

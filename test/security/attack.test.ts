@@ -27,7 +27,7 @@ test("hundreds of hostile connections of one address do not block other callers"
     const attackers = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
     onTestFinished(() => void attackers.kill());
     let isOver = false;
-    const told = text(attackers.stdout).finally(() => {
+    const received = text(attackers.stdout).finally(() => {
       isOver = true;
     });
     let longest = 0;
@@ -38,7 +38,7 @@ test("hundreds of hostile connections of one address do not block other callers"
       longest = Math.max(longest, performance.now() - began);
       await pause(20);
     }
-    const { closed } = JSON.parse(await told);
+    const { closed } = JSON.parse(await received);
     expect([kind, closed > 0, longest < LONGEST_MS, process.memoryUsage().rss - idle < MOST_BYTES]).toEqual([
       kind,
       true,

@@ -36,7 +36,7 @@ test("a data directory that a start makes is open to its owner alone, and so is 
   expect(modes).toEqual({
     "": "700",
     "demo.json": "600",
-    // Says where the service is, and no secret: whoever made the directory may let others look.
+    // Says where the service is, and no secret: the owner of the directory may let others read.
     "ready.json": "644",
     postgres: "700",
     // Whoever reaches the socket can be anybody in the database.

@@ -85,8 +85,8 @@ test("with all of them at once the service works, and the books balance", async 
   const send = (body: object) => service.call("POST", "/v2/transfer/internal", { as: customer.token, body });
   const sent = await send({ from_profile_id: from, to_profile_id: to, amount: "0.01", asset: "USD", ref_id: "a\\'☃" });
   expect(sent).toMatchObject({ status: 200, body: { ref_id: "a\\'☃", created_at: expect.stringMatching(/^20.*Z$/) } });
-  const told = await service.call("GET", `/v2/transfer/transfers/${sent.body.id}`, { as: customer.token });
-  expect(told.body).toEqual(sent.body);
+  const received = await service.call("GET", `/v2/transfer/transfers/${sent.body.id}`, { as: customer.token });
+  expect(received.body).toEqual(sent.body);
   const conversion = await service.call("POST", "/v2/conversion/stablecoins", {
     as: customer.token,
     body: { profile_id: from, source_asset: "PYUSD", target_asset: "USD", amount: "5" },

@@ -68,7 +68,7 @@ test("a process that ends by a bug releases its leases, and another one trades w
   expect(await leasesOf(first)).toEqual([]);
   const buy = await exchange.place(bob, eth("BUY"));
   await until("the order is filled", async () => (await exchange.order(buy)).status === "FILLED", TAKEOVER_S);
-  expect(await exchange.told(resting)).toBe("FILLED 1 for 1000, holds 0");
+  expect(await exchange.received(resting)).toBe("FILLED 1 for 1000, holds 0");
   expect(await serves(second)).toBe(true);
   await expectBooksBalance(exchange.db.database);
   await expectOrdersAddUp(exchange.db.database);

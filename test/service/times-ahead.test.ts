@@ -29,7 +29,7 @@ beforeEach(async () => {
   resting = (await maker.place(limit("SELL", "2", "2000", { ref_id: "again" }))).id;
   await service.stop();
   vi.useRealTimers();
-  // As that version did: it told nothing of its clock.
+  // As that version did: it stored nothing about its clock.
   await service.db.owner.rows("update batch set not_ahead = null");
 
   warnings = [];

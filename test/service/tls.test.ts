@@ -107,16 +107,16 @@ test("a renewed certificate is used without a restart, and an invalid one is ign
   const toy = await startToyApi(undefined, { tls });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const told = (text: string) => lines.filter(({ msg }) => msg === text);
+  const received = (text: string) => lines.filter(({ msg }) => msg === text);
   const stop = followTls(live, tls, [toy.api.server], log, { everyMs: 10 });
   try {
     await renew("second", "crt");
-    await until("the half-changed pair is logged", () => told("certificate not reloaded").length > 0);
+    await until("the half-changed pair is logged", () => received("certificate not reloaded").length > 0);
     expect((await certificateOf(toy.url)).subject.CN).toBe("first");
     await renew("second", "key");
     await until("the new one is used", async () => (await certificateOf(toy.url)).subject.CN === "second");
     const seen = { file: path("live.crt"), expires: "2126-10-28T05:32:22.000Z" };
-    expect([told("certificate in use"), told("certificate reloaded")]).toMatchObject([[seen], [seen]]);
+    expect([received("certificate in use"), received("certificate reloaded")]).toMatchObject([[seen], [seen]]);
   } finally {
     await stop();
     await toy.close();

@@ -165,7 +165,7 @@ export class TestExchange {
   }
 
   /** "FILLED 2 for 200.5, holds 0", and why it was rejected. */
-  async told(id: OrderId): Promise<string> {
+  async received(id: OrderId): Promise<string> {
     const { status, filled, filledGross, held, rejectReason } = await this.order(id);
     const [f, g, h] = [filled, filledGross, held].map(formatAmount);
     return `${status}${rejectReason === undefined ? "" : ` ${rejectReason}`} ${f} for ${g}, holds ${h}`;

@@ -77,7 +77,7 @@ function configuration(server: ClientConfig, port: number, settings: Readonly<Re
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
-  // At once, whoever is still connected.
+  // At once, even with open connections.
   child.kill("SIGTERM");
   await ended;
 }

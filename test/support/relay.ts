@@ -30,7 +30,7 @@ export interface Relay {
   close(): Promise<void>;
 }
 
-/** Listens on a port of its own on loopback, or where it is told to. */
+/** Listens on a port of its own on loopback, or at the given address. */
 export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBACK): Promise<Relay> {
   const pairs = new Set<{ near: Socket; far: Socket }>();
   let refusing = false;

@@ -32,7 +32,7 @@ export const DEFAULT_PROFILE = "0190d5a4-0000-7000-8000-000000000003";
 export interface ToyApi {
   readonly api: Api;
   readonly url: string;
-  /** What the log was told, one object per line. */
+  /** The log, one object per line. */
   readonly logged: readonly Record<string, unknown>[];
   readonly close: () => Promise<void>;
 }
@@ -89,9 +89,9 @@ export async function ask(toy: ToyApi, path: string, question: Question = {}): P
     ...(json === undefined ? {} : { body: typeof json === "string" ? json : JSON.stringify(json) }),
   });
   const text = await response.text();
-  const { connection, date, "keep-alive": _, "content-length": __, ...told } = Object.fromEntries(response.headers);
-  const isJson = text !== "" && told["content-type"]?.includes("json") === true;
-  return { status: response.status, headers: told, body: isJson ? JSON.parse(text) : text };
+  const { connection, date, "keep-alive": _, "content-length": __, ...received } = Object.fromEntries(response.headers);
+  const isJson = text !== "" && received["content-type"]?.includes("json") === true;
+  return { status: response.status, headers: received, body: isJson ? JSON.parse(text) : text };
 }
 
 /** What every answer has. */

@@ -52,11 +52,11 @@ export class Desk {
   async place(order: Fields): Promise<Told> {
     const { status, body } = await this.send(order);
     expect([status, body], JSON.stringify(order)).toEqual([200, expect.objectContaining({ market: this.market })]);
-    return this.told(body.id, ({ status: now }) => now !== "PENDING_SUBMISSION");
+    return this.received(body.id, ({ status: now }) => now !== "PENDING_SUBMISSION");
   }
 
   /** The order, when it is as it has to be. */
-  async told(id: string, is: (order: Told) => boolean = () => true): Promise<Told> {
+  async received(id: string, is: (order: Told) => boolean = () => true): Promise<Told> {
     const path = `/v2/profiles/${this.profileId}/orders/${id}`;
     let order: Told | undefined;
     await until(`order ${id} is as expected`, async () => {
@@ -67,7 +67,7 @@ export class Desk {
   }
 
   closed(id: string): Promise<Told> {
-    return this.told(
+    return this.received(
       id,
       ({ status }) => status !== "OPEN" && status !== "SUBMITTED" && status !== "PENDING_SUBMISSION",
     );

@@ -146,8 +146,8 @@ test.each([
   async (_what, headers, error) => {
     const before = await digestOfTables(service.db.owner);
     for (const operation of guarded()) {
-      const { status, body, headers: told } = await call(operation, { ...headers });
-      const challenge = told.get("www-authenticate") ?? "";
+      const { status, body, headers: received } = await call(operation, { ...headers });
+      const challenge = received.get("www-authenticate") ?? "";
       expect([operation.operationId, status, body.status]).toEqual([operation.operationId, 401, 401]);
       expect(challenge).toMatch(/^Bearer realm="parbook"/);
       expect(/error="([a-z_]+)"/.exec(challenge)?.[1]).toBe(error);

@@ -96,10 +96,10 @@ async function answerTo(
     connection: __,
     "keep-alive": ___,
     "content-length": ____,
-    ...told
+    ...received
   } = Object.fromEntries(answer.headers);
   const text = sent.reduce(without, await answer.text());
-  return { status: answer.status, text, headers: told };
+  return { status: answer.status, text, headers: received };
 }
 
 function without(text: string, sent: string): string {
@@ -187,14 +187,14 @@ test("encoded ids, all ids of a path at once, and ids below the caller's own DEF
     const never = await answers(everywhere(everyByte(NEVER_EXISTED)), [NEVER_EXISTED]);
     if (places.length > 0) expect([operation.operationId, never.status]).toEqual([operation.operationId, 404]);
     for (const [kind, id] of places.length === 0 ? [] : idsOf(acme.has)) {
-      const told = await answers(everywhere(everyByte(id)), [id]);
-      expect([operation.operationId, kind, told]).toEqual([operation.operationId, kind, never]);
+      const received = await answers(everywhere(everyByte(id)), [id]);
+      expect([operation.operationId, kind, received]).toEqual([operation.operationId, kind, never]);
     }
     if (places.includes("profile_id") && places.includes("id")) {
       const own = await answers({ profile_id: "default", id: NEVER_EXISTED }, [NEVER_EXISTED]);
       for (const [kind, id] of idsOf(acme.has)) {
-        const told = await answers({ profile_id: "default", id }, [id]);
-        expect([operation.operationId, kind, told]).toEqual([operation.operationId, kind, own]);
+        const received = await answers({ profile_id: "default", id }, [id]);
+        expect([operation.operationId, kind, received]).toEqual([operation.operationId, kind, own]);
         // The profile and the order fit together, but they are acme's.
         const theirs = await answers({ profile_id: acme.has.profile, id }, [acme.has.profile, id]);
         const nobodys = await answers(everywhere(NEVER_EXISTED), [NEVER_EXISTED]);
@@ -222,10 +222,10 @@ test("a name that another customer uses is as free as an unused one", async () =
           return { ...rest, text: anew(text) };
         };
         const where = `${operation.operationId} with acme's ${kind} as ${input.name}`;
-        const told = await answers(word);
-        expect([where, told]).toEqual([where, await answers(`${NEVER_USED} ${Math.random()}`)]);
-        expect([where, told.status]).toEqual([where, 200]);
-        if (input.where === "query") expect(JSON.parse(told.text).items).toEqual([]);
+        const received = await answers(word);
+        expect([where, received]).toEqual([where, await answers(`${NEVER_USED} ${Math.random()}`)]);
+        expect([where, received.status]).toEqual([where, 200]);
+        if (input.where === "query") expect(JSON.parse(received.text).items).toEqual([]);
       }
     }
   }
@@ -238,10 +238,10 @@ test("an execution of another customer is a number to compare with, like the one
     const since = (id: string) =>
       answerTo(operation, { ...sampleOf(operation, mallory.has), query: { since_execution_id: id } });
     // Mallory's are older: all of them are shown, and nothing else.
-    const told = await since(acme.has.execution);
-    expect(told).toEqual(await since(String(BigInt(acme.has.execution) + 2n)));
-    expect(JSON.parse(told.text).items.length).toBeGreaterThan(1);
-    expect(told.text).not.toContain(acme.has.filledOrder);
+    const received = await since(acme.has.execution);
+    expect(received).toEqual(await since(String(BigInt(acme.has.execution) + 2n)));
+    expect(JSON.parse(received.text).items.length).toBeGreaterThan(1);
+    expect(received.text).not.toContain(acme.has.filledOrder);
   }
 });
 
@@ -313,9 +313,9 @@ describe("a cursor", () => {
       expect((await follow(operation, cursor, acme)).status).toBe(200);
       const [version, , position] = JSON.parse(Buffer.from(cursor, "base64url").toString());
       const nobodys = Buffer.from(JSON.stringify([version, "0".repeat(16), position])).toString("base64url");
-      const told = await follow(operation, cursor, mallory);
-      expect([operation.operationId, told.status]).toEqual([operation.operationId, 400]);
-      expect(told).toEqual(await follow(operation, nobodys, mallory));
+      const received = await follow(operation, cursor, mallory);
+      expect([operation.operationId, received.status]).toEqual([operation.operationId, 400]);
+      expect(received).toEqual(await follow(operation, nobodys, mallory));
     }
   });
 

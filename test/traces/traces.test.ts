@@ -184,11 +184,11 @@ test("no span contains text from callers or identifies them", async () => {
   const [unknown] = await traced(1, `/v2/nothing/${from}`);
   const [invented] = await traced(1, `/v2/transfer/transfers/${from}`, { method: "PATCH" });
   expect([unknown?.name, invented?.name]).toEqual(["GET", "HTTP"]);
-  const told = JSON.stringify(
+  const received = JSON.stringify(
     exporter.getFinishedSpans().map(({ name, attributes, status, events }) => [name, attributes, status, events]),
   );
-  expect(told).toContain("POST /oauth2/token");
+  expect(received).toContain("POST /oauth2/token");
   for (const secret of [customer.id, customer.clientId, customer.secret, customer.token, from, to, "127.0.0.1"]) {
-    expect(told).not.toContain(secret);
+    expect(received).not.toContain(secret);
   }
 });

@@ -111,7 +111,7 @@ test.each(COVERED)("a row of %s is removed, another added", async (table) => {
 
 const NEW_ID = "00000000-0000-7000-8000-00000000abcd";
 const NEW_TEXT = "XXX";
-/** Who changes a key, or adds a row, may be told by what is new. */
+/** A changed key or an added row may be named in a finding by its new values. */
 const NEW_NAMES = [NEW_ID, NEW_TEXT, "batch 1001/"];
 
 interface Column {

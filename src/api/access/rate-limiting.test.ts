@@ -41,9 +41,9 @@ const statusOf = async (path: string, token: string | null, headers = {}): Promi
   (await ask(toy, path, { token, headers })).status;
 
 async function statuses(times: number, path: string, token: string | null, headers = {}): Promise<number[]> {
-  const told: number[] = [];
-  for (let i = 0; i < times; i += 1) told.push(await statusOf(path, token, headers));
-  return told;
+  const received: number[] = [];
+  for (let i = 0; i < times; i += 1) received.push(await statusOf(path, token, headers));
+  return received;
 }
 
 const SIX = [200, 200, 200, 200, 200, 200];
@@ -122,14 +122,14 @@ test("each rate has a bucket of its own, and monitoring is not limited", async (
 test("health checks are limited as well, except from loopback and trusted proxies", async () => {
   await start(["127.0.0.0/8"]);
   const asking = async (from: string): Promise<Record<number, number>> => {
-    const told: Record<number, number> = {};
+    const received: Record<number, number> = {};
     for (let at = 0; at < 31; at += 1) {
       const found = await Promise.all(
         Array.from({ length: 100 }, () => statusOf("/watched", null, { "x-forwarded-for": from })),
       );
-      for (const status of found) told[status] = (told[status] ?? 0) + 1;
+      for (const status of found) received[status] = (received[status] ?? 0) + 1;
     }
-    return told;
+    return received;
   };
   expect(await asking("203.0.113.9")).toEqual({ 200: 3_000, 429: 100 });
   expect(await statusOf("/watched", null, { "x-forwarded-for": "203.0.113.10" })).toBe(200);
@@ -146,9 +146,9 @@ test("X-Forwarded-For counts when a trusted proxy sent it, and only what that pr
 
 test("without trusted proxies no caller can choose its address", async () => {
   await start();
-  const told: number[] = [];
-  for (let i = 1; i <= 7; i += 1) told.push(await statusOf("/open", null, { "x-forwarded-for": `203.0.113.${i}` }));
-  expect(told).toEqual([...SIX, 429]);
+  const received: number[] = [];
+  for (let i = 1; i <= 7; i += 1) received.push(await statusOf("/open", null, { "x-forwarded-for": `203.0.113.${i}` }));
+  expect(received).toEqual([...SIX, 429]);
 });
 
 test("a request counts once for each 1,024 characters of its URL, and for all of a bucket at most", async () => {

@@ -53,9 +53,9 @@ const many = (count: number): string[] => new Array<string>(count).fill("M: b");
 
 /** The one answer to what is sent, after which the connection is closed. */
 async function refusal(...parts: string[]) {
-  const told = await sendRaw(toy.url, ...parts);
-  expect(statusesIn(told)).toHaveLength(1);
-  const [head = "", body = ""] = told.split("\r\n\r\n");
+  const received = await sendRaw(toy.url, ...parts);
+  expect(statusesIn(received)).toHaveLength(1);
+  const [head = "", body = ""] = received.split("\r\n\r\n");
   expect(head.toLowerCase()).toContain("\r\nconnection: close");
   return { head, body: JSON.parse(body) };
 }
@@ -90,10 +90,10 @@ test("more than a hundred trailers are 431", async () => {
   const body = JSON.stringify(TOY);
   const head = bytes(POST, ...SOUND, "Content-Type: application/json", "Transfer-Encoding: chunked");
   const chunk = `${body.length.toString(16)}\r\n${body}\r\n`;
-  const told = await Promise.all(
+  const received = await Promise.all(
     [100, 101, 1_100].map((count) => sendRaw(toy.url, head + chunk + bytes("0", ...many(count)), 1, "bytes\r\n\r\n")),
   );
-  expect(told.map((each) => statusesIn(each)[0])).toEqual([200, 431, 431]);
+  expect(received.map((each) => statusesIn(each)[0])).toEqual([200, 431, 431]);
 });
 
 test("a transfer coding that is not chunked alone is 501, and nothing behind it is read", async () => {
@@ -101,14 +101,14 @@ test("a transfer coding that is not chunked alone is 501, and nothing behind it 
   const hidden = bytes(GET, ...SOUND);
   for (const coding of ["gzip, chunked", "identity, chunked", "x, chunked", ",chunked"]) {
     const request = bytes(POST, ...SOUND, "Content-Type: application/json", `Transfer-Encoding: ${coding}`);
-    const told = await refusal(`${request}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden);
-    expect(told.body, coding).toEqual(expected);
+    const received = await refusal(`${request}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden);
+    expect(received.body, coding).toEqual(expected);
   }
   // RFC 9112, section 6.3: where the end of the body is in doubt 400 will do as well, and Node says it for some.
   const doubtful = ["gzip", "chunked, gzip", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"];
   for (const coding of doubtful) {
-    const told = await refusal(`${bytes(POST, ...SOUND, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
-    expect([400, 501], coding).toContain(told.body.status);
+    const received = await refusal(`${bytes(POST, ...SOUND, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
+    expect([400, 501], coding).toContain(received.body.status);
   }
   const upper = bytes(
     POST,
@@ -191,13 +191,13 @@ test("bytes that are not HTTP are not answered while an answer is due, nor behin
   const post = bytes(POST, ...SOUND, "Content-Type: application/json", "Transfer-Encoding: chunked");
   // Answered without its body, which then goes wrong.
   const early = bytes("POST /nowhere HTTP/1.1", ...SOUND, "Transfer-Encoding: chunked");
-  const told = await Promise.all([
+  const received = await Promise.all([
     sendRaw(toy.url, bytes(GET, ...SOUND) + garbage),
     sendRaw(toy.url, bytes(GET, ...SOUND), 1, garbage),
     sendRaw(toy.url, `${post}zz`),
     sendRaw(toy.url, early, 1, "zz"),
   ]);
-  expect(told.map(statusesIn)).toEqual([[], [200, 400], [400], [404]]);
+  expect(received.map(statusesIn)).toEqual([[], [200, 400], [400], [404]]);
 });
 
 test("bytes behind a request that closes its connection are not read, and the request is answered once", async () => {
@@ -206,19 +206,19 @@ test("bytes behind a request that closes its connection are not read, and the re
   const typed = ["Content-Type: application/json", `Content-Length: ${json.length}`];
   const closing = [...SOUND, "Connection: close"];
   for (const behind of [hidden, "\0\0\r\n\r\n", "\r\n\r\nx", hidden.repeat(100)]) {
-    const told = await Promise.all([
+    const received = await Promise.all([
       sendRaw(toy.url, bytes(GET, ...closing) + behind),
       sendRaw(toy.url, bytes(GET, ...closing), behind, behind),
       sendRaw(toy.url, bytes(POST, ...closing, ...typed) + json + behind),
       sendRaw(toy.url, bytes("GET /v2/toys HTTP/1.0", ...SOUND) + behind),
       sendRaw(toy.url, bytes(GET, ...SOUND) + bytes(GET, ...closing) + behind),
     ]);
-    expect(told.map(statusesIn), JSON.stringify(behind)).toEqual([[200], [200], [200], [200], [200, 200]]);
+    expect(received.map(statusesIn), JSON.stringify(behind)).toEqual([[200], [200], [200], [200], [200, 200]]);
   }
 });
 
 test("an unknown expectation is ignored, and the request is answered", async () => {
-  const told = await new Promise<string>((resolve) => {
+  const received = await new Promise<string>((resolve) => {
     const socket = connect(Number(new URL(toy.url).port), "127.0.0.1", () =>
       socket.end("GET /v2/toys HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nX-Request-Id: r-1\r\n\r\n"),
     );
@@ -228,8 +228,8 @@ test("an unknown expectation is ignored, and the request is answered", async () 
     });
     socket.on("close", () => resolve(text));
   });
-  expect(told).toMatch(/^HTTP\/1\.1 401 /);
-  expect(told).toContain("x-request-id: r-1");
+  expect(received).toMatch(/^HTTP\/1\.1 401 /);
+  expect(received).toContain("x-request-id: r-1");
 });
 
 test("a request that expects 100-continue gets it, unless earlier ones are still being answered", async () => {
@@ -244,9 +244,9 @@ test("a request that expects 100-continue gets it, unless earlier ones are still
     expect(statusesIn(await sendRaw(toy.url, nothing, 1, last)), empty.join()).toEqual([100, 200, 200]);
   }
   const waiting = bytes(GET, ...SOUND) + bytes(GET, ...SOUND, "Expect: 100-continue");
-  // Node closes the connection behind the answer to one that was not told to go on.
-  const told = await sendRaw(toy.url, waiting);
-  expect(told.match(/HTTP\/1\.1 \d+|\{"query"/g)).toEqual(new Array(2).fill(["HTTP/1.1 200", '{"query"']).flat());
+  // Node closes the connection behind the answer to one without a 100 response.
+  const received = await sendRaw(toy.url, waiting);
+  expect(received.match(/HTTP\/1\.1 \d+|\{"query"/g)).toEqual(new Array(2).fill(["HTTP/1.1 200", '{"query"']).flat());
 });
 
 test("a request whose head is rejected gets no 100, and its connection is closed", async () => {
@@ -266,8 +266,8 @@ test("a request whose head is rejected gets no 100, and its connection is closed
   ] as const;
   for (const [status, head] of rejected) {
     // A caller may send its body all the same: it is not read as a request.
-    const told = await sendRaw(toy.url, head, 1, hidden);
-    expect(statusesIn(told), head).toEqual([status]);
+    const received = await sendRaw(toy.url, head, 1, hidden);
+    expect(statusesIn(received), head).toEqual([status]);
   }
 });
 

@@ -77,7 +77,7 @@ test("with a thousand idle readers and ten stuck ones memory stays flat", async 
     await hasRound(good, number);
     good.forget();
   }
-  // Each of the stuck ones may have a mebibyte kept for it. All that was told is 22 MiB, for each.
+  // Each of the stuck ones may have a mebibyte kept for it. All that was sent is 22 MiB, for each.
   expect(memoryInUse() - before).toBeLessThan(80 * 1024 * 1024);
   for (const socket of stuck) await once(socket.resume(), "close");
 });
@@ -130,7 +130,7 @@ test("a deep book's snapshot is made once in a while, not for each reader that j
     price: amountOf(`${20_000 - at}`),
     amount: amountOf("1"),
   }));
-  let told = 0;
+  let received = 0;
   // The first reader holds the channel open.
   const early = await open();
   for (let number = 0n; number < 20n; number += 1n) {
@@ -140,7 +140,7 @@ test("a deep book's snapshot is made once in a while, not for each reader that j
       version: number,
       asks: [],
       get bids() {
-        told += 1;
+        received += 1;
         return bids;
       },
     };
@@ -152,7 +152,7 @@ test("a deep book's snapshot is made once in a while, not for each reader that j
     expect(late.last).toBe(early.last);
     await late.close();
   }
-  expect([told, early.snapshots]).toEqual([1, 1]);
+  expect([received, early.snapshots]).toEqual([1, 1]);
 });
 
 /** What this process holds on to, in bytes: what it is done with has been collected. */

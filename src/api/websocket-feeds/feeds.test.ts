@@ -160,9 +160,9 @@ async function handshake(path: string, changed: Record<string, string> = {}, met
   const [response] = await once(sent, "response");
   let text = "";
   for await (const part of response.setEncoding("utf8")) text += part;
-  const { connection, date: _, "content-length": __, ...told } = response.headers;
+  const { connection, date: _, "content-length": __, ...received } = response.headers;
   expect(connection).toBe("close");
-  return { status: response.statusCode, headers: told, body: JSON.parse(text) };
+  return { status: response.statusCode, headers: received, body: JSON.parse(text) };
 }
 
 test("a handshake that leads nowhere is answered like any other request", async () => {

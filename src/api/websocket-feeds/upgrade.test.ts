@@ -46,8 +46,8 @@ test("an offer behind a request that is still being answered is answered in its 
     ["/marketdata/BTCUSD", HANDSHAKE, 400],
   ];
   for (const [path, offer, status] of offers) {
-    const told = await sendRaw(toy.url, get("/v2/toys") + get(path, ...offer));
-    expect(statusesIn(told), `${offer[1]} ${path}`).toEqual([401, status]);
+    const received = await sendRaw(toy.url, get("/v2/toys") + get(path, ...offer));
+    expect(statusesIn(received), `${offer[1]} ${path}`).toEqual([401, status]);
   }
 });
 
@@ -55,10 +55,10 @@ test("an offer that is passed over is answered whole, body included, and the con
   for (const offer of [WEBSOCKET, H2C]) {
     const [head = "", body = ""] = post("a", ...offer).split("\r\n\r\n");
     for (const parts of [[`${head}\r\n\r\n${body}`], [`${head}\r\n\r\n`, body.slice(0, 5), body.slice(5)]]) {
-      const told = await sendRaw(toy.url, ...parts);
-      expect(statusesIn(told)).toEqual([200]);
-      expect(told).toContain("connection: close");
-      expect(told).toContain('{"name":"a","body":{"of":"a"}}');
+      const received = await sendRaw(toy.url, ...parts);
+      expect(statusesIn(received)).toEqual([200]);
+      expect(received).toContain("connection: close");
+      expect(received).toContain('{"name":"a","body":{"of":"a"}}');
     }
   }
 });
@@ -68,7 +68,7 @@ test("bytes behind an ignored upgrade offer never run, however they are cut into
   const carrier = get("/v2/toys", `Content-Length: ${inside.length}`);
   for (const offer of [WEBSOCKET, H2C]) {
     const first = post("a", ...offer);
-    const told = await Promise.all([
+    const received = await Promise.all([
       sendRaw(toy.url, first + behind),
       sendRaw(toy.url, first, behind),
       // Node drops the rest of the packet in which the first one ends.
@@ -76,15 +76,15 @@ test("bytes behind an ignored upgrade offer never run, however they are cut into
       sendRaw(toy.url, get("/v2/toys") + first + carrier, inside, behind),
       sendRaw(toy.url, first.slice(0, -3), first.slice(-3) + carrier, inside),
     ]);
-    expect(told.map(statusesIn)).toEqual([[200], [200], [200], [401, 200], [200]]);
+    expect(received.map(statusesIn)).toEqual([[200], [200], [200], [401, 200], [200]]);
   }
   expect(new Set(ran)).toEqual(new Set(["a"]));
 });
 
 test("a handshake on a connection whose requests have been answered is accepted; one with a body is not", async () => {
   const close = Buffer.from([0x88, 0x80, 0, 0, 0, 0]);
-  const told = await sendRaw(toy.url, get("/v2/toys"), 1, get("/marketdata/BTCUSD", ...HANDSHAKE), 2, close);
-  expect(statusesIn(told)).toEqual([401, 101]);
+  const received = await sendRaw(toy.url, get("/v2/toys"), 1, get("/marketdata/BTCUSD", ...HANDSHAKE), 2, close);
+  expect(statusesIn(received)).toEqual([401, 101]);
   for (const framing of ["Content-Length: 0", "Content-Length: 6", "Transfer-Encoding: chunked"]) {
     const refused = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");
     expect(statusesIn(refused), framing).toEqual([400]);

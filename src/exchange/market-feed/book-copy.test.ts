@@ -23,7 +23,7 @@ const changes = (text: string): LevelChange[] =>
     const [side, ...level] = change.split(" ");
     return { side: side as LevelChange["side"], ...levels(level.join(" "))[0] } as LevelChange;
   });
-const told = (all: readonly LevelChange[]): string =>
+const received = (all: readonly LevelChange[]): string =>
   all.map(({ side, price, amount }) => `${side} ${formatAmount(price)} ${formatAmount(amount)}`).join(", ");
 
 test("changes add, replace and remove levels, and the book stays sorted", () => {
@@ -35,7 +35,7 @@ test("changes add, replace and remove levels, and the book stays sorted", () => 
 
 test("unchanged levels are not reported, and an empty change increments the version", () => {
   const copy = new BookCopy(book(7n, "24000 1", ""));
-  expect(told(copy.apply({ version: 8n, levels: changes("BUY 24000 1, SELL 25000 0, SELL 26000 1") }))).toBe(
+  expect(received(copy.apply({ version: 8n, levels: changes("BUY 24000 1, SELL 25000 0, SELL 26000 1") }))).toBe(
     "SELL 26000 1",
   );
   expect(copy.apply({ version: 9n, levels: [] })).toEqual([]);
@@ -50,7 +50,7 @@ test("only the next change is applied", () => {
 test("replacing the book reports the differences", () => {
   const copy = new BookCopy(book(7n, "24000 1, 23000 2, 22000 3", "25000 3"));
   const after = book(20n, "24000 1, 23000 1.5", "25000 3, 25500 1");
-  expect(told(copy.replace(after))).toBe("BUY 22000 0, BUY 23000 1.5, SELL 25500 1");
+  expect(received(copy.replace(after))).toBe("BUY 22000 0, BUY 23000 1.5, SELL 25500 1");
   expect(copy.book()).toEqual(after);
   expect(copy.replace({ ...after, version: 21n })).toEqual([]);
 });

@@ -63,9 +63,9 @@ test.each([
     token(...SOUND, "Connection: keep-alive").replace("HTTP/1.1", "HTTP/2.0"),
   ],
 ])("an unreadable request is %i, and nothing behind it is processed", async (status, description, unreadable) => {
-  const told = await sendRaw(authUrl, unreadable + SOUND_REQUEST, SOUND_REQUEST);
-  expect(statusesIn(told)).toEqual([status]);
-  const [head = "", body = ""] = told.split("\r\n\r\n");
+  const received = await sendRaw(authUrl, unreadable + SOUND_REQUEST, SOUND_REQUEST);
+  expect(statusesIn(received)).toEqual([status]);
+  const [head = "", body = ""] = received.split("\r\n\r\n");
   expect(head).toContain("\r\nx-request-id: r-1\r\n");
   expect(head).toContain("\r\nconnection: close\r\n");
   expect(JSON.parse(body)).toEqual({ error: "invalid_request", error_description: description });
@@ -76,12 +76,12 @@ test.each(["latin1", "utf-16le", "utf-8; charset=latin1", '"iso-8859-1"'])(
   "a form that is said to be in the charset %s is not read",
   async (charset) => {
     const headers = [...SOUND.slice(0, 2), `Content-Type: application/x-www-form-urlencoded; charset=${charset}`];
-    const told = await sendRaw(
+    const received = await sendRaw(
       authUrl,
       token(...headers, `Content-Length: ${FORM.length}`, "Connection: close") + FORM,
     );
-    expect(statusesIn(told)).toEqual([400]);
-    expect(JSON.parse(told.split("\r\n\r\n")[1] ?? "")).toEqual({
+    expect(statusesIn(received)).toEqual([400]);
+    expect(JSON.parse(received.split("\r\n\r\n")[1] ?? "")).toEqual({
       error: "invalid_request",
       error_description: "the content type names a charset other than UTF-8",
     });
@@ -92,11 +92,11 @@ test.each(["latin1", "utf-16le", "utf-8; charset=latin1", '"iso-8859-1"'])(
 test("a form is asked for only where it will be read", async () => {
   const expecting = (path: string, length: number) =>
     bytes(`POST ${path} HTTP/1.1`, ...SOUND, `Content-Length: ${length}`, "Expect: 100-continue");
-  const told = await Promise.all([
+  const received = await Promise.all([
     sendRaw(authUrl, expecting("/oauth2/token", 16_385), 1, SOUND_REQUEST),
     sendRaw(authUrl, expecting("/nowhere", FORM.length), 1, SOUND_REQUEST),
   ]);
-  expect(told.map(statusesIn)).toEqual([[400], [404]]);
+  expect(received.map(statusesIn)).toEqual([[400], [404]]);
   expect(authenticate).not.toHaveBeenCalled();
   const read = await sendRaw(authUrl, expecting("/oauth2/token", FORM.length), 1, FORM + SOUND_REQUEST);
   expect(statusesIn(read)).toEqual([100, 401, 401]);
@@ -104,9 +104,9 @@ test("a form is asked for only where it will be read", async () => {
 });
 
 test("1,100 headers are 431 in our words or in Node's, and nothing behind them is carried out", async () => {
-  const told = await sendRaw(authUrl, token(...SOUND, ...many(1_100)) + SOUND_REQUEST, SOUND_REQUEST);
-  expect(statusesIn(told)).toEqual([431]);
-  const [head = "", body = ""] = told.split("\r\n\r\n");
+  const received = await sendRaw(authUrl, token(...SOUND, ...many(1_100)) + SOUND_REQUEST, SOUND_REQUEST);
+  expect(statusesIn(received)).toEqual([431]);
+  const [head = "", body = ""] = received.split("\r\n\r\n");
   expect(head.toLowerCase()).toContain("\r\nconnection: close");
   // From Node 22 on it counts for itself, and refuses past a thousand before there is a request.
   const byNode = "the headers are too many, or too long together with the request line";
@@ -121,11 +121,11 @@ test("bytes behind an upgrade offer are not processed, however they are cut into
   const health = ["GET /healthz HTTP/1.1", "Host: a"];
   const offer = bytes(...health, "Connection: Upgrade", "Upgrade: h2c");
   const carrier = bytes(...health, `Content-Length: ${SOUND_REQUEST.length}`);
-  const told = await Promise.all([
+  const received = await Promise.all([
     sendRaw(authUrl, offer + SOUND_REQUEST),
     sendRaw(authUrl, offer + carrier, SOUND_REQUEST),
   ]);
-  expect(told.map(statusesIn)).toEqual([[200], [200]]);
+  expect(received.map(statusesIn)).toEqual([[200], [200]]);
   expect(authenticate).not.toHaveBeenCalled();
 });
 

@@ -316,16 +316,16 @@ test("the key set may be kept for as long as a new key does not sign yet", async
 });
 
 test("it reports that it is alive, and whether it is ready", async () => {
-  const told = (status: string) => ({ status: 200, headers: NOT_STORED, body: { status } });
-  expect(await send("/healthz")).toEqual(told("alive"));
-  expect(await send("/readyz")).toEqual(told("ready"));
+  const received = (status: string) => ({ status: 200, headers: NOT_STORED, body: { status } });
+  expect(await send("/healthz")).toEqual(received("alive"));
+  expect(await send("/readyz")).toEqual(received("ready"));
   databaseHolds = () => Promise.reject(new Error("away"));
   expect(await send("/readyz")).toEqual({
     status: 503,
     headers: { ...NOT_STORED, "retry-after": "1" },
     body: { error: "temporarily_unavailable", error_description: "not ready: database" },
   });
-  expect(await send("/healthz")).toEqual(told("alive"));
+  expect(await send("/healthz")).toEqual(received("alive"));
   databaseHolds = async () => true;
   expect((await send("/readyz", { method: "POST", body: FORM })).headers).toMatchObject({ allow: "GET, HEAD" });
 });
@@ -391,7 +391,7 @@ test("an address over its rate is rejected in the form of the token endpoint, be
       error_description: "too many requests from this address: try again in 100 s",
     });
     expect(authenticate).toHaveBeenCalledTimes(3);
-    // The keys have another rate: whoever asked for too many tokens can still verify those that there are.
+    // The keys have another rate: a caller that requested too many tokens can still verify those that exist.
     expect((await fetch(`${url}/.well-known/jwks.json`)).status).toBe(200);
     expect(Object.fromEntries((await fetch(`${url}/readyz`)).headers)).not.toHaveProperty("ratelimit-limit");
   } finally {

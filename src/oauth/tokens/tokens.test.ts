@@ -163,7 +163,7 @@ test("a token ends with its key, also where it was remembered, on every node tha
   expect(await verified(node, await issue())).toMatchObject(GRANTED);
 });
 
-/** Writes a JWT that may be wrong in any way, signed by whoever has the key. */
+/** Writes a JWT that may be wrong in any way, signed by anyone who has the key. */
 interface Forgery {
   readonly header?: Record<string, unknown>;
   readonly payload?: Record<string, unknown>;

@@ -70,14 +70,14 @@ test("a request that is answered before its body is there is the last one, and n
 
 test("a caller that sends all of a long body before it reads receives the rejection", async () => {
   const length = `Content-Length: ${8 * MIB}`;
-  const told = await Promise.all([
+  const received = await Promise.all([
     sendAll(request("POST /v2/nothing", length), 8 * MIB),
     sendAll(request("POST /v2/toys/default", GOOD, length), 8 * MIB),
     sendAll(`${request("POST /v2/toys/default", GOOD, CHUNKED)}800000\r\n`, 8 * MIB),
     sendAll(request("POST /v2/toys/default", "Host: other", length), 8 * MIB),
     sendAll(request("NONSENSE /v2/toys"), 8 * MIB),
   ]);
-  expect(told.map(statusesIn)).toEqual([[404], [413], [413], [400], [400]]);
+  expect(received.map(statusesIn)).toEqual([[404], [413], [413], [400], [400]]);
 });
 
 test("a connection goes on behind a request that is answered before a short body of a known length is there", async () => {

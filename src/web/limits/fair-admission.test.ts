@@ -18,11 +18,11 @@ const SOON = { timeout: 10_000 };
 function start(bounds: Partial<FairAdmissionBounds> = {}) {
   const clock = { now: 1_000_000 };
   const turnstile = new FairAdmission({ ...BOUNDS, ...bounds }, () => clock.now);
-  const told: string[] = [];
+  const received: string[] = [];
   /** One letter for each request: the caller. */
   const come = async (callers: string): Promise<void> => {
     for (const caller of callers) {
-      void turnstile.enter(caller).then((isIn) => told.push(isIn ? caller : `no ${caller}`));
+      void turnstile.enter(caller).then((isIn) => received.push(isIn ? caller : `no ${caller}`));
     }
     await settled();
   };
@@ -30,8 +30,8 @@ function start(bounds: Partial<FairAdmissionBounds> = {}) {
     for (const caller of callers) turnstile.leave(caller);
     await settled();
   };
-  /** What was told since this was asked last. */
-  const news = (): string => told.splice(0).join(" ");
+  /** What was received since the last call. */
+  const news = (): string => received.splice(0).join(" ");
   return { turnstile, clock, come, leave, news };
 }
 
