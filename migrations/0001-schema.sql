@@ -79,6 +79,9 @@ comment on type order_status is
 create type order_side as enum ('BUY', 'SELL');
 
 create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
+comment on type order_type is
+  'LIMIT: at its price or a better one. MARKET: at any price. POST_ONLY_LIMIT: rejected if it would match at once. STOP_LIMIT and '
+  'STOP_MARKET wait until a match reaches their stop price, and then are a LIMIT or a MARKET order.';
 
 create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 comment on type time_in_force is
@@ -101,7 +104,7 @@ create table asset (
   constraint asset_pkey primary key (code),
   constraint precision_up_to_18 check (precision between 0 and 18)
 );
-comment on table asset is 'What an account can hold. Written by the operator, from the catalogue; the service only reads it.';
+comment on table asset is 'What an account can hold. Written by the operator, from the catalogue; the service only reads it. No part of the hash chain.';
 comment on column asset.precision is 'How many decimals a transfer of it may have. The ledger keeps 18 for every asset.';
 comment on index asset_pkey is 'The asset of a code, for foreign keys, verify and the reserve.';
 
@@ -149,6 +152,7 @@ comment on column market.quote is 'The asset in which prices, gross and fees are
 comment on column market.price_decimals is 'How many decimals a price may have.';
 comment on column market.base_decimals is 'How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53.';
 comment on column market.tick is 'Every price and stop price is a multiple of it.';
+comment on column market.min_base_amount is 'Of one order, like the three bounds after it.';
 comment on column market.max_notional_value is 'Of one order, in the quote asset.';
 comment on column market.status is 'Every placement and every match checks it: nothing is placed or matched on a halted market.';
 comment on column market.version is 'The version of the row. A write states the version that it was decided on.';
@@ -169,7 +173,8 @@ comment on table fee_schedule is
   'One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the '
   'ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to it by '
   'a foreign key. So every rebate is at most the commission of the same match, even if rates change at the same time, and the '
-  'account fees is never overdrawn.';
+  'account fees is never overdrawn. No part of the hash chain, like tiers and agreements: each order has the rates that it was '
+  'placed with.';
 comment on column fee_schedule.begins_at is 'Always zero: the foreign key tier_from_zero demands a tier that begins there.';
 comment on index fee_schedule_pkey is 'Locks the schedule of a market before its rates change.';
 comment on index one_ceiling_per_market is 'No query: the foreign keys of tiers and agreements refer to it.';
@@ -374,12 +379,12 @@ comment on column batch.slot is 'The seat of the writer: one process at a time h
 comment on column batch.n is 'Numbers the batches of a slot from 0, without gaps.';
 comment on column batch.hash is
   'SHA-256 of the predecessor''s hash (32 zero bytes before the first), slot, n and content: at, the rows added to execution, '
-  'posting and transfer, changes and callers. Change any of these and verify sees it; a checkpoint of hashes, kept elsewhere, '
-  'reveals that a whole chain was recomputed.';
+  'posting and transfer, changes and callers, in the text form of docs/decisions/0028-hashed-by-name.md. Change any of these and '
+  'verify sees it; a checkpoint of hashes, kept elsewhere, reveals that a whole chain was recomputed.';
 comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
 comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
 comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside, and how many accounts the profiles have that it deactivates.';
-comment on column batch.rows_expected is 'How many it should have; fewer: another process had changed one.';
+comment on column batch.rows_expected is 'How many it should have; any other number: another process had changed or added one.';
 comment on column batch.claims_made is 'How many claims it made.';
 comment on column batch.claims_expected is 'How many it should have made.';
 comment on column batch.predecessor is '1: the batch n - 1 of the slot exists, and has the hash on which this one was built.';
@@ -470,6 +475,9 @@ comment on column posting.version is 'Numbers the postings of an account from 1,
 comment on column posting.journal_id is
   'Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what ends the '
   'hold. Of a match, a version 8 UUID made of the maker''s execution id.';
+comment on column posting.owner_id is 'With asset: the account.';
+comment on column posting.part is 'Which of the three balances it changes: that of this name.';
+comment on column posting.amount is 'What that balance gains, or below zero loses.';
 comment on column posting.available is 'The balance after this posting, as are trading and pending.';
 comment on column posting.at is 'When it was made: never before the posting before it.';
 comment on column posting.slot is 'With batch: the batch that added it.';
@@ -657,8 +665,8 @@ create table orders (
   price amount,
   stop_price amount,
   expiration_date timestamptz,
-  taker_rate amount not null,
-  maker_rebate amount not null,
+  taker_rate rate not null,
+  maker_rebate rate not null,
   recipient_profile_id uuid,
   ref_id text,
   identity_id text,
@@ -673,7 +681,7 @@ create table orders (
   held amount not null,
   is_triggered boolean not null,
   reject_reason reject_reason,
-  modified_at timestamptz not null,
+  updated_at timestamptz not null,
   closed_at timestamptz,
   version bigint not null,
   slot smallint not null,
@@ -817,7 +825,7 @@ comment on column execution.amount is 'In the base asset.';
 comment on column execution.price is 'Of one unit of the base asset, in the quote asset.';
 comment on column execution.commission is 'In the quote asset: the taker''s. Zero on the maker''s side.';
 comment on column execution.rebate is 'In the quote asset: the maker''s. Zero on the taker''s side.';
-comment on column execution.account_id is 'The order''s identity_account_id.';
+comment on column execution.account_id is 'The order''s identity_account_id: named as in the API, like the other words of callers.';
 comment on column execution.slot is 'With batch: the batch that added it.';
 comment on index execution_pkey is 'Lists of a profile by time, page by page.';
 create index execution_customer on execution (customer_id, id);

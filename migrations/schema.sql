@@ -56,6 +56,8 @@ create type order_status as enum ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FI
 
 create type order_side as enum ('BUY', 'SELL');
 
+-- LIMIT: at its price or a better one. MARKET: at any price. POST_ONLY_LIMIT: rejected if it would match at once.
+-- STOP_LIMIT and STOP_MARKET wait until a match reaches their stop price, and then are a LIMIT or a MARKET order.
 create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
 
 -- GTC: until it is cancelled. FOK: at once and in full, or not at all. IOC: at once, and the remainder is cancelled.
@@ -66,7 +68,8 @@ create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 -- too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.
 create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'too_many_open_orders', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
 
--- What an account can hold. Written by the operator, from the catalogue; the service only reads it.
+-- What an account can hold. Written by the operator, from the catalogue; the service only reads it. No part of the hash
+-- chain.
 create table asset (
   code code not null,
   kind asset_kind not null,
@@ -94,6 +97,7 @@ create table market (
   base_decimals smallint not null,
   -- Every price and stop price is a multiple of it.
   tick amount not null,
+  -- Of one order, like the three bounds after it.
   min_base_amount amount not null,
   max_base_amount amount not null,
   min_quote_amount amount not null,
@@ -136,7 +140,8 @@ grant select, update (status, version, slot, batch) on market to service;
 -- One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the
 -- ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to
 -- it by a foreign key. So every rebate is at most the commission of the same match, even if rates change at the same
--- time, and the account fees is never overdrawn.
+-- time, and the account fees is never overdrawn. No part of the hash chain, like tiers and agreements: each order has
+-- the rates that it was placed with.
 create table fee_schedule (
   market code not null,
   rebate_ceiling rate not null,
@@ -319,8 +324,9 @@ create table batch (
   -- Numbers the batches of a slot from 0, without gaps.
   n bigint not null,
   -- SHA-256 of the predecessor's hash (32 zero bytes before the first), slot, n and content: at, the rows added to
-  -- execution, posting and transfer, changes and callers. Change any of these and verify sees it; a checkpoint of
-  -- hashes, kept elsewhere, reveals that a whole chain was recomputed.
+  -- execution, posting and transfer, changes and callers, in the text form of docs/decisions/0028-hashed-by-name.md.
+  -- Change any of these and verify sees it; a checkpoint of hashes, kept elsewhere, reveals that a whole chain was
+  -- recomputed.
   hash bytea not null,
   -- When it was decided: never before the last posting of a profile's account that it changes.
   at timestamp with time zone not null,
@@ -329,7 +335,7 @@ create table batch (
   -- How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside,
   -- and how many accounts the profiles have that it deactivates.
   rows_found integer not null,
-  -- How many it should have; fewer: another process had changed one.
+  -- How many it should have; any other number: another process had changed or added one.
   rows_expected integer not null,
   -- How many claims it made.
   claims_made integer not null,
@@ -414,6 +420,7 @@ grant select, insert, update on account to service;
 -- One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal:
 -- they sum to zero in each asset, and were made by one batch. Never changed or deleted.
 create table posting (
+  -- With asset: the account.
   owner_id uuid not null,
   -- Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what
   -- ends the hold. Of a match, a version 8 UUID made of the maker's execution id.
@@ -424,10 +431,12 @@ create table posting (
   at timestamp with time zone not null,
   batch bigint not null,
   cause journal_cause not null,
+  -- Which of the three balances it changes: that of this name.
   part account_part not null,
   -- With batch: the batch that added it.
   slot smallint not null,
   asset code not null,
+  -- What that balance gains, or below zero loses.
   amount amount not null,
   -- The balance after this posting, as are trading and pending.
   available amount not null,
@@ -630,8 +639,8 @@ create table orders (
   -- Of GTT orders. Null for every other order.
   expiration_date timestamp with time zone,
   -- As a share of gross; fixed when it is placed, like maker_rebate, whatever the tiers become.
-  taker_rate amount not null,
-  maker_rebate amount not null,
+  taker_rate rate not null,
+  maker_rebate rate not null,
   -- Who receives what is bought, a profile of the same customer. Null: the profile itself.
   recipient_profile_id uuid,
   -- The customer's key, which a claim keeps unique until 24 hours after the order is closed.
@@ -658,7 +667,7 @@ create table orders (
   is_triggered boolean not null,
   -- Of a REJECTED order. Null for every other.
   reject_reason reject_reason,
-  modified_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
   -- Null: it is not closed.
   closed_at timestamp with time zone,
   -- The version of the row. A write states the version that it was decided on.
@@ -768,7 +777,7 @@ create table execution (
   commission amount not null,
   -- In the quote asset: the maker's. Zero on the taker's side.
   rebate amount not null,
-  -- The order's identity_account_id.
+  -- The order's identity_account_id: named as in the API, like the other words of callers.
   account_id text,
   executed_at timestamp with time zone not null,
   -- With batch: the batch that added it.

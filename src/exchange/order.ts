@@ -98,7 +98,7 @@ export interface Order extends StateRow {
   readonly held: Amount;
   readonly isTriggered: boolean;
   readonly rejectReason: OrderRejectReason | undefined;
-  readonly modifiedAt: Instant;
+  readonly updatedAt: Instant;
   readonly closedAt: Instant | undefined;
 }
 
@@ -162,7 +162,7 @@ export const orderTable = stateTable<Order>({
     held: changing(amountColumn("held")),
     isTriggered: changing(booleanColumn("is_triggered")),
     rejectReason: changing(textColumn("reject_reason", "reject_reason")),
-    modifiedAt: changing(timeColumn("modified_at")),
+    updatedAt: changing(timeColumn("updated_at")),
     closedAt: changing(timeColumn("closed_at")),
     version: versionColumn,
   },

@@ -311,7 +311,7 @@ test("a book of 100,000 open orders is rebuilt within two seconds", async () => 
   await exchange.db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                          maker_rebate, created_at, status, sequence, priority, filled, filled_gross, held, is_triggered,
-                         modified_at, version, slot, batch)
+                         updated_at, version, slot, batch)
      select $1, gen_random_uuid(), $2, 'ETHUSD', (case when i % 2 = 0 then 'BUY' else 'SELL' end)::order_side, 'LIMIT',
             'GTC', 1, case when i % 2 = 0 then 1000 - i % 1000 * 0.01 else 1001 + i % 1000 * 0.01 end, 0.0035, 0.0003,
             now(), 'OPEN', i, i, 0, 0, 0, false, now(), 1, 1, 1

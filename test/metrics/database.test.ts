@@ -125,7 +125,7 @@ test("each coin has its own reserve and supply, whatever is wrong with them", as
 test("a market's lags are those of its oldest pending order and cancel, and its holder has a live lease", async () => {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version,
+                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, updated_at, version,
                          slot, batch)
      select gen_random_uuid(), ('00000000-0000-7000-8000-' || lpad((1000 - extract(epoch from age::interval))::int::text, 12, '0'))::uuid,
             gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0, now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1, 1, 1

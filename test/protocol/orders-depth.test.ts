@@ -19,7 +19,7 @@ beforeAll(async () => {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
                          maker_rebate, ref_id, identity_id, identity_account_id, created_at, status, filled, filled_gross,
-                         held, is_triggered, reject_reason, modified_at, closed_at, version, slot, batch)
+                         held, is_triggered, reject_reason, updated_at, closed_at, version, slot, batch)
      select ('22222222-0000-7000-8000-' || lpad(to_hex(n % 10), 12, '0'))::uuid,
             ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid,
             case when old and n % 100 = 3 then 'WIFUSD' when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT',

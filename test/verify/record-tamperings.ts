@@ -252,10 +252,10 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "an order is added that holds nothing",
     sql: `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, modified_at, version,
+                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, updated_at, version,
                               slot, batch)
           select profile_id, :acme, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                 maker_rebate, created_at, 'OPEN', 0, 0, 0, false, modified_at, 1, slot, batch
+                 maker_rebate, created_at, 'OPEN', 0, 0, 0, false, updated_at, 1, slot, batch
             from orders where id = :low`,
     findings: [
       "changing rows: orders treasury/acme does not match batch 1/19, which it refers to",

@@ -29,7 +29,7 @@ const BID = {
   status: "PENDING_SUBMISSION",
   filled: ZERO,
   held: amountOf("20070"),
-  modifiedAt: NOW,
+  updatedAt: NOW,
   closedAt: undefined,
 } as unknown as Order;
 
@@ -46,7 +46,7 @@ test("a resting order has its sequence and priority, and the head has the last s
     taken: true,
     now: (NOW + 5) as Instant,
   });
-  expect(orders).toEqual([{ ...BID, status: "OPEN", sequence: 8n, priority: 3n, modifiedAt: NOW + 5 }]);
+  expect(orders).toEqual([{ ...BID, status: "OPEN", sequence: 8n, priority: 3n, updatedAt: NOW + 5 }]);
   expect([head, journals]).toEqual([{ ...HEAD, lastSequence: 8n }, []]);
 });
 
@@ -54,7 +54,7 @@ test("closing an order releases its hold to its profile, and decrements its reci
   const { orders, journals, recipients } = settled({ ...BID, status: "OPEN" }, [
     { kind: "closed", status: "CANCELLED", reason: "requested" },
   ]);
-  const times = { modifiedAt: NOW, closedAt: NOW };
+  const times = { updatedAt: NOW, closedAt: NOW };
   expect(orders).toEqual([{ ...BID, ...times, status: "CANCELLED", held: ZERO, rejectReason: undefined }]);
   const [released] = journals;
   expect(journals).toEqual([{ id: siblingId(BID.id), cause: "order_released", entries: released?.entries }]);
@@ -75,7 +75,7 @@ test("a rejected order keeps the reason, and one without a hold has no journal",
 
 test("with an engine clock that is behind, an order is not modified before it was placed", () => {
   const [order] = settled(BID, [{ kind: "closed", status: "CANCELLED" }], { now: (NOW - 60_000) as Instant }).orders;
-  expect(order).toMatchObject({ modifiedAt: NOW, closedAt: NOW });
+  expect(order).toMatchObject({ updatedAt: NOW, closedAt: NOW });
 });
 
 test("a triggered stop is marked, and waits no longer than that", () => {
@@ -117,7 +117,7 @@ test("an order is taken once, and does not change after it was closed", () => {
 test("in a market that is ahead, changes other than matches have the current time", () => {
   const lastExecutionId = nextMatchId(NO_EXECUTION, BTCUSD.number, (NOW + 60_000) as Instant);
   const [order] = settled(BID, [{ kind: "waiting" }], { head: { ...HEAD, lastExecutionId } }).orders;
-  expect(order).toMatchObject({ status: "SUBMITTED", modifiedAt: NOW });
+  expect(order).toMatchObject({ status: "SUBMITTED", updatedAt: NOW });
 });
 
 test("in a market that is ahead, a match has the time of its id", () => {
@@ -138,7 +138,7 @@ test("in a market that is ahead, a match has the time of its id", () => {
     [ahead, ahead],
     [ahead, ahead],
   ]);
-  expect(orders.map(({ modifiedAt }) => modifiedAt)).toEqual([ahead, ahead]);
+  expect(orders.map(({ updatedAt }) => updatedAt)).toEqual([ahead, ahead]);
 });
 
 test("of a match's two executions the taker's has the commission, the maker's the rebate", () => {

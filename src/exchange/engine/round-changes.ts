@@ -201,7 +201,7 @@ class RoundChanges {
     // The reason for a cancellation is not stored.
     order.rejectReason = status === "REJECTED" ? reason : undefined;
     order.held = ZERO;
-    order.closedAt = order.modifiedAt;
+    order.closedAt = order.updatedAt;
     this.#stopAwaiting(order);
   }
 
@@ -216,7 +216,7 @@ class RoundChanges {
   #change(id: BookOrderId): Mutable<Order> {
     const order = this.#changed.get(id) ?? { ...this.#order(id) };
     assert(order.closedAt === undefined, "a closed order never changes again");
-    order.modifiedAt = Math.max(this.#at, order.modifiedAt) as Instant;
+    order.updatedAt = Math.max(this.#at, order.updatedAt) as Instant;
     this.#changed.set(id, order);
     return order;
   }

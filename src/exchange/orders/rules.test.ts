@@ -203,7 +203,7 @@ test("placing an order moves its hold from available to trading, and increments 
     ...{ baseAmount: amountOf("1"), quoteAmount: undefined, price: amountOf("20000"), stopPrice: undefined },
     ...{ expirationDate: undefined, takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") },
     ...{ recipientProfileId: recipient.id, refId: "once" },
-    ...{ annotations: request.annotations, createdAt: NOW, modifiedAt: NOW, closedAt: undefined },
+    ...{ annotations: request.annotations, createdAt: NOW, updatedAt: NOW, closedAt: undefined },
     ...{ status: "PENDING_SUBMISSION", sequence: undefined, priority: undefined, rejectReason: undefined },
     ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, version: 0n },
   };

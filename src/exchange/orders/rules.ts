@@ -334,7 +334,7 @@ function openOrder(
     held,
     isTriggered: false,
     rejectReason,
-    modifiedAt: createdAt,
+    updatedAt: createdAt,
     closedAt: rejectReason === undefined ? undefined : createdAt,
     version: 0n,
   };

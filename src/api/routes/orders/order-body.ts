@@ -205,7 +205,7 @@ export function orderBody(order: Order, exchange: Pick<Exchange, "averagePrice">
     is_triggered: order.isTriggered,
     reject_reason: order.rejectReason,
     created_at: formatInstant(order.createdAt),
-    modified_at: formatInstant(order.modifiedAt),
+    modified_at: formatInstant(order.updatedAt),
   });
 }
 
