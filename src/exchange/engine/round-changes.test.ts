@@ -144,7 +144,7 @@ test("in a market that is ahead, a match has the time of its id", () => {
 test("of a match's two executions the taker's has the commission, the maker's the rebate", () => {
   const terms = { status: "OPEN", filledGross: ZERO, takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003") };
   const maker = { ...BID, ...terms, customerId: "ann", id: "maker", side: "SELL", held: amountOf("1") };
-  const taker = { ...BID, ...terms, customerId: "bob", id: "taker", identityAccountId: "desk" };
+  const taker = { ...BID, ...terms, customerId: "bob", id: "taker", annotations: { identityAccountId: "desk" } };
   // Half a bitcoin at 20,000 dollars, in the book's units.
   const filled = { kind: "filled", maker: "maker", taker: "taker", price: 2e10, lots: 5e7, cost: 10n ** 18n };
   const orders = new Map([maker, taker].map((order) => [order.id, order])) as unknown as Map<BookOrderId, Order>;
@@ -156,8 +156,8 @@ test("of a match's two executions the taker's has the commission, the maker's th
   const ofMaker = { customerId: "ann", orderId: "maker", side: "SELL", commission: ZERO, rebate: amountOf("3") };
   const ofTaker = { customerId: "bob", orderId: "taker", side: "BUY", commission: amountOf("35"), rebate: ZERO };
   expect(executions).toEqual([
-    { ...both, ...ofMaker, id, market: undefined, accountId: undefined },
-    { ...both, ...ofTaker, id: takerId(id), market: undefined, accountId: "desk" },
+    { ...both, ...ofMaker, id, market: undefined, annotations: { accountId: undefined } },
+    { ...both, ...ofTaker, id: takerId(id), market: undefined, annotations: { accountId: "desk" } },
   ]);
   expect(head).toEqual({ ...HEAD, lastPrice: amountOf("20000"), lastExecutionId: takerId(id) });
 });
