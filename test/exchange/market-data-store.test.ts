@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { orderBookBody } from "../../src/api/routes/markets/market-data.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { createMarketData } from "../../src/exchange/market-data/market-data.ts";
 import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/market-data/store.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
@@ -90,5 +91,28 @@ test("a range opens with its first match, and the last match is the one with the
     bestAsk: level("101", "0.75"),
     lastMatch: level("300", "1"),
     opens: [amountOf("300"), amountOf("400"), undefined],
+  });
+});
+
+test("the last day opens with its first match, and today with the first one since midnight", async () => {
+  const midnight = Date.parse("2026-11-22T00:00:00.000Z");
+  await addMatch(midnight + 600_000, "250");
+  const now = (midnight + 1_800_000) as Instant;
+  const catalogue = { findMarket: () => ({ priceDecimals: 6 }) } as never;
+  const { lastDay, today } = await createMarketData({
+    database: db.database,
+    catalogue,
+    clock: { now: () => now },
+  }).ticker(BTCUSD);
+  const prices = (open: string, high: string, low: string, average: string) =>
+    Object.fromEntries(Object.entries({ open, high, low, average }).map(([name, text]) => [name, amountOf(text)]));
+  const lastDayBegins = now - DAY_MS;
+  expect(lastDay).toEqual({
+    ...{ begin: lastDayBegins, end: now, volume: amountOf("3") },
+    prices: prices("300", "400", "250", "316.66666667"),
+  });
+  expect(today).toEqual({
+    ...{ begin: midnight, end: now, volume: amountOf("1") },
+    prices: prices("250", "250", "250", "250"),
   });
 });

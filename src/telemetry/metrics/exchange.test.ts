@@ -23,11 +23,12 @@ test("open feeds are counted, and disconnections by reason", async () => {
 test("engine failures are counted by kind, and successes are not", async () => {
   const lines = await served((metrics) => {
     metrics.onEngineEvent({ kind: "market_opened", market, orders: 1, ms: 1 });
-    metrics.onEngineEvent({ kind: "round_committed", market, orders: 1, ms: 1 });
+    metrics.onEngineEvent({ kind: "round_committed", market, orders: 1, ms: 250 });
     metrics.onEngineEvent({ kind: "market_lost", market });
     metrics.onEngineEvent({ kind: "market_failed", market, error: new Error("stale") });
-  }, /^parbook_engine_(failures|round_seconds_count)/);
+  }, /^parbook_engine_(failures|round_seconds_(sum|count))/);
   expect(lines).toEqual([
+    'parbook_engine_round_seconds_sum{market="BTCUSD"} 0.25',
     'parbook_engine_round_seconds_count{market="BTCUSD"} 1',
     'parbook_engine_failures_total{market="BTCUSD",kind="market_lost"} 1',
     'parbook_engine_failures_total{market="BTCUSD",kind="market_failed"} 1',

@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { BTCUSD } from "../../../test/support/btcusd.ts";
+import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../../test/support/states.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { amountOf, ZERO } from "../../money/amount.ts";
+import type { Instant } from "../../std/clock.ts";
+import { IdSource } from "../../std/id.ts";
+import type { BookOrderId } from "../book/order.ts";
+import { NO_EXECUTION } from "../execution-id.ts";
+import { marketHeadTable, marketTable } from "../market-state.ts";
+import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
+import { commitRound, type Round, takeOver } from "./takeover-and-round.ts";
+
+const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
+const profile = profileOf("acme" as CustomerId);
+const HEAD = { market: BTCUSD.code, fence: 4n, version: 9n, lastExecutionId: NO_EXECUTION, lastSequence: 7n };
+const BID = {
+  ...{
+    id: new IdSource().next() as OrderId,
+    profileId: profile.id,
+    customerId: profile.customerId,
+    market: BTCUSD.code,
+  },
+  ...{ side: "BUY", type: "LIMIT", price: amountOf("20000"), baseAmount: amountOf("1"), status: "OPEN" },
+  ...{ held: amountOf("20070"), filled: ZERO, filledGross: ZERO, version: 3n },
+} as unknown as Order;
+
+/** A round that cancels the bid. */
+const ROUND: Round = {
+  head: HEAD,
+  status: "OPEN",
+  taken: new Map(),
+  effects: [{ kind: "closed", order: BID.id as string as BookOrderId, status: "CANCELLED", reason: "requested" }],
+  orders: new Map([[BID.id as string as BookOrderId, BID]]),
+  requestedBy: new Map(),
+};
+
+interface Stored {
+  readonly head?: object;
+  readonly status?: string;
+  readonly order?: object;
+  readonly trading?: string;
+}
+
+const headRow = (more: object = {}): Row => [marketHeadTable, BTCUSD.code, { ...HEAD, ...more }];
+
+function decided({ head = {}, status = "OPEN", order = {}, trading = "20070" }: Stored) {
+  const market = { code: BTCUSD.code, status, version: 1n };
+  const rows: Row[] = [
+    headRow(head),
+    [marketTable, BTCUSD.code, market],
+    [orderTable, orderKey(profile.id, BID.id).key, { ...BID, ...order }],
+    accountRow(profile, "USD", { trading }),
+    profileRow(profile),
+  ];
+  return commitRound(BTCUSD, ROUND, NOW).decide(stateOf(...rows), NOW);
+}
+
+test("a round is committed if the stored rows are those that the book was built from", () => {
+  const decision = decided({});
+  expect(decision).toMatchObject({
+    kind: "done",
+    value: { head: { version: 10n }, orders: [{ status: "CANCELLED" }] },
+  });
+  expect(decided({ trading: "20070.01" }).kind).toBe("done");
+});
+
+test.each<[string, string, Stored]>([
+  ["head", "another engine has committed a round", { head: { version: 10n } }],
+  ["head", "another engine has taken the market over", { head: { fence: 5n } }],
+  ["market", "the operator has halted the market", { status: "HALTED" }],
+  ["order", "the order was changed", { order: { version: 4n } }],
+  ["hold", "less is held than the order holds", { trading: "20069.99" }],
+])("the stored %s is stale: %s", (what, _why, stored) => {
+  expect(decided(stored)).toEqual({ kind: "rejected", rejection: { code: "stale", what } });
+});
+
+test("a market is taken over with a fencing token that is not below the last one", () => {
+  const takenBy = (fence: bigint) => takeOver(BTCUSD.code, fence).decide(stateOf(headRow()), NOW);
+  expect(takenBy(3n)).toEqual({ kind: "rejected", rejection: { code: "fenced" } });
+  for (const fence of [4n, 5n]) expect(takenBy(fence)).toMatchObject({ kind: "done", value: { fence, version: 10n } });
+});

@@ -1,0 +1,44 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import type { LaneEvent } from "../../ledger/writer/lane-options.ts";
+import { DatabaseAway, DatabaseReadOnly } from "../../postgres/database.ts";
+import { LedgerMetrics } from "./ledger.ts";
+
+/** The lines of a metric, without its buckets, after this has happened. */
+async function served(act: (metrics: LedgerMetrics) => void, name: RegExp): Promise<string[]> {
+  const registry = new Registry();
+  act(new LedgerMetrics(registry));
+  const lines = (await registry.metrics()).split("\n");
+  return lines.filter((line) => name.test(line) && !/^#|_bucket/.test(line));
+}
+
+test("the time of a commit is in seconds, and its commands are counted", async () => {
+  const commands = [{}, {}, {}] as never;
+  const lines = await served(
+    (metrics) => metrics.onCommitted({ slot: 1, n: 1n, commands, ms: 250 }),
+    /^parbook_lane_(commit|batch)_/,
+  );
+  expect(lines).toEqual([
+    ...["parbook_lane_commit_seconds_sum 0.25", "parbook_lane_commit_seconds_count 1"],
+    ...["parbook_lane_batch_commands_sum 3", "parbook_lane_batch_commands_count 1"],
+  ]);
+});
+
+test("failed batches are counted by cause, and recoveries with the batches that they voided", async () => {
+  const failed = (error: Error): LaneEvent => ({ kind: "batch_failed", slot: 1, n: 1n, error, isContention: false });
+  const away = new DatabaseAway("the database cannot be reached");
+  const lines = await served((metrics) => {
+    for (const error of [away, away, new DatabaseReadOnly(away), new Error("a bug")])
+      metrics.onLaneEvent(failed(error));
+    metrics.onLaneEvent({ kind: "recovered", slot: 1, committed: 5, again: 3, voided: 2 });
+    metrics.onLaneEvent({ kind: "command_failed", error: new Error("a bug") });
+  }, /^parbook_lane_.*_total/);
+  expect(lines).toEqual([
+    'parbook_lane_batches_failed_total{cause="database_away"} 2',
+    'parbook_lane_batches_failed_total{cause="read_only"} 1',
+    'parbook_lane_batches_failed_total{cause="other"} 1',
+    "parbook_lane_recoveries_total 1",
+    "parbook_lane_batches_void_total 2",
+    "parbook_lane_commands_failed_total 1",
+  ]);
+});
