@@ -42,16 +42,18 @@ create type profile_status as enum ('ACTIVE', 'INACTIVE');
 create type account_part as enum ('available', 'trading', 'pending');
 
 create type journal_cause as enum (
-  'deposit', 'withdrawal', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled',
-  'order_held', 'order_filled', 'order_released');
+  'deposit', 'withdrawal', 'withdrawal_held', 'withdrawal_released', 'transfer', 'conversion_created',
+  'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released', 'legal_hold_placed',
+  'legal_hold_lifted');
 comment on type journal_cause is
-  'What moved the money. conversion_created and order_held move it from available to a held part, conversion_cancelled and '
-  'order_released move it back, conversion_settled and order_filled pay it out.';
+  'What moved the money. conversion_created, order_held, withdrawal_held and legal_hold_placed move it from available to a '
+  'held part; conversion_cancelled, order_released, withdrawal_released and legal_hold_lifted move it back; '
+  'conversion_settled, order_filled and withdrawal pay it out.';
 
-create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening');
+create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'legal_hold');
 comment on type claim_kind is
-  'What is claimed: the ref_id of a conversion or an order; the nickname of a profile; the opening balance of a profile in '
-  'an asset.';
+  'What is claimed: the ref_id of a conversion, an order or a legal hold; the nickname of a profile; the opening balance of '
+  'a profile in an asset.';
 
 create type transfer_type as enum (
   'INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL',
@@ -65,6 +67,12 @@ comment on type transfer_type is
 create type crypto_network as enum (
   'BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR',
   'INK', 'XLAYER');
+
+create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
+comment on type external_transfer_status is
+  'A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a network; '
+  'and at last completed, or failed: it came back. Before it is sent it can be cancelled. A deposit is requested, which is '
+  'announced, and then completed or failed. completed, failed and cancelled never change again.';
 
 create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 comment on type conversion_status is
@@ -443,7 +451,9 @@ comment on column account.last_deactivation is
   'lock on a profile that it remembers as active (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.';
 comment on column account.available is 'What the owner can use. Below zero only if it may be.';
 comment on column account.trading is 'Held by open orders: equals the sum of their held.';
-comment on column account.pending is 'Held by CREATED conversions: equals the sum of their amount.';
+comment on column account.pending is
+  'Held, and not by orders: equals the sum of the CREATED conversions, of the withdrawals that are requested (held for '
+  'approval), approved or sent, and of the legal holds that are not lifted.';
 comment on column account.at is 'When the last posting was made: the next one is not earlier.';
 comment on column account.version is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
 comment on index account_pkey is 'The accounts that a batch changes, and the balances of a profile.';
@@ -473,8 +483,9 @@ comment on table posting is
   'sum to zero in each asset, and were made by one batch. Never changed or deleted.';
 comment on column posting.version is 'Numbers the postings of an account from 1, without gaps: the version of the account that it made.';
 comment on column posting.journal_id is
-  'Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what ends the '
-  'hold. Of a match, a version 8 UUID made of the maker''s execution id.';
+  'Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal hold), its '
+  'id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the odd one. '
+  'Of a match, a version 8 UUID made of the maker''s execution id.';
 comment on column posting.owner_id is 'With asset: the account.';
 comment on column posting.part is 'Which of the three balances it changes: that of this name.';
 comment on column posting.amount is 'What that balance gains, or below zero loses.';
@@ -499,8 +510,8 @@ comment on table claim is
   'What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same '
   'ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is closed, '
   'another may take its ref_id. All others hold for ever. Transfers need none: a unique index keeps their ref_ids.';
-comment on column claim.ref_id is 'The customer''s key; of an opening, profile_id/asset.';
-comment on column claim.id is 'The record that holds it: a conversion, an order, a profile, or the deposit of an opening.';
+comment on column claim.ref_id is 'The customer''s key; of an opening, profile_id/asset; of a legal hold, the operator''s.';
+comment on column claim.id is 'The record that holds it: a conversion, an order, a profile, a legal hold, or the deposit of an opening.';
 comment on index claim_pkey is 'Refuses a ref_id that is taken, and finds the record that has it.';
 
 -- Transfers ----------------------------------------------------------------------------------------------------------
@@ -517,6 +528,7 @@ create table transfer (
   caller smallint,
   type transfer_type not null,
   crypto_network crypto_network,
+  has_steps boolean,
   asset code not null,
   amount amount not null,
   ref_id text collate "C",
@@ -537,16 +549,19 @@ create table transfer (
   constraint between_profiles_or_across_the_border check (
     num_nonnulls(from_profile_id, to_profile_id) = case when type in ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER') then 2 else 1 end),
   constraint to_customer_has_to_profile check ((to_profile_id is null) = (to_customer_id is null)),
-  constraint other_customer_only_on_platform check (to_customer_id = customer_id or type = 'PLATFORM_TRANSFER')
+  constraint other_customer_only_on_platform check (to_customer_id = customer_id or type = 'PLATFORM_TRANSFER'),
+  constraint steps_only_across_the_border check (has_steps is null or (has_steps and num_nonnulls(from_profile_id, to_profile_id) = 1))
 );
 comment on table transfer is
   'A movement of money: between two profiles, into the platform (a deposit) or out of it (a withdrawal). One row holds both '
-  'sides; a side outside the platform is null. Complete when it is written. Never changed or deleted. The API shows each '
+  'sides; a side outside the platform is null. Never changed or deleted. Its money has moved when it is written, unless it '
+  'has_steps: then its row in external_transfer says how far it is. The API shows each '
   'customer its own sides as records: of a transfer between profiles, a debit with the row''s id and a credit with the odd id '
   'beside it; of a deposit or a withdrawal, one record with the row''s id.';
 comment on column transfer.customer_id is
   'Who requested it, and whose ref_id it is: the customer of from_profile_id, or of a deposit that of to_profile_id.';
-comment on column transfer.id is 'Even, and in the order of creation. Also the id of the journal.';
+comment on column transfer.id is 'Even, and in the order of creation. Also the id of the journal, or of the one that holds the money.';
+comment on column transfer.has_steps is 'True: a deposit or a withdrawal that does not complete at once. Null: its money has moved.';
 comment on column transfer.from_profile_id is 'Whose money it was. Null: of a deposit, which comes from outside the platform.';
 comment on column transfer.to_profile_id is 'Whose it became. Null: of a withdrawal, which leaves the platform.';
 comment on column transfer.to_customer_id is 'The customer of to_profile_id.';
@@ -582,6 +597,78 @@ comment on index transfer_to_identity is 'Lists by identity_ids, page by page: t
 create index transfer_batch on transfer using brin (batch int8_minmax_multi_ops)
   with (pages_per_range = 32, autosummarize = on);
 comment on index transfer_batch is 'The transfers of a range of batches, for verify and exports.';
+
+create table external_transfer (
+  customer_id uuid,
+  id uuid,
+  status external_transfer_status not null,
+  updated_at timestamptz not null,
+  reason text,
+  crypto_tx_hash text,
+  crypto_tx_index text,
+  version bigint not null,
+  slot smallint not null,
+  batch bigint not null,
+  constraint external_transfer_pkey primary key (customer_id, id),
+  constraint version_is_the_number_of_steps check (case status
+    when 'requested' then version = 1 when 'approved' then version = 2 when 'sent' then version = 3
+    when 'cancelled' then version in (2, 3) else version in (2, 4) end),
+  constraint failed_or_cancelled_has_reason check ((status in ('failed', 'cancelled')) = (reason is not null)),
+  constraint transaction_since_sent check (crypto_tx_hash is null or status in ('sent', 'completed', 'failed')),
+  constraint index_of_transaction check (crypto_tx_index is null or crypto_tx_hash is not null)
+) with (fillfactor = 80);
+comment on table external_transfer is
+  'How far a deposit or a withdrawal is whose transfer has_steps: what of it changes. While a withdrawal is requested, '
+  'approved or sent, its amount is in pending of its profile''s account. completed takes it from there; failed and cancelled '
+  'give it back. A deposit moves money when it is completed (docs/withdrawals.md).';
+comment on column external_transfer.customer_id is 'The transfer''s, as is id.';
+comment on column external_transfer.status is 'On the wire PENDING, COMPLETED or, of failed and cancelled, FAILED.';
+comment on column external_transfer.updated_at is 'When it got this status.';
+comment on column external_transfer.reason is 'Why it failed or was cancelled, in the operator''s words, which the customer reads. Null for every other.';
+comment on column external_transfer.crypto_tx_hash is 'Of a withdrawal: the transaction of the chain, once it is known. That of a deposit is in transfer.';
+comment on column external_transfer.version is 'The version of the row, and the number of its steps. A write states the version that it was decided on.';
+comment on column external_transfer.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index external_transfer_pkey is 'The steps of a transfer that is read or goes on; and a customer''s, by creation.';
+create index external_transfer_updated on external_transfer (customer_id, updated_at, id);
+comment on index external_transfer_updated is 'Lists of a customer by the time of the last change, page by page.';
+create index external_transfer_open on external_transfer (customer_id, id) where status in ('requested', 'approved', 'sent');
+comment on index external_transfer_open is 'What is PENDING: of a customer, and of all for the operator and verify.';
+create index external_transfer_failed on external_transfer (customer_id, id) where status in ('failed', 'cancelled');
+comment on index external_transfer_failed is 'Lists of what FAILED, page by page.';
+
+create table legal_hold (
+  profile_id uuid,
+  id uuid,
+  customer_id uuid not null,
+  asset code not null,
+  amount amount not null,
+  ref_id text collate "C",
+  reason text not null,
+  placed_by text not null,
+  created_at timestamptz not null,
+  lifted_by text,
+  lifted_at timestamptz,
+  version bigint not null,
+  slot smallint not null,
+  batch bigint not null,
+  constraint legal_hold_pkey primary key (profile_id, id),
+  constraint amount_above_zero check (amount > 0),
+  constraint placed_and_then_lifted
+    check (version = case when lifted_at is null then 1 else 2 end and (lifted_at is null) = (lifted_by is null))
+) with (fillfactor = 80);
+comment on table legal_hold is
+  'Money of a profile that the operator has blocked, because a court or an authority demands it, until the operator lifts '
+  'the hold. While it is not lifted its amount is in pending of the profile''s account.';
+comment on column legal_hold.id is 'Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that of the journal that gives it back.';
+comment on column legal_hold.ref_id is 'The operator''s key, which a claim keeps unique. Null: without one.';
+comment on column legal_hold.reason is 'In the operator''s words.';
+comment on column legal_hold.placed_by is 'The operator, as in callers of its batch.';
+comment on column legal_hold.lifted_at is 'Null, as is lifted_by: it holds.';
+comment on column legal_hold.version is 'The version of the row. A write states the version that it was decided on.';
+comment on column legal_hold.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index legal_hold_pkey is 'The holds of a profile, and one that is lifted.';
+create index legal_hold_active on legal_hold (profile_id, id) where lifted_at is null;
+comment on index legal_hold_active is 'What holds, for verify and the operator.';
 
 -- Conversions --------------------------------------------------------------------------------------------------------
 

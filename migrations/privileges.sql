@@ -27,6 +27,8 @@ begin
       ('posting', 'select, insert'),
       ('claim', 'select, insert, update'),
       ('transfer', 'select, insert'),
+      ('external_transfer', 'select, insert, update'),
+      ('legal_hold', 'select, insert, update'),
       ('conversion', 'select, insert, update'),
       ('orders', 'select, insert, update'),
       ('pending_order', 'select, insert, update, delete'),

@@ -32,13 +32,14 @@ create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
 create type account_part as enum ('available', 'trading', 'pending');
 
--- What moved the money. conversion_created and order_held move it from available to a held part, conversion_cancelled
--- and order_released move it back, conversion_settled and order_filled pay it out.
-create type journal_cause as enum ('deposit', 'withdrawal', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released');
+-- What moved the money. conversion_created, order_held, withdrawal_held and legal_hold_placed move it from available to
+-- a held part; conversion_cancelled, order_released, withdrawal_released and legal_hold_lifted move it back;
+-- conversion_settled, order_filled and withdrawal pay it out.
+create type journal_cause as enum ('deposit', 'withdrawal', 'withdrawal_held', 'withdrawal_released', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released', 'legal_hold_placed', 'legal_hold_lifted');
 
--- What is claimed: the ref_id of a conversion or an order; the nickname of a profile; the opening balance of a profile
--- in an asset.
-create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening');
+-- What is claimed: the ref_id of a conversion, an order or a legal hold; the nickname of a profile; the opening balance
+-- of a profile in an asset.
+create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'legal_hold');
 
 -- INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every
 -- other type crosses the border of the platform, by the network that it names. On the wire the first two say which side
@@ -46,6 +47,11 @@ create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening');
 create type transfer_type as enum ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 
 create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER');
+
+-- A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a
+-- network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. A deposit is
+-- requested, which is announced, and then completed or failed. completed, failed and cancelled never change again.
+create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 
 -- CREATED: its money is held. It becomes SETTLED, after the settlement delay, or CANCELLED, and never changes again.
 create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
@@ -392,7 +398,8 @@ create table account (
   available amount not null,
   -- Held by open orders: equals the sum of their held.
   trading amount not null,
-  -- Held by CREATED conversions: equals the sum of their amount.
+  -- Held, and not by orders: equals the sum of the CREATED conversions, of the withdrawals that are requested (held for
+  -- approval), approved or sent, and of the legal holds that are not lifted.
   pending amount not null,
   -- When the last posting was made: the next one is not earlier.
   at timestamp with time zone not null,
@@ -422,8 +429,9 @@ grant select, insert, update on account to service;
 create table posting (
   -- With asset: the account.
   owner_id uuid not null,
-  -- Of a transfer, its even id. Of a conversion or an order, its id for the hold, and the odd id beside it for what
-  -- ends the hold. Of a match, a version 8 UUID made of the maker's execution id.
+  -- Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal
+  -- hold), its id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the
+  -- odd one. Of a match, a version 8 UUID made of the maker's execution id.
   journal_id uuid not null,
   -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
   version bigint not null,
@@ -459,9 +467,9 @@ grant select, insert on posting to service;
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,
-  -- The customer's key; of an opening, profile_id/asset.
+  -- The customer's key; of an opening, profile_id/asset; of a legal hold, the operator's.
   ref_id text collate "C" not null,
-  -- The record that holds it: a conversion, an order, a profile, or the deposit of an opening.
+  -- The record that holds it: a conversion, an order, a profile, a legal hold, or the deposit of an opening.
   id uuid not null,
   -- Refuses a ref_id that is taken, and finds the record that has it.
   constraint claim_pkey PRIMARY KEY (customer_id, kind, ref_id)
@@ -469,13 +477,14 @@ create table claim (
 grant select, insert, update on claim to service;
 
 -- A movement of money: between two profiles, into the platform (a deposit) or out of it (a withdrawal). One row holds
--- both sides; a side outside the platform is null. Complete when it is written. Never changed or deleted. The API shows
--- each customer its own sides as records: of a transfer between profiles, a debit with the row's id and a credit with
--- the odd id beside it; of a deposit or a withdrawal, one record with the row's id.
+-- both sides; a side outside the platform is null. Never changed or deleted. Its money has moved when it is written,
+-- unless it has_steps: then its row in external_transfer says how far it is. The API shows each customer its own sides
+-- as records: of a transfer between profiles, a debit with the row's id and a credit with the odd id beside it; of a
+-- deposit or a withdrawal, one record with the row's id.
 create table transfer (
   -- Who requested it, and whose ref_id it is: the customer of from_profile_id, or of a deposit that of to_profile_id.
   customer_id uuid not null,
-  -- Even, and in the order of creation. Also the id of the journal.
+  -- Even, and in the order of creation. Also the id of the journal, or of the one that holds the money.
   id uuid not null,
   -- Whose money it was. Null: of a deposit, which comes from outside the platform.
   from_profile_id uuid,
@@ -493,6 +502,8 @@ create table transfer (
   -- Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not
   -- apply.
   crypto_network crypto_network,
+  -- True: a deposit or a withdrawal that does not complete at once. Null: its money has moved.
+  has_steps boolean,
   asset code not null,
   amount amount not null,
   -- The requesting customer's key: a request with one that is taken is answered with the transfer that has it. Null:
@@ -525,6 +536,7 @@ CASE
 END)),
   constraint other_customer_only_on_platform CHECK (((to_customer_id = customer_id) OR (type = 'PLATFORM_TRANSFER'::transfer_type))),
   constraint sides_differ CHECK ((from_profile_id <> to_profile_id)),
+  constraint steps_only_across_the_border CHECK (((has_steps IS NULL) OR (has_steps AND (num_nonnulls(from_profile_id, to_profile_id) = 1)))),
   constraint to_customer_has_to_profile CHECK (((to_profile_id IS NULL) = (to_customer_id IS NULL)))
 );
 -- Refuses to deposit a transaction of a chain twice, and finds its deposit.
@@ -548,6 +560,87 @@ CREATE INDEX transfer_to_identity ON public.transfer USING btree (to_customer_id
 -- Lists by profile_ids, page by page: the credits.
 CREATE INDEX transfer_to_profile ON public.transfer USING btree (to_profile_id, id) WHERE (to_profile_id IS NOT NULL);
 grant select, insert on transfer to service;
+
+-- How far a deposit or a withdrawal is whose transfer has_steps: what of it changes. While a withdrawal is requested,
+-- approved or sent, its amount is in pending of its profile's account. completed takes it from there; failed and
+-- cancelled give it back. A deposit moves money when it is completed (docs/withdrawals.md).
+create table external_transfer (
+  -- The transfer's, as is id.
+  customer_id uuid not null,
+  id uuid not null,
+  -- On the wire PENDING, COMPLETED or, of failed and cancelled, FAILED.
+  status external_transfer_status not null,
+  -- When it got this status.
+  updated_at timestamp with time zone not null,
+  -- Why it failed or was cancelled, in the operator's words, which the customer reads. Null for every other.
+  reason text,
+  -- Of a withdrawal: the transaction of the chain, once it is known. That of a deposit is in transfer.
+  crypto_tx_hash text,
+  crypto_tx_index text,
+  -- The version of the row, and the number of its steps. A write states the version that it was decided on.
+  version bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
+  slot smallint not null,
+  batch bigint not null,
+  -- The steps of a transfer that is read or goes on; and a customer's, by creation.
+  constraint external_transfer_pkey PRIMARY KEY (customer_id, id),
+  constraint failed_or_cancelled_has_reason CHECK (((status = ANY (ARRAY['failed'::external_transfer_status, 'cancelled'::external_transfer_status])) = (reason IS NOT NULL))),
+  constraint index_of_transaction CHECK (((crypto_tx_index IS NULL) OR (crypto_tx_hash IS NOT NULL))),
+  constraint transaction_since_sent CHECK (((crypto_tx_hash IS NULL) OR (status = ANY (ARRAY['sent'::external_transfer_status, 'completed'::external_transfer_status, 'failed'::external_transfer_status])))),
+  constraint version_is_the_number_of_steps CHECK (
+CASE status
+    WHEN 'requested'::external_transfer_status THEN (version = 1)
+    WHEN 'approved'::external_transfer_status THEN (version = 2)
+    WHEN 'sent'::external_transfer_status THEN (version = 3)
+    WHEN 'cancelled'::external_transfer_status THEN (version = ANY (ARRAY[(2)::bigint, (3)::bigint]))
+    ELSE (version = ANY (ARRAY[(2)::bigint, (4)::bigint]))
+END)
+) with (fillfactor=80);
+-- Lists of what FAILED, page by page.
+CREATE INDEX external_transfer_failed ON public.external_transfer USING btree (customer_id, id) WHERE (status = ANY (ARRAY['failed'::external_transfer_status, 'cancelled'::external_transfer_status]));
+-- What is PENDING: of a customer, and of all for the operator and verify.
+CREATE INDEX external_transfer_open ON public.external_transfer USING btree (customer_id, id) WHERE (status = ANY (ARRAY['requested'::external_transfer_status, 'approved'::external_transfer_status, 'sent'::external_transfer_status]));
+-- Lists of a customer by the time of the last change, page by page.
+CREATE INDEX external_transfer_updated ON public.external_transfer USING btree (customer_id, updated_at, id);
+grant select, insert, update on external_transfer to service;
+
+-- Money of a profile that the operator has blocked, because a court or an authority demands it, until the operator
+-- lifts the hold. While it is not lifted its amount is in pending of the profile's account.
+create table legal_hold (
+  profile_id uuid not null,
+  -- Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that
+  -- of the journal that gives it back.
+  id uuid not null,
+  customer_id uuid not null,
+  asset code not null,
+  amount amount not null,
+  -- The operator's key, which a claim keeps unique. Null: without one.
+  ref_id text collate "C",
+  -- In the operator's words.
+  reason text not null,
+  -- The operator, as in callers of its batch.
+  placed_by text not null,
+  created_at timestamp with time zone not null,
+  lifted_by text,
+  -- Null, as is lifted_by: it holds.
+  lifted_at timestamp with time zone,
+  -- The version of the row. A write states the version that it was decided on.
+  version bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
+  slot smallint not null,
+  batch bigint not null,
+  -- The holds of a profile, and one that is lifted.
+  constraint legal_hold_pkey PRIMARY KEY (profile_id, id),
+  constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
+  constraint placed_and_then_lifted CHECK (((version =
+CASE
+    WHEN (lifted_at IS NULL) THEN 1
+    ELSE 2
+END) AND ((lifted_at IS NULL) = (lifted_by IS NULL))))
+) with (fillfactor=80);
+-- What holds, for verify and the operator.
+CREATE INDEX legal_hold_active ON public.legal_hold USING btree (profile_id, id) WHERE (lifted_at IS NULL);
+grant select, insert, update on legal_hold to service;
 
 -- Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED,
 -- its amount is in pending of the profile's account of the source asset. Settlement takes it from there, and pays the

@@ -64,7 +64,12 @@ export function recordOf(id: Uuid, cause: Posting["cause"] | undefined): [name: 
       return ["order", siblingId(id)];
     case "order_filled":
       return ["execution", makerIdOf(id).toString()];
+    case "legal_hold_placed":
+      return ["legal-hold", id];
+    case "legal_hold_lifted":
+      return ["legal-hold", siblingId(id)];
     default:
-      return ["transfer", id];
+      // What ends the steps of a deposit or a withdrawal has the odd id.
+      return ["transfer", siblingId(id) < id ? siblingId(id) : id];
   }
 }

@@ -10,7 +10,15 @@ import {
   profileNotFound,
   profileTable,
 } from "../customers/profiles/profiles.ts";
-import { accountKey, type Entry, entry, journal, type ProfileId } from "../ledger/accounts.ts";
+import {
+  accountKey,
+  type Entry,
+  entry,
+  holdEntries,
+  journal,
+  type ProfileId,
+  releaseEntries,
+} from "../ledger/accounts.ts";
 import { accept, type Decision, type Rejection, type State } from "../ledger/decision.ts";
 import { issuanceEntries, issuanceKeys } from "../ledger/external-transfer-entries.ts";
 import {
@@ -124,12 +132,7 @@ export function decideConversion(
   };
   return accept(conversion, {
     states: [change(conversionTable, conversion), ...countIncoming(recipient, conversion, 1)],
-    journals: [
-      journal(id, "conversion_created", [
-        entry(profileId, pair.source.code, negative(amount), "available"),
-        entry(profileId, pair.source.code, amount, "pending"),
-      ]),
-    ],
+    journals: [journal(id, "conversion_created", holdEntries(profileId, pair.source.code, amount))],
   });
 }
 
@@ -165,12 +168,7 @@ export function decideCancel(
   const cancelled: Conversion = { ...conversion, status: "CANCELLED", updatedAt: at, cancelledAt: at };
   return accept(cancelled, {
     states: [change(conversionTable, cancelled), ...releaseIncoming(conversion, state)],
-    journals: [
-      journal(siblingId(id), "conversion_cancelled", [
-        entry(profileId, sourceAsset, negative(amount), "pending"),
-        entry(profileId, sourceAsset, amount, "available"),
-      ]),
-    ],
+    journals: [journal(siblingId(id), "conversion_cancelled", releaseEntries(profileId, sourceAsset, amount))],
   });
 }
 

@@ -5,6 +5,7 @@ import { type RowChange, readChanges } from "../ledger/change-history.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
+import { externalTransferTable } from "../transfers/external-transfer.ts";
 import type { TransferType } from "../transfers/transfers.ts";
 import type { EventBatch, ExecutionKey, OrderedBatch, TransferSides } from "./event-batch.ts";
 import { type ObjectVersion, type State, stateAfter } from "./facts.ts";
@@ -32,8 +33,11 @@ export async function readBatches(database: Queryable, range: Range): Promise<Ev
   // A match changes the orders of both sides.
   const matched = batches.some(({ written }) => written.has("orders"));
   const executions = matched ? await readExecutions(database, range) : new Map<string, ExecutionKey[]>();
+  const stepped = batches.flatMap(({ written }) => [...(written.get(externalTransferTable.name)?.values() ?? [])]);
+  const steppedTypes = await readTypesOf(database, stepped);
   return batches.map((batch) => ({
     ...batch,
+    steppedTypes,
     transfers: transfers.get(batch.n.toString()) ?? [],
     executions: executions.get(batch.n.toString()) ?? [],
   }));
@@ -51,13 +55,24 @@ async function readTransfers(
     to: CustomerId | null;
   }>(
     `select batch, id, type, to_customer_id as to, case when from_profile_id is not null then customer_id end as from
-       from transfer where slot = $1 and batch > $2 and batch <= $3`,
+       from transfer where slot = $1 and batch > $2 and batch <= $3 and has_steps is null`,
     [slot, after, until],
   );
   return grouped(rows, ({ batch, id, type, from, to }) => [
     batch,
     { id, type, from: from ?? undefined, to: to ?? undefined },
   ]);
+}
+
+/** @param changes of rows of `external_transfer` */
+async function readTypesOf(database: Queryable, changes: readonly RowChange[]): Promise<Map<string, TransferType>> {
+  if (changes.length === 0) return new Map();
+  const rows = await database.rows<{ id: string; type: TransferType }>(
+    `select t.id, t.type from transfer t join unnest($1::uuid[], $2::uuid[]) as k(customer_id, id)
+         on t.customer_id = k.customer_id and t.id = k.id`,
+    [changes.map(({ key }) => key.customer_id), changes.map(({ key }) => key.id)],
+  );
+  return new Map(rows.map(({ id, type }) => [id, type]));
 }
 
 async function readExecutions(

@@ -4,7 +4,16 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { type Range, readBatches, readCustomersOf, readOrderedBatches, replayState } from "./chain-store.ts";
 import { type EventBatch, type Heads, inOrder, type OrderedBatch, safeBeginning } from "./event-batch.ts";
-import { type Fact, factsOf, hasEvent, type Known, type ObjectVersion, objectKey, versionsIn } from "./facts.ts";
+import {
+  customerOf,
+  type Fact,
+  factsOf,
+  hasEvent,
+  type Known,
+  type ObjectVersion,
+  objectKey,
+  versionsIn,
+} from "./facts.ts";
 import { type Before, readLastStates } from "./store.ts";
 
 /** The batches between two cuts, by slot. */
@@ -39,9 +48,10 @@ export async function contentOf(database: Queryable, batches: readonly EventBatc
 async function readKnown(database: Queryable, ordered: readonly EventBatch[], cut: bigint): Promise<Known> {
   const versions = ordered.flatMap(versionsIn);
   if (versions.length === 0) return { customers: new Map(), states: new Map() };
-  const customers = await readCustomersOf(database, [...new Set(versions.map(({ profileId }) => profileId))]);
+  const profiles = new Set(versions.flatMap(({ profileId }) => profileId ?? []));
+  const customers = await readCustomersOf(database, [...profiles]);
   const before = firstVersions(versions).flatMap((version): Before[] => {
-    const customerId = customers.get(version.profileId);
+    const customerId = customerOf(version, customers);
     return customerId === undefined ? [] : [{ customerId, version }];
   });
   if (before.length === 0) return { customers, states: new Map() };

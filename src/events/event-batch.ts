@@ -13,9 +13,11 @@ export interface EventBatch {
   readonly written: ReadonlyMap<string, ReadonlyMap<string, RowChange>>;
   readonly transfers: readonly TransferSides[];
   readonly executions: readonly ExecutionKey[];
+  /** The types of the deposits and withdrawals of which it has steps. */
+  readonly steppedTypes: ReadonlyMap<string, TransferType>;
 }
 
-/** Whose transfer it is. A side outside the platform is undefined. */
+/** Whose transfer it is, if it was complete when it was written. A side outside the platform is undefined. */
 export interface TransferSides {
   readonly id: Uuid;
   readonly type: TransferType;

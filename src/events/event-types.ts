@@ -1,9 +1,10 @@
 /** The types of events. Each begins with the type of its object. */
-import type { RecordType } from "../transfers/transfers.ts";
+import { type ExternalTransferStatus, RECORD_TYPES, type RecordType } from "../transfers/transfers.ts";
 
 export type ObjectType = "transfer" | "execution" | "conversion" | "order" | "profile";
 
-type TransferEventType = `transfer.${Lowercase<RecordType>}.completed`;
+/** Only deposits and withdrawals that have steps are anything but completed. */
+type TransferEventType = `transfer.${Lowercase<RecordType>}.${"pending" | "updated" | "completed" | "failed"}`;
 
 type ChangeEventType =
   | "execution.created"
@@ -26,8 +27,17 @@ type ChangeEventType =
 
 export type EventType = TransferEventType | ChangeEventType;
 
-export function transferEventType(type: RecordType): TransferEventType {
-  return `transfer.${type.toLowerCase() as Lowercase<RecordType>}.completed`;
+const OF_STATUS = {
+  requested: "pending",
+  approved: "updated",
+  sent: "updated",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "failed",
+} as const satisfies Record<ExternalTransferStatus, string>;
+
+export function transferEventType(type: RecordType, status: ExternalTransferStatus = "completed"): TransferEventType {
+  return `transfer.${type.toLowerCase() as Lowercase<RecordType>}.${OF_STATUS[status]}`;
 }
 
 export function objectTypeOf(type: EventType): ObjectType {
@@ -42,4 +52,5 @@ export const LAST_TYPES: readonly EventType[] = [
   "order.cancelled",
   "order.rejected",
   "order.expired",
+  ...RECORD_TYPES.flatMap((type) => [transferEventType(type), transferEventType(type, "failed")]),
 ];

@@ -6,7 +6,7 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { RowChange } from "../ledger/change-history.ts";
 import { siblingId } from "../std/id.ts";
-import { isPaired, type RecordType } from "../transfers/transfers.ts";
+import { type ExternalTransferStatus, isPaired, type RecordType } from "../transfers/transfers.ts";
 import type { EventBatch, TransferSides } from "./event-batch.ts";
 import { type EventType, transferEventType } from "./event-types.ts";
 
@@ -27,33 +27,46 @@ export type State = Readonly<Record<string, string>>;
 export interface ObjectVersion {
   readonly table: ChangingTable;
   readonly objectId: string;
-  readonly profileId: ProfileId;
+  readonly profileId: ProfileId | undefined;
+  /** If it is in the key. Else that of the profile. */
+  readonly customerId: CustomerId | undefined;
+  /** Of a deposit or a withdrawal. */
+  readonly recordType: RecordType | undefined;
   readonly change: RowChange;
 }
 
-export type ChangingTable = "conversion" | "orders" | "profile";
+export type ChangingTable = "conversion" | "external_transfer" | "orders" | "profile";
 
 /** By which a version is looked up. */
 export const objectKey = ({ table, objectId }: Pick<ObjectVersion, "table" | "objectId">): string =>
   `${table}/${objectId}`;
 
 /** The order within a batch, which is otherwise by id: what moved, then what became of whose money it was. */
-const TABLES: readonly ChangingTable[] = ["conversion", "orders", "profile"];
+const TABLES: readonly ChangingTable[] = ["external_transfer", "conversion", "orders", "profile"];
 
 /** Changes without an event, and not seen by customers. */
 const UNSEEN: Readonly<Record<ChangingTable, ReadonlySet<string>>> = {
   conversion: new Set(),
+  external_transfer: new Set(),
   orders: new Set(),
   profile: new Set(["incoming_count", "last_deactivation"]),
 };
 
 /** The versions of objects in a batch, in the order in which they are told. */
-export function versionsIn({ written }: Pick<EventBatch, "written">): ObjectVersion[] {
+export function versionsIn({ written, steppedTypes }: Pick<EventBatch, "written" | "steppedTypes">): ObjectVersion[] {
   return TABLES.flatMap((table) => {
     const changes = [...(written.get(table)?.values() ?? [])];
     const versions = changes.flatMap((change) => {
-      const { id: objectId, profile_id: profileId = objectId } = change.key;
-      return objectId === undefined ? [] : [{ table, objectId, profileId: profileId as ProfileId, change }];
+      const { id: objectId, customer_id: customerId, profile_id: profileId = objectId } = change.key;
+      if (objectId === undefined) return [];
+      const type = steppedTypes.get(objectId);
+      return [
+        {
+          ...{ table, objectId, change, customerId: customerId as CustomerId | undefined },
+          profileId: customerId === undefined ? (profileId as ProfileId) : undefined,
+          recordType: type === undefined || isPaired(type) ? undefined : type,
+        },
+      ];
     });
     return versions.sort((a, b) => (a.objectId < b.objectId ? -1 : 1));
   });
@@ -69,6 +82,13 @@ export interface Known {
   readonly states: ReadonlyMap<string, State>;
 }
 
+export function customerOf(
+  { customerId, profileId }: ObjectVersion,
+  customers: Known["customers"],
+): CustomerId | undefined {
+  return customerId ?? (profileId && customers.get(profileId));
+}
+
 /** @param batches in order */
 export function factsOf(batches: readonly EventBatch[], { customers, states }: Known): Fact[] {
   const current = new Map(states);
@@ -78,7 +98,7 @@ export function factsOf(batches: readonly EventBatch[], { customers, states }: K
       .toSorted((a, b) => (a.id < b.id ? -1 : 1))
       .map(({ id, customerId }) => recordFact(customerId, "execution.created", id.toString())),
     ...versionsIn(batch).flatMap((version) => {
-      const customerId = customers.get(version.profileId);
+      const customerId = customerOf(version, customers);
       const state = stateAfter(version, current.get(objectKey(version)));
       current.set(objectKey(version), state);
       if (customerId === undefined) return [];
@@ -110,9 +130,15 @@ export function stateAfter({ table, change }: Pick<ObjectVersion, "table" | "cha
   return Object.fromEntries(seen.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function typesOf({ table, change }: ObjectVersion): EventType[] {
+function typesOf({ table, change, recordType }: ObjectVersion): EventType[] {
+  if (table === "external_transfer") return typesOfSteps(change, recordType);
   if (table === "conversion") return typesOfConversion(change);
   return table === "orders" ? typesOfOrder(change) : typesOfProfile(change);
+}
+
+function typesOfSteps({ values }: RowChange, recordType: RecordType | undefined): EventType[] {
+  const status = values.status as ExternalTransferStatus | undefined;
+  return recordType === undefined || status === undefined ? [] : [transferEventType(recordType, status)];
 }
 
 function typesOfConversion({ values: { status } }: RowChange): EventType[] {

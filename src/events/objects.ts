@@ -8,6 +8,7 @@ import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } fr
 import type { Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { Uuid } from "../std/id.ts";
+import { externalTransferTable } from "../transfers/external-transfer.ts";
 import type { TransferRecord, Transfers } from "../transfers/transfers.ts";
 import type { Entry } from "./event-rows.ts";
 import { type ObjectType, objectTypeOf } from "./event-types.ts";
@@ -60,7 +61,7 @@ export async function objectsOf(
   const orders = await read("order", orderTable);
   const profiles = await read("profile", profileTable);
   const objectOf: Readonly<Record<ObjectType, (entry: Entry) => EventObject>> = {
-    transfer: (entry) => ({ type: "transfer", value: found(records, entry) }),
+    transfer: (entry) => ({ type: "transfer", value: transferAt(found(records, entry), entry) }),
     execution: (entry) => ({ type: "execution", value: executionTable.read(found(executions, entry)) }),
     conversion: (entry) => ({
       type: "conversion",
@@ -87,6 +88,13 @@ async function listRecords(
   if (ids.length === 0) return new Map();
   const records = await transfers.list({ customerId, ids, order: "ASC", limit: ids.length });
   return new Map(records.map((record) => [record.id, record]));
+}
+
+/** A deposit or a withdrawal that has steps, as far as it was in the event's version. */
+function transferAt(record: TransferRecord, entry: Entry): TransferRecord {
+  if (entry.version === undefined) return record;
+  const key = { customer_id: record.customerId, id: record.id };
+  return { ...record, steps: externalTransferTable.read(asOf(externalTransferTable, key, entry)) };
 }
 
 /** A row as it was in a version: what is overwritten comes from the event. */

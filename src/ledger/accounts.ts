@@ -3,7 +3,7 @@
  * account has three parts, none of which may go below zero. A journal is a set of entries that sums to zero per asset.
  * Applying it produces postings, each with the account's new version and the resulting parts.
  */
-import { type Amount, minus, plus, ZERO } from "../money/amount.ts";
+import { type Amount, minus, negative, plus, ZERO } from "../money/amount.ts";
 import type { AssetCode } from "../money/asset.ts";
 import { assert } from "../std/assert.ts";
 import type { Brand } from "../std/brand.ts";
@@ -29,7 +29,7 @@ export type ProfileId = Brand<Uuid, "ProfileId">;
 export type Owner = ProfileId | HouseName;
 
 export const PARTS = ["available", "trading", "pending"] as const;
-/** `trading` is held by open orders, `pending` by CREATED conversions. */
+/** `trading` is held by open orders; `pending` by CREATED conversions, open withdrawals and legal holds. */
 export type Part = (typeof PARTS)[number];
 
 export interface Account extends StateRow {
@@ -52,13 +52,17 @@ export interface Account extends StateRow {
 export type JournalCause =
   | "deposit"
   | "withdrawal"
+  | "withdrawal_held"
+  | "withdrawal_released"
   | "transfer"
   | "conversion_created"
   | "conversion_settled"
   | "conversion_cancelled"
   | "order_held"
   | "order_filled"
-  | "order_released";
+  | "order_released"
+  | "legal_hold_placed"
+  | "legal_hold_lifted";
 
 export interface Entry {
   readonly owner: Owner;
@@ -99,6 +103,16 @@ export function journal(id: Uuid, cause: JournalCause, entries: readonly Entry[]
 
 export function entry(owner: Owner, asset: AssetCode, amount: Amount, part: Part = "available"): Entry {
   return { owner, asset, part, amount };
+}
+
+/** Moves an amount from `available` to `pending`. */
+export function holdEntries(owner: Owner, asset: AssetCode, amount: Amount): Entry[] {
+  return [entry(owner, asset, negative(amount)), entry(owner, asset, amount, "pending")];
+}
+
+/** Moves an amount from `pending` back to `available`. */
+export function releaseEntries(owner: Owner, asset: AssetCode, amount: Amount): Entry[] {
+  return [entry(owner, asset, negative(amount), "pending"), entry(owner, asset, amount)];
 }
 
 /** Applies an entry and increments the account's version. `at` is set later, when the batch gets its time. */

@@ -35,7 +35,7 @@ export interface State {
   get<Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined;
 }
 
-export type ClaimKind = "transfer" | "chain_deposit" | "conversion" | "order" | "nickname" | "opening";
+export type ClaimKind = "transfer" | "chain_deposit" | "conversion" | "order" | "nickname" | "opening" | "legal_hold";
 
 /** The unique key of a claim. */
 export function claimKey(claim: Pick<Claim, "customerId" | "kind" | "refId">): string {

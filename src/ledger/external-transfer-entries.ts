@@ -4,23 +4,24 @@
  */
 import { type Amount, negative } from "../money/amount.ts";
 import { type Asset, type AssetCode, USD } from "../money/asset.ts";
-import { accountKey, type Entry, entry, type Owner } from "./accounts.ts";
+import { accountKey, type Entry, entry, type Owner, type Part } from "./accounts.ts";
 import { reserveOf } from "./house-accounts.ts";
 import type { Key } from "./tables.ts";
 
-export function depositEntries(owner: Owner, asset: Asset, amount: Amount): Entry[] {
+export function depositEntries(owner: Owner, asset: Asset, amount: Amount, part: Part = "available"): Entry[] {
   if (asset.kind !== "stablecoin") {
-    return [entry("world", asset.code, negative(amount)), entry(owner, asset.code, amount)];
+    return [entry("world", asset.code, negative(amount)), entry(owner, asset.code, amount, part)];
   }
   return [
     entry("world", USD, negative(amount)),
     ...issuanceEntries(asset.code, amount),
-    entry(owner, asset.code, amount),
+    entry(owner, asset.code, amount, part),
   ];
 }
 
-export function withdrawalEntries(owner: Owner, asset: Asset, amount: Amount): Entry[] {
-  return depositEntries(owner, asset, negative(amount));
+/** @param part that the money is taken from: `pending` if it was held */
+export function withdrawalEntries(owner: Owner, asset: Asset, amount: Amount, part: Part = "available"): Entry[] {
+  return depositEntries(owner, asset, negative(amount), part);
 }
 
 /** The accounts that a deposit or a withdrawal changes. */

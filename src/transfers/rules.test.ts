@@ -38,6 +38,7 @@ const decide = (request: Partial<TransferRequest> = {}, rows: readonly Row[] = R
 test("a transfer debits and credits the same amount in one row, of which its requester gets the debit", () => {
   const transfer: Transfer = {
     ...{ id: ID, customerId: acme, type: "PLATFORM_TRANSFER", asset: USD.code, amount: amountOf("10"), refId: "once" },
+    hasSteps: undefined,
     ...{ fromProfileId: from.id, fromIdentityId: "i-1", fromAccountId: "a-1", fromMetadata: { of: "sender" } },
     ...{ toProfileId: theirs.id, toCustomerId: globex, toIdentityId: "i-2", toAccountId: "a-2" },
     ...{ toMetadata: { of: "recipient" }, createdAt: instantOf(ID) },

@@ -1,8 +1,8 @@
 /** Rules of transfers. The order of the checks is part of the interface: profiles, then asset, then amount. */
 import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
-import { entry, journal, type ProfileId } from "../ledger/accounts.ts";
-import { accept, type Decision, type State } from "../ledger/decision.ts";
+import { entry, holdEntries, journal, type ProfileId } from "../ledger/accounts.ts";
+import { accept, type Changes, type Decision, type State } from "../ledger/decision.ts";
 import { depositEntries, withdrawalEntries } from "../ledger/external-transfer-entries.ts";
 import {
   type BalanceTooLarge,
@@ -20,6 +20,8 @@ import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, type Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
+import { type ExternalTransfer, externalTransferTable, requestedTransfer } from "./external-transfer.ts";
+import { reactivation } from "./steps.ts";
 import {
   creditOf,
   type Direction,
@@ -86,6 +88,7 @@ export function decideTransfer(
     id,
     customerId,
     type: kind === "internal" ? "INTERNAL_TRANSFER" : "PLATFORM_TRANSFER",
+    hasSteps: undefined,
     fromProfileId: from.profileId,
     fromIdentityId: from.identityId,
     fromAccountId: from.accountId,
@@ -120,10 +123,12 @@ export interface ExternalTransferRequest {
   readonly refId?: string | undefined;
   /** An opening balance: at most one per profile and asset. Has no ref_id. */
   readonly opening?: true;
+  /** It is only requested, and completes, fails or is cancelled by later steps. */
+  readonly hasSteps?: true;
 }
 
 /** A deposit that needs no replay protection. */
-export type Deposit = Omit<ExternalTransferRequest, "direction" | "refId" | "opening">;
+export type Deposit = Omit<ExternalTransferRequest, "direction" | "refId" | "opening" | "hasSteps">;
 
 export function decideExternalTransfer(
   request: ExternalTransferRequest,
@@ -137,7 +142,7 @@ export function decideExternalTransfer(
     : decideWithdrawal(request, id, asset, state);
 }
 
-/** Reactivates an inactive profile. */
+/** Reactivates an inactive profile, if it completes at once. */
 export function decideDeposit(
   request: ExternalTransferRequest,
   id: Uuid,
@@ -152,17 +157,19 @@ export function decideDeposit(
   const exact = checkPrecision(request.amount, asset);
   if (exact.kind === "rejected") return exact;
   const amount = exact.value;
+  const transfer = externalTransfer(request, id, asset, amount);
+  if (request.hasSteps === true) {
+    const steps = requestedTransfer(customerId, id, transfer.createdAt);
+    return accept(creditOf(transfer, steps), requestOf(transfer, steps));
+  }
   const room = checkRoom(state, profileId, asset.code, amount);
   if (room.kind === "rejected") return room;
 
   // From here the deposit must succeed.
-  const transfer = externalTransfer(request, id, asset, amount);
-  const updatedAt = Math.max(now, profile.updatedAt) as Instant;
-  const back = profile.status === "ACTIVE" ? [] : [{ ...profile, status: "ACTIVE" as const, updatedAt }];
   return accept(creditOf(transfer), {
     journals: [journal(id, "deposit", depositEntries(profileId, asset, amount))],
     records: [addition(transferTable, transfer)],
-    states: back.map((row) => change(profileTable, row)),
+    states: reactivation(profile, now),
   });
 }
 
@@ -184,10 +191,19 @@ function decideWithdrawal(
 
   // From here the withdrawal must succeed.
   const transfer = externalTransfer(request, id, asset, amount);
+  if (request.hasSteps === true) {
+    const steps = requestedTransfer(customerId, id, transfer.createdAt);
+    const held = journal(id, "withdrawal_held", holdEntries(profileId, asset.code, amount));
+    return accept(debitOf(transfer, steps), { ...requestOf(transfer, steps), journals: [held] });
+  }
   return accept(debitOf(transfer), {
     journals: [journal(id, "withdrawal", withdrawalEntries(profileId, asset, amount))],
     records: [addition(transferTable, transfer)],
   });
+}
+
+function requestOf(transfer: Transfer, steps: ExternalTransfer): Changes {
+  return { records: [addition(transferTable, transfer)], states: [change(externalTransferTable, steps)] };
 }
 
 function externalTransfer(
@@ -196,12 +212,13 @@ function externalTransfer(
   { code: asset }: Asset,
   amount: Amount,
 ): Transfer {
-  const { profileId, customerId, direction, type, refId, details } = request;
+  const { profileId, customerId, direction, type, refId, details, hasSteps } = request;
   const isDeposit = direction === "CREDIT";
   return {
     id,
     customerId,
     type,
+    hasSteps,
     fromProfileId: isDeposit ? undefined : profileId,
     fromIdentityId: undefined,
     fromAccountId: undefined,

@@ -5,20 +5,35 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import { joined, type ListOptions, type Sql, sql, statementOf, textOf } from "../customers/list-queries.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
-import type { Queryable } from "../postgres/database.ts";
-import { siblingId, type Uuid } from "../std/id.ts";
+import { type Queryable, sqlTime } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
+import { instantOf, lowestId, siblingId, type Uuid } from "../std/id.ts";
+import {
+  type ExternalTransfer,
+  externalTransferTable,
+  STATUSES_OF,
+  TRANSFER_STATUSES,
+  type TransferStatus,
+} from "./external-transfer.ts";
 import {
   creditOf,
   type Direction,
   debitOf,
   type RecordType,
+  type Transfer,
   type TransferRecord,
   transferTable,
   typesOf,
+  updatedAtOf,
 } from "./transfer.ts";
 
+/** A record's place in a list. */
+export type RecordPosition = Pick<TransferRecord, "id"> & { readonly updatedAt: Instant };
+
 /** Filters combine with AND; what is undefined does not filter. */
-export interface TransferFilter extends ListOptions {
+export interface TransferFilter extends ListOptions<RecordPosition> {
+  /** Default: by creation, which is by id. */
+  readonly orderBy?: "UPDATED_AT" | undefined;
   /** The customer's own: another's would be searched for in all transfers of the customer. */
   readonly profileIds?: readonly string[] | undefined;
   readonly ids?: readonly Uuid[] | undefined;
@@ -26,26 +41,62 @@ export interface TransferFilter extends ListOptions {
   readonly accountIds?: readonly string[] | undefined;
   readonly identityIds?: readonly string[] | undefined;
   readonly types?: readonly RecordType[] | undefined;
+  readonly statuses?: readonly TransferStatus[] | undefined;
+  /** Bounds on the time of the last change: `updatedFrom` is inclusive, `updatedBefore` exclusive. */
+  readonly updatedFrom?: Instant | undefined;
+  readonly updatedBefore?: Instant | undefined;
   /** Bounds on the id, and so on the creation time: `from` is inclusive, `before` exclusive. Both are even. */
   readonly from?: Uuid | undefined;
   readonly before?: Uuid | undefined;
 }
 
-/** One page of records in the order of their ids. Of the row at which the page before ended none may be wanted. */
+/** One page of records. Of the row at which the page before ended none may be wanted. */
 export async function listTransfers(database: Queryable, filter: TransferFilter): Promise<TransferRecord[]> {
-  const { order, limit } = filter;
+  const { order, orderBy, limit } = filter;
   const branches = branchesOf(filter);
   if (branches.length === 0) return [];
+  const updatedAt = orderBy === "UPDATED_AT" ? sql`coalesce(e.updated_at, t.created_at) ${textOf(order)}, ` : sql``;
   const { text, values } = statementOf(
-    sql`select * from (${joined(branches, " union all ")}) as found order by id ${textOf(order)} limit ${limit + 1}`,
+    sql`select t.*, ${STEPS} from (${joined(branches, " union all ")}) as t ${WITH_STEPS}
+         order by ${updatedAt}t.id ${textOf(order)} limit ${limit + 1}`,
   );
   const rows = await database.rows<SqlRecord>(text, values);
   const records = rows.flatMap((row) => {
-    const transfer = transferTable.read(row);
-    return [...(row.debit === true ? [debitOf(transfer)] : []), ...(row.credit === true ? [creditOf(transfer)] : [])];
+    const [transfer, steps] = [transferTable.read(row), readSteps(row)];
+    return [
+      ...(row.debit === true ? [debitOf(transfer, steps)] : []),
+      ...(row.credit === true ? [creditOf(transfer, steps)] : []),
+    ];
   });
   const sign = order === "ASC" ? 1 : -1;
-  return records.sort((a, b) => (a.id < b.id ? -sign : sign)).slice(0, limit);
+  const time = (record: TransferRecord): number => (orderBy === "UPDATED_AT" ? updatedAtOf(record) : 0);
+  return records.sort((a, b) => sign * (time(a) - time(b) || (a.id < b.id ? -1 : 1))).slice(0, limit);
+}
+
+/** The columns of the row that says how far a transfer is. Some are called like the transfer's. */
+const STEPS = textOf(externalTransferTable.columns.map(({ name }) => `e.${name} as steps_${name}`).join(", "));
+
+const WITH_STEPS = textOf(
+  "left join external_transfer e on t.has_steps and e.customer_id = t.customer_id and e.id = t.id",
+);
+
+function readSteps(row: SqlRecord): ExternalTransfer | undefined {
+  if (row.has_steps !== true) return undefined;
+  const names = externalTransferTable.columns.map(({ name }) => name);
+  return externalTransferTable.read(Object.fromEntries(names.map((name) => [name, row[`steps_${name}`]])));
+}
+
+/** The row of a transfer, which never changes. */
+export async function findTransferRow(
+  database: Queryable,
+  customerId: CustomerId,
+  id: Uuid,
+): Promise<Transfer | undefined> {
+  const [row] = await database.rows<SqlRecord>(
+    `select ${columnsOf(transferTable)} from transfer where customer_id = $1 and id = $2`,
+    [customerId, id],
+  );
+  return row && transferTable.read(row);
 }
 
 /** One of the customer's records. */
@@ -69,6 +120,32 @@ const SOUGHT = {
 
 /** The places in which the rows are looked for. Each is read in the order of an index, and up to the limit. */
 function branchesOf(filter: TransferFilter): Sql[] {
+  const { statuses = TRANSFER_STATUSES, orderBy, after, updatedFrom, updatedBefore } = filter;
+  const mayBeComplete = statuses.includes("COMPLETED");
+  const isByUpdate = orderBy === "UPDATED_AT" || updatedFrom !== undefined || updatedBefore !== undefined;
+  if (!isByUpdate) return mayBeComplete ? rowBranches({ ...filter, after: after?.id }) : [stepsBranch(filter)];
+  const complete = rowBranches({
+    ...filter,
+    statuses: undefined,
+    isComplete: true,
+    from: latest(filter.from, updatedFrom && lowestId(updatedFrom)),
+    before: earliest(filter.before, updatedBefore && lowestId(updatedBefore)),
+    after:
+      after && orderBy === "UPDATED_AT" && instantOf(after.id) < after.updatedAt
+        ? lowestId(after.updatedAt)
+        : after?.id,
+  });
+  return [...(mayBeComplete ? complete : []), stepsBranch(filter)];
+}
+
+/** A filter whose position is a record's id, or one between those of records. */
+interface RowFilter extends Omit<TransferFilter, "after"> {
+  readonly after: Uuid | undefined;
+  /** Only what was complete when it was written: such a record's id contains the time of its only change. */
+  readonly isComplete?: true;
+}
+
+function rowBranches(filter: RowFilter): Sql[] {
   // Only the one who requested a transfer sees its ref_id.
   if (filter.refIds !== undefined) return [requestedBranch(filter)];
   const by = (["accountIds", "identityIds", "profileIds"] as const).find((name) => filter[name] !== undefined);
@@ -84,7 +161,7 @@ const MOST_BRANCHES = 8;
  * Those of some accounts, identities or profiles. Each of a few values has a branch of its own, so that the planner knows
  * how rare it is: a rare one is not looked for among all that its customer has. Of many, each is looked up in the index.
  */
-function soughtBranches(filter: TransferFilter, by: keyof typeof SOUGHT, direction: Direction): Sql[] {
+function soughtBranches(filter: RowFilter, by: keyof typeof SOUGHT, direction: Direction): Sql[] {
   const wanted = filter[by] ?? [];
   if (wanted.length <= MOST_BRANCHES)
     return wanted.map((value) => sql`(${soughtBranch(filter, by, sql`${value}`, direction)})`);
@@ -95,11 +172,42 @@ function soughtBranches(filter: TransferFilter, by: keyof typeof SOUGHT, directi
   ];
 }
 
+/** What has steps, which only its requester sees: few among all transfers, in the order of an index of their own. */
+function stepsBranch(filter: TransferFilter): Sql {
+  const { customerId, order, orderBy, limit, after, statuses, updatedFrom, updatedBefore } = filter;
+  const rows = [...rowsWithin({ ...filter, statuses: undefined })];
+  const wanted = statuses === undefined ? [] : [hasStatus(statuses)];
+  if (updatedFrom !== undefined) wanted.push(sql`e.updated_at >= ${sqlTime(updatedFrom)}`);
+  if (updatedBefore !== undefined) wanted.push(sql`e.updated_at < ${sqlTime(updatedBefore)}`);
+  const [key, position] =
+    orderBy === "UPDATED_AT"
+      ? [["e.updated_at", "e.id"], after && sql`${sqlTime(after.updatedAt)}, ${after.id}`]
+      : [["e.id"], after && sql`${after.id}`];
+  if (position !== undefined)
+    wanted.push(sql`(${textOf(key.join(", "))}) ${textOf(order === "ASC" ? ">" : "<")} (${position})`);
+  const [debit, credit] = [debitIs(filter), creditIs(filter)];
+  return sql`(select ${COLUMNS}, ${isTrue(debit)} as debit, ${isTrue(credit)} as credit
+     from external_transfer e join transfer t on t.customer_id = e.customer_id and t.id = e.id
+    where e.customer_id = ${customerId} and ${joined([...wanted, ...rows], " and ")} and (${isTrue(debit)} or ${isTrue(credit)})
+    order by ${textOf(key.map((column) => `${column} ${order}`).join(", "))} limit ${limit})`;
+}
+
+/** Written out, as the conditions of the indexes are. */
+function hasStatus(statuses: readonly TransferStatus[]): Sql {
+  const wanted = statuses.flatMap((status) => STATUSES_OF[status]);
+  return textOf(`e.status in (${wanted.map((status) => `'${status}'`).join(", ")})`);
+}
+
+const latest = (one: Uuid | undefined, other: Uuid | undefined): Uuid | undefined =>
+  one === undefined || (other !== undefined && other > one) ? other : one;
+const earliest = (one: Uuid | undefined, other: Uuid | undefined): Uuid | undefined =>
+  one === undefined || (other !== undefined && other < one) ? other : one;
+
 /**
  * What the customer requested, on either side; and the row at which the page before ended, for the other record of it.
  * Each bound is stated once: the planner takes a condition that is stated twice for a rarer one.
  */
-function requestedBranch(filter: TransferFilter): Sql {
+function requestedBranch(filter: RowFilter): Sql {
   const { customerId, order, limit, after } = filter;
   const [debit, credit] = [debitIs(filter), [sql`t.to_customer_id = ${customerId}`, ...creditIs(filter)]];
   const rows = rowsWithin(filter);
@@ -112,7 +220,7 @@ function requestedBranch(filter: TransferFilter): Sql {
 }
 
 /** What other customers have sent. */
-function receivedBranch(filter: TransferFilter): Sql {
+function receivedBranch(filter: RowFilter): Sql {
   const conditions = [...rowsWithin(filter), ...creditIs(filter), ...creditBehind(filter)];
   return sql`(select ${COLUMNS}, false, true from transfer t
     where t.to_customer_id = ${filter.customerId} and t.customer_id <> t.to_customer_id and ${joined(conditions, " and ")}
@@ -123,7 +231,7 @@ function receivedBranch(filter: TransferFilter): Sql {
  * Those of one account, identity or profile, in the order of its index. A profile's customer is checked last, because it
  * makes the profile no rarer.
  */
-function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, value: Sql, direction: Direction): Sql {
+function soughtBranch(filter: RowFilter, by: keyof typeof SOUGHT, value: Sql, direction: Direction): Sql {
   const isDebit = direction === "DEBIT";
   const others = { ...filter, [by]: undefined };
   const customer = sql`${textOf(isDebit ? "customer_id" : "to_customer_id")} = ${filter.customerId}`;
@@ -139,22 +247,26 @@ function soughtBranch(filter: TransferFilter, by: keyof typeof SOUGHT, value: Sq
      where sought.${customer}`;
 }
 
-function pageOf({ order, limit }: TransferFilter): Sql {
+function pageOf({ order, limit }: RowFilter): Sql {
   return sql`order by t.id ${textOf(order)} limit ${limit}`;
 }
 
 /** What holds for rows whichever of their records is meant. */
-function rowsWithin({ ids, refIds, from, before }: TransferFilter): Sql[] {
+function rowsWithin({ ids, refIds, from, before, statuses, isComplete }: Omit<RowFilter, "after">): Sql[] {
   const conditions = [sql`true`];
   if (ids !== undefined) conditions.push(sql`t.id = any(${[...new Set(ids.map(evenOf))]}::uuid[])`);
   if (refIds !== undefined) conditions.push(sql`t.ref_id = any(${refIds}::text[])`);
   if (from !== undefined) conditions.push(sql`t.id >= ${from}`);
   if (before !== undefined) conditions.push(sql`t.id < ${before}`);
+  if (isComplete === true) conditions.push(sql`t.has_steps is null`);
+  if (statuses !== undefined && statuses.length < TRANSFER_STATUSES.length)
+    conditions.push(sql`(t.has_steps is null or exists (select from external_transfer e
+      where e.customer_id = t.customer_id and e.id = t.id and ${hasStatus(statuses)}))`);
   return conditions;
 }
 
 /** Whether the row's debit is one of the wanted records. */
-function debitIs({ accountIds, identityIds, profileIds, ids, types }: TransferFilter): Sql[] {
+function debitIs({ accountIds, identityIds, profileIds, ids, types }: Omit<TransferFilter, "after">): Sql[] {
   const conditions = [sql`t.from_profile_id is not null`];
   if (profileIds !== undefined) conditions.push(sql`t.from_profile_id = any(${profileIds}::uuid[])`);
   if (accountIds !== undefined) conditions.push(sql`t.from_account_id = any(${accountIds}::text[])`);
@@ -165,13 +277,13 @@ function debitIs({ accountIds, identityIds, profileIds, ids, types }: TransferFi
 }
 
 /** Whether it comes after the page before. */
-function debitBehind({ after, order }: TransferFilter): Sql[] {
+function debitBehind({ after, order }: RowFilter): Sql[] {
   if (after === undefined) return [];
   return [order === "ASC" ? sql`t.id > ${after}` : sql`t.id < ${after}`];
 }
 
 /** Whether the row's credit is one of the wanted records. */
-function creditIs({ accountIds, identityIds, profileIds, ids, refIds, types }: TransferFilter): Sql[] {
+function creditIs({ accountIds, identityIds, profileIds, ids, refIds, types }: Omit<TransferFilter, "after">): Sql[] {
   const conditions = [sql`t.to_profile_id is not null`];
   if (profileIds !== undefined) conditions.push(sql`t.to_profile_id = any(${profileIds}::uuid[])`);
   if (accountIds !== undefined) conditions.push(sql`t.to_account_id = any(${accountIds}::text[])`);
@@ -186,7 +298,7 @@ function creditIs({ accountIds, identityIds, profileIds, ids, refIds, types }: T
 }
 
 /** Whether it comes after the page before. Its id is the row's if it has no debit, else the odd one beside it. */
-function creditBehind({ after, order }: TransferFilter): Sql[] {
+function creditBehind({ after, order }: RowFilter): Sql[] {
   if (after === undefined) return [];
   const even = evenOf(after);
   if (order === "DESC") return [sql`t.id < ${even}`];

@@ -1,11 +1,20 @@
 /**
- * Transfers. One row holds both sides of a movement, and is never changed. Each customer sees its own sides as records:
+ * Transfers. One row holds both sides of a movement, and is never changed: what changes of a deposit or a withdrawal that
+ * has steps is in external-transfer.ts. Each customer sees its own sides as records:
  * a transfer between profiles is a debit record with the row's even id and a credit record with the odd id beside it; a
  * deposit or a withdrawal is one record with the row's id.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import { amountColumn, jsonColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
+import {
+  amountColumn,
+  booleanColumn,
+  jsonColumn,
+  type Stored,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+} from "../ledger/columns.ts";
 import type { Claim } from "../ledger/decision.ts";
 import { recordTable, type UniqueIndex } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
@@ -13,6 +22,7 @@ import type { AssetCode } from "../money/asset.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { siblingId, type Uuid } from "../std/id.ts";
+import type { ExternalTransfer } from "./external-transfer.ts";
 
 const EXTERNAL_TYPES = [
   "CRYPTO_DEPOSIT",
@@ -83,11 +93,13 @@ export interface ExternalTransferDetails {
 
 /** A movement of money. A side outside the platform has no profile: the one that a deposit comes from, for example. */
 export interface Transfer extends ExternalTransferDetails {
-  /** Even. Also the journal's id. */
+  /** Even. Also the id of the journal, or of the one that holds the money. */
   readonly id: Uuid;
   /** Who requested it, and whose ref_id it is: the sending profile's customer, or that of the profile of a deposit. */
   readonly customerId: CustomerId;
   readonly type: TransferType;
+  /** Of a deposit or a withdrawal that does not complete at once. */
+  readonly hasSteps: true | undefined;
   readonly fromProfileId: ProfileId | undefined;
   readonly fromIdentityId: string | undefined;
   readonly fromAccountId: string | undefined;
@@ -109,6 +121,7 @@ export const transferTable = recordTable<Transfer>({
     customerId: uuidColumn("customer_id"),
     id: uuidColumn("id"),
     type: textColumn("type", "transfer_type"),
+    hasSteps: booleanColumn("has_steps") as Stored<true>,
     fromProfileId: uuidColumn("from_profile_id"),
     fromIdentityId: textColumn("from_identity_id"),
     fromAccountId: textColumn("from_account_id"),
@@ -189,12 +202,15 @@ export interface TransferRecord extends ExternalTransferDetails {
   readonly accountId: string | undefined;
   readonly metadata: Metadata | undefined;
   readonly createdAt: Instant;
+  /** How far it is; undefined if it was complete when it was written. */
+  readonly steps: ExternalTransfer | undefined;
 }
 
 /** The side of the profile that the money comes from. */
-export function debitOf(transfer: Transfer): TransferRecord {
+export function debitOf(transfer: Transfer, steps?: ExternalTransfer): TransferRecord {
   return {
     ...sharedOf(transfer),
+    steps,
     id: transfer.id,
     profileId: must(transfer.fromProfileId, "a debit has a profile"),
     customerId: transfer.customerId,
@@ -208,10 +224,11 @@ export function debitOf(transfer: Transfer): TransferRecord {
 }
 
 /** The side of the profile that the money goes to. */
-export function creditOf(transfer: Transfer): TransferRecord {
+export function creditOf(transfer: Transfer, steps?: ExternalTransfer): TransferRecord {
   const paired = isPaired(transfer.type);
   return {
     ...sharedOf(transfer),
+    steps,
     id: paired ? siblingId(transfer.id) : transfer.id,
     profileId: must(transfer.toProfileId, "a credit has a profile"),
     customerId: must(transfer.toCustomerId, "a credit has a customer"),
@@ -239,6 +256,10 @@ function sharedOf(
     memo: transfer.memo,
   };
 }
+
+/** When the record last changed. */
+export const updatedAtOf = ({ steps, createdAt }: Pick<TransferRecord, "steps" | "createdAt">): Instant =>
+  steps?.updatedAt ?? createdAt;
 
 /** Whether both sides are profiles, so that it has two records. */
 export function isPaired(type: TransferType): type is PairedType {

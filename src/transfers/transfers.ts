@@ -13,7 +13,9 @@ import type { Key } from "../ledger/tables.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
+import { must } from "../std/assert.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
+import { reject } from "../std/result.ts";
 import { deactivateCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import {
   type Deposit,
@@ -25,10 +27,13 @@ import {
   type TransferRejection,
   type TransferRequest,
 } from "./rules.ts";
-import { findTransfer, listTransfers, type TransferFilter } from "./store.ts";
+import { decideStep, type Step, type StepRejection, stepKeys } from "./steps.ts";
+import { findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
 import { chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
+export type { ExternalTransferStatus, TransferStatus } from "./external-transfer.ts";
+export { STATUSES_OF, TRANSFER_STATUSES } from "./external-transfer.ts";
 export { notionalValue } from "./notional-value.ts";
 export type {
   ExternalTransferRequest,
@@ -37,20 +42,23 @@ export type {
   TransferSide,
 } from "./rules.ts";
 export { sandboxTransfer } from "./sandbox-transfer.ts";
-export type { TransferFilter } from "./store.ts";
+export type { Step, StepRejection } from "./steps.ts";
+export type { RecordPosition, TransferFilter } from "./store.ts";
 export type { CryptoNetwork, ExternalTransferType, RecordType, TransferRecord, TransferType } from "./transfer.ts";
-export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES } from "./transfer.ts";
+export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES, updatedAtOf } from "./transfer.ts";
 
 export interface Transfers {
   /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */
   move(request: TransferRequest, caller: Caller): Promise<Outcome<TransferRecord, TransferRejection, Claim>>;
   /** Records a deposit without a ref_id. */
   deposit(request: Deposit, caller: Caller): Promise<Outcome<TransferRecord, DepositRejection>>;
-  /** Records a deposit or withdrawal. */
+  /** Records a deposit or withdrawal, or requests one that has steps. */
   recordExternal(
     request: ExternalTransferRequest,
     caller: Caller,
   ): Promise<Outcome<TransferRecord, TransferRejection, Claim>>;
+  /** Takes the next step of a deposit or withdrawal that was requested. A repeated one changes nothing. */
+  step(customerId: CustomerId, id: Uuid, step: Step, caller: Caller): Promise<Outcome<TransferRecord, StepRejection>>;
   /** Moves remainders below the assets' precision to the DEFAULT profile, and deactivates the profile. */
   deactivate(
     customerId: CustomerId,
@@ -74,6 +82,7 @@ export function createTransfers(parts: Parts): Transfers {
     move: (request, caller) => move(parts, request, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
     recordExternal: (request, caller) => cross(parts, request, caller),
+    step: (customerId, id, step, caller) => takeStep(parts, customerId, id, step, caller),
     deactivate: async (customerId, profileId, caller) =>
       lane.execute(await deactivateCommand(parts, customerId, profileId, caller)),
     find: (customerId, id) => findTransfer(database, customerId, id),
@@ -129,6 +138,24 @@ function cross(
     dependsOn: externalKeys(request, asset),
     claims: externalClaims(request, id),
     decide: (state, now) => decideExternalTransfer(request, id, asset, state, now),
+  });
+}
+
+async function takeStep(
+  { database, lane, catalogue }: Parts,
+  customerId: CustomerId,
+  id: Uuid,
+  step: Step,
+  caller: Caller,
+): Promise<Outcome<TransferRecord, StepRejection>> {
+  const transfer = await findTransferRow(database, customerId, id);
+  if (transfer?.hasSteps !== true) return reject({ code: "no_steps", id });
+  const asset = must(catalogue.findAsset(transfer.asset), "assets are never removed from the catalogue");
+  return lane.execute({
+    queueKey: customerId,
+    caller,
+    dependsOn: stepKeys(transfer, asset, step),
+    decide: (state, now) => decideStep(transfer, asset, step, state, now),
   });
 }
 

@@ -10,11 +10,16 @@ import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
 import { accountTable, postingTable } from "../ledger/accounts.ts";
 import type { LaneTables } from "../ledger/tables.ts";
+import { legalHoldTable } from "../legal-holds/store.ts";
+import { externalTransferTable } from "../transfers/external-transfer.ts";
 import { transferTable } from "../transfers/transfer.ts";
 
 export const LANE_TABLES: LaneTables = {
   records: [executionTable, postingTable, transferTable],
-  states: [accountTable, conversionTable, customerVolumeTable, marketTable, marketHeadTable, orderTable, profileTable],
+  states: [
+    ...[accountTable, conversionTable, customerVolumeTable, externalTransferTable, legalHoldTable, marketTable],
+    ...[marketHeadTable, orderTable, profileTable],
+  ],
 };
 
 /** What the service may add to, and never change or remove. */

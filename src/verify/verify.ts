@@ -8,11 +8,13 @@
  *   transfers         debit and credit exist and match their journal
  *   matches           each journal moved what its executions and orders require
  *   conversions       each matches its journals
+ *   external transfers  each step may follow the one before it, and moved what it has to
+ *   legal holds       each was placed, and perhaps lifted, with its amount
  *   changing rows     each row matches the digest in the batch that it refers to
  *   append-only rows  each belongs to a batch
  *   accounts          each equals the result of its postings
  *   reserve           of each stablecoin: equals its outstanding supply, which profiles hold
- *   pending, trading  held parts equal the holds of conversions and orders
+ *   pending, trading  held parts equal the holds of conversions, withdrawals and the law, and of orders
  *   orders            each holds what its remainder needs, and has filled what its executions say
  *   executions        both sides exist, at the rates of their orders
  *   customer volumes  each equals the sum of its executions
@@ -39,7 +41,10 @@ import { KNOWN_COLUMNS, knownColumnsExamination } from "./ledger/known-columns.t
 import { claimsExamination } from "./ledger/ref-id-claims.ts";
 import { reserveExamination } from "./ledger/reserve.ts";
 import { recordsExamination } from "./ledger/rows-without-batch.ts";
-import { conversionCheck, pendingExamination } from "./operations/conversions.ts";
+import { conversionCheck } from "./operations/conversions.ts";
+import { externalTransferCheck } from "./operations/external-transfers.ts";
+import { legalHoldCheck } from "./operations/legal-holds.ts";
+import { pendingExamination } from "./operations/pending-holds.ts";
 import { transferCheck } from "./operations/transfers.ts";
 import { findTimesAhead } from "./times-ahead.ts";
 
@@ -76,7 +81,8 @@ export async function verifyAll(database: Database, options: VerifyOptions = {})
 }
 
 function examinations(tables: LaneTables, checkpoint: readonly ChainHead[] | undefined): Examination[] {
-  const batchChecks = [journalCheck(), transferCheck, matchCheck, conversionCheck, missingRowsCheck(tables)];
+  const records = [transferCheck, externalTransferCheck, legalHoldCheck, matchCheck, conversionCheck];
+  const batchChecks = [journalCheck(), ...records, missingRowsCheck(tables)];
   return [
     knownColumnsExamination(tables),
     chainExamination(tables, batchChecks, checkpoint),

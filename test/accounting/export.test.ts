@@ -80,11 +80,13 @@ test("every journal is there once, with its cause and what it leads to", async (
     `select distinct p.journal_id, p.cause,
             case when p.cause = 'order_filled' then 'execution: ' || e.id
                  when p.cause::text like 'conversion%' then 'conversion: ' || c.id
-                 when p.cause::text like 'order%' then 'order: ' else 'transfer: ' || p.journal_id end as record
+                 when p.cause::text like 'order%' then 'order: '
+                 when p.cause::text like 'legal_hold%' then 'legal-hold: ' else 'transfer: ' || coalesce(t.id, p.journal_id) end as record
        from posting p
        left join execution e on p.cause = 'order_filled' and e.slot = p.slot and e.batch = p.batch and e.id % 2 = 0
        left join conversion c on c.id in (p.journal_id, (left(p.journal_id::text, 35) ||
-                   to_hex(('x' || right(p.journal_id::text, 1))::bit(4)::integer # 1))::uuid)`,
+                   to_hex(('x' || right(p.journal_id::text, 1))::bit(4)::integer # 1))::uuid)
+       left join transfer t on left(t.id::text, 35) = left(p.journal_id::text, 35)`,
   );
   for (const { journal_id, cause, record } of journals) {
     const [, head = "", ...more] =

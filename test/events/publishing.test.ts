@@ -69,6 +69,22 @@ const STORY = [
   "execution.created bid",
   "order.open offer",
   "order.filled bid",
+  "profile.created depot",
+  "transfer.wire_deposit.completed stock",
+  "transfer.wire_withdrawal.pending wired",
+  "transfer.wire_withdrawal.updated wired",
+  "transfer.wire_withdrawal.updated wired",
+  "transfer.wire_withdrawal.completed wired",
+  "transfer.wire_withdrawal.pending returned",
+  "transfer.wire_withdrawal.updated returned",
+  "transfer.wire_withdrawal.updated returned",
+  "transfer.wire_withdrawal.failed returned",
+  "transfer.wire_withdrawal.pending sent",
+  "transfer.wire_withdrawal.updated sent",
+  "transfer.wire_withdrawal.updated sent",
+  "transfer.wire_deposit.pending arrived",
+  "transfer.wire_deposit.completed arrived",
+  "transfer.wire_deposit.pending announced",
   "order.created low",
 ];
 
@@ -195,13 +211,14 @@ test("old events are removed; the list says where it begins, and numbers go on",
     "transfer.platform_transfer_credit.completed",
   ]);
   expect(await events.find(customerId, before?.id as never)).toBeDefined();
-  // What may still change keeps its state: every profile, the conversion that waits, the orders that are open.
+  // What may still change keeps its state: every profile, the conversion that waits, the orders and external transfers that are open.
   const rows = await db.database.rows<{ kept: string }>(
     "select entries -> -1 ->> 0 as kept from event where cut = 1 order by first_number",
   );
   expect(rows.map(({ kept }) => kept)).toEqual([
     ...Array.from({ length: 5 }, () => "profile.created"),
-    ...["conversion.created", "order.open", "order.created"],
+    ...["conversion.created", "order.open", "profile.created", "transfer.wire_withdrawal.updated"],
+    ...["transfer.wire_deposit.pending", "order.created"],
   ]);
   await books.convert();
   await books.publish();

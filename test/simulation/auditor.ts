@@ -5,8 +5,10 @@
 import { conversionTable } from "../../src/conversions/conversion.ts";
 import { orderTable } from "../../src/exchange/order.ts";
 import type { Rejection } from "../../src/ledger/decision.ts";
+import { legalHoldTable } from "../../src/legal-holds/store.ts";
 import { must } from "../../src/std/assert.ts";
-import { creditOf, debitOf, transferTable } from "../../src/transfers/transfer.ts";
+import { creditOf, debitOf, type TransferRecord, transferTable } from "../../src/transfers/transfer.ts";
+import type { Step } from "../../src/transfers/transfers.ts";
 import { checkBook } from "./book-invariants.ts";
 import { checkCommit, checkHistory, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
@@ -17,6 +19,9 @@ import type { Answer, WorkloadCommand } from "./workload.ts";
 
 /** How long after its arrival a command may take effect, by the clocks of the node and of the database. */
 const DEADLINE_MS = 10_000;
+
+/** How many steps lead to a status that a batch may have passed over. */
+const STEPS_TO: Readonly<Record<string, number>> = { requested: 1, approved: 2, sent: 3 };
 
 export class Auditor {
   readonly #postgres: SimulatedPostgres;
@@ -92,7 +97,8 @@ export class Auditor {
     const wrongMs = this.#hasSteppedClock() ? 2 * CLOCK_TOLERANCE_MS : 0;
     const batch = changes.find(({ table }) => table === "batch");
     for (const { table, key, row, before } of changes) {
-      if (batch === undefined || before !== undefined || !["transfer", "conversion"].includes(table)) continue;
+      if (batch === undefined || before !== undefined || !["transfer", "conversion", "legal_hold"].includes(table))
+        continue;
       const lateMs = batch.writtenAt - Number(row?.created_at);
       invariant(
         lateMs <= DEADLINE_MS + MEASURED_WRONGLY_MS + wrongMs,
@@ -145,7 +151,21 @@ export class Auditor {
         isAs(debitOf(transferTable.read(stored("transfer"))));
         break;
       case "deposit":
-        isAs(creditOf(transferTable.read(stored("transfer"))));
+        isAs({ ...creditOf(transferTable.read(stored("transfer"))), steps: (value as TransferRecord).steps });
+        break;
+      case "withdraw":
+        isAs({ ...debitOf(transferTable.read(stored("transfer"))), steps: (value as TransferRecord).steps });
+        break;
+      case "step":
+        invariant(this.#wasStep(action.customerId, action.id, action.step, sentAt), `transfer ${id} took the step`);
+        break;
+      case "hold": {
+        const { liftedAt, liftedBy, ...placed } = legalHoldTable.read(stored("legal_hold"));
+        isAs({ ...value, ...placed });
+        break;
+      }
+      case "lift":
+        invariant(stored("legal_hold").lifted_at !== null, `legal hold ${id} is lifted`);
         break;
       case "convert": {
         const { status, updatedAt, settledAt, cancelledAt, ...rest } = conversionTable.read(stored("conversion"));
@@ -173,6 +193,12 @@ export class Auditor {
       case "resume":
         break;
     }
+  }
+
+  #wasStep(customerId: string, id: string, step: Step, from: number): boolean {
+    const states = this.#model.row("external_transfer", `${customerId}/${id}`).between(from, this.#postgres.time.now);
+    // Another command of the same batch may have taken the next step.
+    return states.some((row) => row?.status === step.to || Number(row?.version) > 1);
   }
 
   #was(table: string, key: string, status: string, from: number): boolean {
@@ -225,6 +251,17 @@ export class Auditor {
           );
         case "profile_not_found":
           return ever("profile", details.profileId, (row) => row?.status !== "ACTIVE");
+        case "step_not_allowed":
+          return (
+            action.kind === "step" &&
+            this.#model
+              .row("external_transfer", `${action.customerId}/${action.id}`)
+              .between(sentAt, now)
+              .some(
+                (row) =>
+                  row?.status === details.status || Number(row?.version) > (STEPS_TO[String(details.status)] ?? 9),
+              )
+          );
         case "conversion_not_cancellable":
           return (
             action.kind === "cancel_conversion" &&
@@ -289,7 +326,7 @@ export class Auditor {
   /** Every claim has its record, and every ref_id its claim; those of transfers need none. */
   #checkClaims(): void {
     const { tables } = this.#postgres;
-    const records = [...tables.rows("conversion"), ...tables.rows("orders")];
+    const records = [...tables.rows("conversion"), ...tables.rows("orders"), ...tables.rows("legal_hold")];
     for (const claim of tables.rows("claim").filter(({ kind }) => kind !== "nickname")) {
       const record = records.find(({ id }) => id === claim.id);
       invariant(record?.ref_id === claim.ref_id, `claim ${claim.ref_id} has its record`);

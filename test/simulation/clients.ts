@@ -29,6 +29,8 @@ export class Clients {
   readonly #parts: ClientParts;
   readonly #conversions: Known["conversions"][number][] = [];
   readonly #orders: Known["orders"][number][] = [];
+  readonly #externals: Known["externals"][number][] = [];
+  readonly #holds: Known["holds"][number][] = [];
   /** Commands that are neither answered nor given up. */
   open = 0;
   answered = 0;
@@ -39,7 +41,7 @@ export class Clients {
   }
 
   get known(): Known {
-    return { conversions: this.#conversions, orders: this.#orders };
+    return { conversions: this.#conversions, orders: this.#orders, externals: this.#externals, holds: this.#holds };
   }
 
   send(command: WorkloadCommand): void {
@@ -109,6 +111,9 @@ export class Clients {
     if (answer.kind !== "done") return;
     const { id } = answer.value as { id: never };
     if (action.kind === "convert") this.#conversions.push({ customerId: action.request.customerId, id });
+    if (action.kind === "hold") this.#holds.push({ profileId: action.request.profileId, id });
+    if ((action.kind === "deposit" || action.kind === "withdraw") && action.request.hasSteps === true)
+      this.#externals.push({ customerId: action.request.customerId, id });
     if (action.kind === "order") {
       this.#orders.push({ customerId: action.request.customerId, profileId: action.request.profileId, id });
     }

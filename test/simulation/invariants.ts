@@ -136,7 +136,7 @@ function checkAccount(key: string, before: Row | undefined, row: Row, postings: 
   );
 }
 
-const CLOSED = ["SETTLED", "FILLED", "CANCELLED", "REJECTED", "EXPIRED"];
+const CLOSED = ["SETTLED", "FILLED", "CANCELLED", "REJECTED", "EXPIRED", "completed", "failed", "cancelled"];
 
 function checkStates({ changes }: Commit): void {
   for (const { table, key, row, before } of changes) {
@@ -145,7 +145,8 @@ function checkStates({ changes }: Commit): void {
     const isMarked = table === "account" && before !== undefined && row.last_deactivation !== before.last_deactivation;
     invariant(is > was || (is === was && isMarked), `${table} ${key} follows version ${was}, but has ${is}`);
     const wasClosed = table !== "market" && CLOSED.includes(String(before?.status));
-    invariant(!wasClosed, `${table} ${key} is ${before?.status} and no longer changes`);
+    const wasLifted = table === "legal_hold" && before !== undefined && before.lifted_at !== null;
+    invariant(!wasClosed && !wasLifted, `${table} ${key} is ${before?.status ?? "lifted"} and no longer changes`);
     if (table === "market_head") invariant(is === was + 1n, `${table} ${key} increases by one with every command`);
   }
 }
@@ -274,9 +275,11 @@ function checkCallers(name: string, callers: string | undefined, changes: string
   }
 }
 
-/** Holds equal open orders and created conversions. */
+const HOLDING = ["account", "orders", "conversion", "external_transfer", "legal_hold"];
+
+/** Holds equal open orders, created conversions, open withdrawals and legal holds. */
 function checkHolds({ changes }: Commit, tables: Tables): void {
-  const touched = changes.some(({ table }) => ["account", "orders", "conversion"].includes(table));
+  const touched = changes.some(({ table }) => HOLDING.includes(table));
   if (!touched) return;
   const held = new Map<string, bigint>();
   const hold = (part: string, owner: unknown, asset: unknown, amount: unknown): void => {
@@ -291,6 +294,14 @@ function checkHolds({ changes }: Commit, tables: Tables): void {
     if (conversion.status === "CREATED")
       hold("pending", conversion.profile_id, conversion.source_asset, conversion.amount);
   }
+  for (const { customer_id, id, status } of tables.rows("external_transfer")) {
+    const transfer = tables.get("transfer", `${customer_id}/${id}`);
+    const isOpen = ["requested", "approved", "sent"].includes(String(status));
+    if (isOpen && transfer?.from_profile_id !== null)
+      hold("pending", transfer?.from_profile_id, transfer?.asset, transfer?.amount);
+  }
+  for (const { profile_id, asset, amount, lifted_at } of tables.rows("legal_hold"))
+    if (lifted_at === null) hold("pending", profile_id, asset, amount);
   for (const account of tables.rows("account")) {
     if (account.house !== null) continue;
     for (const part of ["trading", "pending"] as const) {

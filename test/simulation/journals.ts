@@ -1,7 +1,7 @@
 /** Stored journals: what each moved, and the order in which those of a batch were decided. */
 import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
 import type { Uuid } from "../../src/std/id.ts";
-import { assets } from "./fixtures.ts";
+import { assets, catalogue } from "./fixtures.ts";
 import { invariant, units } from "./invariants.ts";
 import type { Row } from "./tables.ts";
 
@@ -18,6 +18,21 @@ export function moves(
   }
   for (const [key, sum] of sums) if (sum === 0n) sums.delete(key);
   return sums;
+}
+
+/** What comes into the platform, or goes out of it, on the accounts of the house. */
+export function crossed(asset: string, amount: bigint): (readonly [string, string, string, bigint])[] {
+  if (catalogue.findAsset(asset)?.kind !== "stablecoin") return [["world", asset, "available", -amount]];
+  return [["world", "USD", "available", -amount], ...issued(asset, amount)];
+}
+
+/** A stablecoin is issued against USD in its own reserve, or burnt. */
+export function issued(asset: string, amount: bigint): (readonly [string, string, string, bigint])[] {
+  if (asset === "USD") return [];
+  return [
+    ["issuance", asset, "available", -amount],
+    [`reserve:${asset}:default`, "USD", "available", amount],
+  ];
 }
 
 export const inWords = (all: Moves): string =>

@@ -6,8 +6,10 @@ import { conversionTable } from "../../src/conversions/conversion.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../src/ledger/tables.ts";
 import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";
+import { legalHoldTable } from "../../src/legal-holds/store.ts";
 import { SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
+import { transferTable } from "../../src/transfers/transfer.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
@@ -16,7 +18,9 @@ import { pick, type Row } from "./tables.ts";
 const plain = (text: string): string => text.replace(/\s+/g, " ").trim();
 
 const CONVERSION = columnsOf(conversionTable);
+const LEGAL_HOLD = columnsOf(legalHoldTable);
 const PROFILE = columnsOf(profileTable);
+const TRANSFER = columnsOf(transferTable);
 
 const KNOWN: Readonly<Record<string, Statement>> = {
   [LOCKING_SETTINGS]: () => [{ set_config: "8s" }],
@@ -119,6 +123,18 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .rows("profile")
       .filter((row) => row.customer_id === customer && row.kind === "DEFAULT")
       .map((row) => pick(row, PROFILE)),
+
+  // transfers/store.ts
+  [`select ${TRANSFER} from transfer where customer_id = $1 and id = $2`]: ({ tables }, [customer, id]) => {
+    const row = tables.get("transfer", `${customer}/${id}`);
+    return row === undefined ? [] : [pick(row, TRANSFER)];
+  },
+
+  // legal-holds/store.ts
+  [`select ${LEGAL_HOLD} from legal_hold where profile_id = $1 and id = $2`]: ({ tables }, [profile, id]) => {
+    const row = tables.get("legal_hold", `${profile}/${id}`);
+    return row === undefined ? [] : [pick(row, LEGAL_HOLD)];
+  },
 
   // conversions/store.ts
   [`select ${CONVERSION} from conversion where customer_id = $1 and id = $2`]: ({ tables }, [customer, id]) =>

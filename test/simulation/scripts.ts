@@ -123,7 +123,7 @@ function recordOf(id: Uuid, toProfileId: ProfileId, { refId, cryptoTxHash }: Non
     ...{ id, customerId: CUSTOMER as CustomerId, type: "CRYPTO_DEPOSIT", asset: USD, amount: amountOf("1") },
     ...{ fromProfileId: undefined, fromIdentityId: undefined, fromAccountId: undefined, fromMetadata: undefined },
     ...{ toProfileId, toCustomerId: CUSTOMER as CustomerId, toIdentityId: undefined, toAccountId: undefined },
-    ...{ toMetadata: undefined, refId, cryptoNetwork: "ETHEREUM", cryptoTxHash, createdAt: NOW },
+    ...{ hasSteps: undefined, toMetadata: undefined, refId, cryptoNetwork: "ETHEREUM", cryptoTxHash, createdAt: NOW },
   };
 }
 

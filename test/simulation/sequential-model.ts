@@ -9,13 +9,14 @@ import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { readChanges } from "../../src/ledger/change-history.ts";
 import { must } from "../../src/std/assert.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
+import { statusesAfter } from "./external-transfer-steps.ts";
 import { assets, catalogue } from "./fixtures.ts";
 import { type History, historyOf } from "./history.ts";
 import { invariant, units } from "./invariants.ts";
-import { inWords, journalsInOrder, type Moves, moveOf, moves } from "./journals.ts";
+import { crossed, inWords, issued, journalsInOrder, type Moves, moveOf, moves } from "./journals.ts";
 import type { Commit } from "./simulated-postgres.ts";
 import type { Row } from "./tables.ts";
-import { callerOf, type WorkloadCommand } from "./workload.ts";
+import { callerOf, operatorOf, type WorkloadCommand } from "./workload.ts";
 
 const ONE = 10n ** 18n;
 const times = (a: bigint, b: bigint): bigint => (a * b) / ONE;
@@ -64,6 +65,7 @@ export class SequentialModel {
       this.#move(done);
     }
     this.#checkOrders();
+    this.#checkSteps();
     for (const { table, key, row } of commit.changes) {
       if (row !== undefined && table !== "posting" && table !== "batch") this.row(table, key).add(at, row);
     }
@@ -78,14 +80,15 @@ export class SequentialModel {
   /** Every new record belongs to one command, and every command has at most one. */
   #noteEffects(): void {
     for (const { table, key, row, before } of this.#commit.changes) {
-      if (before !== undefined || row === undefined || !["transfer", "conversion", "orders"].includes(table)) continue;
+      if (before !== undefined || row === undefined || !RECORDS.includes(table)) continue;
       const command = this.#commandOf(row);
       if (command === undefined) continue;
       const had = this.effects.get(command.number);
       invariant(had === undefined, `command ${command.number} takes effect once, but it had ${had} and now has ${key}`);
       this.effects.set(command.number, String(row.id));
       const by = this.#callersOf(table, key, row);
-      const isRecorded = by.length === 1 && JSON.stringify(by[0]) === JSON.stringify(callerOf(command));
+      const wanted = table === "legal_hold" ? operatorOf(command) : callerOf(command);
+      const isRecorded = by.length === 1 && JSON.stringify(by[0]) === JSON.stringify(wanted);
       invariant(isRecorded, `${table} ${key} was requested by command ${command.number}, not by ${JSON.stringify(by)}`);
       if (command.ref === undefined) continue;
       const { customerId, kind, refId } = command.ref;
@@ -112,7 +115,7 @@ export class SequentialModel {
 
   #commandOf(row: Row): WorkloadCommand | undefined {
     const metadata = (row.metadata ?? row.from_metadata) as { command?: string } | null | undefined;
-    const number = metadata?.command ?? (row.memo as string | null);
+    const number = metadata?.command ?? ((row.placed_by === undefined ? row.memo : row.reason) as string | null);
     return number === null || number === undefined
       ? undefined
       : must(this.#commands.get(Number(number)), "a command is known");
@@ -127,7 +130,13 @@ export class SequentialModel {
   #expected(id: string, cause: string): Moves {
     switch (cause) {
       case "deposit":
-        return this.#deposit(id);
+      case "withdrawal":
+      case "withdrawal_held":
+      case "withdrawal_released":
+        return this.#external(id, cause);
+      case "legal_hold_placed":
+      case "legal_hold_lifted":
+        return this.#legalHold(id, cause);
       case "transfer":
         return this.#transfer(id);
       case "conversion_created":
@@ -145,18 +154,65 @@ export class SequentialModel {
     }
   }
 
-  #deposit(id: string): Moves {
+  /** A deposit or a withdrawal. What ends the steps of one has the odd id. */
+  #external(id: string, cause: string): Moves {
+    const other = siblingId(id as Uuid);
+    const isEnd = other < id;
+    const ownId = isEnd ? other : id;
+    const steps = this.#rowsOf("external_transfer").find((each) => each.id === ownId);
     const row = must(
-      this.#rowsOf("transfer").find((each) => each.id === id),
-      `a deposit ${id} has its record`,
+      isEnd
+        ? this.row("transfer", `${steps?.customer_id}/${ownId}`).now
+        : this.#rowsOf("transfer").find((each) => each.id === ownId),
+      `${cause} ${id} has its record`,
     );
     const action = this.#commandOf(row)?.action;
-    invariant(action?.kind === "deposit", `deposit ${id} was requested`);
-    const { profileId, asset, amount } = action.request;
+    invariant(action?.kind === "deposit" || action?.kind === "withdraw", `${cause} ${id} was requested`);
+    const { profileId, asset, amount, hasSteps } = action.request;
+    invariant((hasSteps === true) === (steps !== undefined), `${cause} ${id} has steps if it was requested to`);
     const a = amount as bigint;
-    const isCoin = catalogue.findAsset(asset)?.kind === "stablecoin";
-    if (!isCoin) return moves(["world", asset, "available", -a], [profileId, asset, "available", a]);
-    return moves(["world", "USD", "available", -a], ...issued(asset, a), [profileId, asset, "available", a]);
+    if (action.kind === "deposit") {
+      invariant(cause === "deposit" && isEnd === (hasSteps === true), `deposit ${id} moves its money once`);
+      invariant(!isEnd || steps?.status === "completed", `deposit ${id} is completed`);
+      return moves(...crossed(asset, a), [profileId, asset, "available", a]);
+    }
+    if (cause === "withdrawal_held") {
+      invariant(this.#isActive(profileId) && !isEnd, `withdrawal ${id} is of an active profile`);
+      return moves([profileId, asset, "available", -a], [profileId, asset, "pending", a]);
+    }
+    if (cause === "withdrawal_released") {
+      invariant(["failed", "cancelled"].includes(String(steps?.status)), `withdrawal ${ownId} came to nothing`);
+      return moves([profileId, asset, "pending", -a], [profileId, asset, "available", a]);
+    }
+    invariant(cause === "withdrawal" && isEnd === (hasSteps === true), `withdrawal ${id} moves its money once`);
+    invariant(!isEnd || steps?.status === "completed", `withdrawal ${id} is completed`);
+    return moves(...crossed(asset, -a), [profileId, asset, isEnd ? "pending" : "available", -a]);
+  }
+
+  #legalHold(id: string, cause: string): Moves {
+    const isLifted = cause === "legal_hold_lifted";
+    const ownId = isLifted ? siblingId(id as Uuid) : id;
+    const row = must(
+      this.#rowsOf("legal_hold").find((each) => each.id === ownId),
+      `${cause} ${id} has its hold`,
+    );
+    const action = this.#commandOf(row)?.action;
+    invariant(action?.kind === "hold", `legal hold ${ownId} was requested`);
+    invariant((row.lifted_at !== null) === isLifted, `legal hold ${ownId} is lifted if its money is given back`);
+    const { profileId, asset, amount } = action.request;
+    const held = (amount as bigint) * (isLifted ? -1n : 1n);
+    return moves([profileId, asset, "available", -held], [profileId, asset, "pending", held]);
+  }
+
+  /** Steps follow each other as they may. One batch may take several. */
+  #checkSteps(): void {
+    for (const row of this.#rowsOf("external_transfer")) {
+      const key = `${row.customer_id}/${row.id}`;
+      const was = this.row("external_transfer", key).now;
+      const transfer = this.row("transfer", key).now ?? this.#rowsOf("transfer").find(({ id }) => id === row.id);
+      const reached = statusesAfter(transfer?.from_profile_id !== null, was, Number(row.version));
+      invariant(reached.includes(String(row.status)), `external transfer ${key} is ${row.status} after ${was?.status}`);
+    }
   }
 
   #transfer(id: string): Moves {
@@ -336,14 +392,7 @@ export class SequentialModel {
   }
 }
 
-/** A stablecoin is issued against USD in its own reserve, or burnt. */
-function issued(asset: string, amount: bigint): (readonly [string, string, string, bigint])[] {
-  if (asset === "USD") return [];
-  return [
-    ["issuance", asset, "available", -amount],
-    [`reserve:${asset}:default`, "USD", "available", amount],
-  ];
-}
+const RECORDS = ["transfer", "conversion", "orders", "legal_hold"];
 
 function lesser(a: bigint, b: bigint): bigint {
   if (a < b) return a;

@@ -15,6 +15,7 @@ import type { Caller } from "../../src/ledger/caller.ts";
 import { LedgerClock } from "../../src/ledger/compared-clock.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
+import { createLegalHolds, type LegalHolds } from "../../src/legal-holds/legal-holds.ts";
 import { asFault, DatabaseAway, isTimeout } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
@@ -47,6 +48,7 @@ export class SimulatedNode implements Process {
   readonly database: SimulatedDatabase;
   readonly transfers: Transfers;
   readonly conversions: Conversions;
+  readonly legalHolds: LegalHolds;
   readonly engines: Engines;
   readonly lane: Lane;
   readonly #parts: NodeParts;
@@ -94,6 +96,7 @@ export class SimulatedNode implements Process {
       onRecovered: () => undefined,
     });
     this.transfers = createTransfers({ ...shared, lane: this.lane });
+    this.legalHolds = createLegalHolds({ ...shared, lane: this.lane });
     this.conversions = createConversions({
       ...shared,
       lane: this.lane,

@@ -13,8 +13,10 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   claim: ["customer_id", "kind", "ref_id"],
   conversion: ["profile_id", "id"],
   execution: ["profile_id", "id"],
+  external_transfer: ["customer_id", "id"],
   fee_agreement: ["customer_id", "market"],
   lease: ["name"],
+  legal_hold: ["profile_id", "id"],
   market: ["code"],
   market_head: ["market"],
   order_cancel: ["profile_id", "order_id"],
@@ -140,6 +142,12 @@ type Check = readonly [constraint: string, holds: (row: Row) => boolean];
 
 const amount = (value: unknown): number => Math.sign(Number(value));
 
+/** The versions that an external transfer can have with each status. */
+const STEPS: Readonly<Record<string, readonly string[]>> = {
+  ...{ requested: ["1"], approved: ["2"], sent: ["3"] },
+  ...{ completed: ["2", "4"], failed: ["2", "4"], cancelled: ["2", "3"] },
+};
+
 /** In the order in which PostgreSQL checks them: by name. */
 const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   account: [
@@ -166,6 +174,28 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   conversion: [
     ["cancelled_has_time", (row) => (row.status === "CANCELLED") === (row.cancelled_at !== null)],
     ["settled_has_time", (row) => (row.status === "SETTLED") === (row.settled_at !== null)],
+  ],
+  external_transfer: [
+    [
+      "failed_or_cancelled_has_reason",
+      (row) => ["failed", "cancelled"].includes(String(row.status)) === (row.reason !== null),
+    ],
+    ["index_of_transaction", (row) => row.crypto_tx_index === null || row.crypto_tx_hash !== null],
+    [
+      "transaction_since_sent",
+      (row) => row.crypto_tx_hash === null || ["sent", "completed", "failed"].includes(String(row.status)),
+    ],
+    [
+      "version_is_the_number_of_steps",
+      ({ status, version }) => (STEPS[String(status)] ?? []).includes(String(version)),
+    ],
+  ],
+  legal_hold: [
+    [
+      "placed_and_then_lifted",
+      ({ version, lifted_at, lifted_by }) =>
+        version === (lifted_at === null ? "1" : "2") && (lifted_at === null) === (lifted_by === null),
+    ],
   ],
   orders: [
     [

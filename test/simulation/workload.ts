@@ -5,18 +5,23 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
-import type { ClientCaller } from "../../src/ledger/caller.ts";
+import type { ClientCaller, OperatorCaller } from "../../src/ledger/caller.ts";
 import type { Claim, ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
+import type { LegalHoldRequest } from "../../src/legal-holds/legal-holds.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import type { ExternalTransferRequest, TransferRequest } from "../../src/transfers/transfers.ts";
+import type { Uuid } from "../../src/std/id.ts";
+import type { ExternalTransferRequest, Step, TransferRecord, TransferRequest } from "../../src/transfers/transfers.ts";
 import type { Random } from "../support/random.ts";
 import { residents } from "./fixtures.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
 export type Action =
   | { readonly kind: "transfer"; readonly request: TransferRequest }
-  | { readonly kind: "deposit"; readonly request: ExternalTransferRequest }
+  | { readonly kind: "deposit" | "withdraw"; readonly request: ExternalTransferRequest }
+  | { readonly kind: "step"; readonly customerId: CustomerId; readonly id: Uuid; readonly step: Step }
+  | { readonly kind: "hold"; readonly request: LegalHoldRequest }
+  | { readonly kind: "lift"; readonly profileId: ProfileId; readonly id: Uuid }
   | { readonly kind: "convert"; readonly request: ConversionRequest }
   | { readonly kind: "order"; readonly request: OrderRequest }
   | { readonly kind: "cancel_conversion"; readonly customerId: CustomerId; readonly id: ConversionId }
@@ -47,6 +52,12 @@ export const callerOf = ({ number, action }: Pick<WorkloadCommand, "number" | "a
   operation: action.kind,
 });
 
+/** The name has the command's number. */
+export const operatorOf = ({ number, action }: Pick<WorkloadCommand, "number" | "action">): OperatorCaller => ({
+  operator: `operator of ${number}`,
+  operation: action.kind,
+});
+
 export function carryOut(node: SimulatedNode, command: WorkloadCommand): Promise<Answer> {
   const { action } = command;
   const caller = callerOf(command);
@@ -54,7 +65,14 @@ export function carryOut(node: SimulatedNode, command: WorkloadCommand): Promise
     case "transfer":
       return node.transfers.move(action.request, caller);
     case "deposit":
+    case "withdraw":
       return node.transfers.recordExternal(action.request, caller);
+    case "step":
+      return node.transfers.step(action.customerId, action.id, action.step, caller);
+    case "hold":
+      return node.legalHolds.place(action.request, operatorOf(command));
+    case "lift":
+      return node.legalHolds.lift(action.profileId, action.id, operatorOf(command));
     case "convert":
       return node.conversions.create(action.request, caller);
     case "order":
@@ -74,11 +92,13 @@ export function carryOut(node: SimulatedNode, command: WorkloadCommand): Promise
 
 /** Whether a retry cannot have a second effect. */
 export function mayRetry({ ref, action }: WorkloadCommand): boolean {
-  return ref !== undefined || !["transfer", "deposit", "convert", "order"].includes(action.kind);
+  return ref !== undefined || !["transfer", "deposit", "withdraw", "hold", "convert", "order"].includes(action.kind);
 }
 
 /** The ids that clients have learned so far and may cancel. */
 export interface Known {
+  readonly externals: readonly Pick<TransferRecord, "customerId" | "id">[];
+  readonly holds: readonly { readonly profileId: ProfileId; readonly id: Uuid }[];
   readonly conversions: readonly { readonly customerId: CustomerId; readonly id: ConversionId }[];
   readonly orders: readonly {
     readonly customerId: CustomerId;
@@ -99,7 +119,7 @@ export class Workload {
   opening(profileId: ProfileId, customerId: CustomerId, asset: string, amount: string): WorkloadCommand {
     return this.#command("transfer", customerId, true, (refId, name) => ({
       kind: "deposit",
-      request: deposit(customerId, profileId, asset, amount, refId, name),
+      request: external("DEPOSIT", customerId, profileId, asset, amount, refId, name),
     }));
   }
 
@@ -110,7 +130,7 @@ export class Workload {
     const recipientProfileId = random(3) === 0 ? this.#oneOf(customer).profileId : undefined;
     const isSafe = random(4) !== 0;
     const what = random(20);
-    if (what < 6) {
+    if (what < 5) {
       const to = this.#oneOf(residents.filter((resident) => resident.profileId !== profileId));
       return this.#command("transfer", customerId, isSafe, (refId, name) => ({
         kind: "transfer",
@@ -125,12 +145,8 @@ export class Workload {
         },
       }));
     }
-    if (what < 7) {
-      return this.#command("transfer", customerId, true, (refId, name) => ({
-        kind: "deposit",
-        request: deposit(customerId, profileId, this.#oneOf(["USD", "USDP"]), `${random(50) + 1}`, refId, name),
-      }));
-    }
+    if (what < 6) return this.#external(customerId, profileId);
+    if (what < 8) return this.#step(known, customerId, profileId);
     if (what < 11) {
       const [sourceAsset, targetAsset] = this.#oneOf([
         ["USD", "PYUSD"],
@@ -173,6 +189,50 @@ export class Workload {
         annotations: { metadata: { command: name } },
       },
     }));
+  }
+
+  /** Complete at once, or with steps. */
+  #external(customerId: CustomerId, profileId: ProfileId): WorkloadCommand {
+    const random = this.#random;
+    const isDeposit = random(3) === 0;
+    const [asset, amount] = [this.#oneOf(["USD", "PYUSD", "USDP"]), `${random(isDeposit ? 50 : 200) + 1}`];
+    const hasSteps = random(4) !== 0;
+    return this.#command("transfer", customerId, true, (refId, name) => ({
+      kind: isDeposit ? "deposit" : "withdraw",
+      request: {
+        ...external(isDeposit ? "DEPOSIT" : "WITHDRAWAL", customerId, profileId, asset, amount, refId, name),
+        ...(hasSteps && { hasSteps }),
+      },
+    }));
+  }
+
+  /** A step of a deposit or withdrawal that is known, or a legal hold, or its end. */
+  #step({ externals, holds }: Known, customerId: CustomerId, profileId: ProfileId): WorkloadCommand {
+    const random = this.#random;
+    const number = ++this.#number;
+    const external = externals[random(Math.max(1, externals.length))];
+    const hold = holds[random(Math.max(1, holds.length))];
+    if (external !== undefined && random(4) !== 0) {
+      const step = this.#oneOf<Step>([
+        ...[{ to: "approved" }, { to: "approved" }, { to: "sent" }, { to: "completed" }].map((to) => to as Step),
+        ...[{ to: "completed" } as Step, { to: "failed", reason: "no such bank" } as Step],
+        { to: "cancelled", reason: `command ${number}` },
+      ]);
+      return {
+        number,
+        action: { kind: "step", customerId: external.customerId, id: external.id, step },
+        ref: undefined,
+      };
+    }
+    if (hold !== undefined && random(2) === 0)
+      return { number, action: { kind: "lift", profileId: hold.profileId, id: hold.id }, ref: undefined };
+    const refId = random(4) === 0 ? undefined : `ref ${number}`;
+    const request: LegalHoldRequest = {
+      ...{ customerId, profileId, asset: this.#oneOf(["USD", "PYUSD"]), amount: amountOf(`${random(300) + 1}`) },
+      ...{ refId, reason: String(number) },
+    };
+    const ref = refId === undefined ? undefined : { customerId, kind: "legal_hold" as const, refId };
+    return { number, action: { kind: "hold", request }, ref };
   }
 
   /** An order of any kind, at prices from 95 to 105. */
@@ -222,7 +282,8 @@ export class Workload {
   }
 }
 
-function deposit(
+function external(
+  way: "DEPOSIT" | "WITHDRAWAL",
   customerId: CustomerId,
   profileId: ProfileId,
   asset: string,
@@ -230,8 +291,10 @@ function deposit(
   refId: string | undefined,
   name: string,
 ): ExternalTransferRequest {
-  const type = asset === "USD" ? "WIRE_DEPOSIT" : "CRYPTO_DEPOSIT";
-  const details: ExternalTransferRequest["details"] =
-    asset === "USD" ? { memo: name } : { memo: name, cryptoNetwork: "ETHEREUM", cryptoTxHash: `transaction ${name}` };
-  return { customerId, profileId, amount: amountOf(amount), asset, direction: "CREDIT", type, details, refId };
+  const isWire = asset === "USD";
+  const details: ExternalTransferRequest["details"] = isWire
+    ? { memo: name }
+    : { memo: name, cryptoNetwork: "ETHEREUM", ...(way === "DEPOSIT" && { cryptoTxHash: `transaction ${name}` }) };
+  const [direction, type] = [way === "DEPOSIT" ? "CREDIT" : "DEBIT", `${isWire ? "WIRE" : "CRYPTO"}_${way}`] as const;
+  return { customerId, profileId, amount: amountOf(amount), asset, direction, type, details, refId };
 }

@@ -34,6 +34,19 @@ const CREATED_CONVERSIONS = `
   select profile_id as owner_id, source_asset::text as asset, sum(amount) as amount
     from conversion where status = 'CREATED' group by 1, 2`;
 
+const OPEN_WITHDRAWALS = `
+  select t.from_profile_id as owner_id, t.asset::text as asset, sum(t.amount) as amount
+    from transfer t join external_transfer e on e.customer_id = t.customer_id and e.id = t.id
+   where t.from_profile_id is not null and e.status not in ('completed', 'failed', 'cancelled') group by 1, 2`;
+
+const LEGAL_HOLDS = `
+  select profile_id as owner_id, asset::text as asset, sum(amount) as amount
+    from legal_hold where lifted_by is null group by 1, 2`;
+
+const PENDING = `
+  select owner_id, asset, sum(amount) as amount
+    from (${[CREATED_CONVERSIONS, OPEN_WITHDRAWALS, LEGAL_HOLDS].join(" union all ")}) h group by 1, 2`;
+
 /** Compares one part of all profiles' accounts with what is to be found in it. */
 const partEquals = (part: string, expected: string): string => `
   select format('profile %s %s has %s, its records say %s', owner_id, asset, coalesce(a.${part}, 0), coalesce(e.amount, 0))
@@ -119,7 +132,22 @@ const RULES: Readonly<Record<string, string>> = {
               from posting p join account a using (owner_id, asset) where a.house in ('reserve', 'issuance')) j
      group by journal_id, coin having sum(amount) <> 0`,
   "trading is what open orders hold": partEquals("trading", OPEN_HOLDS),
-  "pending is what CREATED conversions hold": partEquals("pending", CREATED_CONVERSIONS),
+  "pending is what CREATED conversions, open withdrawals and legal holds hold": partEquals("pending", PENDING),
+  "a transfer with steps has its row of them, and no other has one": `
+    select format('transfer %s', coalesce(t.id, e.id))
+      from (select * from transfer where has_steps) t full join external_transfer e using (customer_id, id)
+     where t.id is null or e.id is null`,
+  "a deposit or withdrawal moved money across the border if it is complete, and only then": `
+    select format('transfer %s: %s, but %s moved', t.id, coalesce(e.status::text, 'complete'), coalesce(m.amount, 0))
+      from transfer t left join external_transfer e using (customer_id, id)
+      left join (
+        select overlay(p.journal_id::text placing to_hex(('x' || right(p.journal_id::text, 1))::bit(4)::int & 14) from 36)::uuid as id,
+               sum(p.amount) as amount
+          from posting p join account a using (owner_id, asset)
+         where a.house is null and p.cause in ('deposit', 'withdrawal') group by 1) m on m.id = t.id
+     where (t.from_profile_id is null or t.to_profile_id is null)
+       and coalesce(m.amount, 0) <> case when e.status is null or e.status = 'completed'
+           then case when t.from_profile_id is null then t.amount else -t.amount end else 0 end`,
   "batches are numbered from 0 without gaps": `
     select format('slot %s has %s batches from %s to %s', slot, count(*), min(n), max(n))
       from batch group by slot having min(n) <> 0 or max(n) <> count(*) - 1 order by slot`,

@@ -125,7 +125,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     title: "what a posting left in trading is changed",
     sql: "update posting set trading = trading + 1 where journal_id = :low and part = 'available'",
     findings: [
-      "chain: batch 1/19 does not match its hash: the batch, its rows or its predecessor were changed",
+      "chain: batch 1/38 does not match its hash: the batch, its rows or its predecessor were changed",
       "accounts: posting treasury/USD/11 leaves trading at 1, but it was 0 and is changed by 0",
     ],
   },

@@ -234,14 +234,14 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     title: "a batch is added behind the last one",
     sql: `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
           select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true from batch group by slot`,
-    findings: ["chain: batch 1/20 does not match its hash: the batch, its rows or its predecessor were changed"],
+    findings: ["chain: batch 1/39 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {
     title: "the reserve is emptied into the world",
     sql: `update account set available = available - 1 where owner_id = :reserve;
           update account set available = available + 1 where house = 'world' and asset = 'USD'`,
     findings: [
-      "accounts: account world/USD has -100489 available, but its last posting leaves -100490",
+      "accounts: account world/USD has -101492 available, but its last posting leaves -101493",
       "reserve: reserve PYUSD holds 499, but the outstanding supply is 500",
     ],
   },

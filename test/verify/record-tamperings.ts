@@ -111,7 +111,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the hold of an open order is lowered",
     sql: "update orders set held = held - 0.000000000000000001 where id = :low",
     findings: [
-      "changing rows: orders treasury/low does not match batch 1/19, which it refers to",
+      "changing rows: orders treasury/low does not match batch 1/38, which it refers to",
       "trading: account treasury/USD has 7526.25 trading, but 7526.249999999999999999 is held",
       "orders: order treasury/low is PENDING_SUBMISSION and holds 7526.249999999999999999, but needs 7526.25",
     ],

@@ -1,6 +1,6 @@
 /**
- * A small set of books that has one of everything, made by the real lane: deposits, a withdrawal, a transfer,
- * conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
+ * A small set of books that has one of everything, made by the real lane: deposits, withdrawals, steps of both, legal
+ * holds, a transfer, conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
  */
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
 import { cancellationOf, createConversions, settlementOf } from "../../src/conversions/conversions.ts";
@@ -19,13 +19,14 @@ import { accept, type Claim, type Command, type Outcome, type Rejection } from "
 import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
 import { addition, change } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
+import { createLegalHolds } from "../../src/legal-holds/legal-holds.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource, siblingId, type Uuid } from "../../src/std/id.ts";
-import { createTransfers } from "../../src/transfers/transfers.ts";
+import { createTransfers, type Step } from "../../src/transfers/transfers.ts";
 import { publishOnce } from "../support/events.ts";
 import { ledgerClock, TESTER } from "../support/movements.ts";
 
@@ -64,6 +65,8 @@ export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
   };
 }
 
+const SENDING: readonly Step[] = [{ to: "approved" }, { to: "sent" }];
+
 class Making {
   readonly names = new Map<string, string>();
   readonly #lane: Lane;
@@ -81,6 +84,7 @@ class Making {
       customers: createCustomers(parts),
       profiles: createProfiles(parts),
       transfers: createTransfers(parts),
+      legalHolds: createLegalHolds(parts),
       conversions: createConversions({ ...parts, onCreated: () => undefined }),
       exchange: createExchange({ ...parts, engines: NO_ENGINES, onFeedFault: () => undefined }),
     };
@@ -105,6 +109,16 @@ class Making {
     const maker = await this.#place("offer", "desk", { side: "SELL", price: "20000", amount: "2", to: "vault" });
     const taker = await this.#place("bid", "treasury", { side: "BUY", price: "21000", amount: "1", refId: "bid" });
     await this.#lane.execute(this.#match(maker, taker, "1", "20000"));
+    await this.#profile("depot");
+    await this.#cross("stock", "depot", "USD", "1000");
+    await this.#cross("wired", "depot", "USD", "5", "DEBIT", [...SENDING, { to: "completed", cryptoTxHash: "0xabc" }]);
+    await this.#cross("returned", "depot", "USD", "6", "DEBIT", [...SENDING, { to: "failed", reason: "no such bank" }]);
+    const sent = { to: "sent", cryptoTxHash: "0xdef", cryptoTxIndex: "1" } as const;
+    await this.#cross("sent", "depot", "USD", "7", "DEBIT", [{ to: "approved" }, sent]);
+    await this.#cross("arrived", "depot", "USD", "8", "CREDIT", [{ to: "completed" }]);
+    await this.#cross("announced", "depot", "USD", "9", "CREDIT", []);
+    await this.#hold("blocked", "depot", "11");
+    await this.#hold("unblocked", "depot", "12", "lift");
     await this.#place("low", "treasury", { side: "BUY", price: "15000", amount: "0.5" });
   }
 
@@ -144,11 +158,32 @@ class Making {
     this.#named(nickname, id);
   }
 
-  async #cross(name: string, profile: string, asset: string, amount: string, direction: "CREDIT" | "DEBIT" = "CREDIT") {
+  /** @param steps that follow the request; undefined: complete at once */
+  async #cross(
+    name: string,
+    profile: string,
+    asset: string,
+    amount: string,
+    direction: "CREDIT" | "DEBIT" = "CREDIT",
+    steps?: readonly Step[],
+  ) {
     const type = direction === "CREDIT" ? "WIRE_DEPOSIT" : "WIRE_WITHDRAWAL";
     const owner = { customerId: this.#customerId, profileId: this.#profileId(profile) };
     const request = { ...owner, asset, amount: amountOf(amount), direction, type, details: {} } as const;
-    this.#named(name, done(await this.#parts.transfers.recordExternal(request, TESTER)).id);
+    const { transfers } = this.#parts;
+    const recorded = await transfers.recordExternal({ ...request, ...(steps && { hasSteps: true }) }, TESTER);
+    const id = this.#named(name, done(recorded).id);
+    for (const step of steps ?? []) done(await transfers.step(this.#customerId, id, step, TESTER));
+  }
+
+  async #hold(name: string, profile: string, amount: string, end?: "lift"): Promise<void> {
+    const profileId = this.#profileId(profile);
+    const caller = { operator: "olga", operation: "hold place" };
+    const owner = { customerId: this.#customerId, profileId };
+    const request = { ...owner, asset: "USD", amount: amountOf(amount), refId: name, reason: "court order 17" };
+    const { id } = done(await this.#parts.legalHolds.place(request, caller));
+    this.#named(name, id);
+    if (end === "lift") done(await this.#parts.legalHolds.lift(profileId, id, caller));
   }
 
   async #place(

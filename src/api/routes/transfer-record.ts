@@ -1,13 +1,22 @@
 /** A transfer on the wire: one profile's side of a movement. */
 import { type Static, Type } from "typebox";
 import { formatAmount } from "../../money/amount.ts";
+import { must } from "../../std/assert.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { siblingId, type Uuid } from "../../std/id.ts";
-import { CRYPTO_NETWORKS, RECORD_TYPES, type RecordType, type TransferRecord } from "../../transfers/transfers.ts";
+import {
+  CRYPTO_NETWORKS,
+  type ExternalTransferStatus,
+  RECORD_TYPES,
+  type RecordType,
+  STATUSES_OF,
+  TRANSFER_STATUSES,
+  type TransferRecord,
+  type TransferStatus,
+  updatedAtOf,
+} from "../../transfers/transfers.ts";
 import { present } from "../domain-mapping.ts";
 import { AccountId, AssetCode, Decimal, IdentityId, Metadata, Timestamp, UuidText } from "../requests/schemas.ts";
-
-export const TRANSFER_STATUSES = ["PENDING", "COMPLETED", "FAILED"] as const;
 
 export const SECONDARY_STATUSES = [
   "TRAVEL_RULE_INFO_REQUESTED",
@@ -50,7 +59,9 @@ export const TransferBody = Type.Object(
     asset: AssetCode,
     direction: Type.Enum(["CREDIT", "DEBIT"], { description: "CREDIT increased the balance, DEBIT reduced it." }),
     type: Type.Enum([...RECORD_TYPES]),
-    status: Type.Enum([...TRANSFER_STATUSES]),
+    status: Type.Enum([...TRANSFER_STATUSES], {
+      description: "PENDING: a deposit or withdrawal that is not complete. FAILED: it moved no money in the end.",
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
     identity_id: Type.Optional(IdentityId),
@@ -60,7 +71,15 @@ export const TransferBody = Type.Object(
     ),
     balance_asset: Type.Optional(Type.String({ description: "The asset whose balance changed; the same as asset." })),
     secondary_status: Type.Optional(Type.Object({}, { description: "Reserved." })),
-    status_details: Type.Optional(Type.Object({}, { description: "Reserved." })),
+    status_details: Type.Optional(
+      Type.Object(
+        {
+          step: Type.Enum(["REQUESTED", "APPROVED", "SENT", "FAILED", "CANCELLED"]),
+          message: Type.String({ examples: ["Approved, not sent yet"] }),
+        },
+        { description: "How far a PENDING deposit or withdrawal is, or why it FAILED. Not of a COMPLETED record." },
+      ),
+    ),
     metadata: Type.Optional(Metadata),
     destination_address: Type.Optional(Type.String({ description: "The destination of a crypto transfer." })),
     crypto_network: Type.Optional(Type.Enum([...CRYPTO_NETWORKS])),
@@ -74,7 +93,7 @@ export const TransferBody = Type.Object(
     notional_value: Type.Optional(
       Type.String({ ...Decimal, description: "The value of a crypto deposit or withdrawal in USD at that time." }),
     ),
-    memo: Type.Optional(Type.String({ description: "The operator's note on a deposit." })),
+    memo: Type.Optional(Type.String({ description: "The operator's note on a deposit or withdrawal." })),
   },
   {
     title: "Transfer",
@@ -94,7 +113,7 @@ export const PAIRED_TYPES: readonly RecordType[] = [
 export function transferBody(transfer: TransferRecord): Static<typeof TransferBody> {
   // There are no transfer fees, so the total equals the amount.
   const amount = formatAmount(transfer.amount);
-  const createdAt = formatInstant(transfer.createdAt);
+  const { steps } = transfer;
   return present<Static<typeof TransferBody>>({
     id: transfer.id,
     customer_id: transfer.customerId,
@@ -105,20 +124,20 @@ export function transferBody(transfer: TransferRecord): Static<typeof TransferBo
     asset: transfer.asset,
     direction: transfer.direction,
     type: transfer.type,
-    status: "COMPLETED",
-    created_at: createdAt,
-    updated_at: createdAt,
+    status: statusOf(transfer),
+    created_at: formatInstant(transfer.createdAt),
+    updated_at: formatInstant(updatedAtOf(transfer)),
     identity_id: transfer.identityId,
     account_id: transfer.accountId,
     ref_id: transfer.refId,
     balance_asset: transfer.asset,
     secondary_status: undefined,
-    status_details: undefined,
+    status_details: detailsOf(transfer),
     metadata: transfer.metadata,
     destination_address: transfer.destinationAddress,
     crypto_network: transfer.cryptoNetwork,
-    crypto_tx_hash: transfer.cryptoTxHash,
-    crypto_tx_index: transfer.cryptoTxIndex,
+    crypto_tx_hash: steps?.cryptoTxHash ?? transfer.cryptoTxHash,
+    crypto_tx_index: steps?.cryptoTxIndex ?? transfer.cryptoTxIndex,
     auto_conversion: {},
     group_id: groupOf(transfer),
     fiat_account_id: undefined,
@@ -126,6 +145,43 @@ export function transferBody(transfer: TransferRecord): Static<typeof TransferBo
     memo: transfer.memo,
   });
 }
+
+function statusOf({ steps }: Pick<TransferRecord, "steps">): TransferStatus {
+  const is = steps?.status ?? "completed";
+  return must(
+    TRANSFER_STATUSES.find((status) => STATUSES_OF[status].includes(is)),
+    "each status is one on the wire",
+  );
+}
+
+/** Of a record that is not COMPLETED. */
+function detailsOf({ steps, direction }: TransferRecord): Static<typeof TransferBody>["status_details"] {
+  if (steps === undefined || steps.status === "completed") return undefined;
+  const { status, reason } = steps;
+  const message = MESSAGES[direction][status] + (reason === undefined ? "" : `: ${reason}`);
+  return { step: STEPS[status], message };
+}
+
+type UnfinishedStatus = Exclude<ExternalTransferStatus, "completed">;
+
+const STEPS = {
+  requested: "REQUESTED",
+  approved: "APPROVED",
+  sent: "SENT",
+  failed: "FAILED",
+  cancelled: "CANCELLED",
+} as const satisfies Record<UnfinishedStatus, string>;
+
+const PENDING_WITHDRAWAL = {
+  requested: "Waiting for approval",
+  approved: "Approved, not sent yet",
+  sent: "Sent, not confirmed yet",
+};
+const ENDED = { failed: "Failed", cancelled: "Cancelled" };
+const MESSAGES: Readonly<Record<TransferRecord["direction"], Record<UnfinishedStatus, string>>> = {
+  DEBIT: { ...PENDING_WITHDRAWAL, ...ENDED },
+  CREDIT: { ...PENDING_WITHDRAWAL, requested: "Announced, not arrived yet", ...ENDED },
+};
 
 /** Deposits and withdrawals have no counterpart, so no group. */
 function groupOf({ id, type, direction }: TransferRecord): Uuid | undefined {

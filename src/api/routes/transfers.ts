@@ -3,16 +3,21 @@ import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { siblingId, type Uuid } from "../../std/id.ts";
+import { formatInstant, parseInstant } from "../../std/clock.ts";
+import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
 import {
   RECORD_TYPES,
+  type RecordPosition,
+  TRANSFER_STATUSES,
   type TransferFilter,
+  type TransferRecord,
   type TransferRequest,
   type TransferSide,
   type Transfers,
+  updatedAtOf,
 } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
-import { type Every, idPosition, profileIdOf, requestedAmount, valueOrThrow, withExisting } from "../domain-mapping.ts";
+import { type Every, profileIdOf, requestedAmount, valueOrThrow, withExisting } from "../domain-mapping.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
@@ -34,8 +39,8 @@ import {
   UuidText,
   uuidOf,
 } from "../requests/schemas.ts";
-import { comparisons, idsWithin, intersection, readComparisons } from "../requests/time-range.ts";
-import { PAIRED_TYPES, SECONDARY_STATUSES, TRANSFER_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
+import { comparisons, idsWithin, readComparisons } from "../requests/time-range.ts";
+import { PAIRED_TYPES, SECONDARY_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
 const MoveBody = Body(
   {
@@ -77,7 +82,7 @@ const ListTransfersQuery = ListQuery(
     type: Repeatable(Type.Enum([...RECORD_TYPES]), "Records of these types."),
     statuses: Repeatable(
       Type.Enum([...TRANSFER_STATUSES]),
-      "Records with these statuses. Currently all are COMPLETED.",
+      "Records with these statuses. Transfers between profiles are always COMPLETED.",
     ),
     secondary_statuses: Repeatable(
       Type.Enum([...SECONDARY_STATUSES]),
@@ -218,13 +223,14 @@ function listRoute(api: Api, transfers: Transfers, profiles: Pick<Profiles, "lis
     async (request) => {
       const { order_by, order = order_by === "UPDATED_AT" ? "ASC" : "DESC" } = request.query;
       const query = { ...request.query, order };
-      const asked = pageRequest(request, query, idPosition);
+      const asked = pageRequest(request, query, recordPosition);
       const { customerId } = request.grant;
       const filter = filterOf(customerId, query);
       if (filter === "matches_nothing") return page([], asked, () => [], transferBody);
       const profileIds = await ownProfiles(profiles, customerId, query.profile_ids);
       const rows = await transfers.list({ ...filter, profileIds, order, after: asked.after, limit: asked.limit + 1 });
-      return page(rows, asked, ({ id }) => [id], transferBody);
+      const positionOf = (row: TransferRecord) => [formatInstant(updatedAtOf(row)), row.id];
+      return page(rows, asked, positionOf, transferBody);
     },
   );
 }
@@ -246,21 +252,29 @@ async function ownProfiles(
 type Filter = Omit<Every<TransferFilter>, "profileIds" | "order" | "after" | "limit">;
 
 function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuery>): Filter | "matches_nothing" {
-  if (query.statuses?.includes("COMPLETED") === false || query.secondary_statuses !== undefined)
-    return "matches_nothing";
+  if (query.secondary_statuses !== undefined) return "matches_nothing";
   const groups = query.group_ids?.map(uuidOf);
-  // A record never changes, so both of its times are equal.
-  const times = intersection([readComparisons(query, "created_at"), readComparisons(query, "updated_at")]);
+  const updated = readComparisons(query, "updated_at");
   return {
     customerId,
+    orderBy: query.order_by === "UPDATED_AT" ? "UPDATED_AT" : undefined,
     ids: intersect(query.ids?.map(uuidOf), groups?.flatMap(recordIdsOf)),
     refIds: query.ref_ids,
     accountIds: query.account_ids,
     identityIds: query.identity_ids,
     // The id of a deposit may be even like a group's, but deposits have no group.
     types: intersect(query.type, groups && PAIRED_TYPES),
-    ...idsWithin(times),
+    statuses: query.statuses,
+    ...idsWithin(readComparisons(query, "created_at")),
+    updatedFrom: updated.from,
+    updatedBefore: updated.before,
   };
+}
+
+/** The position in a cursor: the time of the last change, and the id. */
+function recordPosition([time = "", text = "", ...more]: readonly string[]): RecordPosition | undefined {
+  const [updatedAt, id] = [parseInstant(time, "down"), parseUuid(text)];
+  return updatedAt === undefined || id === undefined || more.length > 0 ? undefined : { updatedAt, id };
 }
 
 /** @returns undefined, which filters nothing, if both are undefined */

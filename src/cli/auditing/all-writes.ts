@@ -13,7 +13,7 @@ export function listAllWrites(database: Database, query: WritesQuery): Promise<W
 export async function findByRefId(database: Queryable, refId: string): Promise<Set<string>> {
   const rows = await database.rows<{ id: string }>(
     `select c.id from customer
-      cross join unnest('{conversion,order}'::claim_kind[]) as k(kind)
+      cross join unnest('{conversion,order,legal_hold}'::claim_kind[]) as k(kind)
        join claim c on c.customer_id = customer.id and c.kind = k.kind and c.ref_id = $1
      union all
      select t.id from customer join transfer t on t.customer_id = customer.id and t.ref_id = $1`,

@@ -1,5 +1,5 @@
 /**
- * Claims: every conversion and order with a ref_id has a claim that refers to it, every claim refers to a record, and no
+ * Claims: every conversion, order and legal hold with a ref_id has a claim that refers to it, every claim refers to a record, and no
  * two transfers have one ref_id. A claim and its record are written in one batch, and compared in one statement.
  */
 
@@ -11,7 +11,7 @@ const CLAIMS = "claims";
 
 /** A kind of record that has a ref_id. */
 interface Claiming {
-  readonly kind: "conversion" | "order";
+  readonly kind: "conversion" | "order" | "legal_hold";
   readonly table: string;
   /** SQL: whether record `r` has released its ref_id, so that a later record may have the claim `c`. */
   readonly released: string;
@@ -19,6 +19,7 @@ interface Claiming {
 
 const CLAIMING: readonly Claiming[] = [
   { kind: "conversion", table: "conversion", released: "false" },
+  { kind: "legal_hold", table: "legal_hold", released: "false" },
   // A closed order's ref_id is released after a while and may then belong to an order that was placed later. The order
   // of ids does not show which: a clock that was ahead made higher ids than those that followed.
   {
@@ -128,6 +129,8 @@ function readClaims(
                 select 1 from conversion t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
               when 'order' then exists (
                 select 1 from orders t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
+              when 'legal_hold' then exists (
+                select 1 from legal_hold t where t.customer_id = c.customer_id and t.id = c.id and t.ref_id = c.ref_id)
               when 'nickname' then exists (select 1 from profile t where t.customer_id = c.customer_id and t.id = c.id)
               when 'opening' then exists (select 1 from transfer t where t.customer_id = c.customer_id and t.id = c.id)
             end as found

@@ -1,7 +1,4 @@
-/**
- * Conversions: the batches that created and closed each one contain its journals, which moved its amount; and the
- * pending part of accounts equals the amounts of CREATED conversions.
- */
+/** Conversions: the batches that created and closed each one contain its journals, which moved its amount. */
 
 import { type Conversion, conversionTable } from "../../conversions/conversion.ts";
 import { type Entry, entry, type JournalCause } from "../../ledger/accounts.ts";
@@ -12,7 +9,6 @@ import type { Database } from "../../postgres/database.ts";
 import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
 import type { Tally } from "../check.ts";
 import type { BatchCheck } from "../ledger/chain.ts";
-import { holdsExamination } from "../ledger/holds.ts";
 import { effectOn, profileEntries } from "../ledger/journals.ts";
 
 const CAUSES = ["conversion_created", "conversion_settled", "conversion_cancelled"] as const satisfies JournalCause[];
@@ -108,9 +104,3 @@ async function readConversions(
   );
   return new Map(rows.map(conversionTable.read).map((conversion) => [conversion.id, conversion]));
 }
-
-export const pendingExamination = holdsExamination({
-  check: "pending",
-  part: "pending",
-  query: "select profile_id as owner_id, source_asset as asset, amount from conversion where status = 'CREATED'",
-});
