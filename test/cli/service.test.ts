@@ -154,7 +154,7 @@ test("the operator sets fees, and a rejected change says why", async () => {
     parbook(settings, "fee", "list", "ETHUSD"),
     parbook(settings, "fee", "set", "ETHUSD", "0:0.0009:0"),
     parbook(settings, "fee", "set", "ETHUSD", "0:0.00351:0"),
-    parbook(settings, "fee", "list", "DOGEUSD"),
+    parbook(settings, "fee", "list", "NOPEUSD"),
     parbook(settings, "fee", "agree", "ETHUSD", "--customer", CUSTOMER, "--taker-rate", "0.1", "--maker-rebate", "0"),
   ]);
   expect(prose.stdout).toBe(
@@ -176,7 +176,7 @@ test("the operator sets fees, and a rejected change says why", async () => {
   });
   expect(precise).toMatchObject({ exitCode: 2, stdout: "" });
   expect(precise.stderr).toMatch(/'0:0.00351:0' is invalid.* Must be a rate from 0 to below 1 with at most 4 decimals/);
-  expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: DOGEUSD\n" });
+  expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: NOPEUSD\n" });
   expect(stranger).toEqual({ exitCode: 1, stdout: "", stderr: `customer not found: ${CUSTOMER}\n` });
   expect(await answerOf(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
     market: "ETHUSD",

@@ -123,7 +123,7 @@ test("tiers are checked against agreements, and agreements against tiers and eac
 });
 
 test("an unknown market has no fees", async () => {
-  const nowhere = "DOGEUSD" as MarketCode;
+  const nowhere = "NOPEUSD" as MarketCode;
   expect(await set(BASE, nowhere)).toEqual(reject({ code: "market_not_found" }));
   expect(await agree(0, "0.1", "0", nowhere)).toEqual(reject({ code: "market_not_found" }));
 });
@@ -197,10 +197,10 @@ test.each([
   ["a second tier from zero", insert(0, "0.1", "0", "0.0003"), "fee_tier_pkey"],
   ["no tier from zero", `delete from fee_tier where market = '${MARKET}'`, "tier_from_zero"],
   ["a ceiling above a commission", raise("0.0036"), "rebate_within_commission"],
-  ["a schedule without a market", "insert into fee_schedule values ('DOGEUSD', 0)", "market_exists"],
+  ["a schedule without a market", "insert into fee_schedule values ('NOPEUSD', 0)", "market_exists"],
   [
     "a market without a schedule",
-    "insert into market select 'DOGEUSD', 200, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, status, 1 from market where code = 'BTCUSD'",
+    "insert into market select 'NOPEUSD', 200, base, quote, price_decimals, base_decimals, tick, min_base_amount, max_base_amount, min_quote_amount, max_quote_amount, max_notional_value, status, 1 from market where code = 'BTCUSD'",
     "fees_are_scheduled",
   ],
 ])("the tables' constraints reject %s", async (_name, sql, constraint) => {

@@ -174,8 +174,8 @@ test("a deposit that breaks a rule is rejected with that rule", async () => {
     meta: { asset: "PYUSD", precision: 6 },
   });
   expectProblem(
-    await deposit("default", { asset: "DOGE", amount: "1" }),
-    failingField("asset", "DOGE", "is not the code of an asset of this service"),
+    await deposit("default", { asset: "NOPE", amount: "1" }),
+    failingField("asset", "NOPE", "is not the code of an asset of this service"),
   );
   expectProblem(await deposit(UNKNOWN, { asset: "USD", amount: "1" }), {
     status: 404,

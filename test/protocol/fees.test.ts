@@ -142,14 +142,14 @@ test("tiers set by the operator apply in every process within seconds, and the l
     { minimum_gross: "0.5", taker_rate: "0", maker_rebate: "0" },
   ]);
   const listed = await service.call("GET", "/v2/markets");
-  expect(listed.body.items.find((one: { market: string }) => one.market === "BCHUSD")).toMatchObject({
+  expect(listed.body.markets.find((one: { market: string }) => one.market === "BCHUSD")).toMatchObject({
     taker_rate: "0.01",
     maker_rebate: "0",
   });
 });
 
 test.each([
-  ["an unknown market", "?market=DOGEUSD", 'market "DOGEUSD" is not one of '],
+  ["an unknown market", "?market=NOPEUSD", 'market "NOPEUSD" is not one of '],
   ["an empty market", "?market=", "market is empty"],
   ["a market twice", "?market=BTCUSD&market=ETHUSD", "market is given more than once"],
 ])("%s is rejected", async (_name, query, detail) => {

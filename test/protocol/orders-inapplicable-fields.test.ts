@@ -180,7 +180,7 @@ test("a stop has the bounds of the order that it becomes", async () => {
   expect(await refused({ ...buy, quote_amount: "5000000.01" })).toEqual(
     badField("quote_amount", "5000000.01", "is above the maximum of BTCUSD: 5000000 USD"),
   );
-  expect(await refused({ ...buy, quote_amount: "0.99" })).toEqual(
-    badField("quote_amount", "0.99", "is below the minimum of BTCUSD: 1 USD"),
+  expect(await refused({ ...buy, quote_amount: "0.009" })).toEqual(
+    badField("quote_amount", "0.009", "is below the minimum of BTCUSD: 0.01 USD"),
   );
 });

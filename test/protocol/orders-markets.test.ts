@@ -13,14 +13,14 @@ afterAll(() => service.close());
 
 /** docs/contract/market-data.md#markets. */
 const MARKETS =
-  "ETHEUR ETHSGD ETHUSD BTCEUR BTCSGD BTCUSD PLATFORMGUSD BCHUSD LTCUSD USDPUSD LINKUSD MATICUSD AAVEUSD UNIUSD PEPEUSD TRUMPUSD SHIBUSD ARBUSD BONKUSD ENAUSD MNTUSD ONDOUSD PENGUUSD QNTUSD RENDERUSD SKYUSD WIFUSD WLDUSD".split(
+  "ETHEUR ETHSGD ETHUSD BTCEUR BTCSGD BTCUSD PLATFORMGUSD BCHUSD LTCUSD USDPUSD LINKUSD MATICUSD AAVEUSD UNIUSD PEPEUSD TRUMPUSD SHIBUSD ARBUSD BONKUSD ENAUSD MNTUSD ONDOUSD PENGUUSD QNTUSD RENDERUSD SKYUSD WIFUSD WLDUSD DOGEUSD AVAXUSD SUIUSD POLUSD XLMUSD BNBUSD".split(
     " ",
   );
 
 test("every market of the contract trades within its own bounds", async () => {
   const { body } = await service.call("GET", "/v2/markets");
-  expect(body.items.map(({ market }: { market: string }) => market)).toEqual(MARKETS.toSorted());
-  for (const { market, base_asset, quote_asset, tick, min_base_amount, max_base_amount } of body.items) {
+  expect(body.markets.map(({ market }: { market: string }) => market)).toEqual(MARKETS.toSorted());
+  for (const { market, base_asset, quote_asset, tick, min_base_amount, max_base_amount } of body.markets) {
     const balances = { [base_asset]: min_base_amount, [quote_asset]: "5000000" };
     const [seller, buyer] = [await Desk.open(service, market, balances), await Desk.open(service, market, balances)];
     const price = formatAmount((amountOf(tick) * 2n) as Amount);

@@ -98,7 +98,7 @@ test("a limit beyond the collar is rejected if it would trade, and rests otherwi
   expect(tell(await taker.place(limit(BUY, "1", "115")))).toBe("REJECTED price_collar");
   expect(tell(await taker.place(limit(SELL, "1", "85")))).toBe("REJECTED price_collar");
   expect(tell(await taker.place(limit(SELL, "1", "500")))).toBe("OPEN");
-  expect(tell(await taker.place(limit(BUY, "1", "114.99")))).toBe("FILLED 1 at 101");
+  expect(tell(await taker.place(limit(BUY, "1", "114.95")))).toBe("FILLED 1 at 101");
 });
 
 test("stops trigger in the order of their prices, each trade may trigger the next, all in one round", async () => {

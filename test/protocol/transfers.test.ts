@@ -204,7 +204,7 @@ test("an amount with more decimals than the asset has is rejected, not rounded",
 
 test("an unknown asset is rejected by name; codes are case-sensitive", async () => {
   const [from, to] = [await service.profile(acme), await service.profile(acme)];
-  for (const asset of ["usd", "DOGE"]) {
+  for (const asset of ["usd", "NOPE"]) {
     const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset };
     expectProblem(
       await move("platform", body),

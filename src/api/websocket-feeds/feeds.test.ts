@@ -202,7 +202,7 @@ test("a feed requested without WebSocket responds 426", async () => {
       problem(426, "Upgrade Required", "this is a feed: connect to it over WebSocket", { headers: upgrade }),
     );
   }
-  expect(await ask(toy, "/marketdata/DOGEUSD")).toEqual(problem(404, "Not Found", "market not found: DOGEUSD"));
+  expect(await ask(toy, "/marketdata/NOPEUSD")).toEqual(problem(404, "Not Found", "market not found: NOPEUSD"));
 });
 
 test("past its bounds a process accepts no more readers, until some have left", async () => {

@@ -3,22 +3,26 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import { type Amount, amountOf } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
+import type { Instant } from "../../std/clock.ts";
 import type { MarketState } from "../market-state.ts";
 
 export interface MarketListing {
   readonly market: Market;
   readonly status: MarketState["status"];
+  /** When it was last halted or resumed; undefined if never. */
+  readonly statusSince: Instant | undefined;
 }
 
 /** Sorted by code. The status is read from the database, never cached. */
 export async function listMarkets(database: Queryable, catalogue: Catalogue): Promise<MarketListing[]> {
-  const rows = await database.rows<{ code: MarketCode; status: MarketState["status"] }>(
-    "select code, status from market order by code",
+  const rows = await database.rows<{ code: MarketCode; status: MarketState["status"]; since: Instant | null }>(
+    `select m.code, m.status, b.at as since from market m left join batch b on b.slot = m.slot and b.n = m.batch
+      order by m.code`,
   );
-  return rows.flatMap(({ code, status }) => {
+  return rows.flatMap(({ code, status, since }) => {
     const market = catalogue.findMarket(code);
     // A market that was just added is listed once this process has reloaded the catalogue.
-    return market === undefined ? [] : [{ market, status }];
+    return market === undefined ? [] : [{ market, status, statusSince: since ?? undefined }];
   });
 }
 
