@@ -77,6 +77,8 @@ export interface ApiOptions {
   /** The public URLs. Functions, because with port 0 they are known only once the server listens. */
   readonly baseUrl: () => string;
   readonly authUrl: () => string;
+  /** Whether the token endpoint answers on baseUrl too. Absent: on authUrl only. */
+  readonly sharesTokens?: boolean;
   readonly log: FastifyBaseLogger;
   readonly verify: Verify;
   /** The reason why no more writes are accepted, if any. Then a write is rejected before its token and body are read. */

@@ -16,6 +16,7 @@ import type { Grant, RestrictedToken } from "./tokens/grant.ts";
 import { Freshness } from "./tokens/token-data-freshness.ts";
 import { Tokens } from "./tokens/tokens.ts";
 
+export { DISCOVERY_PATHS, TOKEN_PATH } from "./server/metadata.ts";
 export { tokenPath } from "./server/token-operation.ts";
 
 export interface SigningKeySettings {

@@ -11,7 +11,7 @@ import { createEngines, type EngineEvent, type Engines } from "../exchange/engin
 import { createExchange } from "../exchange/exchange.ts";
 import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
 import { DenialLog } from "../oauth/access-denials/denial-log.ts";
-import { createOauth, type Oauth } from "../oauth/oauth.ts";
+import { createOauth, DISCOVERY_PATHS, type Oauth, TOKEN_PATH } from "../oauth/oauth.ts";
 import type { Database } from "../postgres/database.ts";
 import { pendingMigrations } from "../postgres/migrations.ts";
 import type { Network } from "../std/network.ts";
@@ -27,6 +27,7 @@ import type { BootstrapFile } from "./bootstrap-file.ts";
 import type { Core } from "./core.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
+import { shareTokenEndpoint } from "./share-token-endpoint.ts";
 import { readTls, type Tls } from "./tls.ts";
 
 export interface BuildOptions {
@@ -112,6 +113,11 @@ export async function build(
     authUrl: () => addresses.authUrl,
   });
   const api = await buildApi(config, core, domain, oauth, addresses, { ...shared, onDenied, observers });
+  if (config.roles.has("auth")) {
+    const isDiscovered = (path: string): boolean =>
+      addresses.authUrl === addresses.baseUrl && DISCOVERY_PATHS.includes(path);
+    shareTokenEndpoint(api.server, oauth.authServer, (path) => path === TOKEN_PATH || isDiscovered(path));
+  }
   const bounds = await connectionBounds(config, log, metrics);
   for (const server of [api.server, oauth.authServer.server]) {
     containBugs(server, reportBug(log, metrics));
@@ -218,6 +224,7 @@ async function buildApi(
     log: core.log,
     verify: (token, address) => oauth.verify(token, address),
     refusesWork: () => core.lane.unavailableReason,
+    sharesTokens: config.roles.has("auth"),
     defaultProfileOf: async (customerId) => (await core.profiles.getDefault(customerId)).id,
     observe: serverObserver("api", observers),
     onProblem: observers.metrics?.requests.problem,

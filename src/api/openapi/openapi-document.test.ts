@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { finishedDocument, type Json } from "./openapi-document.ts";
 
-const ADDRESSES = { baseUrl: "http://toy.test", authUrl: "http://auth.toy.test" };
+const ADDRESSES = { baseUrl: "http://toy.test", tokensUrl: "http://auth.toy.test" };
 
 /** A document of one operation that answers with these schemas. */
 function documentWith(tag: string, schemas: readonly Json[]): Json {

@@ -28,8 +28,15 @@ const REQUEST_ID_HEADER = {
   schema: { type: "string" },
 };
 
-export function finishedDocument(made: Json, addresses: { readonly baseUrl: string; readonly authUrl: string }): Json {
-  const described: Record<string, Json> = { ...tokenPath(addresses.authUrl), ...(made.paths as Record<string, Json>) };
+export interface DocumentedAddresses {
+  readonly baseUrl: string;
+  /** Where tokens are issued. */
+  readonly tokensUrl: string;
+}
+
+export function finishedDocument(made: Json, { baseUrl, tokensUrl }: DocumentedAddresses): Json {
+  const elsewhere = tokensUrl === baseUrl ? undefined : tokensUrl;
+  const described: Record<string, Json> = { ...tokenPath(elsewhere), ...(made.paths as Record<string, Json>) };
   const operations = Object.values(described).flatMap((path) => Object.values(path) as Json[]);
   for (const operation of operations) describeResponses(operation);
   const used = new Set(operations.flatMap((operation) => operation.tags as string[]));
@@ -37,11 +44,11 @@ export function finishedDocument(made: Json, addresses: { readonly baseUrl: stri
   const paths = withNamedSchemas(described, schemas);
   return {
     ...made,
-    servers: [{ url: addresses.baseUrl, description: "This service." }],
+    servers: [{ url: baseUrl, description: "This service." }],
     tags: [...used].map((name) => ({ name, description: must(TAGS[name], `the tag ${name} has a description`) })),
     paths,
     components: {
-      securitySchemes: withTokenUrl(made.components as Json, `${addresses.authUrl}/oauth2/token`),
+      securitySchemes: withTokenUrl(made.components as Json, `${tokensUrl}/oauth2/token`),
       headers: { "X-Request-Id": REQUEST_ID_HEADER },
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },

@@ -14,6 +14,8 @@ import { finishedDocument, type Json } from "./openapi-document.ts";
 interface Addresses {
   readonly baseUrl: () => string;
   readonly authUrl: () => string;
+  /** Whether the token endpoint answers on baseUrl too. */
+  readonly sharesTokens?: boolean;
 }
 
 const INTRODUCTION = `Move assets between profiles, mint, redeem and convert stablecoins at par, and trade on an order book.
@@ -60,7 +62,8 @@ export async function documentRoutes(api: Api, addresses: Addresses): Promise<vo
   });
   let bytes: Buffer | undefined;
   api.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) => {
-    const addressed = { baseUrl: addresses.baseUrl(), authUrl: addresses.authUrl() };
+    const baseUrl = addresses.baseUrl();
+    const addressed = { baseUrl, tokensUrl: addresses.sharesTokens ? baseUrl : addresses.authUrl() };
     bytes ??= Buffer.from(JSON.stringify(finishedDocument(api.swagger() as unknown as Json, addressed)));
     return reply.type("application/json").send(bytes);
   });

@@ -6,6 +6,9 @@ export const KEYS_PATH = "/.well-known/jwks.json";
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 export const OPENID_PATH = "/.well-known/openid-configuration";
 
+/** What clients find the token endpoint and its keys by. */
+export const DISCOVERY_PATHS: readonly string[] = [KEYS_PATH, METADATA_PATH, OPENID_PATH];
+
 /** RFC 8414, section 2: authorization server metadata. */
 export function serverMetadata(authUrl: string) {
   return {

@@ -1,4 +1,4 @@
-/** The token endpoint in the API's OpenAPI document. Written by hand, because its route is on the other server. */
+/** The token endpoint in the API's OpenAPI document. Written by hand, because its route is that of the auth server. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
 import { TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
 import { TOKEN_PATH } from "./metadata.ts";
@@ -72,11 +72,12 @@ const RETRY_AFTER = {
   "Retry-After": { description: "Seconds to wait before a retry.", schema: { type: "integer" } },
 };
 
-export function tokenPath(authUrl: string) {
+/** @param url the address that serves it, if that is not the API's */
+export function tokenPath(url: string | undefined) {
   return {
     [TOKEN_PATH]: {
       post: {
-        servers: [{ url: authUrl, description: "The authorization server." }],
+        ...(url !== undefined && { servers: [{ url, description: "The authorization server." }] }),
         operationId: "issueToken",
         tags: ["Tokens"],
         summary: "Issue a token",

@@ -1,0 +1,130 @@
+/** The token endpoint on the API's port: the same endpoint, with the same bounds, behind a second door. */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import type { Api } from "../../src/api/server.ts";
+import { must } from "../../src/std/assert.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let service: TestService | undefined;
+afterEach(async () => {
+  await service?.close();
+  service = undefined;
+});
+
+const form = (fields: Readonly<Record<string, string>>) => ({
+  method: "POST",
+  body: new URLSearchParams({ grant_type: "client_credentials", ...fields }),
+});
+
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+
+test("both ports issue the same tokens, with the issuer and audience of the settings", async () => {
+  service = await startTestService();
+  const { baseUrl, authUrl, customer } = service;
+  const { clientId, secret } = await customer();
+  const credentials = form({ client_id: clientId, client_secret: secret, scope: "funding:read_profile" });
+  for (const url of [baseUrl, authUrl]) {
+    const answer = await fetch(`${url}/oauth2/token`, credentials);
+    expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    const body = (await answer.json()) as { access_token: string };
+    expect(body).toMatchObject({ expires_in: 3599, scope: "funding:read_profile", token_type: "bearer" });
+    expect(claimsOf(body.access_token)).toMatchObject({ iss: authUrl, aud: baseUrl, client_id: clientId });
+    expect((await service.call("GET", "/v2/profiles", { as: body.access_token })).status).toBe(200);
+  }
+});
+
+test("errors are those of the auth port, in the form of RFC 6749, and rejections leave the same trace", async () => {
+  service = await startTestService();
+  const { baseUrl, authUrl, customer } = service;
+  const { clientId } = await customer();
+  const wrong = form({ client_id: clientId, client_secret: "wrong" });
+  const requests: [string, RequestInit][] = [
+    ["/oauth2/token", wrong],
+    ["/oauth2/token?client_secret=x", wrong],
+    ["/oauth2/token", { method: "POST", body: "x".repeat(20_000) }],
+    ["/oauth2/token", { method: "GET" }],
+    ["/oauth2/token", form({ client_id: "nobody", client_secret: "x", scope: "*" })],
+  ];
+  const statuses: number[] = [];
+  for (const [path, request] of requests) {
+    const told = async (url: string) => {
+      const answer = await fetch(url + path, request);
+      const { "x-request-id": _, date: __, ...headers } = Object.fromEntries(answer.headers);
+      return { status: answer.status, headers, body: await answer.json() };
+    };
+    const expected = await told(authUrl);
+    expect(await told(baseUrl)).toEqual(expected);
+    statuses.push(expected.status);
+  }
+  expect(statuses).toEqual([401, 400, 400, 405, 401]);
+});
+
+test("both ports share the rate of an address, so the second one allows no more guesses", async () => {
+  const rateLimits = { token: 0.01, order_book: 10, recent_executions: 10, rest: 50 };
+  service = await startTestService({ rateLimits });
+  const { baseUrl, authUrl } = service;
+  const guess = form({ client_id: "nobody", client_secret: "x" });
+  const told: number[] = [];
+  for (const url of [baseUrl, authUrl, baseUrl, authUrl, baseUrl])
+    told.push((await fetch(`${url}/oauth2/token`, guess)).status);
+  expect(told).toEqual([401, 401, 401, 429, 429]);
+});
+
+test("only the token route is there twice, unless both addresses are one", async () => {
+  service = await startTestService();
+  const documents = ["/.well-known/jwks.json", "/.well-known/oauth-authorization-server"];
+  for (const path of [...documents, "/oauth2/token/", "//oauth2/token", "/oauth2"]) {
+    expect([path, (await fetch(service.baseUrl + path)).status]).toEqual([path, 404]);
+  }
+  await service.close();
+  const one = "https://one.example.com";
+  let api: Api | undefined;
+  service = await startTestService({ baseUrl: one, authUrl: one }, undefined, (made) => {
+    api = made;
+  });
+  const { port } = must(api, "routes are added").server.address() as { port: number };
+  for (const path of [...documents, "/.well-known/openid-configuration"]) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    expect([path, answer.status]).toEqual([path, 200]);
+  }
+});
+
+test("a node without the role auth does not issue tokens on the API's port", async () => {
+  service = await startTestService();
+  const node = await service.another({ roles: new Set(["api"]) });
+  expect((await fetch(`${node.baseUrl}/oauth2/token`, form({}))).status).toBe(404);
+  const document = (await (await fetch(`${node.baseUrl}/openapi.json`)).json()) as Document;
+  expect(tokenUrlOf(document)).toBe(`${service.authUrl}/oauth2/token`);
+});
+
+test("the document names the token endpoint on the API's address, where one origin is enough", async () => {
+  service = await startTestService();
+  const document = (await service.call("GET", "/openapi.json")).body as Document;
+  expect(tokenUrlOf(document)).toBe(`${service.baseUrl}/oauth2/token`);
+  expect(document.paths["/oauth2/token"]?.post).not.toHaveProperty("servers");
+});
+
+interface Document {
+  readonly paths: Readonly<Record<string, { readonly post: object }>>;
+  readonly components: {
+    readonly securitySchemes: { readonly oauth2: { readonly flows: { clientCredentials: { tokenUrl: string } } } };
+  };
+}
+
+const tokenUrlOf = ({ components }: Document): string =>
+  components.securitySchemes.oauth2.flows.clientCredentials.tokenUrl;
+
+test("a token request whose body does not arrive is ended after 10 s, as on the auth port", {
+  timeout: 30_000,
+}, async () => {
+  service = await startTestService();
+  const { hostname, port } = new URL(service.baseUrl);
+  const socket = connect(Number(port), hostname);
+  const head = "POST /oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n";
+  socket.write(`${head}Content-Length: 100\r\n\r\ngrant_type=`);
+  socket.resume();
+  const began = performance.now();
+  await once(socket, "close");
+  expect(performance.now() - began).toBeLessThan(15_000);
+});
