@@ -103,6 +103,13 @@ comment on type reject_reason is
   'Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market. '
   'too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.';
 
+create type cancel_reason as enum (
+  'requested', 'expired', 'self_trade', 'immediate_or_cancel', 'fill_or_kill', 'too_many_matches');
+comment on type cancel_reason is
+  'Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order of its '
+  'customer reached it. immediate_or_cancel: what could not trade at once. fill_or_kill: others did not offer enough. '
+  'too_many_matches: it met as many orders as one may, and would still cross.';
+
 -- Reference data -----------------------------------------------------------------------------------------------------
 
 create table asset (
@@ -758,6 +765,7 @@ create table orders (
   ref_id text,
   identity_id text,
   identity_account_id text,
+  self_match_prevention_id text,
   metadata jsonb,
   created_at timestamptz not null,
   status order_status not null,
@@ -768,6 +776,7 @@ create table orders (
   held amount not null,
   is_triggered boolean not null,
   reject_reason reject_reason,
+  cancel_reason cancel_reason,
   updated_at timestamptz not null,
   closed_at timestamptz,
   version bigint not null,
@@ -784,6 +793,7 @@ create table orders (
   constraint filled_gross_not_negative check (filled_gross >= 0),
   constraint held_not_negative check (held >= 0),
   constraint rejected_has_reason check ((status = 'REJECTED') = (reject_reason is not null)),
+  constraint cancelled_has_reason check ((status = 'CANCELLED') = (cancel_reason is not null)),
   constraint closed_has_time_and_holds_nothing
     check ((closed_at is not null) = (status in ('FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED')) and (closed_at is null or held = 0))
 ) with (fillfactor = 45);
@@ -801,6 +811,7 @@ comment on column orders.taker_rate is 'As a share of gross; fixed when it is pl
 comment on column orders.recipient_profile_id is 'Who receives what is bought, a profile of the same customer. Null: the profile itself.';
 comment on column orders.ref_id is 'The customer''s key, which a claim keeps unique until 24 hours after the order is closed.';
 comment on column orders.identity_id is 'The customer''s own reference to one of its end users, as identity_account_id is to that user''s account. Not verified.';
+comment on column orders.self_match_prevention_id is 'The customer''s word. Orders of one customer never trade with each other, with or without it.';
 comment on column orders.sequence is 'Numbers the orders of the market as its engine took them. Null: not taken yet.';
 comment on column orders.priority is 'Its place among the resting orders of its side and price; a triggered stop stands behind those that are there. Null: it never rested.';
 comment on column orders.filled is 'In the base asset: the sum of amount of its executions.';
@@ -808,6 +819,7 @@ comment on column orders.filled_gross is 'In the quote asset: the sum of amount 
 comment on column orders.held is 'What it still holds of its account''s trading part; 0 when closed.';
 comment on column orders.is_triggered is 'Whether the stop price was reached.';
 comment on column orders.reject_reason is 'Of a REJECTED order. Null for every other.';
+comment on column orders.cancel_reason is 'Of a CANCELLED order. Null for every other.';
 comment on column orders.closed_at is 'Null: it is not closed.';
 comment on column orders.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column orders.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';

@@ -74,6 +74,11 @@ create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 -- too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.
 create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'too_many_open_orders', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
 
+-- Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order of
+-- its customer reached it. immediate_or_cancel: what could not trade at once. fill_or_kill: others did not offer
+-- enough. too_many_matches: it met as many orders as one may, and would still cross.
+create type cancel_reason as enum ('requested', 'expired', 'self_trade', 'immediate_or_cancel', 'fill_or_kill', 'too_many_matches');
+
 -- What an account can hold. Written by the operator, from the catalogue; the service only reads it. No part of the hash
 -- chain.
 create table asset (
@@ -742,6 +747,8 @@ create table orders (
   -- verified.
   identity_id text,
   identity_account_id text,
+  -- The customer's word. Orders of one customer never trade with each other, with or without it.
+  self_match_prevention_id text,
   metadata jsonb,
   created_at timestamp with time zone not null,
   status order_status not null,
@@ -760,6 +767,8 @@ create table orders (
   is_triggered boolean not null,
   -- Of a REJECTED order. Null for every other.
   reject_reason reject_reason,
+  -- Of a CANCELLED order. Null for every other.
+  cancel_reason cancel_reason,
   updated_at timestamp with time zone not null,
   -- Null: it is not closed.
   closed_at timestamp with time zone,
@@ -771,6 +780,7 @@ create table orders (
   -- An order of a profile: reading, filling and cancelling it.
   constraint orders_pkey PRIMARY KEY (profile_id, id),
   constraint base_amount_above_zero CHECK (((base_amount)::numeric > (0)::numeric)),
+  constraint cancelled_has_reason CHECK (((status = 'CANCELLED'::order_status) = (cancel_reason IS NOT NULL))),
   constraint closed_has_time_and_holds_nothing CHECK ((((closed_at IS NOT NULL) = (status = ANY (ARRAY['FILLED'::order_status, 'CANCELLED'::order_status, 'REJECTED'::order_status, 'EXPIRED'::order_status]))) AND ((closed_at IS NULL) OR ((held)::numeric = (0)::numeric)))),
   constraint either_base_or_quote_amount CHECK ((num_nonnulls(base_amount, quote_amount) = 1)),
   constraint filled_gross_not_negative CHECK (((filled_gross)::numeric >= (0)::numeric)),

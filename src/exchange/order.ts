@@ -58,8 +58,22 @@ export const ORDER_ANNOTATIONS = {
     "The end user's account. Goes with identity_id: an order with only one of them is REJECTED.",
     "account-12",
   ),
+  selfMatchPreventionId: text(
+    "self_match_prevention_id",
+    "Orders with the same id do not trade with each other. A customer's orders never do, with or without it: the resting one is cancelled.",
+    "desk-4",
+  ),
   metadata: METADATA,
 };
+
+/** Why an order is CANCELLED (docs/contract/orders.md#states). */
+export type OrderCancelReason =
+  | "requested"
+  | "expired"
+  | "self_trade"
+  | "immediate_or_cancel"
+  | "fill_or_kill"
+  | "too_many_matches";
 
 /**
  * An order, from the moment its funds are held. It is PENDING_SUBMISSION until the market's engine takes it; after that
@@ -98,6 +112,7 @@ export interface Order extends StateRow {
   readonly held: Amount;
   readonly isTriggered: boolean;
   readonly rejectReason: OrderRejectReason | undefined;
+  readonly cancelReason: OrderCancelReason | undefined;
   readonly updatedAt: Instant;
   readonly closedAt: Instant | undefined;
 }
@@ -162,6 +177,7 @@ export const orderTable = stateTable<Order>({
     held: changing(amountColumn("held")),
     isTriggered: changing(booleanColumn("is_triggered")),
     rejectReason: changing(textColumn("reject_reason", "reject_reason")),
+    cancelReason: changing(textColumn("cancel_reason", "cancel_reason")),
     updatedAt: changing(timeColumn("updated_at")),
     closedAt: changing(timeColumn("closed_at")),
     version: versionColumn,

@@ -202,7 +202,7 @@ const FINDINGS: readonly {
     prepare: async (servers) => {
       const order = await openOrder(servers);
       await servers.primary.owner.rows(
-        "update orders set status = 'CANCELLED', held = 0, closed_at = now() where id = $1",
+        "update orders set status = 'CANCELLED', cancel_reason = 'requested', held = 0, closed_at = now() where id = $1",
         [order.id],
       );
       return async (database) => (await listClosed(database, [order])).map(({ status }) => status);

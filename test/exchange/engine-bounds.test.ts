@@ -62,6 +62,7 @@ test("an order matches at most a thousand others: the rest of it is cancelled, a
   const cut = await exchange.place(bob, { market, side: "BUY", base: "2", price: "1000" });
   await exchange.untilDone();
   expect(await exchange.received(cut)).toBe("CANCELLED 1 for 1000, holds 0");
+  expect((await exchange.order(cut)).cancelReason).toBe("too_many_matches");
   const killed = await exchange.place(bob, { market, side: "BUY", base: "0.003", price: "1000", timeInForce: "FOK" });
   const rest = await exchange.place(bob, { market, side: "BUY", base: "0.003", price: "1000" });
   await exchange.untilDone();

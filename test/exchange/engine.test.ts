@@ -214,7 +214,8 @@ test("an order expires within a second of its time, also across a restart and on
   expect(await exchange.received(order)).toBe("OPEN 0 for 0, holds 1");
   for (const id of [order, stop]) {
     await until("the order has expired", async () => (await exchange.order(id)).status === "CANCELLED");
-    const { closedAt } = await exchange.order(id);
+    const { closedAt, cancelReason } = await exchange.order(id);
+    expect(cancelReason).toBe("expired");
     expect(closedAt).toBeGreaterThanOrEqual(expirationDate);
     expect(closedAt).toBeLessThan(expirationDate + 1_000);
   }

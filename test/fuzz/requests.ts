@@ -86,7 +86,6 @@ function valuesOf(operation: Operation, input: Input, world: World): fc.Arbitrar
   if (naming === "cursor") return fc.constant("");
   if (/asset/.test(input.name)) return fc.constantFrom("USD", "USDG", "PYUSD", "BTC", "XXX");
   if (/^markets?$/.test(input.name)) return fc.constantFrom("BTCUSD", "ETHUSD", "NOTTHERE");
-  if (input.name === "self_match_prevention_id") return fc.constant(undefined);
   const values = valuesOfSchema(input.name, schema);
   return input.where === "body" ? values : values.map(String);
 }

@@ -103,9 +103,10 @@ test("a rejected request does not use up its ref_id", async () => {
 async function insertClosedOrder(customerId: Uuid, id: Uuid): Promise<void> {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, updated_at,
-                         closed_at, version, slot, batch)
-     select $1, $2, $3, 'BTCUSD', 'BUY', 'LIMIT', 'GTC', 1, 1, 0, 0, at, 'CANCELLED', 0, 0, 0, false, at, at, 1, 1, 1
+                         maker_rebate, created_at, status, cancel_reason, filled, filled_gross, held, is_triggered,
+                         updated_at, closed_at, version, slot, batch)
+     select $1, $2, $3, 'BTCUSD', 'BUY', 'LIMIT', 'GTC', 1, 1, 0, 0, at, 'CANCELLED', 'expired', 0, 0, 0,
+            false, at, at, 1, 1, 1
        from (select now() - interval '2 minutes' as at) as times`,
     [newId(), id, customerId],
   );

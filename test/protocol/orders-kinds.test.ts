@@ -93,6 +93,7 @@ describe("the 20 cells of type and time in force", () => {
       amount_filled: filled,
       volume_weighted_average_price: filled === "0" ? "0" : "1000",
       is_triggered: false,
+      ...(status === "CANCELLED" && { cancel_reason: time === "FOK" ? "fill_or_kill" : "immediate_or_cancel" }),
     });
   });
 

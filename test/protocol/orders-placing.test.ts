@@ -43,11 +43,12 @@ const STAMPS = {
 const NOTHING_FILLED = { amount_filled: "0", volume_weighted_average_price: "0", is_triggered: false };
 
 test("what an order record holds as an empty text may be sent back so, and counts as absent", async () => {
-  const empty = { quote_amount: "", identity_id: "", identity_account_id: "" };
+  const empty = { quote_amount: "", self_match_prevention_id: "", identity_id: "", identity_account_id: "" };
   const placed = await ask(api, "POST", path, { json: { ...LIMIT_BUY, ...empty } });
   expect(placed.body).toMatchObject({ status: "PENDING_SUBMISSION", quote_amount: "" });
   expect(placed.body).not.toHaveProperty("identity_id");
   expect(placed.body).not.toHaveProperty("identity_account_id");
+  expect(placed.body).not.toHaveProperty("self_match_prevention_id");
 });
 
 test("a limit buy holds its value plus commission, and is pending until an engine takes it", async () => {

@@ -185,7 +185,16 @@ async function closeOrder(
     decide: (state, now) => {
       const order = must(state.get(orderTable, key.key), "the order to close is there");
       const market = must(catalogue.findMarket(order.market), "its market is there");
-      const closed: Order = { ...order, status: "CANCELLED", ...how, held: ZERO, updatedAt: now, closedAt: now };
+      const cancelReason = (how.status ?? "CANCELLED") === "CANCELLED" ? "requested" : undefined;
+      const closed: Order = {
+        ...order,
+        status: "CANCELLED",
+        cancelReason,
+        ...how,
+        held: ZERO,
+        updatedAt: now,
+        closedAt: now,
+      };
       const asset = order.side === "BUY" ? market.quote : market.base;
       const recipient = how.recipientProfileId && state.get(profileTable, how.recipientProfileId);
       return accept(closed, {

@@ -239,6 +239,7 @@ function pendingOrder(trader: Trader, asked: OrderAsked, market: Market): Order 
     filledGross: ZERO,
     isTriggered: false,
     rejectReason: undefined,
+    cancelReason: undefined,
     updatedAt: instantOf(id),
     closedAt: undefined,
     version: 0n,

@@ -55,7 +55,7 @@ test("closing an order releases its hold to its profile, and decrements its reci
     { kind: "closed", status: "CANCELLED", reason: "requested" },
   ]);
   const times = { updatedAt: NOW, closedAt: NOW };
-  expect(orders).toEqual([{ ...BID, ...times, status: "CANCELLED", held: ZERO, rejectReason: undefined }]);
+  expect(orders).toEqual([{ ...BID, ...times, status: "CANCELLED", held: ZERO, cancelReason: "requested" }]);
   const [released] = journals;
   expect(journals).toEqual([{ id: siblingId(BID.id), cause: "order_released", entries: released?.entries }]);
   expect(released?.entries).toEqual([
@@ -69,7 +69,7 @@ test("a rejected order keeps the reason, and one without a hold has no journal",
   const { orders, journals } = settled({ ...BID, held: ZERO }, [
     { kind: "closed", status: "REJECTED", reason: "price_collar" },
   ]);
-  expect(orders).toMatchObject([{ status: "REJECTED", rejectReason: "price_collar" }]);
+  expect(orders).toMatchObject([{ status: "REJECTED", rejectReason: "price_collar", cancelReason: undefined }]);
   expect(journals).toEqual([]);
 });
 

@@ -198,8 +198,8 @@ class RoundChanges {
       this.#journals.push(journal(siblingId(order.id), "order_released", entries));
     }
     order.status = status;
-    // The reason for a cancellation is not stored.
     order.rejectReason = status === "REJECTED" ? reason : undefined;
+    order.cancelReason = status === "CANCELLED" ? reason : undefined;
     order.held = ZERO;
     order.closedAt = order.updatedAt;
     this.#stopAwaiting(order);

@@ -205,6 +205,7 @@ test("placing an order moves its hold from available to trading, and increments 
     ...{ recipientProfileId: recipient.id, refId: "once" },
     ...{ annotations: request.annotations, createdAt: NOW, updatedAt: NOW, closedAt: undefined },
     ...{ status: "PENDING_SUBMISSION", sequence: undefined, priority: undefined, rejectReason: undefined },
+    cancelReason: undefined,
     ...{ filled: 0n, filledGross: 0n, held: amountOf("20070"), isTriggered: false, version: 0n },
   };
   expect(decide(request, id, venue, rich(recipient), NOW)).toEqual({

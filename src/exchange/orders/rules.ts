@@ -334,6 +334,7 @@ function openOrder(
     held,
     isTriggered: false,
     rejectReason,
+    cancelReason: undefined,
     updatedAt: createdAt,
     closedAt: rejectReason === undefined ? undefined : createdAt,
     version: 0n,

@@ -36,6 +36,15 @@ const REJECT_REASONS = [
   "market_halted",
 ] as const;
 
+const CANCEL_REASONS = [
+  "requested",
+  "expired",
+  "self_trade",
+  "immediate_or_cancel",
+  "fill_or_kill",
+  "too_many_matches",
+] as const;
+
 export const MarketText = Type.String({
   description: "A market's code, from GET /v2/markets.",
   minLength: 1,
@@ -118,7 +127,6 @@ const NEW_ORDER_FIELDS = {
       maximum: 10_000,
     }),
   ),
-  self_match_prevention_id: Type.Optional(Type.Unknown({ description: "Not supported.", deprecated: true })),
 };
 
 export const NewOrderBody = Body(NEW_ORDER_FIELDS, { title: "NewOrder", examples: [EXAMPLE_REQUEST] });
@@ -160,6 +168,12 @@ export const OrderBody = Type.Object(
     },
     is_triggered: Type.Boolean({ description: "Whether the stop has been triggered." }),
     reject_reason: Type.Optional(Type.Enum(REJECT_REASONS, { description: "Why the order is REJECTED." })),
+    cancel_reason: Type.Optional(
+      Type.Enum(CANCEL_REASONS, {
+        description:
+          "Why the order is CANCELLED. requested: by the caller. expired: at its expiration_date. self_trade: a newer order of the same customer reached it. immediate_or_cancel: the remainder of a MARKET or IOC order. fill_or_kill: others did not offer enough. too_many_matches: it met a thousand orders and would still cross.",
+      }),
+    ),
     created_at: Timestamp,
     modified_at: Timestamp,
   },
@@ -204,6 +218,7 @@ export function orderBody(order: Order, exchange: Pick<Exchange, "averagePrice">
     volume_weighted_average_price: formatAmount(exchange.averagePrice(order)),
     is_triggered: order.isTriggered,
     reject_reason: order.rejectReason,
+    cancel_reason: order.cancelReason,
     created_at: formatInstant(order.createdAt),
     modified_at: formatInstant(order.updatedAt),
   });
@@ -230,9 +245,6 @@ export function orderRequest(body: NewOrderBody, customerId: CustomerId, profile
   const isReported = failing.some(({ field }) => field === "expiration_date");
   if (expirationDate === "unreadable" && !isReported)
     failing.push({ ...sent("expiration_date", body), rule: UNREADABLE_EXPIRATION });
-  if (body.self_match_prevention_id !== undefined) {
-    failing.push({ ...sent("self_match_prevention_id", body), rule: "is not supported" });
-  }
   if (failing.length > 0) throw invalid(failing);
   assert(expirationDate !== "unreadable", "an unreadable time was rejected");
   const { side, type, baseAmount, quoteAmount, price, stopPrice } = draft;
