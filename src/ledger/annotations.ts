@@ -46,14 +46,12 @@ export const END_USER = {
 };
 export const METADATA = pairs("metadata");
 
-/** @param prefix of the columns' names, where a table has the annotations of two parties */
 export function annotationColumns<Described extends AnnotationDescriptions>(
   described: Described,
-  prefix = "",
 ): ColumnGroup<Annotations<Described>> {
   const columns: Record<string, unknown> = {};
   for (const [field, { kind, name }] of Object.entries(described)) {
-    columns[field] = kind === "pairs" ? jsonColumn(prefix + name) : textColumn(prefix + name);
+    columns[field] = kind === "pairs" ? jsonColumn(name) : textColumn(name);
   }
   return { columns: columns as ColumnsOf<Annotations<Described>> };
 }

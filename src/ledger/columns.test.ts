@@ -112,19 +112,19 @@ test("a group's columns are written from one field, and read into it, beside oth
     readonly label: { readonly name?: string | undefined; readonly metadata?: Pairs | undefined };
   }
   const columns = tableColumns<Labelled>({
-    label: annotationColumns({ name: text("label_name", "A name.", "a"), metadata: pairs("metadata") }, "from_"),
+    label: annotationColumns({ name: text("label_name", "A name.", "a"), metadata: pairs("metadata") }),
     id: uuidColumn("id"),
   });
   const row: Labelled = { id: ID, label: { name: "a", metadata: { b: "2" } } };
   expect(columns.map(({ name, type, text }) => [name, type, text(row), text({ id: ID, label: {} })])).toEqual([
-    ["from_label_name", "text", "a", null],
-    ["from_metadata", "jsonb", '{"b":"2"}', null],
+    ["label_name", "text", "a", null],
+    ["metadata", "jsonb", '{"b":"2"}', null],
     ["id", "uuid", ID, ID],
   ]);
   const read = readerOf(columns.toSorted((a, b) => (a.type < b.type ? -1 : 1)));
-  expect(read({ id: ID, from_label_name: "a", from_metadata: { b: "2" } })).toStrictEqual(row);
+  expect(read({ id: ID, label_name: "a", metadata: { b: "2" } })).toStrictEqual(row);
   const without = { id: ID, label: { name: undefined, metadata: undefined } };
-  expect(read({ id: ID, from_label_name: null, from_metadata: null })).toStrictEqual(without);
+  expect(read({ id: ID, label_name: null, metadata: null })).toStrictEqual(without);
 });
 
 interface Note {
