@@ -78,10 +78,10 @@ async function creditOf({ group_id: group }: Item): Promise<Item> {
   return body.items.find(({ direction }: Item) => direction === "CREDIT");
 }
 
-async function expectFilter(operation: Operation, { name }: Input): Promise<void> {
+async function expectFilter(operation: Operation, { name, schema }: Input): Promise<void> {
   const { operationId } = operation;
   const sample = SAMPLES[operationId]?.(acme.has) ?? {};
-  const itemsBy = async (query: Record<string, string>): Promise<Item[]> =>
+  const itemsBy = async (query: Readonly<Record<string, string | string[]>>): Promise<Item[]> =>
     (await answerTo(operation, { ...sample, query: { ...query, limit: "500" } })).items;
   const isOfOrders = /Orders$/.test(operationId);
   const field = isOfOrders && name === "account_id" ? "identity_account_id" : name.replace(/s$/, "");
@@ -92,4 +92,9 @@ async function expectFilter(operation: Operation, { name }: Input): Promise<void
   expect(having.length).toBeLessThan(all.length);
   expect([operationId, name, await itemsBy({ [name]: String(word) })]).toEqual([operationId, name, having]);
   expect(await itemsBy({ [name]: "nobody's word" })).toEqual([]);
+  if (schema.type !== "array") return;
+  const other = all.map((item) => item[field]).find((value) => value !== undefined && value !== word);
+  expect([operationId, name, other]).toEqual([operationId, name, expect.any(String)]);
+  const either = all.filter((item) => item[field] === word || item[field] === other);
+  expect(await itemsBy({ [name]: [String(word), String(other)] })).toEqual(either);
 }
