@@ -20,7 +20,7 @@ export function requestedAmount(checked: string): RequestedAmount {
   return amount.rejection;
 }
 
-export const profileIdOf = (checked: string): ProfileId => uuidOf(checked) as ProfileId;
+export const profileIdOf = (checked: string): ProfileId => uuidOf<ProfileId>(checked);
 
 /** The position in a cursor of a list that is ordered by id. */
 export function idPosition(position: readonly string[]): Uuid | undefined {

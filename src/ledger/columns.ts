@@ -49,7 +49,7 @@ export interface ColumnGroup<Value> {
 
 /** Every field of a row with its column. A field that is missing, or of another type, does not compile. */
 export type ColumnsOf<Row> = {
-  readonly [Field in keyof Row]-?: Stored<NonNullable<Row[Field]>> | ColumnGroup<NonNullable<Row[Field]>>;
+  readonly [Field in keyof Row]-?: Stored<NonNullable<Row[Field]>> | ColumnGroup<Row[Field]>;
 };
 
 // Types --------------------------------------------------------------------------------------------------------------
@@ -131,13 +131,13 @@ function tableColumn<Row, Field extends keyof Row>(
 
 function groupColumns<Row, Field extends keyof Row>(
   field: Field,
-  { columns }: ColumnGroup<NonNullable<Row[Field]>>,
+  { columns }: ColumnGroup<Row[Field]>,
 ): (TableColumn<Row> & { readonly role: Role })[] {
   return tableColumns(columns).map(({ field: part, text, ...column }) => ({
     ...column,
     field,
     part: String(part),
-    text: (row) => text(row[field] as NonNullable<Row[Field]>),
+    text: (row) => text(row[field]),
   }));
 }
 

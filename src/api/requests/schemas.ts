@@ -33,8 +33,8 @@ export const Decimal = Type.String({
 export const UuidText = Type.String({ format: "uuid", "x-check": "uuid", examples: [EXAMPLE_ID] });
 
 /** Parses a UUID that has passed its schema. */
-export function uuidOf(checked: string): Uuid {
-  return must(parseUuid(checked), "the schema has checked that this is a UUID");
+export function uuidOf<Id extends Uuid = Uuid>(checked: string): Id {
+  return must(parseUuid(checked), "the schema has checked that this is a UUID") as Id;
 }
 
 export const ProfileIdParam = Type.String({

@@ -235,7 +235,7 @@ function findRoute(api: Api, conversions: Conversions): void {
       },
     },
     async (request) => {
-      const id = uuidOf(request.params.id) as ConversionId;
+      const id = uuidOf<ConversionId>(request.params.id);
       const conversion = await conversions.find(request.grant.customerId, id);
       if (conversion === undefined) throw problemFor(request, { code: "conversion_not_found", conversionId: id });
       return conversionBody(conversion);
@@ -263,7 +263,7 @@ function cancelRoute(api: Api, conversions: Conversions): void {
     },
     async (request) => {
       const { grant, caller, params } = request;
-      const outcome = await conversions.cancel(grant.customerId, uuidOf(params.id) as ConversionId, caller);
+      const outcome = await conversions.cancel(grant.customerId, uuidOf<ConversionId>(params.id), caller);
       return conversionBody(valueOrThrow(request, outcome));
     },
   );

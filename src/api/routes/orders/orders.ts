@@ -124,12 +124,7 @@ function cancelRoute(api: Api, exchange: Exchange): void {
     async (request) => {
       const { customerId } = request.grant;
       const profileId = profileIdOf(request.params.profile_id);
-      const outcome = await exchange.cancel(
-        customerId,
-        profileId,
-        uuidOf(request.params.id) as OrderId,
-        request.caller,
-      );
+      const outcome = await exchange.cancel(customerId, profileId, uuidOf<OrderId>(request.params.id), request.caller);
       valueOrThrow(request, outcome);
       return {};
     },
@@ -153,7 +148,7 @@ function readRoute(api: Api, exchange: Exchange): void {
     async (request) => {
       const { customerId } = request.grant;
       const profileId = profileIdOf(request.params.profile_id);
-      const orderId = uuidOf(request.params.id) as OrderId;
+      const orderId = uuidOf<OrderId>(request.params.id);
       const order = await exchange.findOrder(customerId, profileId, orderId);
       if (order === undefined) throw problemFor(request, { code: "order_not_found", orderId });
       return orderBody(order, exchange);
