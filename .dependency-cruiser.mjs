@@ -10,7 +10,7 @@ const RINGS = {
   postgres: ["std"],
   ledger: ["std", "money", "postgres"],
   catalogue: ["std", "money", "postgres", "ledger"],
-  customers: ["std", "money", "postgres", "ledger"],
+  customers: ["std", "money", "web", "postgres", "ledger"],
   oauth: ["std", "postgres", "customers", "web"],
   "oauth/access-denials": ["std", "postgres"],
   transfers: ["std", "money", "postgres", "catalogue", "ledger", "customers"],

@@ -182,7 +182,7 @@ export class Clients {
     const client = await findClient(this.#database, clientId);
     const now = this.#clock.now();
     const live = client?.secrets.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt) ?? [];
-    const matched = await this.#matcher.match(secret, live, now);
+    const matched = await this.#matcher.match(secret, live, now, address);
     if (matched.kind === "rejected") return reject("too_many_authentications");
     if (client === undefined) return reject("unknown_client");
     if (client.disabledAt !== undefined || matched.value === undefined) return reject("client_authentication_failed");

@@ -10,6 +10,8 @@
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { LruCache } from "../../std/lru-cache.ts";
 import { done, type Result, reject } from "../../std/result.ts";
+import { rateLimitKey } from "../../web/limits/address.ts";
+import { FairAdmission } from "../../web/limits/fair-admission.ts";
 
 /** `hmac`: HMAC-SHA-256 with the salt as key; `scrypt`: with `SCRYPT` below. Other parameters need a new scheme. */
 export type SecretScheme = "hmac" | "scrypt";
@@ -31,12 +33,18 @@ const SCRYPT = { N: 2 ** 14, r: 8, p: 5 } as const;
 
 /**
  * scrypt runs on libuv's few threads, which also sign tokens and resolve names: one at a time leaves them free. The queue
- * is bounded, so that wrong secrets cannot pile up work. Generated secrets do not queue.
+ * is bounded, so that wrong secrets cannot pile up work, and addresses take turns. Generated secrets do not queue.
  */
-const MAX_RUNNING = 1;
-const MAX_WAITING = 16;
-/** After that, callers have usually given up. */
-const MAX_WAIT_MS = 5_000;
+const SCRYPT_QUEUE = {
+  atOnce: 1,
+  alone: 1,
+  share: 1,
+  most: 17,
+  shortQueue: 17,
+  expectedMs: 5_000,
+  // After that, callers have usually given up.
+  maxWaitMs: 5_000,
+};
 
 const CACHE_TTL_MS = 5 * 60_000;
 const CACHE_CAPACITY = 1_000;
@@ -58,7 +66,7 @@ export async function digestSecret(secret: string): Promise<SecretDigest> {
 }
 
 export class SecretMatcher {
-  readonly #scryptLimit = new ConcurrencyLimit({ atOnce: MAX_RUNNING, waiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS });
+  readonly #scryptQueue = new FairAdmission(SCRYPT_QUEUE);
   /**
    * Chosen secrets that matched recently, with the expiry of the entry. Without this cache, each token request of a client
    * costs 0.2 s of CPU. An entry is bound to the digest that matched, which must still be among those read for the
@@ -68,34 +76,48 @@ export class SecretMatcher {
   readonly #matchedSecrets = new LruCache<number>(CACHE_CAPACITY);
   readonly #hashKey = randomBytes(DIGEST_BYTES);
 
-  /** @returns the digest that matches, if one does; "full" when nothing was compared */
+  /**
+   * @param address who presents it
+   * @returns the digest that matches, if one does; "full" when nothing was compared
+   */
   async match<Stored extends SecretDigest>(
     presented: string,
     stored: readonly Stored[],
     now: number,
+    address: string,
   ): Promise<Result<Stored | undefined, "full">> {
     const scheme = schemeOf(presented);
     const candidates = stored.filter((each) => each.scheme === scheme);
     return scheme === "hmac"
       ? done(matchGenerated(presented, candidates))
-      : this.#matchChosen(presented, candidates, now);
+      : this.#matchChosen(presented, candidates, now, address);
   }
 
   async #matchChosen<Stored extends SecretDigest>(
     presented: string,
     candidates: readonly Stored[],
     now: number,
+    address: string,
   ): Promise<Result<Stored | undefined, "full">> {
     const known = candidates.find((each) => (this.#matchedSecrets.get(this.#cacheKey(presented, each)) ?? 0) > now);
     if (known !== undefined) return done(known);
     let matched: Stored | undefined;
     for (const each of candidates.length === 0 ? [DECOY] : candidates) {
-      const digest = await this.#scryptLimit.run(() => slowHash(presented, each.salt));
-      if (digest.kind === "rejected") return digest;
-      if (timingSafeEqual(digest.value, each.digest)) matched = candidates.find((candidate) => candidate === each);
+      const digest = await this.#slowHashInTurn(presented, each.salt, rateLimitKey(address));
+      if (digest === undefined) return reject("full");
+      if (timingSafeEqual(digest, each.digest)) matched = candidates.find((candidate) => candidate === each);
     }
     if (matched !== undefined) this.#matchedSecrets.set(this.#cacheKey(presented, matched), now + CACHE_TTL_MS);
     return done(matched);
+  }
+
+  async #slowHashInTurn(presented: string, salt: Buffer, caller: string): Promise<Buffer | undefined> {
+    if (!(await this.#scryptQueue.enter(caller))) return undefined;
+    try {
+      return await slowHash(presented, salt);
+    } finally {
+      this.#scryptQueue.leave(caller);
+    }
   }
 
   #cacheKey(presented: string, { digest }: SecretDigest): string {
@@ -131,50 +153,4 @@ function slowHash(secret: string, salt: Buffer): Promise<Buffer> {
   return new Promise((resolve, fail) => {
     scrypt(secret, salt, DIGEST_BYTES, SCRYPT, (error, digest) => (error === null ? resolve(digest) : fail(error)));
   });
-}
-
-/** Limits concurrent work, with a bounded queue and wait. */
-export class ConcurrencyLimit {
-  readonly #bounds: ConcurrencyBounds;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
-
-  constructor(bounds: ConcurrencyBounds) {
-    this.#bounds = bounds;
-  }
-
-  async run<Value>(work: () => Promise<Value>): Promise<Result<Value, "full">> {
-    if (this.#running < this.#bounds.atOnce) this.#running += 1;
-    // A finished task passes its slot on, so `#running` does not change.
-    else if (!(await this.#waitForSlot())) return reject("full");
-    try {
-      return done(await work());
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
-  }
-
-  /** Returns false when the queue is full or the wait too long. */
-  #waitForSlot(): Promise<boolean> {
-    if (this.#waiting.length >= this.#bounds.waiting) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      const go = (): void => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(go), 1);
-        resolve(false);
-      }, this.#bounds.maxWaitMs);
-      this.#waiting.push(go);
-    });
-  }
-}
-
-interface ConcurrencyBounds {
-  readonly atOnce: number;
-  readonly waiting: number;
-  readonly maxWaitMs: number;
 }
