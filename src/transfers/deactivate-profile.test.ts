@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { TESTER } from "../../test/support/movements.ts";
 import { accountRow, profileOf, profileRow, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { profileTable } from "../customers/profiles/profiles.ts";
+import { profileKey, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, type ProfileId } from "../ledger/accounts.ts";
 import { amountOf } from "../money/amount.ts";
 import { USD } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
-import { deactivateCommand } from "./deactivate-profile.ts";
+import { deactivateCommand, findInactiveCommand } from "./deactivate-profile.ts";
 
 const NOW = 5_000 as Instant;
 const acme = "acme" as CustomerId & string;
@@ -28,6 +28,19 @@ test.each([
     value: inactive,
     changes: { journals: [], records: [], states: [{ table: profileTable, row: inactive }] },
   });
+});
+
+test("a profile that is inactive already is found without a lock and without its accounts", () => {
+  const inactive = profileOf(acme, { status: "INACTIVE" });
+  const command = findInactiveCommand(acme, inactive.id, TESTER);
+  expect([command.lock, command.dependsOn]).toEqual([undefined, [profileKey(inactive.id)]]);
+  expect(command.decide(stateOf(profileRow(inactive)), NOW)).toEqual({ kind: "done", value: inactive, changes: {} });
+  const active = profileOf(acme);
+  const ofActive = findInactiveCommand(acme, active.id, TESTER);
+  expect(ofActive.decide(stateOf(profileRow(active)), NOW)).toMatchObject({ rejection: { code: "still_active" } });
+  const notFound = { rejection: { code: "profile_not_found", profileId: inactive.id } };
+  const ofOther = findInactiveCommand("other" as CustomerId & string, inactive.id, TESTER);
+  expect(ofOther.decide(stateOf(profileRow(inactive)), NOW)).toMatchObject(notFound);
 });
 
 const CENT = "0.01";

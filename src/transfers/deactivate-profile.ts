@@ -36,6 +36,33 @@ export interface ProfileNotEmpty extends Rejection {
   readonly amount?: Amount;
 }
 
+/** The profile is active: to deactivate it needs its accounts. */
+interface StillActive extends Rejection {
+  readonly code: "still_active";
+}
+
+/**
+ * Deactivates nothing, and so needs no lock: a caller that repeats its requests makes nobody wait.
+ * @returns the profile if it is inactive
+ */
+export function findInactiveCommand(
+  customerId: CustomerId,
+  profileId: ProfileId,
+  caller: Caller,
+): Command<Profile, ProfileNotFound | StillActive> {
+  return {
+    queueKey: customerId,
+    caller,
+    dependsOn: [profileKey(profileId)],
+    decide: (state) => {
+      const profile = state.get(profileTable, profileId);
+      if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
+      // A retry succeeds: there is no ref_id to look up the first outcome by.
+      return profile.status === "INACTIVE" ? accept(profile, {}) : reject({ code: "still_active" });
+    },
+  };
+}
+
 export async function deactivateCommand(
   { database, catalogue, ids }: { database: Database; catalogue: Catalogue; ids: IdSource },
   customerId: CustomerId,
@@ -54,7 +81,6 @@ export async function deactivateCommand(
     decide: (state, now) => {
       const profile = state.get(profileTable, profileId);
       if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
-      // A retry succeeds: there is no ref_id to look up the first outcome by.
       if (profile.status === "INACTIVE") return accept(profile, {});
       const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
       const empty = checkEmpty(profile, held);

@@ -16,7 +16,7 @@ import type { Database } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
-import { deactivateCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
+import { deactivateCommand, findInactiveCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import {
   type Deposit,
   type DepositRejection,
@@ -77,17 +77,29 @@ interface Parts {
 }
 
 export function createTransfers(parts: Parts): Transfers {
-  const { database, lane } = parts;
+  const { database } = parts;
   return {
     move: (request, caller) => move(parts, request, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
     recordExternal: (request, caller) => cross(parts, request, caller),
     step: (customerId, id, step, caller) => takeStep(parts, customerId, id, step, caller),
-    deactivate: async (customerId, profileId, caller) =>
-      lane.execute(await deactivateCommand(parts, customerId, profileId, caller)),
+    deactivate: (customerId, profileId, caller) => deactivate(parts, customerId, profileId, caller),
     find: (customerId, id) => findTransfer(database, customerId, id),
     list: (filter) => listTransfers(database, filter),
   };
+}
+
+async function deactivate(
+  parts: Parts,
+  customerId: CustomerId,
+  profileId: ProfileId,
+  caller: Caller,
+): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>> {
+  const inactive = await parts.lane.execute(findInactiveCommand(customerId, profileId, caller));
+  if (inactive.kind === "done") return inactive;
+  const { rejection } = inactive;
+  if (rejection.code !== "still_active") return reject(rejection);
+  return parts.lane.execute(await deactivateCommand(parts, customerId, profileId, caller));
 }
 
 function move(

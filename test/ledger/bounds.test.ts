@@ -159,6 +159,23 @@ test("a command that has to lock its rows is not starved by a steady stream of o
   expect(passed).toBeLessThan(40);
 });
 
+test("commands of others are decided between those that have to lock their rows", async () => {
+  const { lane, fund } = await start({});
+  const [a, b, c] = newProfiles(3);
+  await fund([a, b, c], "1000");
+  const order: string[] = [];
+  const locking = Array.from({ length: 100 }, () =>
+    lane.execute(movement({ from: a, to: b, amount: "1", lock: true })).then(() => order.push("locking")),
+  );
+  // They are in the lane's next batch with it.
+  const single = lane.execute(movement({ from: c, to: b, amount: "1" })).then(() => order.push("single"));
+  let later = 0;
+  for (; order.length < 100; later += 1) await lane.execute(movement({ from: c, to: b, amount: "1" }));
+  await Promise.all([...locking, single]);
+  expect(order.indexOf("single")).toBeLessThan(1);
+  expect(later).toBeGreaterThan(3);
+});
+
 test("the database rejects an amount that it would have to round", async () => {
   ours = await startLane(db.database);
   const profile = newProfile();

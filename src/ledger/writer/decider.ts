@@ -79,6 +79,11 @@ export class Decider {
     }
   }
 
+  /** Drops rows that may have changed; those of others stay. */
+  forget(keys: readonly Key[]): void {
+    for (const { table, key } of keys) this.#cache.delete(table, key);
+  }
+
   reset(): void {
     this.#cache.clear();
     this.#claims.clear();

@@ -38,6 +38,23 @@ export const BOUNDS: LaneBounds = {
   cachedRows: 200_000,
 };
 
+/** Of every lane. */
+export const LIMITS = {
+  /** One batch commits while the next is decided and dispatched. */
+  inFlight: 2,
+  /** Attempts to decide a command before it fails as unavailable. */
+  rounds: 5,
+  /** A batch without a response for this long is treated as lost. */
+  inFlightMs: 9_000,
+  /** How long commands with an unknown outcome wait for a database that is away. */
+  unknownOutcomeWaitMs: 2_000,
+  sweepMs: 100,
+  /** Commands decided under lock at a time. Others are not decided meanwhile, so these take turns with a batch of others. */
+  locking: 16,
+  /** How long a row that another process changed is locked before it is decided on. */
+  contestedMs: 10_000,
+} as const;
+
 export interface CommittedBatch {
   readonly slot: number;
   readonly n: bigint;

@@ -27,7 +27,7 @@ import { ExpiringSet } from "./expiring-set.ts";
 import { committed, dispatch, failed, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed } from "./lane-closed.ts";
 import { LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
-import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState } from "./lane-options.ts";
+import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState, LIMITS } from "./lane-options.ts";
 import { MicroBatcher } from "./micro-batcher.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
 import type { PendingCommand } from "./pending-command.ts";
@@ -35,18 +35,6 @@ import { readRows } from "./read-rows.ts";
 import { RefIdLookup } from "./ref-id-lookup.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { Slot } from "./slot-chain.ts";
-
-/** One batch commits while the next is decided and dispatched. */
-const MAX_IN_FLIGHT = 2;
-/** Attempts to decide a command before it fails as unavailable. */
-const MAX_ROUNDS = 5;
-/** How long a row that another process changed is locked before it is decided on. */
-const CONTESTED_MS = 10_000;
-/** A batch without a response for this long is treated as lost. */
-const IN_FLIGHT_MS = 9_000;
-/** How long commands with an unknown outcome wait for a database that is away. */
-const UNKNOWN_OUTCOME_WAIT_MS = 2_000;
-const SWEEP_MS = 100;
 
 export class Lane {
   readonly #database: Database;
@@ -68,6 +56,8 @@ export class Lane {
   readonly #reads: MicroBatcher<PendingCommand>;
   readonly #queue = new RoundRobinQueue<PendingCommand>();
   #toLock: PendingCommand[] = [];
+  /** Whether commands that must be locked are next. */
+  #isLockTurn = false;
   /** Rows that another process changed recently: they are locked before they are decided on. */
   readonly #contested: ExpiringSet;
   #inFlight: InFlightBatch[] = [];
@@ -87,7 +77,7 @@ export class Lane {
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
     this.#decider = new Decider(this.#bounds.cachedRows);
-    this.#contested = new ExpiringSet(options.clock, CONTESTED_MS);
+    this.#contested = new ExpiringSet(options.clock, LIMITS.contestedMs);
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
     const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);
     this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
@@ -100,7 +90,7 @@ export class Lane {
     await this.#connection.open();
     this.#state = "running";
     this.#timers = [
-      setInterval(() => this.#sweep(), SWEEP_MS),
+      setInterval(() => this.#sweep(), LIMITS.sweepMs),
       setInterval(() => void this.#renew(), this.#bounds.leaseMs / 3),
     ];
   }
@@ -187,10 +177,11 @@ export class Lane {
   #pump(): void {
     // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
-    while (this.#inFlight.length < MAX_IN_FLIGHT && this.#queue.size > 0 && this.#toLock.length === 0) {
+    while (this.#inFlight.length < LIMITS.inFlight && this.#queue.size > 0 && !this.#isLockTurn) {
       const taken = this.#queue.take(this.#bounds.batch).filter((pending) => this.#isInTime(pending));
       this.#toLock.push(...taken.filter((pending) => this.#mustLock(pending)));
       this.#dispatch(taken.filter((pending) => !this.#mustLock(pending)));
+      this.#isLockTurn = this.#toLock.length > 0;
     }
     if (this.#toLock.length > 0 && this.#inFlight.length === 0) this.#startLocking();
   }
@@ -238,7 +229,8 @@ export class Lane {
 
   #startLocking(): void {
     this.#state = "locking";
-    const work = this.#decideUnderLock(this.#toLock.splice(0));
+    this.#isLockTurn = false;
+    const work = this.#decideUnderLock(this.#toLock.splice(0, LIMITS.locking));
     this.#background = ignoreLaneClosed(work.then(() => this.#resume("locking")));
   }
 
@@ -255,7 +247,7 @@ export class Lane {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#saveUnderLock([pending]);
       if (failure === undefined) return;
-      if (attempt === MAX_ROUNDS || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
+      if (attempt === LIMITS.rounds || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
       await pause(Math.random() * 10 * 2 ** attempt);
     }
   }
@@ -272,7 +264,7 @@ export class Lane {
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
         // Rows that were read without a lock may be older than the locked ones.
-        this.#decider.reset();
+        this.#decider.forget(keys);
         for (const pending of some) pending.clearAbsent();
         this.#decider.remember(keys, rows, some);
         const { batch, failed } = this.#decide(some);
@@ -353,10 +345,10 @@ export class Lane {
 
   /**
    * Retries a query until the database responds. Until then, queued commands fail at once, because nothing of them was
-   * done; commands in flight fail after `UNKNOWN_OUTCOME_WAIT_MS`, because their outcome is unknown.
+   * done; commands in flight fail after `unknownOutcomeWaitMs`, because their outcome is unknown.
    */
   async #retryWhileAway<Value>(query: () => Promise<Value>): Promise<Value> {
-    const patientUntil = performance.now() + UNKNOWN_OUTCOME_WAIT_MS;
+    const patientUntil = performance.now() + LIMITS.unknownOutcomeWaitMs;
     for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
       if (this.#state === "closed") throw new LaneClosed("the lane was closed while it retried a query");
       try {
@@ -399,7 +391,7 @@ export class Lane {
     this.#contested.removeExpired();
     this.#refIds.removeExpired();
     const [oldest] = this.#inFlight;
-    if (oldest !== undefined && oldest.sentMs + IN_FLIGHT_MS < performance.now()) this.#connection.drop();
+    if (oldest !== undefined && oldest.sentMs + LIMITS.inFlightMs < performance.now()) this.#connection.drop();
     if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
     this.#pump();
   }

@@ -31,6 +31,10 @@ export class RowCache {
     rows.set(key, row);
   }
 
+  delete(table: AnyStateTable, key: string): void {
+    this.#tables.get(table.name)?.delete(key);
+  }
+
   clear(): void {
     this.#tables.clear();
   }
