@@ -142,14 +142,18 @@ function forms() {
     "+": [credentials + filled(FORM - 100, "+"), inForm],
     "empty fields": [filled(FORM, "&"), inForm],
     scopes: [`${credentials}${GENERATED}&scope=${filled(1_990, "a+")}`, inForm],
-    "many parts": [filled(FORM, part), inParts],
-    "headers of a part": [`--x\r\n${filled(FORM - 10, (i) => `a${i}: b\r\n`)}`, inParts],
-    disposition: [`--x\r\ncontent-disposition: form-data${filled(FORM - 60, (i) => `;a${i}="b"`)}\r\n\r\n`, inParts],
-    "escaped disposition": [
+    "multipart, empty parts": [filled(FORM, "--x\r\n\r\n\r\n"), inParts],
+    "multipart, many parts": [filled(FORM, part), inParts],
+    "multipart, headers of a part": [`--x\r\n${filled(FORM - 10, (i) => `a${i}: b\r\n`)}`, inParts],
+    "multipart, disposition": [
+      `--x\r\ncontent-disposition: form-data${filled(FORM - 60, (i) => `;a${i}="b"`)}\r\n\r\n`,
+      inParts,
+    ],
+    "multipart, escaped disposition": [
       `--x\r\ncontent-disposition: form-data${filled(FORM - 60, () => ";a*=utf-8''%ff")}\r\n\r\n`,
       inParts,
     ],
-    "nearly boundaries": [`--x\r\n\r\n${filled(FORM - 10, "\r\n--")}`, inParts],
+    "multipart, nearly boundaries": [`--x\r\n\r\n${filled(FORM - 10, "\r\n--")}`, inParts],
   };
 }
 
@@ -263,6 +267,18 @@ function authInputs(add, kid) {
     } else add("auth", name, post(path, grant, inForm + lines));
   }
   const parts = filled(1_900, (i) => `--x\r\ncontent-disposition: form-data; name="a${i}"\r\n\r\n1\r\n`);
-  add("auth", "form: 1,900 bytes of parts", post(path, parts, "Content-Type: multipart/form-data; boundary=x\r\n"));
+  add(
+    "auth",
+    "form: multipart, 1,900 bytes of parts",
+    post(path, parts, "Content-Type: multipart/form-data; boundary=x\r\n"),
+  );
+  for (const length of [189, 2_048]) {
+    const emptyParts = post(
+      path,
+      filled(length, "--x\r\n\r\n\r\n"),
+      "Content-Type: multipart/form-data; boundary=x\r\n",
+    );
+    add("auth", `form: multipart, ${length} bytes of empty parts`, emptyParts);
+  }
   for (const [name, [body, type]] of Object.entries(forms())) add("auth", `form: ${name}`, post(path, body, type));
 }

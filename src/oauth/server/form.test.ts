@@ -16,3 +16,35 @@ test.each([
   const tooLong = rejectToken("invalid_request", `${name} is longer than ${most} characters`);
   expect(await read(name, "x".repeat(most + 1))).toEqual(tooLong);
 });
+
+const IN_PARTS = "multipart/form-data; boundary=b";
+const ROUNDS = 40;
+
+const formOf = (parts: number): Buffer => Buffer.from(`${"--b\r\n\r\n\r\n".repeat(parts)}--b--\r\n`);
+
+/** The median of the microseconds that reading it takes, warm. */
+async function costOf(body: Buffer): Promise<number> {
+  const costs: number[] = [];
+  for (let i = 0; i < 2 * ROUNDS; i += 1) {
+    const before = process.cpuUsage();
+    await readForm(IN_PARTS, body);
+    const { user, system } = process.cpuUsage(before);
+    if (i >= ROUNDS) costs.push(user + system);
+  }
+  return costs.sort((a, b) => a - b)[ROUNDS / 2] as number;
+}
+
+const tooMuch = rejectToken("invalid_request", "the form has too many or too long fields");
+
+test("a form of 1,600 empty parts costs less than one of 20 parts", async () => {
+  expect(await readForm(IN_PARTS, formOf(1_600))).toEqual(tooMuch);
+  expect(await costOf(formOf(1_600))).toBeLessThan(await costOf(formOf(20)));
+});
+
+test("a form has 20 parts at most", async () => {
+  const named = (_part: unknown, i: number) => `--b\r\nContent-Disposition: form-data; name="a${i}"\r\n\r\n${i}\r\n`;
+  const fields = (count: number) => Buffer.from(`\r\n${Array.from({ length: count }, named).join("")}--b--\r\n`);
+  const read = await readForm(IN_PARTS, fields(20));
+  expect(read).toEqual({ kind: "done", value: new Map(Array.from({ length: 20 }, (_, i) => [`a${i}`, `${i}`])) });
+  expect(await readForm(IN_PARTS, fields(21))).toEqual(tooMuch);
+});

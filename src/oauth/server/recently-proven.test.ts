@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Clients } from "../../customers/clients/clients.ts";
@@ -8,6 +9,7 @@ import { parseNetwork } from "../../std/network.ts";
 import { done, reject } from "../../std/result.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
+import { SCOPES } from "../scopes.ts";
 import { createAuthServer } from "./auth-server.ts";
 
 const ids = new IdSource();
@@ -15,6 +17,7 @@ const GENERATED = "g".repeat(43);
 const ROTATED = "r".repeat(43);
 const CHOSEN = "correct horse battery staple";
 const valid = new Set([GENERATED, ROTATED, CHOSEN]);
+const LONGEST_ID = "/".repeat(100);
 let verified = 0;
 
 class ToyClients implements Pick<Clients, "authenticate"> {
@@ -22,7 +25,7 @@ class ToyClients implements Pick<Clients, "authenticate"> {
 
   async authenticate(clientId: string, secret: string) {
     verified += 1;
-    if (!valid.has(secret) || clientId !== "acme") return reject("client_authentication_failed");
+    if (!valid.has(secret) || !["acme", LONGEST_ID].includes(clientId)) return reject("client_authentication_failed");
     return done({ clientId, customerId: this.#customerId, scopes: ["*"] });
   }
 }
@@ -52,8 +55,7 @@ async function ask(address: string, request: RequestInit): Promise<number> {
   return (await fetch(url, { ...request, headers })).status;
 }
 
-const post = (address: string, body: URLSearchParams | FormData): Promise<number> =>
-  ask(address, { method: "POST", body });
+const post = (address: string, body: URLSearchParams): Promise<number> => ask(address, { method: "POST", body });
 
 /** A neighbour at the same address, without credentials. */
 async function exhaust(address: string): Promise<void> {
@@ -65,8 +67,6 @@ async function exhaust(address: string): Promise<void> {
 test("a client with a valid generated secret has a rate of its own when another caller uses up the address's", async () => {
   expect(await post("203.0.113.1", formOf(GENERATED))).toBe(200);
   await exhaust("203.0.113.1");
-  const multipart = new FormData();
-  for (const [name, value] of formOf(GENERATED)) multipart.set(name, value);
   const authorization = `Basic ${Buffer.from(`acme:${GENERATED}`).toString("base64")}`;
   const basic = {
     method: "POST",
@@ -75,14 +75,41 @@ test("a client with a valid generated secret has a rate of its own when another 
   };
   expect([
     await post("203.0.113.1", formOf(GENERATED)),
-    await post("203.0.113.1", multipart),
     await ask("203.0.113.1", basic),
+    await post("203.0.113.1", formOf(GENERATED, { scope: Object.keys(SCOPES).join(" ") })),
     await post("203.0.113.1", formOf(GENERATED)),
   ]).toEqual([200, 200, 200, 429]);
 
   // Its rate is one for each address, and nobody else's.
   await exhaust("203.0.113.2");
   expect(await post("203.0.113.2", formOf(GENERATED))).toBe(200);
+});
+
+test("past the rate of the address a form with the longest id, a generated secret and all scopes is read", async () => {
+  expect(await post("203.0.113.5", formOf(GENERATED, { client_id: LONGEST_ID }))).toBe(200);
+  await exhaust("203.0.113.5");
+  const scope = Object.keys(SCOPES).join(" ");
+  expect(await post("203.0.113.5", formOf(GENERATED, { client_id: LONGEST_ID, scope }))).toBe(200);
+});
+
+/** A request that says that it has a body, and sends none of it. */
+function withoutItsBody(address: string, type: string, length: number): Promise<number | undefined> {
+  const headers = { "x-forwarded-for": address, "content-type": type, "content-length": length };
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { method: "POST", headers, agent: false }, ({ statusCode }) => {
+      resolve(statusCode);
+      asked.destroy();
+    });
+    asked.on("error", reject).flushHeaders();
+  });
+}
+
+test("past the rate of the address multipart and long forms are rejected unread", async () => {
+  await exhaust("203.0.113.4");
+  const urlEncoded = "application/x-www-form-urlencoded";
+  expect(await withoutItsBody("203.0.113.4", "multipart/form-data; boundary=b", 45)).toBe(429);
+  expect(await withoutItsBody("203.0.113.4", urlEncoded, 1_025)).toBe(429);
+  expect(await withoutItsBody("203.0.113.4", `${urlEncoded}-too`, 45)).toBe(429);
 });
 
 test("past the rate of the address nothing else is verified: wrong, chosen and invalidated secrets, long forms", async () => {
