@@ -92,6 +92,24 @@ test("both servers use TLS 1.2 or newer with fast key exchanges, and send Strict
   }
 });
 
+test("TLS 1.2 has forward secrecy and authenticated encryption, with a key of RSA too", async () => {
+  const { DEFAULT_CIPHERS } = tls;
+  tls.DEFAULT_CIPHERS = "ALL@SECLEVEL=0";
+  const toy = await startToyApi(undefined, { tls: await readTls(files("rsa.crt", "rsa.key")) });
+  const only = (ciphers: string) => certificateOf(toy.url, { maxVersion: "TLSv1.2", ciphers });
+  try {
+    for (const cipher of ["AES256-GCM-SHA384", "CHACHA20-POLY1305", "AES128-GCM-SHA256"])
+      expect((await only(`ECDHE-RSA-${cipher}`)).subject.CN).toBe("rsa");
+    for (const cipher of ["AES256-GCM-SHA384", "AES128-GCM-SHA256", "AES128-SHA", "ECDHE-RSA-AES128-SHA256"])
+      await expect(only(`${cipher}@SECLEVEL=0`), cipher).rejects.toThrow(/alert handshake failure/i);
+    for (const cipher of ["AES_256_GCM_SHA384", "CHACHA20_POLY1305_SHA256", "AES_128_GCM_SHA256"])
+      expect((await certificateOf(toy.url, { ciphers: `TLS_${cipher}` })).subject.CN).toBe("rsa");
+  } finally {
+    tls.DEFAULT_CIPHERS = DEFAULT_CIPHERS;
+    await toy.close();
+  }
+});
+
 /** Puts a file in its place as a whole, as programs that renew certificates do. */
 async function renew(name: string, kind: "crt" | "key"): Promise<void> {
   await copyFile(path(`${name}.${kind}`), path("draft"));
