@@ -2,7 +2,7 @@
  * The proxies whose configurations are in ops/proxies, as Debian has them, in front of both servers: feeds work, the
  * caller's address is the right one, and what is hidden from one of the two is carried out by neither.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,6 +10,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { must } from "../../src/std/assert.ts";
@@ -84,6 +85,15 @@ afterEach(async () => {
   await servers?.close();
   servers = undefined;
   if (directory !== "") await rm(directory, { recursive: true, force: true });
+});
+
+test("trying the Caddyfile with `tls internal` installs no authority on the machine", (context) => {
+  required(context, existsSync("/usr/bin/caddy") ? undefined : "caddy is not installed");
+  const config = fileURLToPath(new URL("../../ops/proxies/Caddyfile", import.meta.url));
+  const adapted = execFileSync("/usr/bin/caddy", ["adapt", "--config", config], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  expect(JSON.parse(`${adapted}`).apps.pki).toEqual({ certificate_authorities: { local: { install_trust: false } } });
 });
 
 for (const [name, proxy] of Object.entries(PROXIES)) {
