@@ -22,6 +22,7 @@ import {
 import { accept, type Decision, type Rejection, type State } from "../ledger/decision.ts";
 import { issuanceEntries, issuanceKeys } from "../ledger/external-transfer-entries.ts";
 import {
+  availableOf,
   type BalanceTooLarge,
   checkFunds,
   checkPrecision,
@@ -103,7 +104,7 @@ export function decideConversion(
   if (recipient === undefined) return reject(profileNotFound(recipientId));
   if (pair === undefined) return reject({ code: "unknown_pair", sourceAsset, targetAsset, stablecoins });
   const coarser = pair.target.precision < pair.source.precision ? pair.target : pair.source;
-  const exact = checkPrecision(request.amount, coarser);
+  const exact = checkPrecision(request.amount, coarser, availableOf(state, profileId, pair.source.code));
   if (exact.kind === "rejected") return exact;
   const amount = exact.value;
   const funds = checkFunds(state, profileId, pair.source.code, amount);

@@ -54,5 +54,9 @@ test("an amount with more decimals than the asset has is rejected with the asset
   expect(checkPrecision(amountOf("1.01"), usd)).toEqual(done(amountOf("1.01")));
   const rejection = { code: "exceed_precision", asset: "USD", precision: 2 };
   expect(checkPrecision(amountOf("1.001"), usd)).toEqual(reject(rejection));
+  expect(checkPrecision(amountOf("1.001"), usd, amountOf("1.001"))).toEqual(done(amountOf("1.001")));
+  for (const all of ["1.002", "1.0009", "1"]) {
+    expect(checkPrecision(amountOf("1.001"), usd, amountOf(all))).toEqual(reject(rejection));
+  }
   expect(checkPrecision("too_precise", { ...usd, precision: 18 })).toEqual(reject({ ...rejection, precision: 18 }));
 });

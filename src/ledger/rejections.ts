@@ -38,8 +38,17 @@ export interface BalanceTooLarge extends Rejection {
 /** "too_precise": it has more decimals than the ledger, and so more than any asset. */
 export type RequestedAmount = Amount | "too_precise";
 
-export function checkPrecision(amount: RequestedAmount, asset: Asset): Result<Amount, ExceedPrecision> {
-  if (amount !== "too_precise" && fitsPrecision(amount, asset.precision)) return done(amount);
+/**
+ * Fees leave balances with up to 18 decimals. A sender may send exactly all that it has, whatever its decimals: otherwise
+ * the rest below the asset's precision could never leave.
+ * @param all what the sender has available; undefined if nothing is sent
+ */
+export function checkPrecision(
+  amount: RequestedAmount,
+  asset: Asset,
+  all?: Amount | undefined,
+): Result<Amount, ExceedPrecision> {
+  if (amount !== "too_precise" && (fitsPrecision(amount, asset.precision) || amount === all)) return done(amount);
   return reject({ code: "exceed_precision", asset: asset.code, precision: asset.precision });
 }
 
@@ -50,7 +59,7 @@ export function checkFunds(
   asset: AssetCode,
   needed: Amount,
 ): Check<InsufficientFunds> {
-  const available = accountOf(state, profileId, asset)?.available ?? ZERO;
+  const available = availableOf(state, profileId, asset);
   return available >= needed ? PASSED : reject({ code: "insufficient_funds", profileId, asset, available, needed });
 }
 
@@ -65,6 +74,10 @@ export function checkRoom(
   const total = account === undefined ? ZERO : totalOf(account);
   return total + credit < BALANCE_LIMIT ? PASSED : reject({ code: "balance_too_large", profileId, asset });
 }
+
+/** What a profile can send. */
+export const availableOf = (state: State, profileId: ProfileId, asset: AssetCode): Amount =>
+  accountOf(state, profileId, asset)?.available ?? ZERO;
 
 export function accountOf(state: State, profileId: ProfileId, asset: AssetCode): Account | undefined {
   return state.get(accountTable, accountKey(profileId, asset).key);

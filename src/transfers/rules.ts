@@ -5,6 +5,7 @@ import { entry, holdEntries, journal, type ProfileId } from "../ledger/accounts.
 import { accept, type Changes, type Decision, type State } from "../ledger/decision.ts";
 import { depositEntries, withdrawalEntries } from "../ledger/external-transfer-entries.ts";
 import {
+  availableOf,
   type BalanceTooLarge,
   checkFunds,
   checkPrecision,
@@ -74,7 +75,7 @@ export function decideTransfer(
   const receiver = activeProfile(state, to.profileId, kind === "internal" ? customerId : undefined);
   if (receiver === undefined) return reject(profileNotFound(to.profileId));
   if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
-  const exact = checkPrecision(request.amount, asset);
+  const exact = checkPrecision(request.amount, asset, availableOf(state, from.profileId, asset.code));
   if (exact.kind === "rejected") return exact;
   const amount = exact.value;
   const funds = checkFunds(state, from.profileId, asset.code, amount);
@@ -183,7 +184,7 @@ function decideWithdrawal(
   const { profileId, customerId } = request;
   if (activeProfile(state, profileId, customerId) === undefined) return reject(profileNotFound(profileId));
   if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
-  const exact = checkPrecision(request.amount, asset);
+  const exact = checkPrecision(request.amount, asset, availableOf(state, profileId, asset.code));
   if (exact.kind === "rejected") return exact;
   const amount = exact.value;
   const funds = checkFunds(state, profileId, asset.code, amount);

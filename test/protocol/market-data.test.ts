@@ -55,9 +55,7 @@ test("a market without orders or trades has an empty book, and only zero volumes
   expect(Date.parse(ticker.last_day.range.end) - Date.parse(ticker.last_day.range.begin)).toBe(24 * 60 * 60_000);
   expect(ticker.today.range.begin).toBe(`${ticker.snapshot_at.slice(0, 10)}T00:00:00.000Z`);
   expect(await read("/v2/markets/WLDUSD/recent-executions")).toEqual({ items: [] });
-  expect(await read("/v2/all-markets/prices?markets=WLDUSD")).toEqual({
-    items: [{ market: "WLDUSD", snapshot_at: TIME }],
-  });
+  expect(await read("/v2/all-markets/prices?markets=WLDUSD")).toEqual({ items: [] });
 });
 
 test("the book sums the open orders at each price, best prices first", async () => {
@@ -142,10 +140,7 @@ test("a trade is in the ticker, the recent executions and the prices as soon as 
     snapshot_at: TIME,
   });
   expect(await read("/v2/all-markets/prices?markets=WLDUSD&markets=ETHUSD")).toEqual({
-    items: [
-      { market: "ETHUSD", current_price: "1990", snapshot_at: TIME },
-      { market: "WLDUSD", snapshot_at: TIME },
-    ],
+    items: [{ market: "ETHUSD", current_price: "1990", snapshot_at: TIME }],
   });
   await expectBooksBalance(service.db.owner);
 });
@@ -153,7 +148,8 @@ test("a trade is in the ticker, the recent executions and the prices as soon as 
 test("the prices of all markets come in the order of their codes", async () => {
   const { items } = await read("/v2/all-markets/prices");
   const codes = items.map(({ market }: { market: string }) => market);
-  expect(codes).toHaveLength(34);
+  expect(codes).toContain("ETHUSD");
+  expect(codes).not.toContain("WLDUSD");
   expect(codes).toEqual(codes.toSorted());
 });
 

@@ -120,10 +120,10 @@ const RecentExecutionBody = Type.Object(
 const PriceBody = Type.Object(
   {
     market: MarketText,
-    current_price: Type.Optional({
+    current_price: {
       ...Price,
       description: "The price of the last trade; absent before the first.",
-    }),
+    },
     yesterday_price: Type.Optional({
       ...Price,
       description: "The price of the last trade at least 24 hours ago; absent if there was none.",
@@ -222,7 +222,7 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
         operationId: "listPrices",
         tags: ["Market data"],
         summary: "List the prices of all markets, or of some",
-        description: "Sorted by market code.",
+        description: "Sorted by market code. A market that never traded is left out.",
         querystring: Type.Object({ markets: Repeatable(MarketParam, "Only these markets.") }),
         response: {
           200: Type.Object({ items: Type.Array(PriceBody) }),
@@ -238,7 +238,7 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
         throw problemFor(request, { code: "unknown_market", field: "markets", market, markets });
       const wanted: ReadonlySet<string> = new Set(named ?? markets);
       const prices = await exchange.marketData.prices();
-      return { items: prices.filter(({ market }) => wanted.has(market)).map(priceBody) };
+      return { items: prices.flatMap((price) => (wanted.has(price.market) ? priceBody(price) : [])) };
     },
   );
 }
@@ -311,13 +311,17 @@ export function recentExecutionBody(match: Match): Static<typeof RecentExecution
   };
 }
 
-function priceBody({ market, at, current, yesterday }: MarketPrice): Static<typeof PriceBody> {
-  return present<Static<typeof PriceBody>>({
-    market,
-    current_price: optionalAmount(current),
-    yesterday_price: optionalAmount(yesterday),
-    snapshot_at: formatInstant(at),
-  });
+/** Nothing of a market that never traded: the vendor leaves such a market out, and its clients read a price of each. */
+function priceBody({ market, at, current, yesterday }: MarketPrice): Static<typeof PriceBody>[] {
+  if (current === undefined) return [];
+  return [
+    present<Static<typeof PriceBody>>({
+      market,
+      current_price: formatAmount(current),
+      yesterday_price: optionalAmount(yesterday),
+      snapshot_at: formatInstant(at),
+    }),
+  ];
 }
 
 const optionalAmount = (amount: Amount | undefined): string | undefined =>
