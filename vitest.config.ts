@@ -14,6 +14,12 @@ const SQL_UNITS = [
 /** Tests of whole parts that need no PostgreSQL. */
 const PURE_PARTS = ["test/{reference,scripts}/*.test.ts"];
 
+/**
+ * Many files on the one server that share processes, which saves loading the program for each. No file here may mock a
+ * module or leave a changed global behind. The others have a process of their own.
+ */
+const IN_SHARED_PROCESSES = ["test/{accounting,exchange,ledger,metrics,protocol}/*.test.ts", ...SQL_UNITS];
+
 /** Long tests that start servers of their own, or need none. `npm test` runs them on the embedded PostgreSQL only. */
 const STANDALONE = [
   // Looks at the modules that its process has loaded.
@@ -76,8 +82,23 @@ export default defineConfig({
         extends: true,
         test: {
           name: "database",
-          include: ["test/**/*.test.ts", ...SQL_UNITS],
-          exclude: [...PURE_PARTS, ...STANDALONE, ...(isAnotherServer ? SAME_ON_EACH_SERVER : [])],
+          isolate: false,
+          include: IN_SHARED_PROCESSES,
+          exclude: isAnotherServer ? SAME_ON_EACH_SERVER : [],
+          globalSetup: ["test/support/global-setup.ts"],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "database, isolated",
+          include: ["test/**/*.test.ts"],
+          exclude: [
+            ...IN_SHARED_PROCESSES,
+            ...PURE_PARTS,
+            ...STANDALONE,
+            ...(isAnotherServer ? SAME_ON_EACH_SERVER : []),
+          ],
           globalSetup: ["test/support/global-setup.ts"],
         },
       },

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
+import type { ProvidedContext } from "vitest";
 import type { TestProject } from "vitest/node";
 import { fillCatalogue } from "../../src/catalogue/fill-catalogue.ts";
 import { Database } from "../../src/postgres/database.ts";
@@ -21,7 +22,29 @@ declare module "vitest" {
   }
 }
 
+interface TestServer {
+  readonly provided: ProvidedContext;
+  readonly stop: () => Promise<void>;
+}
+
+/** Vitest loads this file for each project that names it, all in one process: they share the server, and the last stops it. */
+const shared = globalThis as { testServer?: { projects: number; readonly server: Promise<TestServer> } | undefined };
+
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  shared.testServer ??= { projects: 0, server: prepareServer() };
+  const { testServer } = shared;
+  testServer.projects += 1;
+  const { provided, stop } = await testServer.server;
+  for (const name of ["owner", "template", "serviceRole"] as const) project.provide(name, provided[name]);
+  return async () => {
+    testServer.projects -= 1;
+    if (testServer.projects > 0) return;
+    shared.testServer = undefined;
+    await stop();
+  };
+}
+
+async function prepareServer(): Promise<TestServer> {
   const server = await startServer();
   const template = `parbook_template_${process.pid}`;
   const serviceRole = `parbook_service_${process.pid}`;
@@ -40,14 +63,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await migrate(inTemplate, serviceRole);
   await fillCatalogue(inTemplate);
   await inTemplate.close();
-  project.provide("owner", server.owner);
-  project.provide("template", template);
-  project.provide("serviceRole", serviceRole);
-  return async () => {
-    await admin.rows(`drop database ${template}`);
-    await admin.rows(`drop role ${serviceRole}`).catch(ignore);
-    await admin.close();
-    await server.stop();
+  return {
+    provided: { owner: server.owner, template, serviceRole },
+    stop: async () => {
+      await admin.rows(`drop database ${template}`);
+      await admin.rows(`drop role ${serviceRole}`).catch(ignore);
+      await admin.close();
+      await server.stop();
+    },
   };
 }
 
