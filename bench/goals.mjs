@@ -21,7 +21,7 @@ export const RATIOS = [
 export const FIGURES = [
   { name: "p50 at 100 transfers a second, ms", of: "transfers-calm", figure: "p50", atMost: 3 },
   { name: "p99 at 100 transfers a second, ms", of: "transfers-calm", figure: "p99", atMost: 8 },
-  { name: "WAL bytes per transfer, 64 connections", of: "transfers-64", figure: "wal", atMost: 1_400 },
+  { name: "WAL bytes per transfer, 64 connections", of: "transfers-64", figure: "wal", atMost: 1_550 },
 ];
 
 /**
