@@ -122,7 +122,7 @@ const PriceBody = Type.Object(
     market: MarketText,
     current_price: {
       ...Price,
-      description: "The price of the last trade; absent before the first.",
+      description: "The price of the last trade.",
     },
     yesterday_price: Type.Optional({
       ...Price,
