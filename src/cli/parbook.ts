@@ -9,6 +9,7 @@ import { addKeyCommands } from "./administration/keys.ts";
 import { addMarketCommands } from "./administration/markets.ts";
 import { addAuditCommands } from "./auditing/audit.ts";
 import { addCheckpoint } from "./auditing/checkpoint.ts";
+import { addEventCommands } from "./auditing/events.ts";
 import { addVerify } from "./auditing/verify.ts";
 import { addBackup } from "./backup.ts";
 import { addCarryOver } from "./carry-over/carry-over.ts";
@@ -55,6 +56,7 @@ export function buildProgram(): Command {
   addFeeCommands(program);
   addAuditCommands(program);
   addVerify(program);
+  addEventCommands(program);
   addBackup(program);
   addRestore(program);
   addCheckpoint(program);

@@ -1,31 +1,33 @@
 /** The types of events. Each begins with the type of its object. */
 import { type ExternalTransferStatus, RECORD_TYPES, type RecordType } from "../transfers/transfers.ts";
 
-export type ObjectType = "transfer" | "execution" | "conversion" | "order" | "profile";
+export const OBJECT_TYPES = ["transfer", "execution", "conversion", "order", "profile"] as const;
+export type ObjectType = (typeof OBJECT_TYPES)[number];
 
 /** Only deposits and withdrawals that have steps are anything but completed. */
 type TransferEventType = `transfer.${Lowercase<RecordType>}.${"pending" | "updated" | "completed" | "failed"}`;
 
-type ChangeEventType =
-  | "execution.created"
-  | "conversion.created"
-  | "conversion.settled"
-  | "conversion.cancelled"
-  | "order.created"
-  | "order.submitted"
-  | "order.open"
-  | "order.triggered"
-  | "order.partially_filled"
-  | "order.filled"
-  | "order.cancelled"
-  | "order.rejected"
-  | "order.expired"
-  | "profile.created"
-  | "profile.updated"
-  | "profile.deactivated"
-  | "profile.activated";
+const CHANGE_TYPES = [
+  "execution.created",
+  "conversion.created",
+  "conversion.settled",
+  "conversion.cancelled",
+  "order.created",
+  "order.submitted",
+  "order.open",
+  "order.triggered",
+  "order.partially_filled",
+  "order.filled",
+  "order.cancelled",
+  "order.rejected",
+  "order.expired",
+  "profile.created",
+  "profile.updated",
+  "profile.deactivated",
+  "profile.activated",
+] as const;
 
-export type EventType = TransferEventType | ChangeEventType;
+export type EventType = TransferEventType | (typeof CHANGE_TYPES)[number];
 
 const OF_STATUS = {
   requested: "pending",
@@ -39,6 +41,18 @@ const OF_STATUS = {
 export function transferEventType(type: RecordType, status: ExternalTransferStatus = "completed"): TransferEventType {
   return `transfer.${type.toLowerCase() as Lowercase<RecordType>}.${OF_STATUS[status]}`;
 }
+
+const STEPS: readonly ExternalTransferStatus[] = ["requested", "approved", "completed", "failed"];
+
+/** In the order in which docs/events.md has them. */
+export const EVENT_TYPES: readonly EventType[] = [
+  ...RECORD_TYPES.flatMap((type) =>
+    /_(?:DEBIT|CREDIT)$/.test(type)
+      ? [transferEventType(type)]
+      : STEPS.map((status) => transferEventType(type, status)),
+  ),
+  ...CHANGE_TYPES,
+];
 
 export function objectTypeOf(type: EventType): ObjectType {
   return type.slice(0, type.indexOf(".")) as ObjectType;

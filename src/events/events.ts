@@ -3,11 +3,9 @@
  * follow from the hash chain (docs/decisions/0036-events.md); here they are read.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { ExecutionId } from "../exchange/execution.ts";
-import { executedAtOf } from "../exchange/execution-id.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
-import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
+import { instantOf, type Uuid } from "../std/id.ts";
 import type { Transfers } from "../transfers/transfers.ts";
 import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./event-rows.ts";
 import type { EventType } from "./event-types.ts";
@@ -24,7 +22,7 @@ import {
 } from "./store.ts";
 
 export type { EventId } from "./event-rows.ts";
-export type { EventType } from "./event-types.ts";
+export { EVENT_TYPES, type EventType, OBJECT_TYPES } from "./event-types.ts";
 export type { EventObject } from "./objects.ts";
 
 export interface CustomerEvent {
@@ -41,7 +39,8 @@ export interface CustomerEvent {
 export interface EventFilter {
   readonly customerId: CustomerId;
   readonly types?: readonly EventType[] | undefined;
-  readonly objectId?: string | undefined;
+  /** Of a transfer, a conversion, an order or a profile. */
+  readonly objectId?: Uuid | undefined;
   readonly profileId?: string | undefined;
   readonly createdFrom?: Instant | undefined;
   readonly createdBefore?: Instant | undefined;
@@ -158,23 +157,20 @@ async function sourceOf(database: Queryable, filter: EventFilter): Promise<Sourc
   const { customerId, objectId } = filter;
   const from = await firstNumberOf(database, filter);
   if (objectId === undefined) return sourceOfNumbers(database, filter, from);
-  const id = parseUuid(objectId);
-  const rows = id === undefined ? [] : await readRowsOfObject(database, customerId, id, 0n, 1);
-  if (rows.length > 0) return sourceOfObject(database, filter, id as Uuid, from);
-  const madeAt = id === undefined ? madeAtOf(objectId) : instantOf(id);
-  const cut = await findCutAt(database, (madeAt - MOST_AHEAD_MS) as Instant);
+  const rows = await readRowsOfObject(database, customerId, objectId, 0n, 1);
+  if (rows.length > 0) return sourceOfObject(database, filter, objectId, from);
+  // A transfer: its id has its time.
+  const madeAt = Math.min(instantOf(objectId), LATEST) - MOST_AHEAD_MS;
+  const cut = await findCutAt(database, Math.max(0, madeAt) as Instant);
   const first = (await findNumberFromCut(database, customerId, cut)) ?? NEVER;
   return sourceOfNumbers(database, filter, first > from ? first : from);
 }
 
 /** Ids of objects may be ahead of the clocks. */
 const MOST_AHEAD_MS = 60_000;
+/** The last time that SQL's text can express: an id may contain a later one. */
+const LATEST = Date.UTC(9999, 11, 31);
 const NEVER = 2n ** 48n;
-
-/** An execution's id contains its time. */
-function madeAtOf(objectId: string): number {
-  return executedAtOf(BigInt(objectId) as ExecutionId);
-}
 
 /** The number from which on events may match. */
 async function firstNumberOf(

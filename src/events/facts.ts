@@ -44,7 +44,7 @@ export const objectKey = ({ table, objectId }: Pick<ObjectVersion, "table" | "ob
 /** The order within a batch, which is otherwise by id: what moved, then what became of whose money it was. */
 const TABLES: readonly ChangingTable[] = ["external_transfer", "conversion", "orders", "profile"];
 
-/** Changes without an event, and not seen by customers. */
+/** What customers do not see: a version that changes nothing else has no event. */
 const UNSEEN: Readonly<Record<ChangingTable, ReadonlySet<string>>> = {
   conversion: new Set(),
   external_transfer: new Set(),
@@ -167,9 +167,8 @@ function typesOfOrder({ version, values }: RowChange): EventType[] {
 
 function typesOfProfile({ version, values }: RowChange): EventType[] {
   if (version === 1n) return ["profile.created"];
-  const renamed = values.nickname !== undefined || values.description !== undefined;
-  const types: EventType[] = renamed ? ["profile.updated"] : [];
-  if (values.status === "INACTIVE") types.push("profile.deactivated");
-  if (values.status === "ACTIVE") types.push("profile.activated");
-  return types;
+  if (values.status === "INACTIVE") return ["profile.deactivated"];
+  if (values.status === "ACTIVE") return ["profile.activated"];
+  // Also by the same nickname and description: updated_at tells.
+  return Object.keys(values).some((name) => !UNSEEN.profile.has(name)) ? ["profile.updated"] : [];
 }

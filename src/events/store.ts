@@ -362,3 +362,32 @@ export async function findRowsWithoutCut(database: Queryable): Promise<StoredRow
   );
   return rows.map(readRow);
 }
+
+// Making all again ---------------------------------------------------------------------------------------------------
+
+export async function deleteAllRows(database: Queryable): Promise<void> {
+  await database.rows("delete from event");
+}
+
+export async function addRows(database: Queryable, { number, at }: Cut, rows: readonly EventRow[]): Promise<void> {
+  await database.rows(
+    `insert into event (customer_id, first_number, cut, at, object_id, count, entries)
+     select e.customer_id, e.first_number, $1, $2, e.object_id, e.count, e.entries
+       from unnest($3::uuid[], $4::bigint[], $5::uuid[], $6::int[], $7::json[])
+            as e(customer_id, first_number, object_id, count, entries)`,
+    [number, sqlTime(at), ...columnsOfRows(rows)],
+  );
+}
+
+/** Lets another process take the lease at once. */
+export async function endLease(database: Queryable, name: string): Promise<void> {
+  await database.rows("update lease set expires_at = clock_timestamp() - interval '1 second' where name = $1", [name]);
+}
+
+export async function hasLease(database: Queryable, { name, holder, fence }: Lease): Promise<boolean> {
+  const rows = await database.rows(
+    "select from lease where name = $1 and holder = $2 and fence = $3 and expires_at > clock_timestamp()",
+    [name, holder, fence],
+  );
+  return rows.length === 1;
+}

@@ -1,8 +1,12 @@
 /** Registers all resource routes of the API. */
 
+import type { Verify } from "../api/access/guard.ts";
 import type { Api } from "../api/api.ts";
+import { eventStreamRoute } from "../api/event-streams/event-stream.ts";
+import { Waiters } from "../api/event-streams/waiters.ts";
 import { balanceRoutes } from "../api/routes/balances.ts";
 import { conversionRoutes } from "../api/routes/conversions.ts";
+import { eventRoutes } from "../api/routes/events.ts";
 import { executionRoutes } from "../api/routes/executions.ts";
 import { feeRoutes } from "../api/routes/markets/fees.ts";
 import { marketDataRoutes } from "../api/routes/markets/market-data.ts";
@@ -22,6 +26,9 @@ import { type AssetCode, USD } from "../money/asset.ts";
 import type { Transfers } from "../transfers/transfers.ts";
 import type { Core } from "./core.ts";
 
+/** Requests that wait for events, and a quarter of it of one customer. Beyond it, requests do not wait. */
+const WAITING = 1_000;
+
 export interface Domain {
   readonly transfers: Transfers;
   readonly conversions: Conversions;
@@ -33,7 +40,8 @@ export function addApiRoutes(
   api: Api,
   config: Config,
   core: Core,
-  { transfers, conversions, exchange }: Domain,
+  { transfers, conversions, exchange, events }: Domain,
+  verify: Verify,
   onFeed?: (event: FeedEvent) => void,
 ): void {
   const { database, profiles, catalogue, clock } = core;
@@ -52,10 +60,14 @@ export function addApiRoutes(
     sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
   }
   orderRoutes(api, exchange, profiles);
+  const told = { events, exchange, isTest: config.mode === "sandbox" };
+  eventRoutes(api, { ...told, waiters: new Waiters(WAITING, WAITING / 4) });
+  // A quarter of the connections; a quarter is left for requests.
+  eventStreamRoute(api, { ...told, verify, bounds: { mostStreams: Math.ceil(config.maxConnections / 4) } });
   executionRoutes(api, exchange, profiles);
   marketRoutes(api, exchange);
   feeRoutes(api, exchange);
   marketDataRoutes(api, exchange);
-  // Half of the connections are reserved for requests.
+  // Half of the connections.
   feedRoutes(api, exchange, { mostReaders: Math.ceil(config.maxConnections / 2) }, onFeed);
 }

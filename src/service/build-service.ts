@@ -1,5 +1,6 @@
 /** Builds everything that runs in this process. Nothing of it has started yet. */
 import type { Logger } from "pino";
+import type { Verify } from "../api/access/guard.ts";
 import { healthRoutes } from "../api/routes/health.ts";
 import { type Api, createApi } from "../api/server.ts";
 import type { Config } from "../config/config.ts";
@@ -217,12 +218,13 @@ async function buildApi(
     ...shared
   }: SharedServerOptions & { readonly onDenied: (denial: AccessDenial) => void; readonly observers: Observers },
 ): Promise<Api> {
+  const verify: Verify = (token, address) => oauth.verify(token, address);
   const api = await createApi({
     ...shared,
     baseUrl: () => addresses.baseUrl,
     authUrl: () => addresses.authUrl,
     log: core.log,
-    verify: (token, address) => oauth.verify(token, address),
+    verify,
     refusesWork: () => core.lane.unavailableReason,
     sharesTokens: config.roles.has("auth"),
     defaultProfileOf: async (customerId) => (await core.profiles.getDefault(customerId)).id,
@@ -231,7 +233,7 @@ async function buildApi(
     onCutOff: observers.metrics?.requests.slowReaders,
   });
   healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addApiRoutes(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
+  if (config.roles.has("api")) addApiRoutes(api, config, core, domain, verify, observers.metrics?.exchange.onFeedEvent);
   return api;
 }
 

@@ -131,6 +131,7 @@ const RUNS: Readonly<Record<string, readonly [exitCode: number, ...argv: (string
   "audit writes": [0],
   export: [0, "--format", "hledger"],
   verify: [1],
+  "events rebuild": [0],
   "customer create": [0, "--name", `new ${HOSTILE}`],
   "client create": [0, ofCustomer, "--scopes", "*"],
   "client rotate": [0, () => [clientId()]],

@@ -97,11 +97,15 @@ function wrongFields({ schema, required }: Input): Wrong {
 function wrongTexts({ "x-check": check, enum: words, minLength = 0, maxLength }: Schema): Wrong {
   const wrong: [string, unknown][] = [...NUL_OR_HALF.map(([what, value]) => [what, value] as [string, unknown])];
   if (words !== undefined)
-    wrong.push(["is not one of its words", "OTHER"], ["is in small letters", words[0]?.toLowerCase()]);
+    wrong.push(["is not one of its words", "OTHER"], ["is in other letters", inOtherLetters(words[0])]);
   if (minLength > 0) wrong.push(["is empty", ""]);
   if (maxLength !== undefined) wrong.push(["is a character too long", "1".repeat(maxLength + 1)]);
   for (const value of WRONG_BY_CHECK[check ?? ""] ?? []) wrong.push([`is ${value}`, value]);
   return wrong;
+}
+
+function inOtherLetters(word = ""): string {
+  return word === word.toLowerCase() ? word.toUpperCase() : word.toLowerCase();
 }
 
 const WRONG_BY_CHECK: Readonly<Record<string, readonly string[]>> = {

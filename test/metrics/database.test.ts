@@ -30,6 +30,7 @@ const SEEN = {
     { market: "BTCUSD", status: "OPEN", holder: "node 1", orderLagMs: 1_500, cancelLagMs: 250 },
     { market: "ETHUSD", status: "HALTED", holder: undefined, orderLagMs: 0, cancelLagMs: 0 },
   ],
+  eventLagMs: 750,
   clockSkewMs: -125,
   archiveFailing: true,
 } as unknown as DatabaseSnapshot;
@@ -53,6 +54,7 @@ test("every number is served under its name, in seconds and dollars", async () =
     'parbook_reserve_minus_supply_usd{asset="USDG"} 0',
     "parbook_settlement_due_conversions 7",
     "parbook_settlement_lag_seconds 2.5",
+    "parbook_event_lag_seconds 0.75",
     'parbook_market_order_lag_seconds{market="BTCUSD"} 1.5',
     'parbook_market_order_lag_seconds{market="ETHUSD"} 0',
     'parbook_market_cancel_lag_seconds{market="BTCUSD"} 0.25',

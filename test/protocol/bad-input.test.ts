@@ -253,7 +253,10 @@ function wrongTexts(name: string, schema: Schema): string[] {
   if (check === "profile_id") return ["no-uuid", "DEFAULT"];
   if (check === "date_time") return BAD_TIMES;
   if (check === "digits") return ["x", "-1", "1".repeat(21)];
-  if (choices !== undefined) return ["SIDEWAYS", choices[0]?.toLowerCase() ?? ""];
+  if (choices !== undefined) {
+    const [word = ""] = choices;
+    return ["SIDEWAYS", word === word.toLowerCase() ? word.toUpperCase() : word.toLowerCase()];
+  }
   if (type === "integer") return ["ten", "1.5", String(minimum - 1), String(maximum + 1), "9".repeat(20)];
   return ["\0", "a".repeat(longest(name) + 1), ...(name in LONGEST ? [] : [""])];
 }

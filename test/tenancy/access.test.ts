@@ -61,6 +61,8 @@ const CONTRACT: Readonly<Record<string, readonly [scope: Scope | "public", rate:
   listExecutions: ["exchange:read_order", "rest"],
   listProfileExecutions: ["exchange:read_order", "rest"],
   listFees: ["exchange:read_order", "rest"],
+  listEvents: ["events:read_event", "rest"],
+  getEvent: ["events:read_event", "rest"],
   listHistoricalCandles: ["exchange:historical_prices", "rest"],
   listMarkets: ["public", "rest"],
   listPrices: ["public", "rest"],
@@ -75,10 +77,18 @@ const BURSTS: Readonly<Record<RateClass, string>> = {
   recent_executions: "6000",
   rest: "15000",
 };
-/** What has no place in the document, and tells nothing of anybody. */
+/** What has no place in the document, and tells nothing of anybody; but a stream of events, which test/events guards. */
 const UNDOCUMENTED = [
   ...["/docs", "/docs/favicon-32x32.png", "/docs/initializer.js", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"],
-  ...["/executiondata/{}", "/marketdata/{}", "/healthz", "/openapi.json", "/problems/{}", "/readyz"],
+  ...[
+    "/executiondata/{}",
+    "/marketdata/{}",
+    "/v2/events/stream",
+    "/healthz",
+    "/openapi.json",
+    "/problems/{}",
+    "/readyz",
+  ],
 ];
 
 const guarded = () => operations.filter(({ scopes }) => scopes.length > 0);
@@ -101,7 +111,7 @@ test("each operation is limited at the rate of the contract, also when it is rej
   const note = ({ operationId }: Pick<Operation, "operationId">, headers: Headers): void => {
     bursts[operationId] = headers.get("ratelimit-limit");
   };
-  const authorization = `Bearer ${await service.token(acme, "events:read_event")}`;
+  const authorization = `Bearer ${await service.token(acme, "transfer:read_fiat_account")}`;
   for (const operation of guarded()) note(operation, (await call(operation, { authorization })).headers);
   for (const operation of operations.filter(({ scopes, method }) => scopes.length === 0 && method === "GET"))
     note(operation, (await service.call("GET", addressOf(operation, { path: { market: "BTCUSD" } }))).headers);

@@ -17,6 +17,7 @@ export interface Belongings {
   readonly conversion: string;
   readonly cancelledConversion: string;
   readonly execution: string;
+  readonly event: string;
   readonly transferRef: string;
   readonly conversionRef: string;
   readonly orderRef: string;
@@ -73,6 +74,7 @@ export async function ownerOfEverything(
   await send("POST", orders, traded);
   const filled = await send("POST", orders, { ...traded, identity_id: identity, identity_account_id: account });
   const executions = await send("GET", `/v2/executions?order_id=${filled.id}`);
+  const { events } = await send("GET", "/v2/events?limit=1&wait_millis=30000");
   return {
     ...customer,
     has: {
@@ -87,6 +89,7 @@ export async function ownerOfEverything(
       conversion: conversion.id,
       cancelledConversion: cancelled.id,
       execution: executions.items[0].execution_id,
+      event: events[0].id,
       ...{ transferRef, conversionRef, orderRef, identity, account, nickname },
     },
   };

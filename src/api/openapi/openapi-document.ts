@@ -18,6 +18,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Conversions: "Minting, redeeming and converting stablecoins at par.",
   Orders: "Placing, reading and cancelling orders.",
   Executions: "Each party's record of a trade.",
+  Events:
+    "What happens, in order and numbered without gaps. Live as Server-Sent Events at `/v2/events/stream` on this address; see docs/events.md.",
   Markets: "The markets and their limits. Public.",
   "Market data":
     "Order books, prices and recent trades of each market. Public, except candles. Live updates are available over WebSocket at `/marketdata/{market}` and `/executiondata/{market}` on this address; see docs/market-data.md.",

@@ -269,7 +269,7 @@ function cancelRoute(api: Api, conversions: Conversions): void {
   );
 }
 
-function conversionBody(conversion: Conversion): Static<typeof ConversionBody> {
+export function conversionBody(conversion: Conversion): Static<typeof ConversionBody> {
   const timeOf = (instant: Instant | undefined): string | undefined =>
     instant === undefined ? undefined : formatInstant(instant);
   return present<Static<typeof ConversionBody>>({

@@ -158,7 +158,10 @@ function executionIdIn([id]: readonly string[]): bigint | undefined {
   return id !== undefined && /^[0-9]{1,19}$/.test(id) ? BigInt(id) : undefined;
 }
 
-function executionBody(execution: Execution, exchange: Exchange): Static<typeof ExecutionBody> {
+export function executionBody(
+  execution: Execution,
+  exchange: Pick<Exchange, "quoteAssetOf">,
+): Static<typeof ExecutionBody> {
   const { amount, price } = execution;
   const quote = exchange.quoteAssetOf(execution.market);
   return present<Static<typeof ExecutionBody>>({

@@ -261,7 +261,7 @@ function deactivateRoute(api: Api, transfers: Pick<Transfers, "deactivate">): vo
   );
 }
 
-function profileBody(profile: Profile): Static<typeof ProfileBody> {
+export function profileBody(profile: Omit<Profile, "incomingCount" | "lastDeactivation">): Static<typeof ProfileBody> {
   return present<Static<typeof ProfileBody>>({
     id: profile.id,
     nickname: profile.nickname,

@@ -6,6 +6,7 @@ const SNAPSHOT: DatabaseSnapshot = {
   backing: [],
   due: { count: 0, lagMs: 0 },
   markets: [],
+  eventLagMs: 0,
   clockSkewMs: 0,
   archiveFailing: undefined,
 };

@@ -12,6 +12,8 @@ export interface DatabaseSnapshot {
   readonly backing: readonly OutstandingSupply[];
   readonly due: SettlementBacklog;
   readonly markets: readonly EngineLag[];
+  /** How long the oldest batch without events has waited; 0 when there is none. */
+  readonly eventLagMs: number;
   /** The database's clock minus this machine's. */
   readonly clockSkewMs: number;
   /** Undefined: no WAL archive is configured. */

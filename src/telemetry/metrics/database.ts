@@ -45,6 +45,11 @@ export function addDatabaseMetrics(registry: Registry, watch: DatabaseWatch): vo
     "How long the oldest due conversion has been waiting. It grows when no node with the role worker runs.",
     (snapshot) => snapshot.due.lagMs / 1_000,
   );
+  plain(
+    "parbook_event_lag_seconds",
+    "How long the oldest change that is no event yet has been waiting. It grows when no node with the role worker runs.",
+    (snapshot) => snapshot.eventLagMs / 1_000,
+  );
   addMarkets(registry, watch);
 }
 

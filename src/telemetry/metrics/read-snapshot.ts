@@ -1,4 +1,5 @@
 import { readSettlementBacklog } from "../../conversions/settlement-backlog.ts";
+import { readEventLag } from "../../events/event-lag.ts";
 import { readEngineLags } from "../../exchange/market-status/engine-lag.ts";
 import type { LedgerClock } from "../../ledger/compared-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
@@ -15,5 +16,13 @@ export async function readSnapshot(
   const backing = await readOutstandingSupply(database);
   const due = await readSettlementBacklog(database, settlementDelayMs);
   const markets = await readEngineLags(database);
-  return { backing, due, markets, clockSkewMs: -clock.aheadMs, archiveFailing: await readArchiveFailing(database) };
+  const eventLagMs = await readEventLag(database);
+  return {
+    backing,
+    due,
+    markets,
+    eventLagMs,
+    clockSkewMs: -clock.aheadMs,
+    archiveFailing: await readArchiveFailing(database),
+  };
 }

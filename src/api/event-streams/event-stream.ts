@@ -1,0 +1,191 @@
+/**
+ * GET /v2/events/stream: Server-Sent Events. A stream is read from the log page by page, and the next page only when the
+ * reader has taken the one before: a slow reader holds one page, and no queue. It ends with its token, with the process, and
+ * when its reader takes nothing; whoever reconnects with `Last-Event-ID` goes on where it was.
+ */
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Static, Type } from "typebox";
+import type { EventFilter } from "../../events/events.ts";
+import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
+import type { Verify } from "../access/guard.ts";
+import { bearerToken } from "../access/guard.ts";
+import type { Api } from "../api.ts";
+import { invalid } from "../problems/failing-fields.ts";
+import { unavailable } from "../problems/problems.ts";
+import { EVENT_FILTERS, type EventRoutesOptions, eventBody, objectFilterOf } from "../routes/events.ts";
+import { type AwaitedNews, untilNews, Waiters } from "./waiters.ts";
+
+export interface StreamBounds {
+  /** Per process. */
+  readonly mostStreams: number;
+  readonly mostStreamsOfCustomer: number;
+  /** How often a stream without events shows that it is alive. */
+  readonly heartbeatMs: number;
+  /** How often tokens are verified again, and readers have to have taken something. */
+  readonly checkMs: number;
+  readonly stalledMs: number;
+}
+
+const BOUNDS: StreamBounds = {
+  mostStreams: 2_500,
+  mostStreamsOfCustomer: 250,
+  heartbeatMs: 15_000,
+  checkMs: 2_000,
+  stalledMs: 30_000,
+};
+
+/** Events that are read at once. */
+const PAGE = 100;
+/** How long a reader waits before it connects again, in milliseconds. */
+const RETRY = "retry: 1000\n\n";
+
+interface StreamOptions extends Omit<EventRoutesOptions, "waiters"> {
+  readonly verify: Verify;
+  readonly bounds?: Partial<StreamBounds>;
+  /** For metrics. */
+  readonly onCount?: ((open: number) => void) | undefined;
+}
+
+const StreamQuery = Type.Object(EVENT_FILTERS);
+
+export function eventStreamRoute(api: Api, options: StreamOptions): void {
+  const streams = new Streams(options);
+  api.addHook("preClose", async () => streams.close());
+  const config = { scope: "events:read_event" } as const;
+  const schema = { hide: true, querystring: StreamQuery };
+  api.get("/v2/events/stream", { config, schema, exposeHeadRoute: false }, (request, reply) =>
+    streams.open(request, request.query, reply),
+  );
+}
+
+/** One reader. */
+interface Stream {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly news: AwaitedNews;
+  isEnding: boolean;
+  /** Bytes that had left when some were found unsent first, and when that was. */
+  stalled: { readonly progress: number; readonly sinceMs: number } | undefined;
+}
+
+class Streams {
+  readonly #options: StreamOptions;
+  readonly #bounds: StreamBounds;
+  readonly #waiters: Waiters;
+  readonly #all = new Set<Stream>();
+  readonly #timer: NodeJS.Timeout;
+  #isClosing = false;
+
+  constructor(options: StreamOptions) {
+    this.#options = options;
+    this.#bounds = { ...BOUNDS, ...options.bounds };
+    this.#waiters = new Waiters(this.#bounds.mostStreams, this.#bounds.mostStreamsOfCustomer);
+    this.#timer = setInterval(() => void this.#check(), this.#bounds.checkMs).unref();
+  }
+
+  /** @throws Problem when the process or the customer has its maximum of streams */
+  async open(request: FastifyRequest, query: Static<typeof StreamQuery>, reply: FastifyReply): Promise<FastifyReply> {
+    const { customerId } = request.grant;
+    const { events } = this.#options;
+    const leave = this.#isClosing ? undefined : this.#waiters.enter(customerId);
+    if (leave === undefined) throw unavailable("there are as many event streams as there may be");
+    const news = untilNews(events, customerId, reply.raw);
+    const stream: Stream = { request, reply, news, isEnding: false, stalled: undefined };
+    const end = (): void => {
+      stream.isEnding = true;
+      news.stop();
+      leave();
+      this.#all.delete(stream);
+      this.#options.onCount?.(this.#all.size);
+    };
+    try {
+      const after = afterOf(request, query) ?? (await events.bounds(customerId)).last;
+      const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE };
+      reply.raw.once("close", end);
+      this.#all.add(stream);
+      this.#options.onCount?.(this.#all.size);
+      reply.type("text/event-stream").header("x-accel-buffering", "no");
+      return reply.send(Readable.from(this.#read(stream, filter), { objectMode: false }));
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async *#read(stream: Stream, filter: EventFilter): AsyncGenerator<Buffer> {
+    const { events } = this.#options;
+    let { after } = filter;
+    yield Buffer.from(RETRY);
+    let toldAtMs = performance.now();
+    while (!stream.isEnding) {
+      const page = await events.list({ ...filter, after });
+      after = page.searchedTo;
+      if (page.events.length > 0) {
+        yield Buffer.from(page.events.map((event) => this.#message(event)).join(""));
+        toldAtMs = performance.now();
+      }
+      if (!page.isLast || stream.isEnding) continue;
+      const leftMs = toldAtMs + this.#bounds.heartbeatMs - performance.now();
+      if (leftMs > 0) await stream.news.wait(leftMs);
+      else {
+        // The id also spares a reader with filters from having them searched again.
+        yield Buffer.from(`id: ${after}\n\n`);
+        toldAtMs = performance.now();
+      }
+    }
+  }
+
+  #message(event: Parameters<typeof eventBody>[0]): string {
+    return `id: ${event.number}\ndata: ${JSON.stringify(eventBody(event, this.#options))}\n\n`;
+  }
+
+  async #check(): Promise<void> {
+    const nowMs = performance.now();
+    for (const stream of this.#all) {
+      if (!(await this.#isGranted(stream))) this.#end(stream);
+      else if (this.#isStalled(stream, nowMs)) stream.reply.raw.destroy();
+    }
+  }
+
+  /** While it cannot be known, because the database is away, a stream goes on: there are no events either. */
+  async #isGranted({ request }: Stream): Promise<boolean> {
+    const token = bearerToken(request.headers.authorization) ?? "";
+    try {
+      const known = await this.#options.verify(token, request.ip);
+      return known !== undefined && !("restricted" in known);
+    } catch {
+      return true;
+    }
+  }
+
+  #isStalled(stream: Stream, nowMs: number): boolean {
+    const { socket } = stream.request.raw;
+    const progress = progressOf(socket);
+    if (socket.writableLength === 0) stream.stalled = undefined;
+    else if (stream.stalled?.progress !== progress) stream.stalled = { progress, sinceMs: nowMs };
+    return stream.stalled !== undefined && nowMs - stream.stalled.sinceMs >= this.#bounds.stalledMs;
+  }
+
+  /** After the page in progress. */
+  #end(stream: Stream): void {
+    stream.isEnding = true;
+    stream.news.end();
+  }
+
+  close(): void {
+    this.#isClosing = true;
+    clearInterval(this.#timer);
+    for (const stream of this.#all) this.#end(stream);
+  }
+}
+
+/** The number behind which the stream begins: that of the last event that the reader has, or what it asks for. */
+function afterOf({ headers }: FastifyRequest, query: Static<typeof StreamQuery>): bigint | undefined {
+  const last = headers["last-event-id"];
+  if (last === undefined || last === "")
+    return query.after_number === undefined ? undefined : BigInt(query.after_number);
+  if (typeof last !== "string" || !/^[0-9]{1,14}$/.test(last))
+    throw invalid([{ field: "Last-Event-ID", rule: "is not the number of an event" }]);
+  return BigInt(last);
+}

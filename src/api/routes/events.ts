@@ -1,0 +1,282 @@
+/** Events: what happened, in order and numbered, each with its object as it was then. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Static, Type } from "typebox";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import {
+  type CustomerEvent,
+  EVENT_TYPES,
+  type EventFilter,
+  type EventPage,
+  type Events,
+  OBJECT_TYPES,
+} from "../../events/events.ts";
+import type { Exchange } from "../../exchange/exchange.ts";
+import { formatInstant } from "../../std/clock.ts";
+import { releaseAdmission } from "../access/request-admission.ts";
+import type { Api } from "../api.ts";
+import { type Every, present } from "../domain-mapping.ts";
+import { untilNews, type Waiters } from "../event-streams/waiters.ts";
+import { errors } from "../problems/problem-responses.ts";
+import { notFound } from "../problems/problems.ts";
+import { encodeCursor, pageRequest } from "../requests/paging.ts";
+import { ListQuery, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
+import { comparisons, readComparisons } from "../requests/time-range.ts";
+import { conversionBody } from "./conversions.ts";
+import { executionBody } from "./executions.ts";
+import { orderBody } from "./orders/order-body.ts";
+import { profileBody } from "./profiles.ts";
+import { transferBody } from "./transfer-record.ts";
+
+const EXAMPLE = {
+  id: "00000000-002a-8f94-b5e4-e295b786fad9",
+  number: 42,
+  type: "conversion.settled",
+  object_type: "conversion",
+  version: 2,
+  object: {
+    id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+    profile_id: "0190d5a4-1111-7000-8000-000000000004",
+    amount: "250",
+    source_asset: "USD",
+    target_asset: "PYUSD",
+    status: "SETTLED",
+    ref_id: "mint-2026-11-21-0007",
+    created_at: "2026-11-21T09:30:00.000Z",
+    updated_at: "2026-11-21T09:30:00.020Z",
+    settled_at: "2026-11-21T09:30:00.020Z",
+  },
+  created_at: "2026-11-21T09:30:00.031Z",
+  is_test: false,
+  undelivered_webhooks: [],
+};
+
+const EventNumber = Type.Integer({
+  description: "Numbers the caller's events from 1, without gaps.",
+  format: "int64",
+  minimum: 1,
+  examples: [42],
+});
+
+export const EventBody = Type.Object(
+  {
+    id: { ...UuidText, description: "The same however often the event is read." },
+    number: EventNumber,
+    type: Type.Enum([...EVENT_TYPES], { description: "What happened; docs/events.md has an example of each." }),
+    object_type: Type.Enum([...OBJECT_TYPES], { description: "What it happened to." }),
+    version: Type.Optional(
+      Type.Integer({
+        description: "The version of the object; rises with each change of it. Absent if it never changes.",
+      }),
+    ),
+    object: Type.Unsafe<object>({
+      type: "object",
+      description:
+        "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it.",
+      additionalProperties: true,
+    }),
+    created_at: { ...Timestamp, description: "When the event was made. Rises with the number." },
+    is_test: Type.Boolean({ description: "Whether this is a sandbox." }),
+    undelivered_webhooks: Type.Array(UuidText, { description: "Reserved: always empty.", maxItems: 0 }),
+  },
+  { title: "Event", description: "Something that happened to one of the caller's objects.", examples: [EXAMPLE] },
+);
+
+const EventList = Type.Object({
+  events: Type.Array(EventBody),
+  next_page_cursor: Type.String({
+    description:
+      "Pass it as page_cursor to get the next page; empty when there is nothing more by now. A page with filters may be short, or empty, and not be the last.",
+  }),
+  first_number: Type.Integer({
+    description: "The number of the oldest event that is still listed; 0 without any.",
+    format: "int64",
+  }),
+});
+
+export const EVENT_FILTERS = {
+  type: Repeatable(Type.Enum([...EVENT_TYPES]), "Events of these types."),
+  object_id: Type.Optional(
+    Type.String({ ...UuidText, description: "Events of this transfer, conversion, order or profile." }),
+  ),
+  profile_id: Type.Optional(Type.String({ ...UuidText, description: "Events of objects of this profile." })),
+  after_number: Type.Optional(
+    Type.Integer({
+      description: "Events after this one; the event need not exist.",
+      format: "int64",
+      minimum: 0,
+      maximum: 2 ** 47,
+    }),
+  ),
+};
+
+const ListEventsQuery = ListQuery(
+  {
+    ...EVENT_FILTERS,
+    ...comparisons("created_at"),
+    is_test: Type.Optional(Type.Boolean({ description: "Only events of a sandbox, or only of production." })),
+    wait_millis: Type.Optional(
+      Type.Integer({
+        description: "If there is no event, how long the response may wait for one, in milliseconds.",
+        default: 0,
+        minimum: 0,
+        maximum: 30_000,
+      }),
+    ),
+  },
+  { standard: 100, maximum: 100 },
+);
+
+export interface EventRoutesOptions {
+  readonly events: Events;
+  readonly exchange: Pick<Exchange, "averagePrice" | "quoteAssetOf">;
+  readonly isTest: boolean;
+  readonly waiters: Waiters;
+}
+
+export function eventRoutes(api: Api, options: EventRoutesOptions): void {
+  listRoute(api, options);
+  findRoute(api, options);
+}
+
+function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesOptions): void {
+  api.get(
+    "/v2/events",
+    {
+      config: { scope: "events:read_event" },
+      schema: {
+        operationId: "listEvents",
+        tags: ["Events"],
+        summary: "List events",
+        description:
+          "The caller's events, oldest first. To follow them, repeat with `after_number`, the number of the last event, and `wait_millis`. Filters combine with AND, the values of one filter with OR.",
+        querystring: ListEventsQuery,
+        response: { 200: EventList, ...errors(400, 401, 403, 429, 500, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { query, grant } = request;
+      const asked = pageRequest(request, query, numberPosition);
+      const filter = filterOf(grant.customerId, query, asked);
+      const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
+      const isWanted = query.is_test === undefined || query.is_test === isTest;
+      const { first } = await events.bounds(grant.customerId);
+      return {
+        events: isWanted ? found.events.map((event) => eventBody(event, { exchange, isTest })) : [],
+        next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
+        first_number: Number(first),
+      };
+    },
+  );
+}
+
+/** The position in a cursor: a number of an event. */
+function numberPosition(position: readonly string[]): bigint | undefined {
+  const [number = ""] = position;
+  return position.length === 1 && /^[0-9]{1,15}$/.test(number) ? BigInt(number) : undefined;
+}
+
+type EventQuery = Static<typeof ListEventsQuery>;
+
+function filterOf(
+  customerId: CustomerId,
+  query: EventQuery,
+  { after, limit }: { readonly after: bigint | undefined; readonly limit: number },
+): Every<EventFilter> {
+  const created = readComparisons(query, "created_at");
+  return {
+    ...objectFilterOf(query),
+    customerId,
+    createdFrom: created.from,
+    createdBefore: created.before,
+    after: after ?? BigInt(query.after_number ?? 0),
+    limit,
+  };
+}
+
+/** The filters that a list and a stream share. */
+export function objectFilterOf(
+  query: Pick<EventQuery, "type" | "object_id" | "profile_id">,
+): Pick<Every<EventFilter>, "types" | "objectId" | "profileId"> {
+  return {
+    types: query.type,
+    objectId: query.object_id === undefined ? undefined : uuidOf(query.object_id),
+    profileId: query.profile_id?.toLowerCase(),
+  };
+}
+
+/** A page with an event, or the page as it is when the time is up. */
+async function listOrWait(
+  { events, waiters }: Pick<EventRoutesOptions, "events" | "waiters">,
+  filter: EventFilter,
+  waitMillis: number,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<EventPage> {
+  const endsAt = performance.now() + waitMillis;
+  const leave = waitMillis === 0 ? undefined : waiters.enter(filter.customerId);
+  if (leave === undefined) return events.list(filter);
+  const news = untilNews(events, filter.customerId, reply.raw);
+  try {
+    for (let after = filter.after; ; ) {
+      const page = await events.list({ ...filter, after });
+      const leftMs = endsAt - performance.now();
+      if (page.events.length > 0 || !page.isLast || leftMs <= 0 || reply.raw.destroyed) return page;
+      releaseAdmission(request);
+      after = page.searchedTo;
+      await news.wait(leftMs);
+    }
+  } finally {
+    news.stop();
+    leave();
+  }
+}
+
+function findRoute(api: Api, { events, exchange, isTest }: EventRoutesOptions): void {
+  api.get(
+    "/v2/events/:id",
+    {
+      config: { scope: "events:read_event" },
+      schema: {
+        operationId: "getEvent",
+        tags: ["Events"],
+        summary: "Read an event",
+        description: "One of the caller's events, with its object as it was then.",
+        params: Type.Object({ id: { ...UuidText, description: "The event's id." } }),
+        response: { 200: EventBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
+      },
+    },
+    async ({ grant, params }) => {
+      const id = uuidOf(params.id);
+      const event = await events.find(grant.customerId, id);
+      if (event === undefined) throw notFound(`event not found: ${id}`);
+      return eventBody(event, { exchange, isTest });
+    },
+  );
+}
+
+export function eventBody(
+  { id, number, type, version, object, createdAt }: CustomerEvent,
+  { exchange, isTest }: Pick<EventRoutesOptions, "exchange" | "isTest">,
+): Static<typeof EventBody> {
+  return present<Static<typeof EventBody>>({
+    id,
+    number: Number(number),
+    type,
+    object_type: object.type,
+    version: version === undefined ? undefined : Number(version),
+    object: objectBody(object, exchange),
+    created_at: formatInstant(createdAt),
+    is_test: isTest,
+    undelivered_webhooks: [],
+  });
+}
+
+function objectBody(
+  object: CustomerEvent["object"],
+  exchange: Pick<Exchange, "averagePrice" | "quoteAssetOf">,
+): object {
+  if (object.type === "transfer") return transferBody(object.value);
+  if (object.type === "execution") return executionBody(object.value, exchange);
+  if (object.type === "conversion") return conversionBody(object.value);
+  return object.type === "order" ? orderBody(object.value, exchange) : profileBody(object.value);
+}

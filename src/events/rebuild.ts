@@ -1,0 +1,89 @@
+/** Makes all events again from the cuts and the chain, with the same numbers and ids. */
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Database, Queryable } from "../postgres/database.ts";
+import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import { readContent } from "./cut-content.ts";
+import { NO_HEADS } from "./event-batch.ts";
+import { digestOfFacts, rowsOf } from "./event-rows.ts";
+import { EVENTS_LEASE } from "./publisher.ts";
+import {
+  addRows,
+  type Cut,
+  deleteAllRows,
+  endLease,
+  hasLease,
+  readCuts,
+  readFirstCut,
+  removeRowsOfCuts,
+} from "./store.ts";
+
+/** Nothing was changed. The message is one line for the operator. */
+export class RebuildFailed extends Error {
+  override readonly name = "RebuildFailed";
+}
+
+export interface Rebuilt {
+  readonly cuts: number;
+  readonly events: number;
+}
+
+const CUTS_AT_ONCE = 500;
+const ATTEMPTS = 10;
+
+/**
+ * In one transaction: readers see the old events until it commits, and a rebuild that is killed has changed nothing. The
+ * publisher is suspended meanwhile.
+ *
+ * @throws RebuildFailed when the chain does not say what the cuts do, or the lease cannot be taken
+ */
+export async function rebuildEvents(database: Database, holder: string): Promise<Rebuilt> {
+  const lease = await takeOver(database, holder);
+  const renewal = setInterval(
+    () => void renewLease(database.commits, lease, LEASE_MS).catch(() => false),
+    LEASE_MS / 3,
+  );
+  try {
+    return await database.transaction(async (transaction) => {
+      await deleteAllRows(transaction);
+      const rebuilt = await addAll(transaction);
+      const first = await readFirstCut(transaction);
+      if (first > 1n) await removeRowsOfCuts(transaction, 1n, first - 1n, first);
+      if (!(await hasLease(transaction, lease)))
+        throw new RebuildFailed("another process has begun to publish events: try again");
+      return rebuilt;
+    }, "any time");
+  } finally {
+    clearInterval(renewal);
+    await releaseLease(database.commits, lease).catch(() => undefined);
+  }
+}
+
+/** Takes the lease from the publisher, whose next cut then fails. */
+async function takeOver(database: Database, holder: string): Promise<Lease> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    await endLease(database.commits, EVENTS_LEASE);
+    const lease = await takeLease(database.commits, EVENTS_LEASE, holder, LEASE_MS);
+    if (lease !== undefined) return lease;
+  }
+  throw new RebuildFailed("the lease of the publisher could not be taken: try again");
+}
+
+async function addAll(database: Queryable): Promise<Rebuilt> {
+  const numbers = new Map<CustomerId, bigint>();
+  let before: Pick<Cut, "number" | "heads"> = { number: 0n, heads: NO_HEADS };
+  let events = 0;
+  for (;;) {
+    const cuts = await readCuts(database, before.number + 1n, CUTS_AT_ONCE);
+    for (const cut of cuts) {
+      const { facts } = await readContent(database, before.heads, cut.heads, cut.number);
+      if (facts.length !== cut.events || !digestOfFacts(facts).equals(cut.digest))
+        throw new RebuildFailed(`event_cut ${cut.number} did not make what the chain says: run parbook verify`);
+      const rows = rowsOf(facts, numbers);
+      await addRows(database, cut, rows);
+      for (const { customerId, firstNumber, count } of rows) numbers.set(customerId, firstNumber + BigInt(count) - 1n);
+      events += cut.events;
+      before = cut;
+    }
+    if (cuts.length < CUTS_AT_ONCE) return { cuts: Number(before.number), events };
+  }
+}

@@ -1,0 +1,121 @@
+/** GET /v2/events and /v2/events/{id} over a socket (docs/events.md). */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { EVENT_TYPES } from "../../src/events/events.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { expectProblem } from "../support/problems.ts";
+import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { callerAs, eventfulCustomer, eventsOf } from "./stories.ts";
+
+let service: TestService;
+let acme: TestCustomer;
+// biome-ignore lint/suspicious/noExplicitAny: bodies as they were sent
+let all: any[];
+beforeAll(async () => {
+  service = await startTestService({ settlementDelayMs: 500 });
+  acme = await eventfulCustomer(service);
+  all = await eventsOf(service, acme, ["order.rejected", "conversion.settled", "conversion.cancelled"]);
+}, 60_000);
+afterAll(async () => {
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+const get = (path: string, as = acme.token) => service.call("GET", path, { as });
+
+test("everything that happens is an event, numbered without gaps", () => {
+  expect(all.map(({ number }) => number)).toEqual(all.map((_, place) => place + 1));
+  const types = new Set(all.map(({ type }) => type));
+  const missing = EVENT_TYPES.filter((type) => !types.has(type));
+  // The border of the platform is the operator's, and no order has the status EXPIRED.
+  const border = /^transfer\.(?:\w+_(?:deposit|withdrawal)\.\w+|platform_transfer_credit\.completed)$|^order\.expired$/;
+  expect(missing.filter((type) => !border.test(type))).toEqual([]);
+});
+
+test("an event has its object as the object's own operation returned it", async () => {
+  const settled = all.find(({ type }) => type === "conversion.settled");
+  const created = all.find(({ type }) => type === "conversion.created");
+  const { body: now } = await get(`/v2/conversion/stablecoins/${created.object.id}`);
+  expect(settled).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8/),
+    number: expect.any(Number),
+    type: "conversion.settled",
+    object_type: "conversion",
+    version: 2,
+    object: now,
+    created_at: expect.stringMatching(/Z$/),
+    is_test: true,
+    undelivered_webhooks: [],
+  });
+  const { settled_at: _, ...before } = now;
+  expect(created.object).toEqual({ ...before, status: "CREATED", updated_at: before.created_at });
+  const transfer = all.find(({ type }) => type === "transfer.internal_transfer_debit.completed");
+  expect(transfer.object).toEqual((await get(`/v2/transfer/transfers/${transfer.object.id}`)).body);
+  expect(Object.keys(transfer)).not.toContain("version");
+  const filled = all.findLast(({ type }) => type === "order.filled");
+  expect(filled.object).toEqual(
+    (await get(`/v2/profiles/${filled.object.profile_id}/orders/${filled.object.id}`)).body,
+  );
+  const executed = all.find(({ type }) => type === "execution.created");
+  const { body: executions } = await get(`/v2/executions?order_id=${executed.object.order_id}`);
+  expect(executions.items).toContainEqual(executed.object);
+  const profile = all.findLast(({ type }) => type === "profile.activated");
+  expect(profile.object).toEqual((await get(`/v2/profiles/${profile.object.id}`)).body);
+});
+
+test("pages go on behind the last event, forwards only", async () => {
+  const seen = [];
+  let cursor = "";
+  do {
+    const { body } = await get(`/v2/events?limit=7&page_cursor=${cursor}`);
+    expect(Object.keys(body)).toEqual(["events", "next_page_cursor", "first_number"]);
+    expect(body.first_number).toBe(1);
+    seen.push(...body.events);
+    cursor = body.next_page_cursor;
+  } while (cursor !== "");
+  expect(seen).toEqual(all);
+});
+
+test("filters find what matches", async () => {
+  const list = async (query: string) => (await get(`/v2/events?${query}`)).body.events;
+  const wanted = ["order.triggered", "profile.created"];
+  expect(await list(`type=${wanted[0]}&type=${wanted[1]}`)).toEqual(all.filter(({ type }) => wanted.includes(type)));
+  const { id, profile_id: profileId } = all.find(({ type }) => type === "order.triggered").object;
+  expect(await list(`object_id=${id}`)).toEqual(all.filter(({ object }) => object.id === id));
+  expect(await list(`profile_id=${profileId}`)).toEqual(
+    all.filter(({ object, object_type: type }) =>
+      type === "profile" ? object.id === profileId : type === "execution" || object.profile_id === profileId,
+    ),
+  );
+  const transfer = all.find(({ type }) => type === "transfer.internal_transfer_debit.completed");
+  expect(await list(`object_id=${transfer.object.id}`)).toEqual([transfer]);
+  const { created_at: at } = all[20];
+  expect(await list(`created_at.eq=${at}`)).toEqual(all.filter((event) => event.created_at === at));
+  expect(await list(`created_at.gt=${at}`)).toEqual(all.filter((event) => event.created_at > at));
+  expect(await list(`created_at.lte=${at}`)).toEqual(all.filter((event) => event.created_at <= at));
+  expect(await list("is_test=false")).toEqual([]);
+  expect(await list("is_test=true")).toEqual(all);
+  expect(await list(`after_number=${all.length}`)).toEqual([]);
+});
+
+test("an event is read by its id, by its own customer only", async () => {
+  const other = await service.customer("Third");
+  for (const event of all.slice(0, 5)) expect((await get(`/v2/events/${event.id}`)).body).toEqual(event);
+  const { id } = all[0];
+  const answer = await get(`/v2/events/${id}`, other.token);
+  expectProblem(answer, { status: 404, detail: `event not found: ${id}` });
+  const changed = id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0"));
+  expect((await get(`/v2/events/${changed}`)).status).toBe(404);
+});
+
+test("a request waits for the next event, and no longer than it said", async () => {
+  const customer = await service.customer("Waiting");
+  await eventsOf(service, customer, ["profile.created"]);
+  const startedMs = performance.now();
+  const { body: none } = await get("/v2/events?after_number=1&wait_millis=300", customer.token);
+  expect(none.events).toEqual([]);
+  expect(performance.now() - startedMs).toBeGreaterThan(290);
+  const waiting = get("/v2/events?after_number=1&wait_millis=30000", customer.token);
+  await callerAs(service, customer)("POST", "/v2/profiles", { nickname: "second" });
+  const { body } = await waiting;
+  expect(body.events).toMatchObject([{ number: 2, type: "profile.created", object: { nickname: "second" } }]);
+});

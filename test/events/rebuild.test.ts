@@ -1,0 +1,80 @@
+/** Making all events again (`parbook events rebuild`). */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readEventLag } from "../../src/events/event-lag.ts";
+import { RebuildFailed, rebuildEvents } from "../../src/events/rebuild.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { openMaker } from "../support/events.ts";
+import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
+
+let db: TestDatabase;
+let books: SmallBooks;
+beforeEach(async () => {
+  db = await testDatabase();
+  books = await makeSmallBooks(db.database);
+  for (let cut = 0; cut < 3; cut += 1) {
+    await books.publish();
+    await books.convert();
+    await books.transfer("1");
+  }
+  await books.publish();
+});
+afterEach(async () => {
+  await books.close();
+  await db.close();
+});
+
+const stored = () =>
+  db.database.rows("select *, entries::text as entries from event order by customer_id, first_number");
+
+test("events that were deleted, or changed, are made again with the same numbers and ids", async () => {
+  const before = await stored();
+  await db.owner.rows("delete from event where cut in (1, 3); update event set at = at - interval '1 day', count = 7");
+  const [made] = await db.database.rows("select count(*)::int as cuts, sum(events)::int as events from event_cut");
+  expect(await rebuildEvents(db.database, "operator")).toEqual(made);
+  expect(await stored()).toEqual(before);
+  await db.owner.rows("delete from event");
+  await rebuildEvents(db.database, "operator");
+  expect(await stored()).toEqual(before);
+});
+
+test("what was removed for its age is not made again, but for what later events need", async () => {
+  await db.owner.rows("update event_retention set first_cut = 3");
+  await rebuildEvents(db.database, "operator");
+  const cuts = await db.database.rows("select distinct cut, object_id is null as run from event order by 1, 2");
+  expect(cuts).toEqual([
+    { cut: "1", run: false },
+    { cut: "3", run: false },
+    { cut: "3", run: true },
+    { cut: "4", run: false },
+    { cut: "4", run: true },
+  ]);
+});
+
+test("if a cut does not fit the chain nothing is changed", async () => {
+  const before = await stored();
+  await db.owner.rows("update event_cut set digest = sha256('x') where cut = 2");
+  const failed = await rebuildEvents(db.database, "operator").catch((error: unknown) => error);
+  expect(failed).toEqual(new RebuildFailed("event_cut 2 did not make what the chain says: run parbook verify"));
+  expect(await stored()).toEqual(before);
+});
+
+test("a publisher that was at work stops, and goes on behind what was made again", async () => {
+  const next = await openMaker(db.database);
+  await books.transfer("1");
+  await rebuildEvents(db.database, "operator");
+  expect(await next()).toBe("lost");
+  expect(await (await openMaker(db.database))()).toMatchObject({ number: 5n, events: 2 });
+});
+
+test("the lag is the age of the oldest batch without events", async () => {
+  expect(await readEventLag(db.database)).toBe(0);
+  await books.transfer("1");
+  await books.transfer("1");
+  expect(await readEventLag(db.database)).toBeGreaterThan(0);
+  await db.owner.rows(
+    "update batch set at = at - interval '1 hour' where n = (select heads[1] + 1 from event_cut order by cut desc limit 1)",
+  );
+  expect(await readEventLag(db.database)).toBeGreaterThan(3_600_000);
+  await books.publish();
+  expect(await readEventLag(db.database)).toBe(0);
+});
