@@ -1,8 +1,7 @@
 /** `parbook events`: the events of all customers, and how they are made again. */
 import type { Command } from "commander";
-import { readEntries } from "../../events/event-rows.ts";
+import { findLastCutNumber, type PublishedEvent, readEventsAfter } from "../../events/all-events.ts";
 import { RebuildFailed, rebuildEvents } from "../../events/rebuild.ts";
-import { findLastCut, readRowsOfCuts, type StoredRow } from "../../events/store.ts";
 import type { Database } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
@@ -28,8 +27,6 @@ interface FollowOptions {
 }
 
 const POLL_MS = 200;
-/** Rows that are printed at once. */
-const ROWS = 500;
 
 async function follow({ follow: isFollowing, json }: FollowOptions): Promise<CommandResult> {
   if (isFollowing !== true) throw new WrongUsage("say --follow, or a command such as rebuild");
@@ -41,35 +38,30 @@ async function follow({ follow: isFollowing, json }: FollowOptions): Promise<Com
 
 /** Prints what is published from now on. @returns how many events it was */
 async function printNew(database: Database, isJson: boolean, stopping: AbortSignal): Promise<number> {
-  let seen = (await findLastCut(database))?.number ?? 0n;
+  let seen = await findLastCutNumber(database);
   let count = 0;
   while (!stopping.aborted) {
-    const last = (await findLastCut(database))?.number ?? 0n;
-    // A cut is printed as a whole: it has a bound.
-    const until = last > seen + BigInt(ROWS) ? seen + BigInt(ROWS) : last;
-    const rows = until > seen ? await readRowsOfCuts(database, seen + 1n, until) : [];
-    for (const row of rows) {
-      count += row.count;
-      if (isJson) for (const record of recordsOf(row)) await printJson(record);
-      else await printLines(recordsOf(row).map(lineOf));
-    }
-    seen = until;
-    if (seen === last) await pause(POLL_MS);
+    const { events, lastCut } = await readEventsAfter(database, seen);
+    const records = events.map(recordOf);
+    if (isJson) for (const record of records) await printJson(record);
+    else if (records.length > 0) await printLines(records.map(lineOf));
+    count += records.length;
+    if (lastCut === seen) await pause(POLL_MS);
+    seen = lastCut;
   }
   return count;
 }
 
-const recordsOf = (row: StoredRow) =>
-  readEntries(row).map(({ number, type, objectId, version }) => ({
-    at: formatInstant(row.at),
-    customer_id: row.customerId,
-    number: Number(number),
-    type,
-    object_id: objectId,
-    ...(version !== undefined && { version: Number(version) }),
-  }));
+const recordOf = ({ at, customerId, number, type, objectId, version }: PublishedEvent) => ({
+  at: formatInstant(at),
+  customer_id: customerId,
+  number: Number(number),
+  type,
+  object_id: objectId,
+  ...(version !== undefined && { version: Number(version) }),
+});
 
-function lineOf(record: ReturnType<typeof recordsOf>[number]): string {
+function lineOf(record: ReturnType<typeof recordOf>): string {
   const { at, customer_id: customer, number, type, object_id: object } = record;
   return `${at}  ${customer}  ${String(number).padStart(8)}  ${type.padEnd(48)}  ${object}`;
 }
