@@ -61,3 +61,9 @@ export async function findLegalHold(
   );
   return row && legalHoldTable.read(row);
 }
+
+/** Whose hold it is. Reads all holds, of which there are few. */
+export async function findHeldProfile(database: Queryable, id: Uuid): Promise<ProfileId | undefined> {
+  const [row] = await database.rows<{ profile_id: ProfileId }>("select profile_id from legal_hold where id = $1", [id]);
+  return row?.profile_id;
+}

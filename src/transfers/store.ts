@@ -86,6 +86,28 @@ function readSteps(row: SqlRecord): ExternalTransfer | undefined {
   return externalTransferTable.read(Object.fromEntries(names.map((name) => [name, row[`steps_${name}`]])));
 }
 
+/** Whose transfer it is. One index probe per customer. */
+export async function findTransferOwner(database: Queryable, id: Uuid): Promise<CustomerId | undefined> {
+  const [row] = await database.rows<{ id: CustomerId }>(
+    "select c.id from customer c join transfer t on t.customer_id = c.id and t.id = $1",
+    [id],
+  );
+  return row?.id;
+}
+
+/** The deposits and withdrawals of all customers that have not ended, the oldest first. */
+export async function listOpenTransfers(database: Queryable, limit: number): Promise<TransferRecord[]> {
+  const { text, values } = statementOf(
+    sql`select ${COLUMNS}, ${STEPS} from external_transfer e join transfer t on t.customer_id = e.customer_id and t.id = e.id
+         where ${hasStatus(["PENDING"])} order by e.id limit ${limit}`,
+  );
+  const rows = await database.rows<SqlRecord>(text, values);
+  return rows.map((row) => {
+    const [transfer, steps] = [transferTable.read(row), readSteps(row)];
+    return transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps);
+  });
+}
+
 /** The row of a transfer, which never changes. */
 export async function findTransferRow(
   database: Queryable,

@@ -44,6 +44,7 @@ export type {
 export { sandboxTransfer } from "./sandbox-transfer.ts";
 export type { Step, StepRejection } from "./steps.ts";
 export type { RecordPosition, TransferFilter } from "./store.ts";
+export { findTransferOwner, listOpenTransfers } from "./store.ts";
 export type { CryptoNetwork, ExternalTransferType, RecordType, TransferRecord, TransferType } from "./transfer.ts";
 export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES, updatedAtOf } from "./transfer.ts";
 

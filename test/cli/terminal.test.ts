@@ -30,10 +30,11 @@ beforeAll(async () => {
   profile = await service.profile(customer, { USD: "1000", BTC: "1" });
   await fill();
   await service.stop();
-  untouched = await tamper();
   vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(service.db));
   vi.stubEnv("PARBOOK_DATA_DIR", directory);
   vi.stubEnv("PARBOOK_LOG_LEVEL", "fatal");
+  await operate();
+  untouched = await tamper();
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
@@ -64,6 +65,17 @@ async function fill(): Promise<void> {
   await buyer.place(order);
   await seller.closed((await seller.place({ ...order, side: "SELL" })).id);
   await service.call("GET", "/v2/profiles", { as: "no token" });
+}
+
+/** A withdrawal that failed, and a legal hold that was lifted: rows in which every text may be hostile. */
+async function operate(): Promise<void> {
+  const json = async (...argv: string[]): Promise<{ readonly id: string }> =>
+    JSON.parse((await run([...argv, "--json"])).stdout);
+  const { id } = await json("withdraw", ...amount(), "--pending");
+  for (const step of ["approve", "send"]) await json("transfer", step, id);
+  await json("transfer", "fail", id, "--reason", "no such bank");
+  const hold = await json("hold", "place", ...amount(), "--reason", "court order 17");
+  await json("hold", "lift", hold.id);
 }
 
 /** Without these no command comes as far as the rows that callers wrote, and no caller writes them. */
@@ -140,7 +152,16 @@ const RUNS: Readonly<Record<string, readonly [exitCode: number, ...argv: (string
   "key revoke": [1, "--kid", HOSTILE],
   "key rotate": [0],
   deposit: [0, amount, "--memo", HOSTILE],
-  withdraw: [0, amount, "--memo", HOSTILE],
+  withdraw: [0, amount, "--memo", HOSTILE, "--pending"],
+  "transfer list": [0],
+  "transfer approve": [1, () => [profile]],
+  "transfer send": [1, () => [profile], "--tx-hash", HOSTILE],
+  "transfer complete": [1, () => [profile]],
+  "transfer fail": [1, () => [profile], "--reason", HOSTILE],
+  "transfer cancel": [1, () => [profile], "--reason", HOSTILE],
+  "hold place": [0, amount, "--reason", HOSTILE],
+  "hold list": [0, "--profile", () => [profile]],
+  "hold lift": [1, () => [customer.id]],
   "market halt": [0, "BTCUSD"],
   "market resume": [1, HOSTILE],
   "fee set": [0, "BTCUSD", "0:0.0035:0.0003"],

@@ -258,7 +258,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
                  maker_rebate, created_at, 'OPEN', 0, 0, 0, false, updated_at, 1, slot, batch
             from orders where id = :low`,
     findings: [
-      "changing rows: orders treasury/acme does not match batch 1/19, which it refers to",
+      "changing rows: orders treasury/acme does not match batch 1/38, which it refers to",
       "orders: order treasury/acme is OPEN and holds 0, but needs 7526.25",
     ],
   },

@@ -38,6 +38,7 @@ const OUT: TransferDirection = { direction: "DEBIT", suffix: "_WITHDRAWAL", done
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
 
 interface ExternalTransferOptions {
+  readonly pending?: boolean;
   readonly profile: ProfileId;
   readonly asset: string;
   readonly amount: RequestedAmount;
@@ -56,12 +57,16 @@ export function addExternalTransferCommands(program: Command): void {
     examples: [
       `deposit --profile ${PROFILE} --asset USD --amount 250000 --type WIRE_DEPOSIT --ref-id wire-4711 --memo 'invoice 17'`,
       `deposit --profile ${PROFILE} --asset USDG --amount 1000 --network SOLANA --tx-hash 5xWq...`,
+      `deposit --profile ${PROFILE} --asset USD --amount 250000 --pending`,
     ],
   });
   addExternalTransferOptions(deposit, IN);
   const withdraw = addCommand(program, "withdraw", {
     summary: "record a withdrawal",
-    examples: [`withdraw --profile ${PROFILE} --asset USD --amount 100 --type WIRE_WITHDRAWAL --ref-id wire-4712`],
+    examples: [
+      `withdraw --profile ${PROFILE} --asset USD --amount 100 --type WIRE_WITHDRAWAL --ref-id wire-4712`,
+      `withdraw --profile ${PROFILE} --asset USD --amount 100 --ref-id wire-4713 --pending`,
+    ],
   });
   addExternalTransferOptions(withdraw, OUT);
 }
@@ -77,6 +82,7 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     )
     .option("--ref-id <text>", "your reference: a transfer is recorded once per reference", readText)
     .option("--memo <text>", "a note stored with the transfer", readText)
+    .option("--pending", "only request it: it goes on with parbook transfer approve, send, complete, fail and cancel")
     .addOption(
       new Option("--network <name>", "the blockchain network; not for fiat (default: ETHEREUM)").choices(
         CRYPTO_NETWORKS,
@@ -103,12 +109,15 @@ async function recordTransfer(
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as ExternalTransferType);
   checkOptions(asset, type, options);
   const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
-  const request = { customerId, profileId: profile, amount, asset: asset.code, direction, type, details, refId };
+  const owner = { customerId, profileId: profile };
+  const hasSteps = options.pending === true ? { hasSteps: true as const } : {};
+  const request = { ...owner, amount, asset: asset.code, direction, type, details, refId, ...hasSteps };
   const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
   if (outcome.kind === "exists") throw new CommandRejected(await existing(core, customerId, outcome.id, options));
   if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
   const record = transferBody(outcome.value);
-  return { json: record, prose: [`${done} ${record.amount} ${record.asset}: transfer ${record.id}`] };
+  const what = options.pending === true ? `requested: ${command}` : done;
+  return { json: record, prose: [`${what} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 
 /** Which transfer there already is with the ref_id, or of a deposit with the transaction on a chain. */

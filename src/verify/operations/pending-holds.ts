@@ -2,6 +2,8 @@
  * What profiles hold in `pending`, and why: the reasons are conversion, approval (a withdrawal that waits for it),
  * withdrawal (approved or sent) and legal. Each reason's query reads an index of what is open.
  */
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { Queryable } from "../../postgres/database.ts";
 import { holdsExamination } from "../ledger/holds.ts";
 
 /** SQL: owner_id, asset, amount, reason and id of every hold in `pending`. */
@@ -14,5 +16,22 @@ const PENDING_HOLDS = `
    where e.status in ('requested', 'approved', 'sent') and t.from_profile_id is not null
   union all
   select profile_id, asset, amount, 'legal', id from legal_hold where lifted_at is null`;
+
+interface PendingHold {
+  readonly reason: "conversion" | "approval" | "withdrawal" | "legal";
+  readonly asset: string;
+  readonly amount: string;
+  /** Of the conversion, the transfer or the legal hold. */
+  readonly id: string;
+}
+
+/** Why money of a profile is in `pending`, the oldest first. */
+export function listPendingHolds(database: Queryable, profileId: ProfileId, limit: number): Promise<PendingHold[]> {
+  return database.rows<PendingHold>(
+    `select reason, asset, trim_scale(amount)::text as amount, id from (${PENDING_HOLDS}) as held
+      where owner_id = $1 order by id limit $2`,
+    [profileId, limit],
+  );
+}
 
 export const pendingExamination = holdsExamination({ check: "pending", part: "pending", query: PENDING_HOLDS });

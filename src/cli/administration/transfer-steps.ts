@@ -1,0 +1,119 @@
+/** `parbook transfer`: the steps of deposits and withdrawals that were requested with --pending (docs/withdrawals.md). */
+import type { Command } from "commander";
+import { problemOf } from "../../api/problems/rejection-problems.ts";
+import { formatAmount } from "../../money/amount.ts";
+import type { Core } from "../../service/core.ts";
+import { formatInstant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import {
+  createTransfers,
+  findTransferOwner,
+  listOpenTransfers,
+  type Step,
+  type StepRejection,
+} from "../../transfers/transfers.ts";
+import { readText, readUuid } from "../arguments.ts";
+import {
+  addCommand,
+  addGroup,
+  CommandRejected,
+  type CommandResult,
+  setAction,
+  withCore,
+  withFoundation,
+} from "../command.ts";
+import { LIST_LIMIT, listing } from "../listing.ts";
+import { operatorOf } from "../operator.ts";
+
+const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+
+interface StepOptions {
+  readonly reason?: string;
+  readonly txHash?: string;
+  readonly txIndex?: string;
+}
+
+const SUMMARIES: Readonly<Record<Step["to"], readonly [command: string, summary: string, example: string]>> = {
+  approved: ["approve", "approve a withdrawal", ""],
+  sent: ["send", "record that a withdrawal is handed to the bank or the network: before it is", " --tx-hash 5xWq..."],
+  completed: ["complete", "record that a withdrawal has arrived, or a deposit", ""],
+  failed: ["fail", "record that a withdrawal came back, or that a deposit will not come", " --reason 'no such bank'"],
+  cancelled: ["cancel", "give up a withdrawal that was not sent", " --reason 'asked for by phone'"],
+};
+
+export function addTransferStepCommands(program: Command): void {
+  const transfer = addGroup(program, "transfer", "deposits and withdrawals that were requested with --pending");
+  for (const to of Object.keys(SUMMARIES) as Step["to"][]) addStep(transfer, to);
+  const list = addCommand(transfer, "list", {
+    summary: "list the deposits and withdrawals that have not ended, the oldest first",
+    examples: ["transfer list"],
+  });
+  setAction(list, listOpen);
+}
+
+function addStep(transfer: Command, to: Step["to"]): void {
+  const [name, summary, example] = SUMMARIES[to];
+  const command = addCommand(transfer, name, { summary, examples: [`transfer ${name} ${ID}${example}`] });
+  command.argument("<id>", "the transfer's id", readUuid);
+  if (to === "failed" || to === "cancelled")
+    command.requiredOption("--reason <text>", "why, in words that the customer reads", readText);
+  if (to === "sent" || to === "completed") {
+    command.option("--tx-hash <text>", "the hash of a withdrawal's transaction on a chain", readText);
+    command.option("--tx-index <text>", "the output index within the transaction", readText);
+  }
+  setAction(command, (id: Uuid, options: StepOptions) => withCore((core) => take(core, id, stepOf(to, options), name)));
+}
+
+function stepOf(to: Step["to"], { reason = "", txHash, txIndex }: StepOptions): Step {
+  if (to === "failed" || to === "cancelled") return { to, reason };
+  if (to === "approved") return { to };
+  if (txIndex !== undefined && txHash === undefined) throw new CommandRejected("--tx-index needs --tx-hash");
+  return {
+    to,
+    ...(txHash !== undefined && { cryptoTxHash: txHash }),
+    ...(txIndex !== undefined && { cryptoTxIndex: txIndex }),
+  };
+}
+
+async function take(core: Core, id: Uuid, step: Step, name: string): Promise<CommandResult> {
+  const { transferBody } = await import("../../api/routes/transfer-record.ts");
+  const transfers = createTransfers(core);
+  const customerId = await findTransferOwner(core.database, id);
+  const transfer = customerId && (await transfers.find(customerId, id));
+  if (customerId === undefined || transfer === undefined) throw new CommandRejected(`transfer not found: ${id}`);
+  if ("cryptoTxHash" in step && transfer.direction === "CREDIT")
+    throw new CommandRejected("--tx-hash is not for a deposit, which names its transaction when it is recorded");
+  const outcome = await transfers.step(customerId, id, step, operatorOf(`transfer ${name}`));
+  if (outcome.kind === "rejected") throw problemOfStep(outcome.rejection);
+  const { amount, asset } = outcome.value;
+  return {
+    json: transferBody(outcome.value),
+    prose: [`transfer ${id} of ${formatAmount(amount)} ${asset} is ${outcome.value.steps?.status}`],
+  };
+}
+
+function problemOfStep(rejection: StepRejection): Error {
+  if (rejection.code === "balance_too_large") return problemOf(rejection);
+  if (rejection.code === "no_steps")
+    return new CommandRejected(`transfer ${rejection.id} was complete when it was recorded`);
+  const { id, status, to } = rejection;
+  if (status === to) return new CommandRejected(`transfer ${id} is ${status} already, with other details`);
+  return new CommandRejected(`transfer ${id} is ${status}, and cannot become ${to}`);
+}
+
+function listOpen(): Promise<CommandResult> {
+  return withFoundation(async ({ database }) => {
+    const items = (await listOpenTransfers(database, LIST_LIMIT + 1)).map((record) => ({
+      id: record.id,
+      profile_id: record.profileId,
+      type: record.type,
+      status: record.steps?.status ?? "",
+      amount: formatAmount(record.amount),
+      asset: record.asset,
+      requested_at: formatInstant(record.createdAt),
+      memo: record.memo ?? "",
+    }));
+    const head = ["id", "profile", "type", "status", "amount", "asset", "requested", "memo"];
+    return listing(items, head, (item) => Object.values(item));
+  });
+}
