@@ -192,6 +192,8 @@ function otherValue({ name, type, labels }: Column): string {
     case "bigint[]":
       return `array_fill(1001, array[cardinality(${name})])::${type}`;
     case "numeric":
+      // A rate has 4 decimals.
+      if (name === "taker_rate" || name === "maker_rebate") return `${name} + 0.0001`;
       return `coalesce(${name}, 0) + 0.000000000000000001`;
     default:
       return `coalesce(${name}, 0) + 1000`;
