@@ -365,4 +365,44 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     sql: "insert into claim select customer_id, 'order', 'nothing', :acme from claim where ref_id = 'redeem'",
     findings: ['claims: claim acme/order/"nothing" refers to a record that is missing'],
   },
+  {
+    title: "the amount of a withdrawal that is sent is made smaller",
+    sql: "update transfer set amount = 6 where id = :sent",
+    findings: [
+      "chain: batch 1/29 does not match its hash: the batch, its rows or its predecessor were changed",
+      "external transfers: external transfer acme/sent requires -6 USD to available of depot, 6 USD to pending of depot for version 1 in batch 1/29, but its journal posts -7 USD to available of depot, 7 USD to pending of depot",
+      "pending: account depot/USD has 18 pending, but 17 is held",
+    ],
+  },
+  {
+    title: "a withdrawal that failed is declared completed",
+    sql: "update external_transfer set status = 'completed', reason = null where id = :returned",
+    findings: ["changing rows: external_transfer acme/returned does not match batch 1/28, which it refers to"],
+  },
+  {
+    title: "an announced deposit is declared complete when it was recorded",
+    sql: "update transfer set has_steps = null where id = :announced; delete from external_transfer where id = :announced",
+    findings: [
+      "chain: batch 1/34 does not match its hash: the batch, its rows or its predecessor were changed",
+      "transfers: transfer depot/announced has no steps, but batch 1/34 has written one",
+      "changing rows: external_transfer acme/announced is missing, but a batch wrote it",
+    ],
+  },
+  {
+    title: "a legal hold is declared lifted",
+    sql: "update legal_hold set lifted_by = 'olga', lifted_at = created_at, version = 2 where id = :blocked",
+    findings: [
+      "changing rows: legal_hold depot/blocked does not match batch 1/35, which it refers to",
+      "pending: account depot/USD has 18 pending, but 7 is held",
+    ],
+  },
+  {
+    title: "the amount of a legal hold is changed",
+    sql: "update legal_hold set amount = 1 where id = :blocked",
+    findings: [
+      "legal holds: legal hold depot/blocked requires -1 USD to available of depot, 1 USD to pending of depot for version 1 in batch 1/35, but its journal posts -11 USD to available of depot, 11 USD to pending of depot",
+      "changing rows: legal_hold depot/blocked does not match batch 1/35, which it refers to",
+      "pending: account depot/USD has 18 pending, but 8 is held",
+    ],
+  },
 ];
