@@ -44,8 +44,8 @@ export function statementOf(of: Sql): { readonly text: string; readonly values: 
   return { text: written(of), values };
 }
 
-/** The condition of each filter, for its value and the customer whose list it is. */
-type Conditions = Readonly<Record<string, (value: never, customerId: CustomerId) => Sql>>;
+/** The condition of each filter, for its value, the customer whose list it is, and the whole filter. */
+type Conditions = Readonly<Record<string, (value: never, customerId: CustomerId, filter: never) => Sql>>;
 
 /** Filters combine with AND; what is undefined does not filter. */
 export type Filter<Of extends Conditions, Position = Uuid> = {
@@ -91,7 +91,8 @@ export function listOf<Row, Of extends Conditions, Position>({ table, sortKey, c
     const { customerId, order, after, limit } = filter;
     const where = [sql`customer_id = ${customerId}`];
     for (const name of Object.keys(conditions) as (keyof Of)[]) {
-      if (filter[name] !== undefined) where.push((conditions[name] as Of[keyof Of])(filter[name] as never, customerId));
+      const condition = conditions[name] as Of[keyof Of];
+      if (filter[name] !== undefined) where.push(condition(filter[name] as never, customerId, filter as never));
     }
     if (after !== undefined) {
       const position = joined(

@@ -78,6 +78,37 @@ test.each(CASES)("a deep page by %s costs as little as the first", async (_name,
   expect(deep.pages).toBeLessThan(MOST_PAGES);
 });
 
+test("a page of 20,000 open orders reads no more of them than it has", async () => {
+  const { customerId, profileId } = { customerId: uuid("11111111", 1) as string as CustomerId, profileId: PROFILE };
+  await db.owner.rows(
+    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                         maker_rebate, identity_id, identity_account_id, created_at, status, filled, filled_gross, held,
+                         is_triggered, updated_at, version, slot, batch)
+     select '${profileId}', ('44444444-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${customerId}',
+            case when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT', 'GTC', 1, 1, 0.0035, 0.0003, 'i', 'rare',
+            at, 'OPEN', 0, 0, 1, false, at, 3, 1, 1
+       from (select n, timestamptz '2026-01-01' + n * interval '1 s' as at from generate_series(1, 20000) n) as made`,
+  );
+  await copyOpenOrders(db.owner);
+  await db.owner.rows("vacuum analyze orders, booked_order");
+  const id = (n: number): Uuid => uuid("44444444", n);
+  for (const filter of [
+    {},
+    { market: "BTCUSD" },
+    { profileId },
+    { from: id(5), before: id(19_000) },
+    { after: id(10_000) },
+    { after: id(10_000), order: "ASC" },
+  ] as const) {
+    const { pages, rows } = await costOfPage({ customerId, status: "OPEN", ...filter });
+    expect(rows, JSON.stringify(filter)).toBe(101);
+    expect(pages, JSON.stringify(filter)).toBeLessThan(100);
+  }
+  expect((await costOfPage({ customerId, status: "OPEN", after: id(20) })).rows).toBe(19);
+  expect((await costOfPage({ customerId, status: "OPEN", accountId: "rare" })).rows).toBe(101);
+  expect((await costOfPage({ customerId, status: "OPEN", ids: [id(7), id(8)] })).rows).toBe(2);
+});
+
 /** They have no index: every order would pay for it three times in its life. */
 const WALKS: readonly (readonly [string, Partial<OrderFilter>, number])[] = [
   ["a status of closed orders that is rare", { status: "FILLED" }, 5],

@@ -1,12 +1,23 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { byId, type Filter, idBounds, listOf, type Sql, sql } from "../../customers/list-queries.ts";
+import {
+  byId,
+  type Filter,
+  idBounds,
+  joined,
+  type ListOptions,
+  listOf,
+  type Sql,
+  sql,
+  textOf,
+} from "../../customers/list-queries.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { columnsOf, type SqlRecord } from "../../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
 import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 
 const COLUMNS = columnsOf(orderTable);
@@ -64,16 +75,43 @@ const CONDITIONS = {
  * Open orders are few among all that a customer ever had, so they are found by the tables that hold no others. An array
  * makes PostgreSQL begin there, whatever it believes about the size of these tables.
  */
-function statusCondition(status: OrderStatus, customerId: CustomerId): Sql {
+function statusCondition(status: OrderStatus, customerId: CustomerId, filter: OpenFilter): Sql {
   switch (status) {
     case "PENDING_SUBMISSION":
       return sql`status = ${status} and id = any(array(select id from pending_order where customer_id = ${customerId}))`;
     case "SUBMITTED":
     case "OPEN":
-      return sql`status = ${status} and id = any(array(select id from booked_order where customer_id = ${customerId}))`;
+      return sql`status = ${status} and id = any(array(${bookedIds(status, customerId, filter)}))`;
     default:
       return sql`status = ${status}`;
   }
+}
+
+/** The part of a filter that booked_order can answer. */
+interface OpenFilter extends ListOptions {
+  readonly profileId?: string;
+  readonly market?: string;
+  readonly from?: Uuid;
+  readonly before?: Uuid;
+}
+
+const IN_BOOKED_ORDER: ReadonlySet<string> = new Set([
+  ...["customerId", "status", "profileId", "market", "from", "before"],
+  ...["after", "order", "limit"],
+]);
+
+/** A page of them; all of them if the list filters by what booked_order does not have. */
+function bookedIds(status: OrderStatus, customerId: CustomerId, filter: OpenFilter): Sql {
+  const { profileId, market, from, before, after, order, limit } = filter;
+  const where = [sql`customer_id = ${customerId}`, sql`status = ${status}`];
+  if (profileId !== undefined) where.push(CONDITIONS.profileId(profileId));
+  if (market !== undefined) where.push(CONDITIONS.market(market));
+  if (from !== undefined) where.push(CONDITIONS.from(from));
+  if (before !== undefined) where.push(CONDITIONS.before(before));
+  if (after !== undefined) where.push(sql`id ${textOf(order === "ASC" ? ">" : "<")} ${after}`);
+  const found = sql`select id from booked_order where ${joined(where, " and ")}`;
+  const isAll = Object.entries(filter).some(([name, value]) => value !== undefined && !IN_BOOKED_ORDER.has(name));
+  return isAll ? found : sql`${found} order by id ${textOf(order)} limit ${limit}`;
 }
 
 export type OrderFilter = Filter<typeof CONDITIONS>;
