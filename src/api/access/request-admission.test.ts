@@ -60,7 +60,13 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
       api.get("/work", { config, schema }, handler);
       api.get(
         "/list",
-        { config, schema: { ...schema, querystring: Type.Object({ limit: Limit(100, 1_000) }) } },
+        {
+          config: { ...config, walks: ({ market }) => market !== undefined },
+          schema: {
+            ...schema,
+            querystring: Type.Object({ limit: Limit(100, 1_000), market: Type.Optional(Type.String()) }),
+          },
+        },
         handler,
       );
       api.post("/wait", { config, schema }, async (request) => {
@@ -134,6 +140,17 @@ test("one long list of a caller is made at a time, and short ones beside it", as
   expect(running.toSorted()).toEqual(["a", "a", "a", "b"]);
   finish();
   expect(await statuses([...long, ...others])).toEqual(new Array(8).fill(200));
+});
+
+test("one list of a caller that may walk through all its records is made at a time", async () => {
+  const { running, finish } = await start();
+  const walks = Array.from({ length: 5 }, () => send("/list?market=BTCUSD&limit=1", "a", "GET"));
+  await until("one is worked on", () => running.length === 1);
+  const others = [send("/list?limit=1", "a", "GET"), send("/list?market=BTCUSD", "b", "GET")];
+  await until("other lists and another caller's are worked on", () => running.length === 3);
+  expect(running.toSorted()).toEqual(["a", "a", "b"]);
+  finish();
+  expect(await statuses([...walks, ...others])).toEqual(new Array(7).fill(200));
 });
 
 test("without room the response is 503 before the body is read, and health checks are answered", async () => {

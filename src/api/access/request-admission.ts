@@ -13,6 +13,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** False for routes that do not use the database. */
     admission?: false;
+    /** Whether a list with this query may have to walk through all records of its caller, because no index has its filters. */
+    walks?: (query: Readonly<Record<string, unknown>>) => boolean;
   }
   interface FastifyRequest {
     /** Releases the request's slot; null when it has none. */
@@ -24,8 +26,9 @@ declare module "fastify" {
 const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
 
 /**
- * One long list at a time for each caller. One thread serialises them all: more would not finish sooner, and would
- * block every other caller.
+ * One long list at a time for each caller, and one that may read all of its records to find a few. One thread serialises
+ * long lists, and the database shares its cores among walks: more would not finish sooner, and would block every other
+ * caller.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
 
@@ -45,7 +48,7 @@ const WRITES = {
 
 export interface Admissions {
   readonly reads: FairAdmission;
-  /** For long lists. */
+  /** For long lists, and those that walk. */
   readonly longReads: FairAdmission;
   readonly writes: FairAdmission;
 }
@@ -57,9 +60,10 @@ export const createAdmissions = (): Admissions => ({
 });
 
 /** The queue of a read. Its query must have been validated. */
-export function admissionOfRead({ query }: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
-  const { limit = 0 } = (query ?? {}) as { readonly limit?: number };
-  return limit > SHORT_PAGE ? longReads : reads;
+export function admissionOfRead(request: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
+  const query = (request.query ?? {}) as Readonly<Record<string, unknown>>;
+  const { limit = 0 } = query as { readonly limit?: number };
+  return limit > SHORT_PAGE || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
 }
 
 /** Rejects a caller whose queue is full, before the body is read. */

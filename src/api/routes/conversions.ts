@@ -131,6 +131,10 @@ const ListConversionsQuery = ListQuery(
   { standard: 100, maximum: 1000 },
 );
 
+/** Conversions have no index by status or time of update. */
+const walks = (query: Readonly<Record<string, unknown>>): boolean =>
+  Object.keys(query).some((name) => name === "status" || name.startsWith("updated_at"));
+
 const OneConversion = Type.Object({ id: { ...UuidText, description: "The conversion's id." } });
 
 export function conversionRoutes(api: Api, conversions: Conversions, profiles: Pick<Profiles, "find">): void {
@@ -187,7 +191,7 @@ function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, 
   api.get(
     "/v2/conversion/stablecoins",
     {
-      config: { scope: "conversion:read_conversion_stablecoin" },
+      config: { scope: "conversion:read_conversion_stablecoin", walks },
       schema: {
         operationId: "listStablecoinConversions",
         tags: ["Conversions"],

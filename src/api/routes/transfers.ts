@@ -100,6 +100,12 @@ const ListTransfersQuery = ListQuery(
   { standard: 100, maximum: 1000 },
 );
 
+/** Transfers have no index by type, nor one by two of the others: all that one of them finds are looked at. */
+function walks({ type, account_ids, identity_ids, profile_ids }: Readonly<Record<string, unknown>>): boolean {
+  const indexed = [account_ids, identity_ids, profile_ids].filter((value) => value !== undefined);
+  return type !== undefined || indexed.length > 1;
+}
+
 export function transferRoutes(api: Api, transfers: Transfers, profiles: Pick<Profiles, "list">): void {
   moveRoute(api, transfers, "platform");
   moveRoute(api, transfers, "internal");
@@ -210,7 +216,7 @@ function listRoute(api: Api, transfers: Transfers, profiles: Pick<Profiles, "lis
   api.get(
     "/v2/transfer/transfers",
     {
-      config: { scope: "transfer:read_transfer" },
+      config: { scope: "transfer:read_transfer", walks },
       schema: {
         operationId: "listTransfers",
         tags: ["Transfers"],
