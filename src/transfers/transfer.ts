@@ -176,6 +176,14 @@ export function refIdClaims(customerId: CustomerId, refId: string | undefined, i
   return [{ customerId, kind: "transfer", refId, id, keptBy: { index: REF_IDS, values: [customerId, refId] } }];
 }
 
+/**
+ * The hash as one text for each transaction: hexadecimal digits mean the same in either case. Solana's hashes are base58, in
+ * which case matters.
+ */
+export function canonicalHash(network: CryptoNetwork | undefined, hash: string | undefined): string | undefined {
+  return network !== "SOLANA" && /^(?:0x)?[0-9a-f]+$/i.test(hash ?? "") ? hash?.toLowerCase() : hash;
+}
+
 /** A transaction on a chain is deposited once, whichever customer it is for. @returns no claim if none is named */
 export function chainDepositClaims(customerId: CustomerId, details: ExternalTransferDetails, id: Uuid): Claim[] {
   const { cryptoNetwork, cryptoTxHash, cryptoTxIndex = null } = details;

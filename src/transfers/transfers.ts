@@ -29,7 +29,7 @@ import {
 } from "./rules.ts";
 import { decideStep, type Step, type StepRejection, stepKeys } from "./steps.ts";
 import { findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
-import { chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
+import { canonicalHash, chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export type { ExternalTransferStatus, TransferStatus } from "./external-transfer.ts";
@@ -82,7 +82,7 @@ export function createTransfers(parts: Parts): Transfers {
   return {
     move: (request, caller) => move(parts, request, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
-    recordExternal: (request, caller) => cross(parts, request, caller),
+    recordExternal: (request, caller) => cross(parts, { ...request, details: canonical(request.details) }, caller),
     step: (customerId, id, step, caller) => takeStep(parts, customerId, id, step, caller),
     deactivate: (customerId, profileId, caller) => deactivate(parts, customerId, profileId, caller),
     find: (customerId, id) => findTransfer(database, customerId, id),
@@ -135,6 +135,10 @@ function deposit(
     dependsOn: externalKeys(request, asset),
     decide: (state, now) => decideDeposit({ ...request, direction: "CREDIT" }, id, asset, state, now),
   });
+}
+
+function canonical(details: ExternalTransferRequest["details"]): ExternalTransferRequest["details"] {
+  return { ...details, cryptoTxHash: canonicalHash(details.cryptoNetwork, details.cryptoTxHash) };
 }
 
 function cross(

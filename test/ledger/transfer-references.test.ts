@@ -107,6 +107,26 @@ test("other outputs of a transaction, other networks, and withdrawals that name 
   expect(await availableUsd(db.owner, [to.id])).toEqual(["2"]);
 });
 
+test("a hash in hexadecimal digits is the same transaction in either case, and one in base58 is not", async () => {
+  const [to] = (await profiles(1)) as [To];
+  const record = async (cryptoNetwork: "ETHEREUM" | "BITCOIN" | "SOLANA", hash: string) => {
+    const request = onChain(to, hash, "0");
+    const details = { ...request.details, cryptoNetwork };
+    return nodes[0]?.transfers.recordExternal({ ...request, details }, TESTER);
+  };
+  const first = await record("ETHEREUM", "0xDEC0DE");
+  expect(first).toMatchObject({ kind: "done", value: { cryptoTxHash: "0xdec0de" } });
+  const id = first?.kind === "done" ? first.value.id : undefined;
+  for (const hash of ["0xdec0de", "0XDec0dE", "0xDEC0DE"]) {
+    expect(await record("ETHEREUM", hash)).toMatchObject({ kind: "exists", id });
+  }
+  expect((await record("BITCOIN", "DEC0DE"))?.kind).toBe("done");
+  expect((await record("BITCOIN", "dec0de"))?.kind).toBe("exists");
+  expect((await record("SOLANA", "DEC1DE"))?.kind).toBe("done");
+  expect(await record("SOLANA", "dec1de")).toMatchObject({ kind: "done", value: { cryptoTxHash: "dec1de" } });
+  expect(await availableUsd(db.owner, [to.id])).toEqual(["4"]);
+});
+
 function payment(from: To, to: To, refId: string, amount = "1"): TransferRequest {
   const sides = { from: { profileId: from.id }, to: { profileId: to.id } };
   return { customerId: from.customerId, kind: "platform", ...sides, amount: amountOf(amount), asset: "USD", refId };
