@@ -7,7 +7,7 @@
  * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
  * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
  * MB. "blocked" is the longest that the service's event loop was blocked: what is slower than that waited for a CPU of
- * this machine. Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
+ * this machine. "slow-groups" is only with --tls. Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -25,7 +25,7 @@ import { makeProfiles, startService } from "./service.mjs";
 import { printTable } from "./table.mjs";
 
 const KINDS =
-  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query";
+  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,empty-parts,filters,walks,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
@@ -42,8 +42,9 @@ const ATTACKERS_CORE = "1";
 const QUIET_SECONDS = 5;
 const TRANSFERS = 1_000;
 const AT_ONCE = 64;
-/** Customers whose orders change the book. */
+/** The profile whose orders change the book, and an empty one of the attackers' customer. */
 let trader;
+let empty;
 const LARGEST = "\u{1F4B0}".repeat(50);
 
 const why = whyNoNetwork();
@@ -63,10 +64,12 @@ try {
   await fill(service);
   await service.stop();
   service = await startService(directory, { ...settings, PARBOOK_RATE_LIMITS: values.rates });
-  const port = Number(new URL(service.baseUrl).port);
+  const [api, auth] = [service.baseUrl, service.authUrl].map((url) => Number(new URL(url).port));
   const token = service.customers[0].headers.authorization.slice("Bearer ".length);
   const rows = [];
-  for (const kind of values.kinds.split(",")) rows.push(await attack(service, { kind, port, token }));
+  for (const kind of values.kinds.split(",")) {
+    rows.push(await attack(service, { kind, port: kind === "empty-parts" ? auth : api, token }));
+  }
   printTable(
     [
       "kind",
@@ -96,6 +99,7 @@ try {
 async function fill({ customers }) {
   const [one, other] = customers;
   const [from, to] = await makeProfiles(one, 2, { USD: "1000000" });
+  [empty] = await makeProfiles(one, 1, {});
   const metadata = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`${i}${LARGEST}`.slice(0, 99), LARGEST]));
   await inGroups(TRANSFERS, (i) => {
     const what = { from_profile_id: from, to_profile_id: to, amount: "0.01", asset: "USD", ref_id: randomUUID() };
@@ -135,7 +139,16 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   const idle = (await ask("used")).resident;
   const { serviceCpu } = await ask("used");
   await ask("blocked");
-  const attackers = attackFor({ kind, host: network.ours, port, connections, seconds, token, tls: values.tls });
+  const attackers = attackFor({
+    kind,
+    host: network.ours,
+    port,
+    connections,
+    seconds,
+    token,
+    tls: values.tls,
+    profile: empty,
+  });
   const memory = watchMemory(ask);
   const [during, received] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);
   const blocked = await ask("blocked");

@@ -6,7 +6,7 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token, tls } = JSON.parse(process.argv[2]);
+const { kind, host, port, connections, seconds, token, tls, profile } = JSON.parse(process.argv[2]);
 const counts = { opened: 0, closed: 0, refused: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
 const TRICKLE_MS = 1_000;
@@ -34,7 +34,49 @@ const LONG_QUERY = ask(`/v2/transfer/transfers?${Array.from({ length: 1_400 }, (
 /** Public, and answered: 60 KB of unknown parameters. */
 const PLUSES = Array.from({ length: 10_000 }, (_, i) => `+${i}`).join("&");
 const PUBLIC_QUERY = ask(`/v2/all-markets/prices?${PLUSES}`);
+/** At the token server: 200 parts without a name. */
+const PARTS = "--b\r\n\r\n\r\n".repeat(200);
+const EMPTY_PARTS = `POST /oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: ${PARTS.length}\r\n\r\n${PARTS}`;
+/** With a token: many filters, which match nothing. */
+const filters = (name) => Array.from({ length: 100 }, (_, i) => `${name}=${i}${"%22".repeat(15)}`).join("&");
+const FILTERS = ask(`/v2/transfer/transfers?limit=1&${filters("account_ids")}&${filters("identity_ids")}`, [
+  authorization,
+]);
+/** With a token: a filter that has no index. */
+const WALK = ask("/v2/transfer/transfers?limit=1&type=RTP_DEPOSIT", [authorization]);
+const DEACTIVATION = `PUT /v2/profiles/${profile}/deactivate HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 0\r\n\r\n`;
 const TINY = many(Buffer.from(ask("/x")), 65_536);
+
+/**
+ * A ClientHello of TLS 1.3 that accepts only ffdhe8192, the slowest group of OpenSSL, with a key share of 4, which nobody had
+ * to compute ("DHEat").
+ */
+const SLOW_HELLO = (() => {
+  const short = (number) => Buffer.from([number >> 8, number & 0xff]);
+  const vector = (...parts) => {
+    const body = Buffer.concat(parts);
+    return Buffer.concat([short(body.length), body]);
+  };
+  const extension = (type, ...parts) => Buffer.concat([short(type), vector(...parts)]);
+  const group = short(0x0104);
+  const extensions = vector(
+    extension(0x002b, Buffer.from([2, 3, 4])),
+    extension(0x000a, vector(group)),
+    extension(0x000d, vector(short(0x0403), short(0x0804), short(0x0401))),
+    extension(0x0033, vector(group, vector(Buffer.concat([Buffer.alloc(1_023), Buffer.from([4])])))),
+  );
+  const random = Buffer.alloc(32, 7);
+  const body = Buffer.concat([
+    short(0x0303),
+    random,
+    Buffer.from([0]),
+    vector(short(0x1301)),
+    Buffer.from([1, 0]),
+    extensions,
+  ]);
+  const message = Buffer.concat([Buffer.from([1, 0]), short(body.length), body]);
+  return Buffer.concat([Buffer.from([0x16, 3, 1]), vector(message)]);
+})();
 
 /** What each kind does with a new connection. */
 const KINDS = {
@@ -61,6 +103,11 @@ const KINDS = {
   book: (socket) => askAgain(socket, ask(BOOK)),
   "long-query": (socket) => askAgain(socket, LONG_QUERY),
   "public-query": (socket) => askAgain(socket, PUBLIC_QUERY),
+  "empty-parts": (socket) => askAgain(socket, EMPTY_PARTS),
+  filters: (socket) => askAgain(socket, FILTERS),
+  walks: (socket) => askAgain(socket, WALK),
+  deactivations: (socket) => askAgain(socket, DEACTIVATION),
+  "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };
 
 const start = KINDS[kind];
@@ -75,9 +122,10 @@ setTimeout(() => {
 function openOne() {
   if (isOver()) return;
   const options = { host, port, allowHalfOpen: true };
-  const socket = tls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
+  const isTls = tls && kind !== "slow-groups";
+  const socket = isTls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
   socket.on("error", () => undefined);
-  socket.once(tls ? "secureConnect" : "connect", () => {
+  socket.once(isTls ? "secureConnect" : "connect", () => {
     counts.opened += 1;
     open.add(socket);
     start(socket);
