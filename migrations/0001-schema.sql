@@ -46,9 +46,18 @@ create type journal_cause as enum (
   'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released', 'legal_hold_placed',
   'legal_hold_lifted');
 comment on type journal_cause is
-  'What moved the money. conversion_created, order_held, withdrawal_held and legal_hold_placed move it from available to a '
-  'held part; conversion_cancelled, order_released, withdrawal_released and legal_hold_lifted move it back; '
-  'conversion_settled, order_filled and withdrawal pay it out.';
+  'What moved the money, the same in all postings of a journal. Its postings, each of part available unless another '
+  'is named: deposit: from world to the profile; of a stablecoin from issuance to the profile, and in USD from world '
+  'to the coin''s reserve. An opening balance is a deposit, too. withdrawal: the reverse of a deposit, from the '
+  'profile''s pending if it has steps. transfer: from profile to profile. conversion_created, withdrawal_held, '
+  'legal_hold_placed: from available to pending of one account; conversion_cancelled, withdrawal_released, '
+  'legal_hold_lifted: back. conversion_settled: from the profile''s pending, and to the recipient in the other '
+  'asset; of each stablecoin, what is paid in is burnt and what is paid out is issued, between issuance and, in USD, '
+  'its reserve. order_held: from available to trading; order_released: what is left, back. order_filled, a match: '
+  'the base from the seller''s trading to the buyer''s recipient; the quote from the buyer''s trading to the '
+  'seller''s recipient, the commission to fees and, from there, the rebate, and what the buyer need not hold any '
+  'more back to its available. The taker pays the commission. The rebate is the maker''s: a seller''s goes to its '
+  'recipient, a buyer''s to the buyer.';
 
 create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'legal_hold');
 comment on type claim_kind is
@@ -70,9 +79,11 @@ create type crypto_network as enum (
 
 create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 comment on type external_transfer_status is
-  'A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a network; '
-  'and at last completed, or failed: it came back. Before it is sent it can be cancelled. A deposit is requested, which is '
-  'announced, and then completed or failed. completed, failed and cancelled never change again.';
+  'A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a '
+  'network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. None of these '
+  'steps can be skipped. A deposit is requested, which is announced, and then completed or failed. completed, failed '
+  'and cancelled never change again. What is complete when it is recorded has no steps and no status: nobody '
+  'approves it here.';
 
 create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 comment on type conversion_status is
@@ -185,11 +196,12 @@ create table fee_schedule (
   constraint begins_at_zero check (begins_at = 0)
 );
 comment on table fee_schedule is
-  'One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the '
-  'ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to it by '
-  'a foreign key. So every rebate is at most the commission of the same match, even if rates change at the same time, and the '
-  'account fees is never overdrawn. No part of the hash chain, like tiers and agreements: each order has the rates that it was '
-  'placed with.';
+  'One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above '
+  'the ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is '
+  'tied to it by a foreign key. So rates of one time never pay more rebate than commission, even if two operators '
+  'change them at once. An order keeps the rates that it was placed with: if the rebate of an old order is above the '
+  'commission of a new one in a match, the rebate is lowered to that commission. So the account fees is never '
+  'overdrawn. No part of the hash chain, like tiers and agreements: each order has its rates.';
 comment on column fee_schedule.begins_at is 'Always zero: the foreign key tier_from_zero demands a tier that begins there.';
 comment on index fee_schedule_pkey is 'Locks the schedule of a market before its rates change.';
 comment on index one_ceiling_per_market is 'No query: the foreign keys of tiers and agreements refer to it.';
@@ -209,7 +221,10 @@ create table fee_tier (
   constraint minimum_not_negative check (minimum_gross >= 0),
   constraint rebate_within_commission check (maker_rebate <= rebate_ceiling and rebate_ceiling <= taker_rate)
 );
-comment on table fee_tier is 'The rates of customers who traded so much on markets of the same quote asset in 30 days.';
+comment on table fee_tier is
+  'The rates of customers who traded so much on markets of the same quote asset in 30 days: the sum of gross in '
+  'customer_volume today and on the 29 days before (UTC), over all profiles of the customer, as maker and as taker. '
+  'A process may use a sum that is some seconds old.';
 comment on column fee_tier.minimum_gross is 'In the quote asset of the market. The tier holds from here to the next one.';
 comment on index fee_tier_pkey is 'The tiers of a market, lowest first.';
 
@@ -226,9 +241,11 @@ create table house_kind (
   constraint account_class_is_known check (account_class in ('Assets', 'Equity', 'Liabilities'))
 );
 comment on table house_kind is
-  'What house accounts, the platform''s own, there can be. Another kind is another row. world: everything outside the platform; '
-  'a deposit comes from it, a withdrawal goes to it. reserve: the USD that back one stablecoin, at one custodian. issuance: '
-  'minus the stablecoins that are in circulation. fees: commissions received, minus rebates paid.';
+  'What house accounts, the platform''s own, there can be. Another kind is another row. Here are: world, may be '
+  'negative, Equity: everything outside the platform; a deposit comes from it, a withdrawal goes to it. reserve, may '
+  'be negative, Assets: the USD that back one stablecoin, at one custodian; the only kind with coin and custodian. '
+  'issuance, may be negative, Liabilities: minus the stablecoins that are in circulation. fees, never negative, '
+  'Assets: commissions received, minus rebates paid.';
 comment on column house_kind.may_be_negative is
   'Whether the balance of one slot may be below zero. world and issuance are below zero in all; a reserve only where more was '
   'redeemed in a slot than was minted in it.';
@@ -303,7 +320,8 @@ create table signing_key (
 );
 comment on table signing_key is 'The keys of access tokens: the current one signs, retired ones only verify.';
 comment on column signing_key.private_jwk is
-  'RFC 7517; encrypted if PARBOOK_KEY_ENCRYPTION_KEY is set. Of a key retired for long enough only the public half is left.';
+  'RFC 7517; encrypted if PARBOOK_KEY_ENCRYPTION_KEY is set. A minute after the key was retired the public half '
+  'takes its place.';
 comment on column signing_key.retired_at is 'Null: the current key.';
 comment on index signing_key_pkey is 'The key of a kid.';
 create unique index signing_key_current on signing_key ((retired_at is null)) where retired_at is null;
@@ -341,7 +359,8 @@ comment on column profile.version is 'The version of the row. A write states the
 comment on column profile.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index profile_pkey is 'The profile of an id: every command that depends on it.';
 create index profile_customer on profile (customer_id, created_at, id);
-comment on index profile_customer is 'The profiles of a customer, by creation, page by page; and the DEFAULT one.';
+comment on index profile_customer is
+  'The profiles of a customer, by creation, page by page; and, among these, its DEFAULT one.';
 
 create table fee_agreement (
   customer_id uuid,
@@ -397,8 +416,13 @@ comment on column batch.hash is
   'posting and transfer, changes and callers, in the text form of docs/decisions/0028-hashed-by-name.md. Change any of these and '
   'verify sees it; a checkpoint of hashes, kept elsewhere, reveals that a whole chain was recomputed.';
 comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
-comment on column batch.void is 'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.';
-comment on column batch.rows_found is 'How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside, and how many accounts the profiles have that it deactivates.';
+comment on column batch.void is
+  'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. No row names it, '
+  'changes and callers are null, and its hash covers the word void in place of a content.';
+comment on column batch.rows_found is
+  'How many rows it inserted, changed or locked in the version that it was decided on, postings and executions '
+  'aside, and how many accounts the profiles have that it deactivates. Kept, like the columns after it up to '
+  'not_ahead, only for a CHECK: in no hash.';
 comment on column batch.rows_expected is 'How many it should have; any other number: another process had changed or added one.';
 comment on column batch.claims_made is 'How many claims it made.';
 comment on column batch.claims_expected is 'How many it should have made.';
@@ -406,13 +430,16 @@ comment on column batch.predecessor is '1: the batch n - 1 of the slot exists, a
 comment on column batch.in_time is 'Whether the database''s clock had not passed the deadline up to which the writer waited.';
 comment on column batch.not_ahead is 'Whether the writer''s clock was not ahead of the database''s. Null in a void row, which decides nothing.';
 comment on column batch.changes is
-  'What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"}, "version", "values", '
-  '"digest", "callers"}]}. values has each column that is overwritten by changes and is not as in the version before (at version '
-  '1: each that is not null), as text; so every version of a row follows from here and from the columns that never change. digest '
-  'is of the whole row. callers are numbers of entries of callers. Null: none. json, not jsonb: the text is hashed.';
+  'What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"}, '
+  '"version", "values", "digest", "callers"}]}. Its tables are conversion, customer_volume, external_transfer, '
+  'legal_hold, market, market_head, orders and profile. values has each column that is overwritten by changes and is '
+  'not as in the version before (at version 1: each that is not null), as text; so every version of a row follows '
+  'from here and from the columns that never change. digest is of the whole row. callers are numbers of entries of '
+  'callers. Null: none. json, not jsonb: the text is hashed.';
 comment on column batch.callers is
   'Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"}, '
-  '{"operator", "operation"}]. Null: it wrote nothing that somebody asked for.';
+  '{"operator", "operation"}]. house: engine, of a market; settlement, of conversions; bootstrap, the bootstrap '
+  'file; maker, the market maker of a sandbox. Null: it wrote nothing that somebody asked for.';
 comment on index batch_pkey is 'The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.';
 
 create table account (
@@ -444,14 +471,18 @@ create table account (
     check ((house is not null) = (owner_id >= 'ffffffff-0000-0000-0000-000000000000'))
 ) with (fillfactor = 50);
 comment on table account is
-  'A profile''s balance of one asset, in three parts; or the platform''s, of which each slot has a row of its own, so that '
-  'writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset sums to zero. '
-  'For each stablecoin, what profiles hold is minus the sum of issuance, and the USD in its reserve.';
+  'A profile''s balance of one asset, in three parts; or the platform''s, of which each slot has a row of its own, '
+  'so that writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset '
+  'sums to zero. World has no stablecoins: of each, what profiles and fees hold is minus the sum of issuance, and '
+  'equals the USD in its reserve. In no digest: its postings, which are hashed, carry its balances.';
 comment on column account.owner_id is
-  'The profile. Of a house account: ffffffff-hhhh-8hhh-8hhh-hhhhhhhhhhss, a hash of house, coin and custodian, then the slot.';
+  'The profile. Of a house account: ffffffff-hhhh-8hhh-8hhh-hhhhhhhhhhss, where h are the first 80 bits of the '
+  'SHA-256 of house, or of house:coin:custodian where it has these, such as reserve:USDG:default; and s is the slot '
+  'in hexadecimal.';
 comment on column account.house is 'The kind of house account. Null: of a profile.';
 comment on column account.coin is 'Of a reserve: the stablecoin that its USD back. Null where the kind has no coin.';
-comment on column account.custodian is 'Of a reserve: who keeps its USD. Null where the kind has no custodian.';
+comment on column account.custodian is
+  'Of a reserve: who keeps its USD; until now always default. Null where the kind has no custodian.';
 comment on column account.may_be_negative is 'As its kind says. Null: of a profile, which never is.';
 comment on column account.last_deactivation is
   'The profile''s, which deactivating it writes to all of its accounts. A write compares it beside the version, and so needs no '
@@ -461,7 +492,8 @@ comment on column account.trading is 'Held by open orders: equals the sum of the
 comment on column account.pending is
   'Held, and not by orders: equals the sum of the CREATED conversions, of the withdrawals that are requested (held for '
   'approval), approved or sent, and of the legal holds that are not lifted.';
-comment on column account.at is 'When the last posting was made: the next one is not earlier.';
+comment on column account.at is
+  'When the last posting was made: the next one is not earlier. A row is first written with its first posting.';
 comment on column account.version is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
 comment on index account_pkey is 'The accounts that a batch changes, and the balances of a profile.';
 create index account_house on account (house, coin, asset) where house is not null;
@@ -486,18 +518,25 @@ create table posting (
   constraint amount_not_zero check (amount <> 0)
 );
 comment on table posting is
-  'One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal: they '
-  'sum to zero in each asset, and were made by one batch. Never changed or deleted.';
+  'One signed change of one part of one account, with the balances after it. Postings of one journal_id are a '
+  'journal: they sum to zero in each asset, and were made by one batch. No index has the journal_id: a journal is '
+  'found among the postings of its batch, by posting_batch, or of one of its accounts. Which batch that was, a '
+  'transfer says; of what changes, its row for the last version and batch.changes for all. Never changed or deleted.';
 comment on column posting.version is 'Numbers the postings of an account from 1, without gaps: the version of the account that it made.';
 comment on column posting.journal_id is
-  'Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal hold), its '
-  'id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the odd one. '
-  'Of a match, a version 8 UUID made of the maker''s execution id.';
+  'Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal '
+  'hold), its id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the '
+  'odd one. Of a match, a version 8 UUID of the maker''s execution id as 16 hexadecimal digits: '
+  '12345678-9abc-8def-8000-000000000000 of 123456789abcdef0, whose last digit is the last of both.';
 comment on column posting.owner_id is 'With asset: the account.';
 comment on column posting.part is 'Which of the three balances it changes: that of this name.';
-comment on column posting.amount is 'What that balance gains, or below zero loses.';
+comment on column posting.amount is
+  'What that balance gains, or below zero loses. Above zero is what the owner has. So the balance of world is minus '
+  'what was brought into the platform and not taken out, and that of issuance minus the coins in circulation.';
 comment on column posting.available is 'The balance after this posting, as are trading and pending.';
-comment on column posting.at is 'When it was made: never before the posting before it.';
+comment on column posting.at is
+  'When it was made: never before the posting before it. That of its batch, except on a house account whose last '
+  'posting is later: then the time of that one.';
 comment on column posting.slot is 'With batch: the batch that added it.';
 comment on index posting_pkey is 'The postings of an account in order; and, by bisection, its balance at a time.';
 create index posting_batch on posting using brin (batch int8_minmax_multi_ops)
@@ -566,15 +605,21 @@ comment on table transfer is
   'customer its own sides as records: of a transfer between profiles, a debit with the row''s id and a credit with the odd id '
   'beside it; of a deposit or a withdrawal, one record with the row''s id.';
 comment on column transfer.customer_id is
-  'Who requested it, and whose ref_id it is: the customer of from_profile_id, or of a deposit that of to_profile_id.';
+  'Whose request it is, and whose ref_id: the customer of from_profile_id, or of a deposit that of to_profile_id. So '
+  'too where the operator or the bootstrap file wrote it, as caller says.';
 comment on column transfer.id is 'Even, and in the order of creation. Also the id of the journal, or of the one that holds the money.';
 comment on column transfer.has_steps is 'True: a deposit or a withdrawal that does not complete at once. Null: its money has moved.';
 comment on column transfer.from_profile_id is 'Whose money it was. Null: of a deposit, which comes from outside the platform.';
 comment on column transfer.to_profile_id is 'Whose it became. Null: of a withdrawal, which leaves the platform.';
 comment on column transfer.to_customer_id is 'The customer of to_profile_id.';
 comment on column transfer.batch is 'With slot: the batch that added it, among whose postings those of its journal are found.';
-comment on column transfer.caller is 'Who asked for it: the number of an entry of its batch''s callers.';
+comment on column transfer.caller is
+  'Who asked for it: the number of an entry of its batch''s callers. Every transfer has one.';
 comment on column transfer.crypto_network is 'Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not apply.';
+comment on column transfer.crypto_tx_hash is
+  'With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names it '
+  'then or never. That of a withdrawal which has steps may be named by a step instead, in external_transfer, which '
+  'then holds.';
 comment on column transfer.ref_id is 'The requesting customer''s key: a request with one that is taken is answered with the transfer that has it. Null: without one.';
 comment on column transfer.from_identity_id is 'The sending customer''s own reference to one of its end users, as from_account_id is to that user''s account. Not verified. Only its own records show it.';
 comment on column transfer.from_metadata is 'The sending customer''s, as text to text, on its own records.';
@@ -583,7 +628,9 @@ comment on column transfer.notional_value is 'In USD, when it was made. Null: no
 comment on column transfer.memo is 'The operator''s.';
 comment on index transfer_pkey is 'Lists of what a customer requested by creation, page by page, and a transfer by its id.';
 create index transfer_received on transfer (to_customer_id, id) where customer_id <> to_customer_id;
-comment on index transfer_received is 'What other customers have sent to a customer, for the same lists. A transfer within a customer is not in it.';
+comment on index transfer_received is
+  'What other customers have sent to a customer: the credits in its lists by creation. A transfer within a customer '
+  'is not in it.';
 create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null;
 comment on index transfer_ref_id_already_used is 'Refuses a ref_id that is taken, and finds the transfer that has it.';
 create unique index chain_transaction_already_deposited on transfer (crypto_network, crypto_tx_hash, crypto_tx_index)
@@ -632,7 +679,9 @@ comment on column external_transfer.customer_id is 'The transfer''s, as is id.';
 comment on column external_transfer.status is 'On the wire PENDING, COMPLETED or, of failed and cancelled, FAILED.';
 comment on column external_transfer.updated_at is 'When it got this status.';
 comment on column external_transfer.reason is 'Why it failed or was cancelled, in the operator''s words, which the customer reads. Null for every other.';
-comment on column external_transfer.crypto_tx_hash is 'Of a withdrawal: the transaction of the chain, once it is known. That of a deposit is in transfer.';
+comment on column external_transfer.crypto_tx_hash is
+  'Of a withdrawal: the transaction of the chain, named when it is sent or completed; completed may replace it. '
+  'Null: that in transfer, if any. That of a deposit is in transfer.';
 comment on column external_transfer.version is 'The version of the row, and the number of its steps. A write states the version that it was decided on.';
 comment on column external_transfer.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index external_transfer_pkey is 'The steps of a transfer that is read or goes on; and a customer''s, by creation.';
@@ -798,9 +847,10 @@ create table orders (
     check ((closed_at is not null) = (status in ('FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED')) and (closed_at is null or held = 0))
 ) with (fillfactor = 45);
 comment on table orders is
-  'An order, from the moment its funds are held: what it holds is in trading of the profile''s account of the quote asset '
-  '(BUY) or the base asset (SELL). It is PENDING_SUBMISSION until the market''s engine takes it. From then on only the engine '
-  'changes it; once closed it never changes again.';
+  'An order. What it holds is in trading of the profile''s account of the quote asset (BUY) or the base asset '
+  '(SELL). It is PENDING_SUBMISSION, with its funds held, until the market''s engine takes it. From then on only the '
+  'engine changes it; once closed it never changes again. One that is REJECTED when it is placed (identity_pair, '
+  'gtt_too_soon) is closed in its first version: it held nothing, has no journal, and no engine took it.';
 comment on column orders.id is 'In the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that of the journal that releases the rest.';
 comment on column orders.base_amount is 'How much to buy or sell. Null for a market buy.';
 comment on column orders.quote_amount is 'Of a market buy: the most to spend, before the commission. Null for every other order.';
@@ -866,8 +916,9 @@ create table booked_order (
   constraint rests_or_waits_for_its_stop_price check (status in ('OPEN', 'SUBMITTED'))
 ) with (fillfactor = 80);
 comment on table booked_order is
-  'The orders that are in an engine''s book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. Derived from '
-  'orders, like pending_order, with what engines and readers of the book need of them.';
+  'The orders that are in an engine''s book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. '
+  'Derived from orders, like pending_order, with what is needed of the OPEN ones to restore and to read the book; of '
+  'SUBMITTED ones an engine reads orders, too.';
 comment on column booked_order.version is 'The order''s version.';
 comment on index booked_order_pkey is 'The orders of a market, when an engine starts; and the row of an order that changes.';
 create index booked_order_customer on booked_order (customer_id, id);
@@ -1001,14 +1052,20 @@ create table event (
   constraint count_above_zero check (count > 0)
 );
 comment on table event is
-  'What the customers are told: consecutive events of one customer in one cut. One row for a run of transfers and executions, '
-  'which never change, so that thousands of transfers a second cost few rows; a row of its own for each version of an object '
-  'that changes. Derived from the chain and event_cut, with which verify compares it. Removed when it is older than '
-  'PARBOOK_EVENT_DAYS.';
-comment on column event.first_number is 'Of its first event. A customer''s events are numbered from 1, without gaps.';
+  'What the customers are told: consecutive events of one customer in one cut. One row for a run of transfers and '
+  'executions, which never change, so that thousands of transfers a second cost few rows; a row of its own for each '
+  'version of an object that changes. Events are made of every transfer that has no steps (one for each side), every '
+  'execution, each step of a deposit or a withdrawal, and the versions of conversions, orders and profiles that '
+  'change what the customer is told: of an order its status, its fills or its trigger, of a profile all but '
+  'incoming_count and last_deactivation. Of nothing else: not of legal holds, markets, fees or access. Derived from '
+  'the chain and event_cut, with which verify compares it. Removed when it is older than PARBOOK_EVENT_DAYS, but for '
+  'what event_retention names.';
+comment on column event.first_number is
+  'Of its first event. A customer''s events are numbered from 1, without gaps; of old ones only some are kept.';
 comment on column event.cut is 'The cut that made it.';
 comment on column event.at is 'The cut''s.';
-comment on column event.object_id is 'The conversion, order or profile whose version it is. Null: a run.';
+comment on column event.object_id is
+  'The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run.';
 comment on column event.count is 'How many events it holds.';
 comment on column event.entries is
   '[type, object, version, state] of each event. version and state are of objects that change: state is what the columns '
@@ -1027,8 +1084,8 @@ create table event_retention (
   constraint first_cut_above_zero check (first_cut > 0)
 );
 comment on table event_retention is
-  'From which cut on events are listed, in one row. Of older ones there are only the last row of each customer, for its '
-  'numbers, and of each object that may still change, for its state.';
+  'From which cut on every event is there and listed, in one row. Of older ones there are only the last row of each '
+  'customer, from which its numbers go on, and of each object that may still change, for its state.';
 comment on index event_retention_pkey is 'No query: it allows one row.';
 insert into event_retention (first_cut) values (1);
 
@@ -1084,9 +1141,10 @@ create table access_denial (
   constraint count_above_zero check (count > 0)
 );
 comment on table access_denial is
-  'Requests that were denied for want of authority, for the operator who asks afterwards. The same denial again within a '
-  'minute is counted in one row, and a process adds a hundred rows a minute at most, so that a flood fills neither table nor '
-  'disk. Kept for 30 days.';
+  'Requests that were denied for want of authority, for the operator who asks afterwards. A process counts equal '
+  'denials together and writes them once a minute: a crash loses those of the last minute. Of more than a hundred '
+  'different ones in a minute it adds up the rest by kind and client, and past two hundred by kind, so that a flood '
+  'fills neither table nor disk. Kept for 30 days.';
 comment on column access_denial.id is 'Made when the row is written: a range of times is a range of ids.';
 comment on column access_denial.client_id is
   'Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no such '

@@ -3,8 +3,29 @@
 -- stands for the role that the service connects as, and each grant for everything that it may do.
 --
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
--- journal sum to zero in each asset. A row that changes carries its version, and the batch (slot, batch) that wrote it;
--- a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
+-- journal sum to zero in each asset. Each batch is a link of the hash chain of its slot. posting, transfer and execution
+-- are only added to: a row carries the batch that added it. profile, market, market_head, external_transfer, legal_hold,
+-- conversion, orders and customer_volume change: a row carries its version and the batch (slot, batch) that wrote it, which
+-- has its digest. An account carries its version, which its last posting made. No other table is part of the chain.
+--
+-- Ids are UUIDs of version 7 (RFC 9562), made by the application: 48 bits of milliseconds, so that their order is that of
+-- creation, as far as clocks agree; and unique in the ledger by random bits. They are even: their last bit is 0. The odd id
+-- beside one is the same with the last bit 1. The operator may have chosen the ids of customers and profiles. UUIDs of
+-- version 8 are made of something else, as their columns say. Executions are numbered.
+--
+-- Tables that grow with transfers and orders have no foreign keys to each other, on purpose: rows of different profiles
+-- could be in different databases (docs/decisions/0002-tables-that-can-be-distributed.md). verify follows what they refer to:
+-- rows to batches, journals to records, executions to orders, accounts to postings, claims to records.
+--
+-- Nothing that is part of the chain is ever removed, nor are customers and claims. Removed are: events and access denials
+-- that are old, book changes, secrets and signing keys that have ended, rates that were replaced, cancels that are done, and
+-- rows of pending_order and booked_order when their order goes on.
+--
+-- verify: `parbook verify`, which recomputes all this and names what does not fit. catalogue: catalogue.json, the assets
+-- and markets that the operator adds. bootstrap file: customers, clients and profiles that are made when the service starts.
+-- sandbox: an installation for trying things out, where the API makes deposits. slot: one of 64 seats of writers. operator:
+-- who runs the parbook command on the machine. engine: the process that matches the orders of a market. lot: the smallest
+-- step of a base amount.
 -- docs/schema.md has diagrams, docs/glossary.md the words.
 
 -- A quantity of an asset in whole units, such as 1.5 for one and a half bitcoins. Exact: digits that do not fit are
@@ -32,9 +53,17 @@ create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
 create type account_part as enum ('available', 'trading', 'pending');
 
--- What moved the money. conversion_created, order_held, withdrawal_held and legal_hold_placed move it from available to
--- a held part; conversion_cancelled, order_released, withdrawal_released and legal_hold_lifted move it back;
--- conversion_settled, order_filled and withdrawal pay it out.
+-- What moved the money, the same in all postings of a journal. Its postings, each of part available unless another is
+-- named: deposit: from world to the profile; of a stablecoin from issuance to the profile, and in USD from world to the
+-- coin's reserve. An opening balance is a deposit, too. withdrawal: the reverse of a deposit, from the profile's
+-- pending if it has steps. transfer: from profile to profile. conversion_created, withdrawal_held, legal_hold_placed:
+-- from available to pending of one account; conversion_cancelled, withdrawal_released, legal_hold_lifted: back.
+-- conversion_settled: from the profile's pending, and to the recipient in the other asset; of each stablecoin, what is
+-- paid in is burnt and what is paid out is issued, between issuance and, in USD, its reserve. order_held: from
+-- available to trading; order_released: what is left, back. order_filled, a match: the base from the seller's trading
+-- to the buyer's recipient; the quote from the buyer's trading to the seller's recipient, the commission to fees and,
+-- from there, the rebate, and what the buyer need not hold any more back to its available. The taker pays the
+-- commission. The rebate is the maker's: a seller's goes to its recipient, a buyer's to the buyer.
 create type journal_cause as enum ('deposit', 'withdrawal', 'withdrawal_held', 'withdrawal_released', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released', 'legal_hold_placed', 'legal_hold_lifted');
 
 -- What is claimed: the ref_id of a conversion, an order or a legal hold; the nickname of a profile; the opening balance
@@ -49,8 +78,10 @@ create type transfer_type as enum ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CR
 create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER');
 
 -- A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a
--- network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. A deposit is
--- requested, which is announced, and then completed or failed. completed, failed and cancelled never change again.
+-- network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. None of these steps
+-- can be skipped. A deposit is requested, which is announced, and then completed or failed. completed, failed and
+-- cancelled never change again. What is complete when it is recorded has no steps and no status: nobody approves it
+-- here.
 create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 
 -- CREATED: its money is held. It becomes SETTLED, after the settlement delay, or CANCELLED, and never changes again.
@@ -150,9 +181,10 @@ grant select, update (status, version, slot, batch) on market to service;
 
 -- One row per market, which says where rebates end and commissions begin: no maker rebate of the market is above the
 -- ceiling, and no taker rate below it. Each row with rates repeats the ceiling, is checked against it, and is tied to
--- it by a foreign key. So every rebate is at most the commission of the same match, even if rates change at the same
--- time, and the account fees is never overdrawn. No part of the hash chain, like tiers and agreements: each order has
--- the rates that it was placed with.
+-- it by a foreign key. So rates of one time never pay more rebate than commission, even if two operators change them at
+-- once. An order keeps the rates that it was placed with: if the rebate of an old order is above the commission of a
+-- new one in a match, the rebate is lowered to that commission. So the account fees is never overdrawn. No part of the
+-- hash chain, like tiers and agreements: each order has its rates.
 create table fee_schedule (
   market code not null,
   rebate_ceiling rate not null,
@@ -168,7 +200,9 @@ create table fee_schedule (
 );
 grant select, update (rebate_ceiling) on fee_schedule to service;
 
--- The rates of customers who traded so much on markets of the same quote asset in 30 days.
+-- The rates of customers who traded so much on markets of the same quote asset in 30 days: the sum of gross in
+-- customer_volume today and on the 29 days before (UTC), over all profiles of the customer, as maker and as taker. A
+-- process may use a sum that is some seconds old.
 create table fee_tier (
   market code not null,
   -- In the quote asset of the market. The tier holds from here to the next one.
@@ -184,9 +218,11 @@ create table fee_tier (
 );
 grant select, insert, update, delete on fee_tier to service;
 
--- What house accounts, the platform's own, there can be. Another kind is another row. world: everything outside the
--- platform; a deposit comes from it, a withdrawal goes to it. reserve: the USD that back one stablecoin, at one
--- custodian. issuance: minus the stablecoins that are in circulation. fees: commissions received, minus rebates paid.
+-- What house accounts, the platform's own, there can be. Another kind is another row. Here are: world, may be negative,
+-- Equity: everything outside the platform; a deposit comes from it, a withdrawal goes to it. reserve, may be negative,
+-- Assets: the USD that back one stablecoin, at one custodian; the only kind with coin and custodian. issuance, may be
+-- negative, Liabilities: minus the stablecoins that are in circulation. fees, never negative, Assets: commissions
+-- received, minus rebates paid.
 create table house_kind (
   kind text collate "C" not null,
   -- Whether the balance of one slot may be below zero. world and issuance are below zero in all; a reserve only where
@@ -262,8 +298,8 @@ grant select, insert, update, delete on client_secret to service;
 create table signing_key (
   kid text collate "C" not null,
   algorithm text not null,
-  -- RFC 7517; encrypted if PARBOOK_KEY_ENCRYPTION_KEY is set. Of a key retired for long enough only the public half is
-  -- left.
+  -- RFC 7517; encrypted if PARBOOK_KEY_ENCRYPTION_KEY is set. A minute after the key was retired the public half takes
+  -- its place.
   private_jwk jsonb not null,
   public_jwk jsonb not null,
   created_at timestamp with time zone not null,
@@ -305,7 +341,7 @@ create table profile (
   constraint inactive_since_last_deactivation CHECK ((((last_deactivation >= 0) AND (last_deactivation <= version)) AND ((status = 'ACTIVE'::profile_status) OR (last_deactivation > 0)))),
   constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
 ) with (fillfactor=80);
--- The profiles of a customer, by creation, page by page; and the DEFAULT one.
+-- The profiles of a customer, by creation, page by page; and, among these, its DEFAULT one.
 CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
 grant select, insert, update on profile to service;
 
@@ -341,10 +377,12 @@ create table batch (
   hash bytea not null,
   -- When it was decided: never before the last posting of a profile's account that it changes.
   at timestamp with time zone not null,
-  -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. Has no content.
+  -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. No row names it,
+  -- changes and callers are null, and its hash covers the word void in place of a content.
   void boolean not null,
   -- How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside,
-  -- and how many accounts the profiles have that it deactivates.
+  -- and how many accounts the profiles have that it deactivates. Kept, like the columns after it up to not_ahead, only
+  -- for a CHECK: in no hash.
   rows_found integer not null,
   -- How many it should have; any other number: another process had changed or added one.
   rows_expected integer not null,
@@ -359,13 +397,15 @@ create table batch (
   -- Whether the writer's clock was not ahead of the database's. Null in a void row, which decides nothing.
   not_ahead boolean,
   -- What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"},
-  -- "version", "values", "digest", "callers"}]}. values has each column that is overwritten by changes and is not as in
-  -- the version before (at version 1: each that is not null), as text; so every version of a row follows from here and
-  -- from the columns that never change. digest is of the whole row. callers are numbers of entries of callers. Null:
-  -- none. json, not jsonb: the text is hashed.
+  -- "version", "values", "digest", "callers"}]}. Its tables are conversion, customer_volume, external_transfer,
+  -- legal_hold, market, market_head, orders and profile. values has each column that is overwritten by changes and is
+  -- not as in the version before (at version 1: each that is not null), as text; so every version of a row follows from
+  -- here and from the columns that never change. digest is of the whole row. callers are numbers of entries of callers.
+  -- Null: none. json, not jsonb: the text is hashed.
   changes json,
   -- Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"},
-  -- {"operator", "operation"}]. Null: it wrote nothing that somebody asked for.
+  -- {"operator", "operation"}]. house: engine, of a market; settlement, of conversions; bootstrap, the bootstrap file;
+  -- maker, the market maker of a sandbox. Null: it wrote nothing that somebody asked for.
   callers json,
   -- The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.
   constraint batch_pkey PRIMARY KEY (slot, n),
@@ -381,17 +421,19 @@ grant select, insert on batch to service;
 
 -- A profile's balance of one asset, in three parts; or the platform's, of which each slot has a row of its own, so that
 -- writers never wait for each other: only the sum over all slots has a meaning. Over all accounts an asset sums to
--- zero. For each stablecoin, what profiles hold is minus the sum of issuance, and the USD in its reserve.
+-- zero. World has no stablecoins: of each, what profiles and fees hold is minus the sum of issuance, and equals the USD
+-- in its reserve. In no digest: its postings, which are hashed, carry its balances.
 create table account (
-  -- The profile. Of a house account: ffffffff-hhhh-8hhh-8hhh-hhhhhhhhhhss, a hash of house, coin and custodian, then
-  -- the slot.
+  -- The profile. Of a house account: ffffffff-hhhh-8hhh-8hhh-hhhhhhhhhhss, where h are the first 80 bits of the SHA-256
+  -- of house, or of house:coin:custodian where it has these, such as reserve:USDG:default; and s is the slot in
+  -- hexadecimal.
   owner_id uuid not null,
   asset code not null,
   -- The kind of house account. Null: of a profile.
   house text collate "C",
   -- Of a reserve: the stablecoin that its USD back. Null where the kind has no coin.
   coin code,
-  -- Of a reserve: who keeps its USD. Null where the kind has no custodian.
+  -- Of a reserve: who keeps its USD; until now always default. Null where the kind has no custodian.
   custodian text collate "C",
   -- As its kind says. Null: of a profile, which never is.
   may_be_negative boolean,
@@ -406,7 +448,7 @@ create table account (
   -- Held, and not by orders: equals the sum of the CREATED conversions, of the withdrawals that are requested (held for
   -- approval), approved or sent, and of the legal holds that are not lifted.
   pending amount not null,
-  -- When the last posting was made: the next one is not earlier.
+  -- When the last posting was made: the next one is not earlier. A row is first written with its first posting.
   at timestamp with time zone not null,
   -- The version of the row, and of its last posting, whose balances are the account's. A write states the version that
   -- it was decided on.
@@ -430,17 +472,21 @@ CREATE INDEX account_house ON public.account USING btree (house, coin, asset) WH
 grant select, insert, update on account to service;
 
 -- One signed change of one part of one account, with the balances after it. Postings of one journal_id are a journal:
--- they sum to zero in each asset, and were made by one batch. Never changed or deleted.
+-- they sum to zero in each asset, and were made by one batch. No index has the journal_id: a journal is found among the
+-- postings of its batch, by posting_batch, or of one of its accounts. Which batch that was, a transfer says; of what
+-- changes, its row for the last version and batch.changes for all. Never changed or deleted.
 create table posting (
   -- With asset: the account.
   owner_id uuid not null,
   -- Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal
   -- hold), its id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the
-  -- odd one. Of a match, a version 8 UUID made of the maker's execution id.
+  -- odd one. Of a match, a version 8 UUID of the maker's execution id as 16 hexadecimal digits:
+  -- 12345678-9abc-8def-8000-000000000000 of 123456789abcdef0, whose last digit is the last of both.
   journal_id uuid not null,
   -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
   version bigint not null,
-  -- When it was made: never before the posting before it.
+  -- When it was made: never before the posting before it. That of its batch, except on a house account whose last
+  -- posting is later: then the time of that one.
   at timestamp with time zone not null,
   batch bigint not null,
   cause journal_cause not null,
@@ -449,7 +495,8 @@ create table posting (
   -- With batch: the batch that added it.
   slot smallint not null,
   asset code not null,
-  -- What that balance gains, or below zero loses.
+  -- What that balance gains, or below zero loses. Above zero is what the owner has. So the balance of world is minus
+  -- what was brought into the platform and not taken out, and that of issuance minus the coins in circulation.
   amount amount not null,
   -- The balance after this posting, as are trading and pending.
   available amount not null,
@@ -487,7 +534,8 @@ grant select, insert, update on claim to service;
 -- as records: of a transfer between profiles, a debit with the row's id and a credit with the odd id beside it; of a
 -- deposit or a withdrawal, one record with the row's id.
 create table transfer (
-  -- Who requested it, and whose ref_id it is: the customer of from_profile_id, or of a deposit that of to_profile_id.
+  -- Whose request it is, and whose ref_id: the customer of from_profile_id, or of a deposit that of to_profile_id. So
+  -- too where the operator or the bootstrap file wrote it, as caller says.
   customer_id uuid not null,
   -- Even, and in the order of creation. Also the id of the journal, or of the one that holds the money.
   id uuid not null,
@@ -501,7 +549,7 @@ create table transfer (
   -- With slot: the batch that added it, among whose postings those of its journal are found.
   batch bigint not null,
   slot smallint not null,
-  -- Who asked for it: the number of an entry of its batch's callers.
+  -- Who asked for it: the number of an entry of its batch's callers. Every transfer has one.
   caller smallint,
   type transfer_type not null,
   -- Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not
@@ -525,6 +573,9 @@ create table transfer (
   to_account_id text,
   to_metadata jsonb,
   destination_address text,
+  -- With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names it
+  -- then or never. That of a withdrawal which has steps may be named by a step instead, in external_transfer, which
+  -- then holds.
   crypto_tx_hash text,
   crypto_tx_index text,
   -- In USD, when it was made. Null: not known.
@@ -554,7 +605,8 @@ CREATE INDEX transfer_from_account ON public.transfer USING btree (customer_id, 
 CREATE INDEX transfer_from_identity ON public.transfer USING btree (customer_id, from_identity_id, id) WHERE (from_identity_id IS NOT NULL);
 -- Lists by profile_ids, page by page: the debits.
 CREATE INDEX transfer_from_profile ON public.transfer USING btree (from_profile_id, id) WHERE (from_profile_id IS NOT NULL);
--- What other customers have sent to a customer, for the same lists. A transfer within a customer is not in it.
+-- What other customers have sent to a customer: the credits in its lists by creation. A transfer within a customer is
+-- not in it.
 CREATE INDEX transfer_received ON public.transfer USING btree (to_customer_id, id) WHERE (customer_id <> to_customer_id);
 -- Refuses a ref_id that is taken, and finds the transfer that has it.
 CREATE UNIQUE INDEX transfer_ref_id_already_used ON public.transfer USING btree (customer_id, ref_id) WHERE (ref_id IS NOT NULL);
@@ -579,7 +631,8 @@ create table external_transfer (
   updated_at timestamp with time zone not null,
   -- Why it failed or was cancelled, in the operator's words, which the customer reads. Null for every other.
   reason text,
-  -- Of a withdrawal: the transaction of the chain, once it is known. That of a deposit is in transfer.
+  -- Of a withdrawal: the transaction of the chain, named when it is sent or completed; completed may replace it. Null:
+  -- that in transfer, if any. That of a deposit is in transfer.
   crypto_tx_hash text,
   crypto_tx_index text,
   -- The version of the row, and the number of its steps. A write states the version that it was decided on.
@@ -713,9 +766,10 @@ create table market_head (
 );
 grant select, insert, update on market_head to service;
 
--- An order, from the moment its funds are held: what it holds is in trading of the profile's account of the quote asset
--- (BUY) or the base asset (SELL). It is PENDING_SUBMISSION until the market's engine takes it. From then on only the
--- engine changes it; once closed it never changes again.
+-- An order. What it holds is in trading of the profile's account of the quote asset (BUY) or the base asset (SELL). It
+-- is PENDING_SUBMISSION, with its funds held, until the market's engine takes it. From then on only the engine changes
+-- it; once closed it never changes again. One that is REJECTED when it is placed (identity_pair, gtt_too_soon) is
+-- closed in its first version: it held nothing, has no journal, and no engine took it.
 create table orders (
   profile_id uuid not null,
   -- In the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that of the
@@ -818,7 +872,8 @@ create table pending_order (
 grant select, insert, update, delete on pending_order to service;
 
 -- The orders that are in an engine's book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. Derived
--- from orders, like pending_order, with what engines and readers of the book need of them.
+-- from orders, like pending_order, with what is needed of the OPEN ones to restore and to read the book; of SUBMITTED
+-- ones an engine reads orders, too.
 create table booked_order (
   market code not null,
   id uuid not null,
@@ -955,17 +1010,21 @@ grant select, insert on event_cut to service;
 
 -- What the customers are told: consecutive events of one customer in one cut. One row for a run of transfers and
 -- executions, which never change, so that thousands of transfers a second cost few rows; a row of its own for each
--- version of an object that changes. Derived from the chain and event_cut, with which verify compares it. Removed when
--- it is older than PARBOOK_EVENT_DAYS.
+-- version of an object that changes. Events are made of every transfer that has no steps (one for each side), every
+-- execution, each step of a deposit or a withdrawal, and the versions of conversions, orders and profiles that change
+-- what the customer is told: of an order its status, its fills or its trigger, of a profile all but incoming_count and
+-- last_deactivation. Of nothing else: not of legal holds, markets, fees or access. Derived from the chain and
+-- event_cut, with which verify compares it. Removed when it is older than PARBOOK_EVENT_DAYS, but for what
+-- event_retention names.
 create table event (
   customer_id uuid not null,
-  -- Of its first event. A customer's events are numbered from 1, without gaps.
+  -- Of its first event. A customer's events are numbered from 1, without gaps; of old ones only some are kept.
   first_number bigint not null,
   -- The cut that made it.
   cut bigint not null,
   -- The cut's.
   at timestamp with time zone not null,
-  -- The conversion, order or profile whose version it is. Null: a run.
+  -- The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run.
   object_id uuid,
   -- How many events it holds.
   count integer not null,
@@ -984,8 +1043,8 @@ CREATE INDEX event_by_cut ON public.event USING brin (cut int8_minmax_multi_ops)
 CREATE INDEX event_object ON public.event USING btree (customer_id, object_id, first_number) WHERE (object_id IS NOT NULL);
 grant select, insert, delete on event to service;
 
--- From which cut on events are listed, in one row. Of older ones there are only the last row of each customer, for its
--- numbers, and of each object that may still change, for its state.
+-- From which cut on every event is there and listed, in one row. Of older ones there are only the last row of each
+-- customer, from which its numbers go on, and of each object that may still change, for its state.
 create table event_retention (
   first_cut bigint not null,
   only_one boolean default true not null,
@@ -1025,8 +1084,9 @@ create table lease (
 );
 grant select, insert, update on lease to service;
 
--- Requests that were denied for want of authority, for the operator who asks afterwards. The same denial again within a
--- minute is counted in one row, and a process adds a hundred rows a minute at most, so that a flood fills neither table
+-- Requests that were denied for want of authority, for the operator who asks afterwards. A process counts equal denials
+-- together and writes them once a minute: a crash loses those of the last minute. Of more than a hundred different ones
+-- in a minute it adds up the rest by kind and client, and past two hundred by kind, so that a flood fills neither table
 -- nor disk. Kept for 30 days.
 create table access_denial (
   -- Made when the row is written: a range of times is a range of ids.

@@ -21,8 +21,29 @@ const HEAD = `-- What the migrations make, written by \`npm run schema\` from a 
 -- stands for the role that the service connects as, and each grant for everything that it may do.
 --
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
--- journal sum to zero in each asset. A row that changes carries its version, and the batch (slot, batch) that wrote it;
--- a row that is only added carries the batch that added it. Each batch is a link of a hash chain.
+-- journal sum to zero in each asset. Each batch is a link of the hash chain of its slot. posting, transfer and execution
+-- are only added to: a row carries the batch that added it. profile, market, market_head, external_transfer, legal_hold,
+-- conversion, orders and customer_volume change: a row carries its version and the batch (slot, batch) that wrote it, which
+-- has its digest. An account carries its version, which its last posting made. No other table is part of the chain.
+--
+-- Ids are UUIDs of version 7 (RFC 9562), made by the application: 48 bits of milliseconds, so that their order is that of
+-- creation, as far as clocks agree; and unique in the ledger by random bits. They are even: their last bit is 0. The odd id
+-- beside one is the same with the last bit 1. The operator may have chosen the ids of customers and profiles. UUIDs of
+-- version 8 are made of something else, as their columns say. Executions are numbered.
+--
+-- Tables that grow with transfers and orders have no foreign keys to each other, on purpose: rows of different profiles
+-- could be in different databases (docs/decisions/0002-tables-that-can-be-distributed.md). verify follows what they refer to:
+-- rows to batches, journals to records, executions to orders, accounts to postings, claims to records.
+--
+-- Nothing that is part of the chain is ever removed, nor are customers and claims. Removed are: events and access denials
+-- that are old, book changes, secrets and signing keys that have ended, rates that were replaced, cancels that are done, and
+-- rows of pending_order and booked_order when their order goes on.
+--
+-- verify: \`parbook verify\`, which recomputes all this and names what does not fit. catalogue: catalogue.json, the assets
+-- and markets that the operator adds. bootstrap file: customers, clients and profiles that are made when the service starts.
+-- sandbox: an installation for trying things out, where the API makes deposits. slot: one of 64 seats of writers. operator:
+-- who runs the parbook command on the machine. engine: the process that matches the orders of a market. lot: the smallest
+-- step of a base amount.
 -- docs/schema.md has diagrams, docs/glossary.md the words.
 
 `;
