@@ -45,7 +45,10 @@ export const LIFECYCLES: Readonly<Record<Kind, Lifecycle>> = {
     "order",
     ORDER_FOLLOWS,
     "PENDING_SUBMISSION",
-    ["status", "amount_filled", "volume_weighted_average_price", "modified_at", "is_triggered", "reject_reason"],
+    [
+      ...["status", "amount_filled", "volume_weighted_average_price", "modified_at", "is_triggered"],
+      ...["reject_reason", "cancel_reason"],
+    ],
     expectOrderFollows,
   ),
 };
