@@ -36,7 +36,7 @@ test("all assets are listed in the order of their codes; named ones once each", 
   expectSuccess(all);
   const codes = all.body.items.map(({ asset }: { asset: string }) => asset);
   expect(codes).toEqual([...codes].toSorted());
-  expect(codes).toHaveLength(29);
+  expect(codes).toHaveLength(35);
   expect(all.body.items.filter(({ available }: { available: string }) => available !== "0")).toEqual([
     { asset: "BTC", available: "0.00000001", trading: "0" },
     { asset: "USD", available: "10.5", trading: "0" },

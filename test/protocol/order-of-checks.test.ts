@@ -139,7 +139,7 @@ const doors: Readonly<Record<string, Door>> = {
       400: { colour: "red" },
       409: { ref_id: "taken" },
       404: { recipient_profile_id: UNKNOWN },
-      state: { price: "10000.5" },
+      state: { price: "10000.1" },
     },
   },
 };

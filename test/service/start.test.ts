@@ -205,7 +205,7 @@ test("production rejects a database that is not durable, and a role that could c
   );
   expect(failure?.message.split("\n")).toEqual([
     "the database runs with fsync=off: confirmed changes can be lost in a crash",
-    ...["batch", "execution", "posting", "transfer"].map(
+    ...["batch", "event_cut", "execution", "posting", "transfer"].map(
       (name) => `the service's role can change or remove rows of ${name}: it is a superuser`,
     ),
   ]);
