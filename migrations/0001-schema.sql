@@ -34,12 +34,20 @@ comment on type asset_kind is
   'fiat: money of a state. stablecoin: issued by the platform, one USD in its reserve for each. crypto: any other coin.';
 
 create type market_status as enum ('OPEN', 'HALTED');
+comment on type market_status is
+  'OPEN: orders are placed and matched. HALTED: none is; what rests stays, and cancels and expirations go on.';
 
 create type profile_kind as enum ('DEFAULT', 'NORMAL');
+comment on type profile_kind is
+  'DEFAULT: the one that every customer has from its creation; never deactivated. NORMAL: any other.';
 
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
+comment on type profile_status is
+  'ACTIVE: can hold and move money. INACTIVE: empty and out of use, until a deposit makes it ACTIVE again.';
 
 create type account_part as enum ('available', 'trading', 'pending');
+comment on type account_part is
+  'available: free to use. trading: held by open orders. pending: held by conversions, withdrawals and legal holds.';
 
 create type journal_cause as enum (
   'deposit', 'withdrawal', 'withdrawal_held', 'withdrawal_released', 'transfer', 'conversion_created',
@@ -92,8 +100,10 @@ comment on type conversion_status is
 create type order_status as enum (
   'PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 comment on type order_status is
-  'PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order that waits '
-  'for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never changes again.';
+  'PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order '
+  'that waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never '
+  'changes again. EXPIRED is reserved, no order has it: at its expiration_date an order becomes CANCELLED, with the '
+  'cancel_reason expired.';
 
 create type order_side as enum ('BUY', 'SELL');
 
@@ -112,14 +122,20 @@ create type reject_reason as enum (
   'price_collar', 'market_halted');
 comment on type reject_reason is
   'Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market. '
-  'too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.';
+  'identity_pair: only one of identity_id and identity_account_id was given. gtt_too_soon: its expiration_date is '
+  'not more than 10 seconds ahead. too_many_open_orders: it could rest or wait, and its customer already has the '
+  'most open orders of a market. post_only_would_cross: it would match at once. no_liquidity: a market order, and no '
+  'other customer offers anything. below_one_lot: a market buy that cannot pay for one lot, the smallest step of a '
+  'base amount. price_collar: a limit order that would match at once, too far from the middle of the best prices. '
+  'market_halted: the market was halted before it was matched.';
 
 create type cancel_reason as enum (
   'requested', 'expired', 'self_trade', 'immediate_or_cancel', 'fill_or_kill', 'too_many_matches');
 comment on type cancel_reason is
-  'Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order of its '
-  'customer reached it. immediate_or_cancel: what could not trade at once. fill_or_kill: others did not offer enough. '
-  'too_many_matches: it met as many orders as one may, and would still cross.';
+  'Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order '
+  'of its customer reached it. immediate_or_cancel: the rest of an IOC or a market order, which could not trade at '
+  'once. fill_or_kill: others did not offer enough for an FOK. too_many_matches: it met as many orders as one may, '
+  'and would still cross.';
 
 -- Reference data -----------------------------------------------------------------------------------------------------
 
@@ -176,10 +192,17 @@ comment on column market.number is 'Part of every execution id of the market: ne
 comment on column market.base is 'The asset that is bought and sold.';
 comment on column market.quote is 'The asset in which prices, gross and fees are.';
 comment on column market.price_decimals is 'How many decimals a price may have.';
-comment on column market.base_decimals is 'How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53.';
+comment on column market.base_decimals is
+  'How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53. '
+  'With price_decimals at most 14, so that amount times price times a rate, which has 4, fits the 18 of the ledger '
+  'without rounding.';
 comment on column market.tick is 'Every price and stop price is a multiple of it.';
-comment on column market.min_base_amount is 'Of one order, like the three bounds after it.';
-comment on column market.max_notional_value is 'Of one order, in the quote asset.';
+comment on column market.min_base_amount is
+  'Of the base_amount of one order, as is max_base_amount. min_quote_amount is of its quote_amount.';
+comment on column market.max_quote_amount is 'Of the quote_amount of one order: only market buys have one.';
+comment on column market.max_notional_value is
+  'Of every order, in the quote asset: quote_amount, or base_amount times price, or without a price times the last '
+  'one.';
 comment on column market.status is 'Every placement and every match checks it: nothing is placed or matched on a halted market.';
 comment on column market.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column market.slot is 'With batch: the batch that wrote this version. Null: the catalogue did, at version 1.';
@@ -556,7 +579,9 @@ comment on table claim is
   'What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same '
   'ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is closed, '
   'another may take its ref_id. All others hold for ever. Transfers need none: a unique index keeps their ref_ids.';
-comment on column claim.ref_id is 'The customer''s key; of an opening, profile_id/asset; of a legal hold, the operator''s.';
+comment on column claim.ref_id is
+  'The customer''s key; of a nickname, the nickname itself; of an opening, profile_id/asset; of a legal hold, the '
+  'operator''s.';
 comment on column claim.id is 'The record that holds it: a conversion, an order, a profile, a legal hold, or the deposit of an opening.';
 comment on index claim_pkey is 'Refuses a ref_id that is taken, and finds the record that has it.';
 
@@ -754,10 +779,13 @@ create table conversion (
   constraint cancelled_has_time check ((status = 'CANCELLED') = (cancelled_at is not null))
 ) with (fillfactor = 80);
 comment on table conversion is
-  'Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED, its '
-  'amount is in pending of the profile''s account of the source asset. Settlement takes it from there, and pays the target '
-  'asset to the recipient; cancelling gives it back.';
-comment on column conversion.id is 'In the order of creation. Also the id of the journal that holds the money; the odd id beside it is that of the journal that ends the hold.';
+  'Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While '
+  'CREATED, its amount is in pending of the profile''s account of the source asset. Settlement takes it from there, '
+  'and pays the target asset to the recipient; cancelling gives it back. The service settles each by itself, after '
+  'PARBOOK_SETTLEMENT_DELAY_MS; until then its customer can cancel it.';
+comment on column conversion.id is
+  'Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that '
+  'of the journal that ends the hold.';
 comment on column conversion.amount is 'Of the source asset, and the same of the target asset.';
 comment on column conversion.recipient_profile_id is 'Who is paid, a profile of the same customer. Null: the profile itself.';
 comment on column conversion.ref_id is 'The customer''s key, which a claim keeps unique.';
@@ -851,14 +879,21 @@ comment on table orders is
   '(SELL). It is PENDING_SUBMISSION, with its funds held, until the market''s engine takes it. From then on only the '
   'engine changes it; once closed it never changes again. One that is REJECTED when it is placed (identity_pair, '
   'gtt_too_soon) is closed in its first version: it held nothing, has no journal, and no engine took it.';
-comment on column orders.id is 'In the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that of the journal that releases the rest.';
-comment on column orders.base_amount is 'How much to buy or sell. Null for a market buy.';
-comment on column orders.quote_amount is 'Of a market buy: the most to spend, before the commission. Null for every other order.';
-comment on column orders.price is 'The limit. Null: none.';
-comment on column orders.stop_price is 'At which a stop order becomes active. Null for every other order.';
+comment on column orders.id is
+  'Even, and in the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that '
+  'of the journal that releases the rest.';
+comment on column orders.base_amount is 'How much to buy or sell. Null for a MARKET or STOP_MARKET buy.';
+comment on column orders.quote_amount is
+  'Of a MARKET or STOP_MARKET buy: the most to spend, before the commission. Null for every other order.';
+comment on column orders.price is
+  'The limit, of a LIMIT, POST_ONLY_LIMIT or STOP_LIMIT order. Null for every other order.';
+comment on column orders.stop_price is
+  'At which a STOP_MARKET or STOP_LIMIT order becomes active. Null for every other order.';
 comment on column orders.expiration_date is 'Of GTT orders. Null for every other order.';
 comment on column orders.taker_rate is 'As a share of gross; fixed when it is placed, like maker_rebate, whatever the tiers become.';
-comment on column orders.recipient_profile_id is 'Who receives what is bought, a profile of the same customer. Null: the profile itself.';
+comment on column orders.recipient_profile_id is
+  'Who receives what is bought (BUY) or the proceeds (SELL), a profile of the same customer. Null: the profile '
+  'itself, which always gets back what is not needed of its hold.';
 comment on column orders.ref_id is 'The customer''s key, which a claim keeps unique until 24 hours after the order is closed.';
 comment on column orders.identity_id is 'The customer''s own reference to one of its end users, as identity_account_id is to that user''s account. Not verified.';
 comment on column orders.self_match_prevention_id is 'The customer''s word. Orders of one customer never trade with each other, with or without it.';
@@ -866,7 +901,10 @@ comment on column orders.sequence is 'Numbers the orders of the market as its en
 comment on column orders.priority is 'Its place among the resting orders of its side and price; a triggered stop stands behind those that are there. Null: it never rested.';
 comment on column orders.filled is 'In the base asset: the sum of amount of its executions.';
 comment on column orders.filled_gross is 'In the quote asset: the sum of amount times price of its executions.';
-comment on column orders.held is 'What it still holds of its account''s trading part; 0 when closed.';
+comment on column orders.held is
+  'What it still holds of its account''s trading part; 0 when closed. Of a SELL, the rest of its base amount. Of a '
+  'BUY, what the rest may cost with the commission: each match releases what a better price or being the maker '
+  'saved, and closing the rest.';
 comment on column orders.is_triggered is 'Whether the stop price was reached.';
 comment on column orders.reject_reason is 'Of a REJECTED order. Null for every other.';
 comment on column orders.cancel_reason is 'Of a CANCELLED order. Null for every other.';
@@ -936,7 +974,8 @@ create table order_cancel (
   constraint order_cancel_pkey primary key (profile_id, order_id)
 );
 comment on table order_cancel is 'A cancel that was requested, until the market''s engine has carried it out or found the order closed, and deletes the row.';
-comment on column order_cancel.caller is 'Who asked, as in callers of a batch: the engine''s batch says so when it carries it out.';
+comment on column order_cancel.caller is
+  'Who asked, as in callers of a batch: the engine''s batch says so when it carries it out. Every request has one.';
 comment on index order_cancel_pkey is 'One request per order, and the ones that are done.';
 create index order_cancel_market on order_cancel (market, requested_at);
 comment on index order_cancel_market is 'What the engine of a market has yet to cancel, the oldest first.';

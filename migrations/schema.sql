@@ -45,12 +45,16 @@ create domain code as text collate "C"
 -- fiat: money of a state. stablecoin: issued by the platform, one USD in its reserve for each. crypto: any other coin.
 create type asset_kind as enum ('fiat', 'stablecoin', 'crypto');
 
+-- OPEN: orders are placed and matched. HALTED: none is; what rests stays, and cancels and expirations go on.
 create type market_status as enum ('OPEN', 'HALTED');
 
+-- DEFAULT: the one that every customer has from its creation; never deactivated. NORMAL: any other.
 create type profile_kind as enum ('DEFAULT', 'NORMAL');
 
+-- ACTIVE: can hold and move money. INACTIVE: empty and out of use, until a deposit makes it ACTIVE again.
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
+-- available: free to use. trading: held by open orders. pending: held by conversions, withdrawals and legal holds.
 create type account_part as enum ('available', 'trading', 'pending');
 
 -- What moved the money, the same in all postings of a journal. Its postings, each of part available unless another is
@@ -89,6 +93,8 @@ create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 
 -- PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order that
 -- waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never changes again.
+-- EXPIRED is reserved, no order has it: at its expiration_date an order becomes CANCELLED, with the cancel_reason
+-- expired.
 create type order_status as enum ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 
 create type order_side as enum ('BUY', 'SELL');
@@ -102,12 +108,18 @@ create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARK
 create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 
 -- Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market.
--- too_many_open_orders: it could rest or wait, and its customer already has the most open orders of a market.
+-- identity_pair: only one of identity_id and identity_account_id was given. gtt_too_soon: its expiration_date is not
+-- more than 10 seconds ahead. too_many_open_orders: it could rest or wait, and its customer already has the most open
+-- orders of a market. post_only_would_cross: it would match at once. no_liquidity: a market order, and no other
+-- customer offers anything. below_one_lot: a market buy that cannot pay for one lot, the smallest step of a base
+-- amount. price_collar: a limit order that would match at once, too far from the middle of the best prices.
+-- market_halted: the market was halted before it was matched.
 create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'too_many_open_orders', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
 
 -- Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order of
--- its customer reached it. immediate_or_cancel: what could not trade at once. fill_or_kill: others did not offer
--- enough. too_many_matches: it met as many orders as one may, and would still cross.
+-- its customer reached it. immediate_or_cancel: the rest of an IOC or a market order, which could not trade at once.
+-- fill_or_kill: others did not offer enough for an FOK. too_many_matches: it met as many orders as one may, and would
+-- still cross.
 create type cancel_reason as enum ('requested', 'expired', 'self_trade', 'immediate_or_cancel', 'fill_or_kill', 'too_many_matches');
 
 -- What an account can hold. Written by the operator, from the catalogue; the service only reads it. No part of the hash
@@ -135,16 +147,20 @@ create table market (
   quote code not null,
   -- How many decimals a price may have.
   price_decimals smallint not null,
-  -- How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53.
+  -- How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53. With
+  -- price_decimals at most 14, so that amount times price times a rate, which has 4, fits the 18 of the ledger without
+  -- rounding.
   base_decimals smallint not null,
   -- Every price and stop price is a multiple of it.
   tick amount not null,
-  -- Of one order, like the three bounds after it.
+  -- Of the base_amount of one order, as is max_base_amount. min_quote_amount is of its quote_amount.
   min_base_amount amount not null,
   max_base_amount amount not null,
   min_quote_amount amount not null,
+  -- Of the quote_amount of one order: only market buys have one.
   max_quote_amount amount not null,
-  -- Of one order, in the quote asset.
+  -- Of every order, in the quote asset: quote_amount, or base_amount times price, or without a price times the last
+  -- one.
   max_notional_value amount not null,
   -- Every placement and every match checks it: nothing is placed or matched on a halted market.
   status market_status not null,
@@ -519,7 +535,8 @@ grant select, insert on posting to service;
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,
-  -- The customer's key; of an opening, profile_id/asset; of a legal hold, the operator's.
+  -- The customer's key; of a nickname, the nickname itself; of an opening, profile_id/asset; of a legal hold, the
+  -- operator's.
   ref_id text collate "C" not null,
   -- The record that holds it: a conversion, an order, a profile, a legal hold, or the deposit of an opening.
   id uuid not null,
@@ -702,11 +719,12 @@ grant select, insert, update on legal_hold to service;
 
 -- Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED,
 -- its amount is in pending of the profile's account of the source asset. Settlement takes it from there, and pays the
--- target asset to the recipient; cancelling gives it back.
+-- target asset to the recipient; cancelling gives it back. The service settles each by itself, after
+-- PARBOOK_SETTLEMENT_DELAY_MS; until then its customer can cancel it.
 create table conversion (
   profile_id uuid not null,
-  -- In the order of creation. Also the id of the journal that holds the money; the odd id beside it is that of the
-  -- journal that ends the hold.
+  -- Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that
+  -- of the journal that ends the hold.
   id uuid not null,
   customer_id uuid not null,
   source_asset code not null,
@@ -772,28 +790,29 @@ grant select, insert, update on market_head to service;
 -- closed in its first version: it held nothing, has no journal, and no engine took it.
 create table orders (
   profile_id uuid not null,
-  -- In the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that of the
-  -- journal that releases the rest.
+  -- Even, and in the order of creation. Also the id of the journal that holds its funds; the odd id beside it is that
+  -- of the journal that releases the rest.
   id uuid not null,
   customer_id uuid not null,
   market code not null,
   side order_side not null,
   type order_type not null,
   time_in_force time_in_force not null,
-  -- How much to buy or sell. Null for a market buy.
+  -- How much to buy or sell. Null for a MARKET or STOP_MARKET buy.
   base_amount amount,
-  -- Of a market buy: the most to spend, before the commission. Null for every other order.
+  -- Of a MARKET or STOP_MARKET buy: the most to spend, before the commission. Null for every other order.
   quote_amount amount,
-  -- The limit. Null: none.
+  -- The limit, of a LIMIT, POST_ONLY_LIMIT or STOP_LIMIT order. Null for every other order.
   price amount,
-  -- At which a stop order becomes active. Null for every other order.
+  -- At which a STOP_MARKET or STOP_LIMIT order becomes active. Null for every other order.
   stop_price amount,
   -- Of GTT orders. Null for every other order.
   expiration_date timestamp with time zone,
   -- As a share of gross; fixed when it is placed, like maker_rebate, whatever the tiers become.
   taker_rate rate not null,
   maker_rebate rate not null,
-  -- Who receives what is bought, a profile of the same customer. Null: the profile itself.
+  -- Who receives what is bought (BUY) or the proceeds (SELL), a profile of the same customer. Null: the profile itself,
+  -- which always gets back what is not needed of its hold.
   recipient_profile_id uuid,
   -- The customer's key, which a claim keeps unique until 24 hours after the order is closed.
   ref_id text,
@@ -815,7 +834,9 @@ create table orders (
   filled amount not null,
   -- In the quote asset: the sum of amount times price of its executions.
   filled_gross amount not null,
-  -- What it still holds of its account's trading part; 0 when closed.
+  -- What it still holds of its account's trading part; 0 when closed. Of a SELL, the rest of its base amount. Of a BUY,
+  -- what the rest may cost with the commission: each match releases what a better price or being the maker saved, and
+  -- closing the rest.
   held amount not null,
   -- Whether the stop price was reached.
   is_triggered boolean not null,
@@ -906,7 +927,7 @@ create table order_cancel (
   order_id uuid not null,
   market code not null,
   requested_at timestamp with time zone not null,
-  -- Who asked, as in callers of a batch: the engine's batch says so when it carries it out.
+  -- Who asked, as in callers of a batch: the engine's batch says so when it carries it out. Every request has one.
   caller json,
   -- One request per order, and the ones that are done.
   constraint order_cancel_pkey PRIMARY KEY (profile_id, order_id)
