@@ -1,6 +1,6 @@
 /**
  * Outstanding supply and its backing, from the house accounts alone: a few rows per slot, so it is cheap to read. Only
- * `verify` checks that profiles hold exactly the outstanding supply.
+ * `verify` checks that profiles and fees hold exactly the outstanding supply.
  */
 import type { AssetCode } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";

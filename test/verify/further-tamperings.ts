@@ -169,10 +169,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
           insert into account (owner_id, asset, house, may_be_negative, available, trading, pending, at, last_deactivation, version)
             select :fees, 'PYUSD', 'fees', false, 5, 0, 0, at, 0, 1
             from account where owner_id = :shop`,
-    findings: [
-      "accounts: account treasury/PYUSD has 445 available, but its last posting leaves 450",
-      "reserve: asset PYUSD has 495 held by profiles, but 500 issued",
-    ],
+    findings: ["accounts: account treasury/PYUSD has 445 available, but its last posting leaves 450"],
   },
   {
     title: "what is no stablecoin is issued",

@@ -1,10 +1,10 @@
 /**
  * House accounts, summed over all slots: the reserve of each stablecoin equals its outstanding supply, profiles hold exactly
- * that supply, `world` holds no stablecoins, and no kind is negative that may not be. One statement computes all sums,
- * because sums of moving accounts that are read at different times need not match.
+ * that supply with what was earned in it as fees, `world` holds no stablecoins, and no kind is negative that may not be. One
+ * statement computes all sums, because sums of moving accounts that are read at different times need not match.
  */
 import { HOUSE_KINDS, readHouseKinds, type StoredHouseKind } from "../../ledger/house-accounts.ts";
-import { type Amount, amountOf, formatAmount } from "../../money/amount.ts";
+import { type Amount, amountOf, formatAmount, plus } from "../../money/amount.ts";
 import { type AssetKind, USD } from "../../money/asset.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
@@ -84,8 +84,9 @@ function checkAsset(asset: string, sums: readonly Sum[], solvent: readonly strin
   }
   if (kind === "stablecoin") {
     if (world !== 0n) report(`is held by the world account: ${formatAmount(world)}`);
-    if (profiles !== issued)
-      report(`has ${formatAmount(profiles)} held by profiles, but ${formatAmount(issued)} issued`);
+    const held = plus(profiles, total(sums, "fees"));
+    if (held !== issued)
+      report(`has ${formatAmount(held)} held by profiles and as fees, but ${formatAmount(issued)} issued`);
   } else if (issued !== 0n) report(`is issued: ${formatAmount(issued)}, but is not a stablecoin`);
   const reserve = total(sums, "reserve");
   if (asset !== USD && reserve !== 0n) report(`is in the reserve: ${formatAmount(reserve)}`);
