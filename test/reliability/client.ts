@@ -252,19 +252,24 @@ export class Client {
   /** Of all profiles, at a time or now. */
   async listBalances(assets: readonly string[], at: string | undefined): Promise<Balance[]> {
     const query = [...assets.map((asset) => `assets=${asset}`), ...(at === undefined ? [] : [`at=${at}`])].join("&");
-    const lists = this.profileIds.map((id) => this.#listAll<Balance>(`/v2/profiles/${id}/balances?${query}`));
-    return (await Promise.all(lists)).flat();
+    const lists = this.profileIds.map((id) => this.#read<Balance>(`/v2/profiles/${id}/balances?${query}`));
+    return (await Promise.all(lists)).flatMap(({ items }) => items);
   }
 
   async #listAll<Item>(path: string): Promise<Item[]> {
     const items: Item[] = [];
     for (let cursor = ""; ; ) {
-      const { status, body } = await this.#insist("GET", `${path}&page_cursor=${encodeURIComponent(cursor)}`);
-      if (status !== 200) throw new Error(`${path} was answered with ${status} ${JSON.stringify(body)}`);
-      items.push(...body.items);
-      cursor = body.next_page_cursor;
+      const page = await this.#read<Item>(`${path}&page_cursor=${encodeURIComponent(cursor)}`);
+      items.push(...page.items);
+      cursor = page.next_page_cursor;
       if (cursor === "") return items;
     }
+  }
+
+  async #read<Item>(path: string): Promise<{ readonly items: Item[]; readonly next_page_cursor: string }> {
+    const { status, body } = await this.#insist("GET", path);
+    if (status !== 200) throw new Error(`${path} was answered with ${status} ${JSON.stringify(body)}`);
+    return body;
   }
 
   // The wire ---------------------------------------------------------------------------------------------------------
