@@ -2,7 +2,7 @@
  * Backups of a database that is in use, and what is made of them again. The tests follow one another on one service: the
  * backup of the first one is what the others restore, and damage.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   access,
@@ -15,6 +15,7 @@ import {
   rename,
   rm,
   symlink,
+  truncate,
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -311,15 +312,16 @@ test("a backup names a link that it would not follow", async () => {
 test("a backup that is killed half-way is none, and leaves the database as it was", async () => {
   const program = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url));
   const { PATH = "" } = process.env;
-  // A file that cannot be read to its end, so that the backup is still at it when it is killed.
-  const endless = join(data.path, "demo.json");
-  execFileSync("mkfifo", [endless]);
+  // A file that takes seconds to copy, so that the backup is still at it when it is killed.
+  const long = join(data.path, "demo.json");
+  await writeFile(long, "");
+  await truncate(long, 16 * 1_024 ** 3);
   const child = spawn(process.execPath, [program, "backup", within("half")], { env: { PATH, ...settings } });
   const slots = "select 1 from pg_replication_slots";
   await until("the backup has begun", async () => (await query(slots)).length === 1, 60);
   child.kill("SIGKILL");
   await once(child, "close");
-  await rm(endless);
+  await rm(long);
   await until("the server has ended the backup", async () => (await query(slots)).length === 0, 60);
   const [draft] = (await readdir(place)).filter((name) => name.startsWith("half"));
   expect(draft).toMatch(/^half\.unfinished-/);

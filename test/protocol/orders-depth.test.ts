@@ -102,7 +102,8 @@ test("a page of 20,000 open orders reads no more of them than it has", async () 
   ] as const) {
     const { pages, rows } = await costOfPage({ customerId, status: "OPEN", ...filter });
     expect(rows, JSON.stringify(filter)).toBe(101);
-    expect(pages, JSON.stringify(filter)).toBeLessThan(100);
+    // Each of them is looked up by its id, which PostgreSQL 15 does one by one.
+    expect(pages, JSON.stringify(filter)).toBeLessThan(MOST_PAGES);
   }
   expect((await costOfPage({ customerId, status: "OPEN", after: id(20) })).rows).toBe(19);
   expect((await costOfPage({ customerId, status: "OPEN", accountId: "rare" })).rows).toBe(101);
