@@ -1,4 +1,4 @@
-/** The SQL by which events are made from the chain: the batches of a slot with what customers are told of. */
+/** The SQL by which events are made from the chain: the batches of a slot with what becomes an event. */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import { type RowChange, readChanges } from "../ledger/change-history.ts";

@@ -19,8 +19,8 @@ import { type Before, readLastStates } from "./store.ts";
 /** The batches between two cuts, by slot. */
 export function rangesBetween(after: Heads, until: Heads): Range[] {
   return [...until].flatMap(([slot, n]) => {
-    const told = after.get(slot) ?? -1n;
-    return n > told ? [{ slot, after: told, until: n }] : [];
+    const last = after.get(slot) ?? -1n;
+    return n > last ? [{ slot, after: last, until: n }] : [];
   });
 }
 
@@ -65,11 +65,11 @@ async function readKnown(database: Queryable, ordered: readonly EventBatch[], cu
 
 /** Of each object that existed before and has an event here, its first version. */
 function firstVersions(versions: readonly ObjectVersion[]): ObjectVersion[] {
-  const told = new Set(versions.filter(hasEvent).map(objectKey));
+  const withEvents = new Set(versions.filter(hasEvent).map(objectKey));
   const first = new Map<string, ObjectVersion>();
   for (const version of versions) {
     const key = objectKey(version);
-    if (told.has(key) && !first.has(key)) first.set(key, version);
+    if (withEvents.has(key) && !first.has(key)) first.set(key, version);
   }
   return [...first.values()].filter(({ change }) => change.version > 1n);
 }
@@ -102,10 +102,10 @@ async function findPartialHeads(
   for (let most = BigInt(MOST_BATCHES); ; most *= 2n) {
     const batches: OrderedBatch[] = [];
     const unread = new Set<number>();
-    for (const { slot, after: told, until } of ranges) {
-      const isCutShort = told + most < until;
+    for (const { slot, after: last, until } of ranges) {
+      const isCutShort = last + most < until;
       if (isCutShort) unread.add(slot);
-      const range = { slot, after: told, until: isCutShort ? told + most : until };
+      const range = { slot, after: last, until: isCutShort ? last + most : until };
       batches.push(...(await readOrderedBatches(database, range)));
     }
     const safe = safeBeginning(batches, unread, skewMs).slice(0, MOST_BATCHES);

@@ -1,4 +1,4 @@
-/** What a batch holds of which customers are told, and in which order the batches of several slots are told. */
+/** What of a batch becomes events, and the order of the batches of several slots. */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { RowChange } from "../ledger/change-history.ts";
 import type { Instant } from "../std/clock.ts";
@@ -33,15 +33,15 @@ export interface ExecutionKey {
 /** A batch without what it added, by which its place is decided. */
 export type OrderedBatch = Pick<EventBatch, "slot" | "n" | "at" | "written">;
 
-/** Of each slot, the last batch that has been told. */
+/** Of each slot, the last batch whose events are made. */
 export type Heads = ReadonlyMap<number, bigint>;
 
 export const NO_HEADS: Heads = new Map();
 
 /**
  * Sorts by time, then slot. Never against the numbers of a slot, nor against the versions of an object: clocks of nodes
- * differ, so the later version may have the earlier time. The order of some batches does not depend on which others, told
- * later, are sorted with them.
+ * differ, so the later version may have the earlier time. The order of some batches does not depend on which later
+ * ones are sorted with them.
  */
 export function inOrder<Batch extends OrderedBatch>(batches: readonly Batch[]): Batch[] {
   const queues = queuesOf(batches);

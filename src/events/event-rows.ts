@@ -50,6 +50,11 @@ export function rowsOf(facts: readonly Fact[], last: ReadonlyMap<CustomerId, big
   });
 }
 
+/** Notes the last number of each customer after these rows, which have been written. */
+export function countRows(numbers: Map<CustomerId, bigint>, rows: readonly EventRow[]): void {
+  for (const { customerId, firstNumber, count } of rows) numbers.set(customerId, firstNumber + BigInt(count) - 1n);
+}
+
 /** Splits facts into those that share a row: of objects that never change, or of one version. */
 function runsOf(facts: readonly Fact[]): Fact[][] {
   const runs: Fact[][] = [];

@@ -1,5 +1,5 @@
 /**
- * The facts of which customers are told, as they follow from the batches: pure. A transfer is a fact for each customer that
+ * The facts that become events, as they follow from the batches: pure. A transfer is a fact for each customer that
  * has a side of it; a version of an object that changes is one or more, or none if nothing changed that its customer sees.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
@@ -52,7 +52,7 @@ const UNSEEN: Readonly<Record<ChangingTable, ReadonlySet<string>>> = {
   profile: new Set(["incoming_count", "last_deactivation"]),
 };
 
-/** The versions of objects in a batch, in the order in which they are told. */
+/** The versions of objects in a batch, in the order of their events. */
 export function versionsIn({ written, steppedTypes }: Pick<EventBatch, "written" | "steppedTypes">): ObjectVersion[] {
   return TABLES.flatMap((table) => {
     const changes = [...(written.get(table)?.values() ?? [])];
@@ -169,6 +169,6 @@ function typesOfProfile({ version, values }: RowChange): EventType[] {
   if (version === 1n) return ["profile.created"];
   if (values.status === "INACTIVE") return ["profile.deactivated"];
   if (values.status === "ACTIVE") return ["profile.activated"];
-  // Also by the same nickname and description: updated_at tells.
+  // Also by the same nickname and description: updated_at differs.
   return Object.keys(values).some((name) => !UNSEEN.profile.has(name)) ? ["profile.updated"] : [];
 }

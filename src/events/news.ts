@@ -1,5 +1,5 @@
 /**
- * Tells readers on this node that there may be new events of their customer. While somebody waits, the last cut is read
+ * Notifies readers on this node that there may be new events of their customer. While somebody waits, the last cut is read
  * every 25 ms, with one statement for all; a publisher in the same process has it read at once.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
@@ -15,7 +15,7 @@ export class News {
   readonly #listeners = new Map<CustomerId, Set<() => void>>();
   readonly #published = new WakeSignal();
   #isRunning = false;
-  /** The last cut that listeners were told of; undefined: they have to look. */
+  /** The last cut that listeners were notified of; undefined: all are notified. */
   #seen: bigint | undefined;
 
   constructor(database: Queryable) {
@@ -59,11 +59,11 @@ export class News {
     const seen = this.#seen;
     this.#seen = last;
     // Who began to listen before the first look may have missed what is in it.
-    if (seen === undefined) return this.#tell(listening);
-    if (last > seen) this.#tell(await findCustomersWithNews(this.#database, listening, seen + 1n, last));
+    if (seen === undefined) return this.#notify(listening);
+    if (last > seen) this.#notify(await findCustomersWithNews(this.#database, listening, seen + 1n, last));
   }
 
-  #tell(customers: readonly CustomerId[]): void {
+  #notify(customers: readonly CustomerId[]): void {
     for (const customerId of customers) for (const listener of this.#listeners.get(customerId) ?? []) listener();
   }
 }

@@ -13,7 +13,7 @@ import type { Clock, Instant } from "../std/clock.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { findNextHeads, readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
-import { digestOfFacts, rowsOf } from "./event-rows.ts";
+import { countRows, digestOfFacts, rowsOf } from "./event-rows.ts";
 import type { Fact } from "./facts.ts";
 import { removeOldEvents } from "./retention.ts";
 import { type Cut, findLastCut, readLastNumbers, writeCut } from "./store.ts";
@@ -185,8 +185,7 @@ export class CutMaker {
     const cut: Cut = { number, at, events: facts.length, heads, digest: digestOfFacts(facts) };
     const rows = rowsOf(facts, this.#numbers);
     if (!(await writeCut(database.commits, lease, cut, rows))) return "lost";
-    for (const { customerId, firstNumber, count } of rows)
-      this.#numbers.set(customerId, firstNumber + BigInt(count) - 1n);
+    countRows(this.#numbers, rows);
     this.#last = cut;
     return cut;
   }

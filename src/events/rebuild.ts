@@ -1,21 +1,12 @@
-/** Makes all events again from the cuts and the chain, with the same numbers and ids. */
+/** Rebuilds all events from the cuts and the chain, with the same numbers and ids. */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Database, Queryable } from "../postgres/database.ts";
-import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import { endLease, hasLease, LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
 import { readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
-import { digestOfFacts, rowsOf } from "./event-rows.ts";
+import { countRows, digestOfFacts, rowsOf } from "./event-rows.ts";
 import { EVENTS_LEASE } from "./publisher.ts";
-import {
-  addRows,
-  type Cut,
-  deleteAllRows,
-  endLease,
-  hasLease,
-  readCuts,
-  readFirstCut,
-  removeRowsOfCuts,
-} from "./store.ts";
+import { addRows, type Cut, deleteAllRows, readCuts, readFirstCut, removeRowsOfCuts } from "./store.ts";
 
 /** Nothing was changed. The message is one line for the operator. */
 export class RebuildFailed extends Error {
@@ -80,7 +71,7 @@ async function addAll(database: Queryable): Promise<Rebuilt> {
         throw new RebuildFailed(`event_cut ${cut.number} did not make what the chain says: run parbook verify`);
       const rows = rowsOf(facts, numbers);
       await addRows(database, cut, rows);
-      for (const { customerId, firstNumber, count } of rows) numbers.set(customerId, firstNumber + BigInt(count) - 1n);
+      countRows(numbers, rows);
       events += cut.events;
       before = cut;
     }

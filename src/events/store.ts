@@ -100,7 +100,7 @@ export async function writeCut(
           where exists (select from lease where name = $8 and fence = $7::bigint and holder = $9)
             and ($1::bigint = 1 or exists (select from event_cut where cut = $1::bigint - 1))
          returning cut, at),
-       told as (
+       added as (
          insert into event (customer_id, first_number, cut, at, object_id, count, entries)
          select e.customer_id, e.first_number, written.cut, written.at, e.object_id, e.count, e.entries
            from written cross join unnest($10::uuid[], $11::bigint[], $12::uuid[], $13::int[], $14::json[])
@@ -363,7 +363,7 @@ export async function findRowsWithoutCut(database: Queryable): Promise<StoredRow
   return rows.map(readRow);
 }
 
-// Making all again ---------------------------------------------------------------------------------------------------
+// Rebuilding ---------------------------------------------------------------------------------------------------------
 
 export async function deleteAllRows(database: Queryable): Promise<void> {
   await database.rows("delete from event");
@@ -377,17 +377,4 @@ export async function addRows(database: Queryable, { number, at }: Cut, rows: re
             as e(customer_id, first_number, object_id, count, entries)`,
     [number, sqlTime(at), ...columnsOfRows(rows)],
   );
-}
-
-/** Lets another process take the lease at once. */
-export async function endLease(database: Queryable, name: string): Promise<void> {
-  await database.rows("update lease set expires_at = clock_timestamp() - interval '1 second' where name = $1", [name]);
-}
-
-export async function hasLease(database: Queryable, { name, holder, fence }: Lease): Promise<boolean> {
-  const rows = await database.rows(
-    "select from lease where name = $1 and holder = $2 and fence = $3 and expires_at > clock_timestamp()",
-    [name, holder, fence],
-  );
-  return rows.length === 1;
 }

@@ -18,6 +18,7 @@ import type { Amount } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
+import type { CancelReason } from "./book/command-effect.ts";
 
 export type OrderId = Brand<Uuid, "OrderId">;
 
@@ -66,15 +67,6 @@ export const ORDER_ANNOTATIONS = {
   metadata: METADATA,
 };
 
-/** Why an order is CANCELLED (docs/contract/orders.md#states). */
-export type OrderCancelReason =
-  | "requested"
-  | "expired"
-  | "self_trade"
-  | "immediate_or_cancel"
-  | "fill_or_kill"
-  | "too_many_matches";
-
 /**
  * An order, from the moment its funds are held. It is PENDING_SUBMISSION until the market's engine takes it; after that
  * only the engine changes it; once closed it never changes again.
@@ -112,7 +104,7 @@ export interface Order extends StateRow {
   readonly held: Amount;
   readonly isTriggered: boolean;
   readonly rejectReason: OrderRejectReason | undefined;
-  readonly cancelReason: OrderCancelReason | undefined;
+  readonly cancelReason: CancelReason | undefined;
   readonly updatedAt: Instant;
   readonly closedAt: Instant | undefined;
 }

@@ -12,6 +12,7 @@ import {
   type UnknownAsset,
 } from "../ledger/rejections.ts";
 import { change, type Key } from "../ledger/tables.ts";
+import { SCALE } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, siblingId, type Uuid } from "../std/id.ts";
@@ -34,9 +35,6 @@ export interface LegalHoldRequest {
   readonly reason: string;
 }
 
-/** Every decimal of the ledger may be held, so that nothing of a balance is left out. */
-const LEDGER_PRECISION = 18;
-
 /**
  * @param placedBy the operator's name
  * @param id even
@@ -51,7 +49,8 @@ export function decideLegalHold(
   const { customerId, profileId, refId, reason } = request;
   if (activeProfile(state, profileId, customerId) === undefined) return reject(profileNotFound(profileId));
   if (asset === undefined) return reject({ code: "unknown_asset", field: "asset", asset: request.asset });
-  const exact = checkPrecision(request.amount, { ...asset, precision: LEDGER_PRECISION });
+  // Every decimal of the ledger may be held, so that nothing of a balance is left out.
+  const exact = checkPrecision(request.amount, { ...asset, precision: SCALE });
   if (exact.kind === "rejected") return exact;
   const amount = exact.value;
   const funds = checkFunds(state, profileId, asset.code, amount);

@@ -80,3 +80,17 @@ export async function releaseLeasesOf(database: Queryable, holder: string): Prom
     [holder],
   );
 }
+
+/** Lets another process take the lease at once. */
+export async function endLease(database: Queryable, name: string): Promise<void> {
+  await database.rows("update lease set expires_at = clock_timestamp() - interval '1 second' where name = $1", [name]);
+}
+
+/** Whether the lease is still this one, and has not expired. */
+export async function hasLease(database: Queryable, { name, holder, fence }: Lease): Promise<boolean> {
+  const rows = await database.rows(
+    "select from lease where name = $1 and holder = $2 and fence = $3 and expires_at > clock_timestamp()",
+    [name, holder, fence],
+  );
+  return rows.length === 1;
+}

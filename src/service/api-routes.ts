@@ -60,10 +60,10 @@ export function addApiRoutes(
     sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
   }
   orderRoutes(api, exchange, profiles);
-  const told = { events, exchange, isTest: config.mode === "sandbox" };
-  eventRoutes(api, { ...told, waiters: new Waiters(WAITING, WAITING / 4) });
+  const shared = { events, exchange, isTest: config.mode === "sandbox" };
+  eventRoutes(api, { ...shared, waiters: new Waiters(WAITING, WAITING / 4) });
   // A quarter of the connections; a quarter is left for requests.
-  eventStreamRoute(api, { ...told, verify, bounds: { mostStreams: Math.ceil(config.maxConnections / 4) } });
+  eventStreamRoute(api, { ...shared, verify, bounds: { mostStreams: Math.ceil(config.maxConnections / 4) } });
   executionRoutes(api, exchange, profiles);
   marketRoutes(api, exchange);
   feeRoutes(api, exchange);

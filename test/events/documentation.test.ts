@@ -51,11 +51,11 @@ test.for(PROGRAMS)("the %s program follows events", async ([program, language, [
   const running = spawn(command, [...options, block(language)], { env: { ...process.env, ...env }, detached: true });
   // Its children too: curl is one.
   onTestFinished(() => void process.kill(-(running.pid as number), "SIGKILL"));
-  let told = "";
-  for (const output of [running.stdout, running.stderr]) output.on("data", (part) => (told += part));
-  await until(`${program} tells of the profile`, () => told.includes("profile.created"), 30);
+  let received = "";
+  for (const output of [running.stdout, running.stderr]) output.on("data", (part) => (received += part));
+  await until(`${program} reports the profile`, () => received.includes("profile.created"), 30);
   await callerAs(service, acme)("PUT", `/v2/profiles/${acme.defaultProfile}`, { description: program });
-  await until(`${program} tells of its change`, () => told.includes("profile.updated"), 30);
+  await until(`${program} reports its change`, () => received.includes("profile.updated"), 30);
 });
 
 test("the page has every type", () => {

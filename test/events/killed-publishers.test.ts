@@ -70,6 +70,15 @@ test("publishers are killed at any moment, and lose, double or mix up nothing", 
   const [treasury, shop, vault] = [idOf("treasury"), idOf("shop"), idOf("vault")];
   const catalogue = await loadCatalogue(database);
   let isMoving = true;
+  const request = {
+    customerId,
+    kind: "internal",
+    from: { profileId: treasury },
+    to: { profileId: shop },
+    asset: "USD",
+    amount: amountOf("0.01"),
+    refId: undefined,
+  } as const;
 
   /** Writes in a slot of its own: transfers, and the next version of a profile that all of them change. */
   const move = async (): Promise<void> => {
@@ -77,16 +86,8 @@ test("publishers are killed at any moment, and lose, double or mix up nothing", 
     const parts = { database, lane, catalogue, ids: new IdSource(), clock: systemClock };
     const [transfers, profiles] = [createTransfers(parts), createProfiles(parts)];
     for (let round = 0; isMoving; round += 1) {
-      const request = {
-        customerId,
-        kind: "internal",
-        asset: "USD",
-        amount: amountOf("0.01"),
-        refId: undefined,
-      } as const;
-      const sides = { from: { profileId: treasury }, to: { profileId: shop } };
       await Promise.all([
-        transfers.move({ ...request, ...sides }, TESTER),
+        transfers.move(request, TESTER),
         profiles.update(customerId, vault, { description: `round ${round}` }, TESTER),
       ]);
     }
@@ -98,14 +99,7 @@ test("publishers are killed at any moment, and lose, double or mix up nothing", 
       const { lane } = await startLane(db.another());
       const transfers = createTransfers({ database, lane, catalogue, ids: new IdSource() });
       for (let round = 0; round < 10; round += 1) {
-        const request = {
-          customerId,
-          kind: "internal",
-          asset: "USD",
-          amount: amountOf("0.01"),
-          refId: undefined,
-        } as const;
-        await transfers.move({ ...request, from: { profileId: treasury }, to: { profileId: shop } }, TESTER);
+        await transfers.move(request, TESTER);
       }
       await lane.stop();
     }
@@ -124,14 +118,14 @@ test("publishers are killed at any moment, and lose, double or mix up nothing", 
   for (const { publisher } of running) await publisher.stop();
 
   const events = createEvents({ database, transfers: createTransfers({ database } as never) });
-  const told: CustomerEvent[] = [];
+  const received: CustomerEvent[] = [];
   for (let after = 0n, isLast = false; !isLast; ) {
     const page = await events.list({ customerId, after, limit: 100 });
-    told.push(...page.events);
+    received.push(...page.events);
     [after, isLast] = [page.searchedTo, page.isLast];
   }
-  expect(told.map(({ number }) => Number(number))).toEqual(told.map((_, place) => place + 1));
-  const versions = told.filter(({ type }) => type === "profile.updated").map(({ version }) => Number(version));
+  expect(received.map(({ number }) => Number(number))).toEqual(received.map((_, place) => place + 1));
+  const versions = received.filter(({ type }) => type === "profile.updated").map(({ version }) => Number(version));
   expect(versions.length).toBeGreaterThan(4);
   expect(versions).toEqual(versions.map((_, place) => (versions[0] ?? 0) + place));
   const { checks } = await verifyAll(database);

@@ -90,10 +90,10 @@ const STORY = [
 
 test("each fact is one event, in the order in which it happened, numbered without gaps", async () => {
   await books.publish();
-  const told = await all();
-  expect(told.map(named)).toEqual(STORY);
-  expect(told.map(({ number }) => number)).toEqual(STORY.map((_, place) => BigInt(place + 1)));
-  expect(new Set(told.map(({ id }) => id)).size).toBe(STORY.length);
+  const received = await all();
+  expect(received.map(named)).toEqual(STORY);
+  expect(received.map(({ number }) => number)).toEqual(STORY.map((_, place) => BigInt(place + 1)));
+  expect(new Set(received.map(({ id }) => id)).size).toBe(STORY.length);
 });
 
 test("events do not depend on how many cuts they came in, but for their times", async () => {
@@ -109,21 +109,21 @@ test("events do not depend on how many cuts they came in, but for their times", 
     await db.owner.rows("insert into batch select * from kept where n = $1", [n]);
     await books.publish();
   }
-  const timeless = (told: readonly CustomerEvent[]) => told.map(({ createdAt: _, ...event }) => event);
+  const timeless = (received: readonly CustomerEvent[]) => received.map(({ createdAt: _, ...event }) => event);
   expect(timeless(await all())).toEqual(timeless(first));
   expect(await next()).toBe("lost");
 });
 
 test("an event has its object as it was then, and not as it became", async () => {
   await books.publish();
-  const told = await all();
+  const received = await all();
   const statusOf = (name: string) =>
-    told.flatMap((event) =>
+    received.flatMap((event) =>
       named(event).endsWith(` ${name}`) && "status" in event.object.value ? event.object.value.status : [],
     );
   expect(statusOf("mint")).toEqual(["CREATED", "SETTLED"]);
   expect(statusOf("bid")).toEqual(["PENDING_SUBMISSION", "FILLED"]);
-  const settled = told.find((event) => named(event) === "conversion.settled mint")?.object.value;
+  const settled = received.find((event) => named(event) === "conversion.settled mint")?.object.value;
   const [row] = await db.database.rows<{ settled_at: Instant }>(
     "select settled_at from conversion where status = 'SETTLED'",
   );
@@ -132,7 +132,7 @@ test("an event has its object as it was then, and not as it became", async () =>
 
 test("filters find what matches, page by page, and an event is found by its id", async () => {
   await books.publish();
-  const told = await all();
+  const received = await all();
   const list = async (filter: object) => {
     const page = await events.list({ customerId, after: 0n, limit: 100, ...filter });
     return page.events.map(named);
@@ -144,14 +144,14 @@ test("filters find what matches, page by page, and an event is found by its id",
   const idOf = (name: string) => [...books.names].find(([, known]) => known === name)?.[0];
   expect(await list({ objectId: idOf("bid") })).toEqual(["order.created bid", "order.filled bid"]);
   expect(await list({ objectId: idOf("rent") })).toEqual(["transfer.platform_transfer_debit.completed rent"]);
-  expect(await list({ objectId: idOf("bid"), after: told.at(-2)?.number })).toEqual([]);
+  expect(await list({ objectId: idOf("bid"), after: received.at(-2)?.number })).toEqual([]);
   expect(await list({ profileId: idOf("shop") })).toEqual([
     "profile.created shop",
     "transfer.platform_transfer_credit.completed rent+1",
   ]);
-  for (const event of told) expect(await events.find(customerId, event.id)).toEqual(event);
+  for (const event of received) expect(await events.find(customerId, event.id)).toEqual(event);
   const stranger = "0190d5a4-1111-7000-8000-000000000004" as CustomerId;
-  expect(await events.find(stranger, told[0]?.id as never)).toBeUndefined();
+  expect(await events.find(stranger, received[0]?.id as never)).toBeUndefined();
   expect((await events.list({ customerId: stranger, after: 0n, limit: 10 })).events).toEqual([]);
 });
 
@@ -159,8 +159,8 @@ test("a list begins at a time, and ends before one", async () => {
   await books.publish();
   await books.transfer("1");
   await books.publish();
-  const told = await all();
-  const [early, late] = [told[0]?.createdAt, told.at(-1)?.createdAt] as [Instant, Instant];
+  const received = await all();
+  const [early, late] = [received[0]?.createdAt, received.at(-1)?.createdAt] as [Instant, Instant];
   expect(late).toBeGreaterThan(early);
   const numbers = async (filter: object) => {
     const page = await events.list({ customerId, after: 0n, limit: 100, ...filter });
@@ -173,7 +173,7 @@ test("a list begins at a time, and ends before one", async () => {
   expect(await numbers({ createdFrom: early, createdBefore: early })).toEqual([]);
 });
 
-test("a publisher that was replaced writes nothing, and what it missed is told by the next", async () => {
+test("a publisher that was replaced writes nothing, and what it missed is published by the next", async () => {
   const [first, second] = [await openMaker(db.database, "one"), await openMaker(db.another(), "one")];
   expect(await first()).toBe("lost");
   expect(await second()).toMatchObject({ number: 1n, events: STORY.length });
@@ -236,6 +236,6 @@ test("an object whose events were removed has its state from the chain", async (
   );
   await books.convert();
   await books.publish();
-  const told = await events.list({ customerId, after: BigInt(STORY.length), limit: 100 });
-  expect(told.events.map(({ type }) => type).slice(2)).toEqual(["conversion.created", "conversion.settled"]);
+  const received = await events.list({ customerId, after: BigInt(STORY.length), limit: 100 });
+  expect(received.events.map(({ type }) => type).slice(2)).toEqual(["conversion.created", "conversion.settled"]);
 });

@@ -26,7 +26,7 @@ afterEach(async () => {
 const stored = () =>
   db.database.rows("select *, entries::text as entries from event order by customer_id, first_number");
 
-test("events that were deleted, or changed, are made again with the same numbers and ids", async () => {
+test("events that were deleted, or changed, are rebuilt with the same numbers and ids", async () => {
   const before = await stored();
   await db.owner.rows("delete from event where cut in (1, 3); update event set at = at - interval '1 day', count = 7");
   const [made] = await db.database.rows("select count(*)::int as cuts, sum(events)::int as events from event_cut");
@@ -37,7 +37,7 @@ test("events that were deleted, or changed, are made again with the same numbers
   expect(await stored()).toEqual(before);
 });
 
-test("what was removed for its age is not made again, but for what later events need", async () => {
+test("what was removed for its age is not rebuilt, except what later events need", async () => {
   await db.owner.rows("update event_retention set first_cut = 3");
   await rebuildEvents(db.database, "operator");
   const cuts = await db.database.rows("select distinct cut, object_id is null as run from event order by 1, 2");
@@ -58,7 +58,7 @@ test("if a cut does not fit the chain nothing is changed", async () => {
   expect(await stored()).toEqual(before);
 });
 
-test("a publisher that was at work stops, and goes on behind what was made again", async () => {
+test("a publisher that was at work stops, and goes on behind what was rebuilt", async () => {
   const next = await openMaker(db.database);
   await books.transfer("1");
   await rebuildEvents(db.database, "operator");

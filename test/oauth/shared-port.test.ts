@@ -48,13 +48,13 @@ test("errors are those of the auth port, in the form of RFC 6749, and rejections
   ];
   const statuses: number[] = [];
   for (const [path, request] of requests) {
-    const told = async (url: string) => {
+    const answerOf = async (url: string) => {
       const answer = await fetch(url + path, request);
       const { "x-request-id": _, date: __, ...headers } = Object.fromEntries(answer.headers);
       return { status: answer.status, headers, body: await answer.json() };
     };
-    const expected = await told(authUrl);
-    expect(await told(baseUrl)).toEqual(expected);
+    const expected = await answerOf(authUrl);
+    expect(await answerOf(baseUrl)).toEqual(expected);
     statuses.push(expected.status);
   }
   expect(statuses).toEqual([401, 400, 400, 405, 401]);
@@ -65,10 +65,10 @@ test("both ports share the rate of an address, so the second one allows no more 
   service = await startTestService({ rateLimits });
   const { baseUrl, authUrl } = service;
   const guess = form({ client_id: "nobody", client_secret: "x" });
-  const told: number[] = [];
+  const received: number[] = [];
   for (const url of [baseUrl, authUrl, baseUrl, authUrl, baseUrl])
-    told.push((await fetch(`${url}/oauth2/token`, guess)).status);
-  expect(told).toEqual([401, 401, 401, 429, 429]);
+    received.push((await fetch(`${url}/oauth2/token`, guess)).status);
+  expect(received).toEqual([401, 401, 401, 429, 429]);
 });
 
 test("only the token route is there twice, unless both addresses are one", async () => {

@@ -6,7 +6,7 @@ import { type Lease, takeLease } from "../../src/postgres/leases.ts";
 import { must } from "../../src/std/assert.ts";
 import { type Clock, systemClock } from "../../src/std/clock.ts";
 
-/** Opens a publisher that makes a cut when it is asked. It takes the lease from whoever else is called so. */
+/** Opens a publisher that makes a cut when it is asked. It takes the lease from another of the same name. */
 export async function openMaker(
   database: Database,
   holder = "test",

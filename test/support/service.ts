@@ -196,7 +196,7 @@ export async function startTestService(
 }
 
 /**
- * One that is free, and not of those that a system gives to whoever asks for any: nobody is given it by chance while the
+ * One that is free, and not of those that a system gives to programs that ask for any: none is given it by chance while the
  * service that is to listen there has not started yet, or starts again.
  */
 export async function freePort(): Promise<number> {

@@ -1,7 +1,7 @@
 /**
  * GET /v2/events/stream: Server-Sent Events. A stream is read from the log page by page, and the next page only when the
  * reader has taken the one before: a slow reader holds one page, and no queue. It ends with its token, with the process, and
- * when its reader takes nothing; whoever reconnects with `Last-Event-ID` goes on where it was.
+ * when its reader takes nothing; a reader that reconnects with `Last-Event-ID` goes on where it was.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";

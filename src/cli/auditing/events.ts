@@ -1,4 +1,4 @@
-/** `parbook events`: the events of all customers, and how they are made again. */
+/** `parbook events`: the events of all customers, and how they are rebuilt. */
 import type { Command } from "commander";
 import { findLastCutNumber, type PublishedEvent, readEventsAfter } from "../../events/all-events.ts";
 import { RebuildFailed, rebuildEvents } from "../../events/rebuild.ts";
