@@ -1,6 +1,6 @@
 /**
- * `npm run storm -- --rounds 100 --seed 7`: fault injection under a load of transfers, conversions and orders, with a table
- * of results; `--fault disk-full` injects one kind of fault only. See `test/reliability/`.
+ * `npm run storm -- --rounds 100 --seed 7`: fault injection under a load of transfers, conversions, orders and the steps of
+ * operators, with a table of results; `--fault disk-full` injects one kind of fault only. See `test/reliability/`.
  */
 import { parseArgs } from "node:util";
 import { prepare } from "./prepare.mjs";

@@ -1,13 +1,12 @@
 /**
- * All that the service has said about one customer's records of one kind, and what is still owed an answer.
+ * All that was said to one customer, or to the operators, about records of one kind, and what is still owed an answer.
  */
 import { assert, must } from "../../src/std/assert.ts";
 import type { Lifecycle, Shown } from "./lifecycles.ts";
-import type { Asked } from "./requests-at-random.ts";
 
 export const MOST_RECENT = 100;
 
-export class Answers {
+export class Answers<Asked extends { readonly refId: string }> {
   readonly #lifecycle: Lifecycle;
   /** As they were shown last, by id. */
   readonly shown = new Map<string, Shown>();
@@ -35,10 +34,13 @@ export class Answers {
     this.unanswered.delete(refId);
   }
 
-  /** Answers to requests that were under way together come in any order: what is closed stays known as closed. */
+  /** Answers to requests that were under way together come in any order: what has gone on stays known as such. */
   isShown(record: Shown): void {
+    const { isClosed, mayBecome, statusOf, expectFollows } = this.#lifecycle;
     const before = this.shown.get(record.id);
-    if (before === undefined || !this.#lifecycle.isClosed(before)) this.shown.set(record.id, record);
+    if (before === undefined || (!isClosed(before) && mayBecome(before, statusOf(record))))
+      this.shown.set(record.id, record);
+    else if (isClosed(before) && isClosed(record)) expectFollows(before, record);
     if (before === undefined) this.recent.push(record.id);
     if (this.recent.length > MOST_RECENT) this.recent.shift();
     if (record.ref_id !== undefined) this.unanswered.delete(record.ref_id);

@@ -59,7 +59,7 @@ const LISTS: Readonly<Record<Kind, string>> = {
 };
 
 export class Client {
-  readonly answers: Readonly<Record<Kind, Answers>> = {
+  readonly answers: Readonly<Record<Kind, Answers<Asked>>> = {
     transfer: new Answers(LIFECYCLES.transfer),
     conversion: new Answers(LIFECYCLES.conversion),
     order: new Answers(LIFECYCLES.order),
@@ -82,6 +82,10 @@ export class Client {
     this.#surroundings = { own: seed.profileIds, all: everybody.flatMap(({ profileIds }) => profileIds) };
     this.#addresses = addresses;
     this.#random = random;
+  }
+
+  get id(): string {
+    return this.#seed.id;
   }
 
   get profileIds(): readonly string[] {
@@ -171,13 +175,18 @@ export class Client {
   }
 
   async #look(kind: Kind, record: Shown): Promise<void> {
+    this.answers[kind].isShown(await this.read(kind, record));
+  }
+
+  /** A record that was answered. @throws NoAnswer */
+  async read(kind: Kind, record: Shown): Promise<Shown> {
     const path = pathOf(kind, record);
     const { status, body } = await this.#ask("GET", path);
     if (status !== 200) throw new Error(`${path} was answered with ${status} ${JSON.stringify(body)}`);
-    this.answers[kind].isShown(body);
+    return body;
   }
 
-  #listUnanswered(which: (answers: Answers, asked: Asked) => boolean = () => true): Asked[] {
+  #listUnanswered(which: (answers: Answers<Asked>, asked: Asked) => boolean = () => true): Asked[] {
     return Object.values(this.answers).flatMap((answers) =>
       [...answers.unanswered.values()].filter((asked) => which(answers, asked)),
     );
@@ -338,7 +347,7 @@ function shared<Item>(items: readonly Item[], workers: number, work: (item: Item
 }
 
 /** The request may have been carried out, or not. */
-class NoAnswer extends Error {
+export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }
 

@@ -1,11 +1,14 @@
-/** What must hold between two responses about one transfer, conversion or order, whatever happened in between. */
+/** What must hold between two responses about one record, whatever happened in between. */
 import { deepStrictEqual } from "node:assert/strict";
 import { type Amount, amountOf } from "../../src/money/amount.ts";
 import { assert } from "../../src/std/assert.ts";
 
+/** What customers make. */
 export type Kind = "transfer" | "conversion" | "order";
+/** What operators make: deposits and withdrawals that have steps, and legal holds. */
+export type OperatorKind = "external_transfer" | "legal_hold";
 
-/** A record as the API shows it. */
+/** A record as the API shows it, or a legal hold. */
 export interface Shown extends Readonly<Record<string, unknown>> {
   readonly id: string;
   readonly profile_id: string;
@@ -14,11 +17,14 @@ export interface Shown extends Readonly<Record<string, unknown>> {
 }
 
 export interface Lifecycle {
-  readonly kind: Kind;
+  readonly kind: Kind | OperatorKind;
   /** A closed record no longer changes. */
   isClosed(record: Shown): boolean;
   /** The service still has to process it. */
   isPending(record: Shown): boolean;
+  /** Whether it can have got, or kept, this status since. A closed one keeps its own. */
+  mayBecome(record: Shown, status: string): boolean;
+  statusOf(record: Shown): string;
   expectFollows(before: Shown, now: Shown): void;
 }
 
@@ -33,7 +39,14 @@ const ORDER_FOLLOWS: Follows = {
   OPEN: ["OPEN", "FILLED", "CANCELLED"],
 };
 
-export const LIFECYCLES: Readonly<Record<Kind, Lifecycle>> = {
+/** By the step where there is one (docs/contract/transfers.md). */
+const EXTERNAL_TRANSFER_FOLLOWS: Follows = {
+  REQUESTED: ["REQUESTED", "APPROVED", "SENT", "COMPLETED", "FAILED", "CANCELLED"],
+  APPROVED: ["APPROVED", "SENT", "COMPLETED", "FAILED", "CANCELLED"],
+  SENT: ["SENT", "COMPLETED", "FAILED"],
+};
+
+export const LIFECYCLES: Readonly<Record<Kind | OperatorKind, Lifecycle>> = {
   transfer: lifecycle("transfer", {}, "", []),
   conversion: lifecycle("conversion", CONVERSION_FOLLOWS, "CREATED", [
     "status",
@@ -51,20 +64,34 @@ export const LIFECYCLES: Readonly<Record<Kind, Lifecycle>> = {
     ],
     expectOrderFollows,
   ),
+  external_transfer: lifecycle(
+    "external_transfer",
+    EXTERNAL_TRANSFER_FOLLOWS,
+    "",
+    ["status", "status_details", "updated_at", "crypto_tx_hash"],
+    expectExternalTransferFollows,
+    stepOf,
+  ),
+  legal_hold: lifecycle("legal_hold", { HELD: ["HELD", "LIFTED"] }, "", ["status", "lifted_by"]),
 };
 
 function lifecycle(
-  kind: Kind,
+  kind: Lifecycle["kind"],
   follows: Follows,
   waiting: string,
   changing: readonly string[],
   expectMore: (before: Shown, now: Shown, what: string) => void = () => undefined,
+  statusOf: (record: Shown) => string = ({ status }) => status,
 ): Lifecycle {
-  const isClosed = ({ status }: Shown): boolean => follows[status] === undefined;
+  const isClosed = (record: Shown): boolean => follows[statusOf(record)] === undefined;
+  const mayBecome = (record: Shown, status: string): boolean =>
+    follows[statusOf(record)]?.includes(status) ?? status === statusOf(record);
   return {
     kind,
     isClosed,
     isPending: ({ status }) => status === waiting,
+    mayBecome,
+    statusOf,
     expectFollows: (before, now) => {
       if (isClosed(before)) {
         deepStrictEqual(now, before, `a closed ${kind} no longer changes`);
@@ -74,7 +101,7 @@ function lifecycle(
       for (const field of new Set([...Object.keys(before), ...Object.keys(now)])) {
         if (!changing.includes(field)) deepStrictEqual(now[field], before[field], `${field}: ${what}`);
       }
-      assert(follows[before.status]?.includes(now.status) ?? false, `a status follows: ${what}`);
+      assert(mayBecome(before, statusOf(now)), `a status follows: ${what}`);
       expectMore(before, now, what);
     },
   };
@@ -87,6 +114,19 @@ function expectOrderFollows(before: Shown, now: Shown, what: string): void {
   assert(String(now.modified_at) >= String(before.modified_at), `time does not step back: ${what}`);
   assert(now.status !== "REJECTED" || is === 0n, `what is rejected has filled nothing: ${what}`);
   assert(now.status !== "FILLED" || is > 0n, `what is filled has traded: ${what}`);
+}
+
+/** How far a deposit or a withdrawal is. */
+function stepOf({ status, status_details: details }: Shown): string {
+  return (details as { readonly step: string } | undefined)?.step ?? status;
+}
+
+function expectExternalTransferFollows(before: Shown, now: Shown, what: string): void {
+  assert(String(now.updated_at) >= String(before.updated_at), `time does not step back: ${what}`);
+  const isDeposit = now.direction === "CREDIT";
+  assert(!isDeposit || !["APPROVED", "SENT", "CANCELLED"].includes(stepOf(now)), `a deposit has these steps: ${what}`);
+  const isNamed = before.crypto_tx_hash === undefined || now.crypto_tx_hash !== undefined;
+  assert(isNamed, `a transaction that was named stays: ${what}`);
 }
 
 /** The executions of each order add up to what it has filled. */

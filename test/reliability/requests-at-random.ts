@@ -8,7 +8,7 @@ import type { Kind } from "./lifecycles.ts";
 export const STORM_MARKETS = ["ETHUSD", "LTCUSD"] as const;
 /** What is the same sum of dollars whatever it is converted to. */
 export const DOLLARS = ["USD", "PYUSD", "USDG", "USDP"] as const;
-/** What no conversion and no fee ever touches. */
+/** What no conversion and no fee ever touches. Only customers move the last one. */
 export const COINS = ["ETH", "LTC"] as const;
 
 type Body = Readonly<Record<string, string | number>>;
@@ -71,9 +71,9 @@ function conversionAtRandom(random: Random, refId: string, { own }: Surroundings
   return { kind: "conversion", refId, path: "/v2/conversion/stablecoins", body };
 }
 
-const amountAtRandom = (random: Random): string => `${random(90)}.${10 + random(90)}`;
+export const amountAtRandom = (random: Random): string => `${random(90)}.${10 + random(90)}`;
 
-const oneOf = <Item>(random: Random, items: readonly Item[]): Item => items[random(items.length)] as Item;
+export const oneOf = <Item>(random: Random, items: readonly Item[]): Item => items[random(items.length)] as Item;
 
 const KINDS = [
   ...Array<"limit">(8).fill("limit"),

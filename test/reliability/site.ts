@@ -97,6 +97,11 @@ export class Site {
     return `http://127.0.0.1:${this.frontDoor.connection.port}`;
   }
 
+  /** For a process that writes beside the service, in its role. */
+  get databaseUrl(): string {
+    return `postgres://parbook@localhost/parbook?host=${encodeURIComponent(this.#cluster)}`;
+  }
+
   async close(): Promise<void> {
     await this.database.close();
     await this.#service?.end("SIGKILL");

@@ -34,7 +34,9 @@ async function run(sql: string): Promise<void> {
   for (const statement of sql.split(";")) if (statement.trim() !== "") await storm.site.database.rows(statement);
 }
 
-const MOVED = "(select id from transfer where ref_id is not null order by id limit 1)";
+const MOVED = "(select id from transfer where ref_id is not null and has_steps is null order by id limit 1)";
+const COMPLETED =
+  "(select id from external_transfer where status = 'completed' and crypto_tx_hash is null order by id limit 1)";
 
 test("an answer that is not as it was, or is not there any more, is noticed", async () => {
   const kept = () => storm.expectKept();
@@ -48,6 +50,29 @@ test("an answer that is not as it was, or is not there any more, is noticed", as
     "insert into transfer select * from gone; drop table gone",
     kept,
     /transfer .*, which was answered, is there/,
+  );
+});
+
+test("a step that was taken back is noticed, a hold that is gone, and one that nobody asked for", async () => {
+  const kept = () => storm.expectKept();
+  await wrong(
+    `create table was as select * from external_transfer where id = ${COMPLETED};
+     update external_transfer e set status = 'requested', version = 1 from was where e.id = was.id`,
+    "update external_transfer e set status = 'completed', version = was.version from was where e.id = was.id; drop table was",
+    kept,
+    /a closed external_transfer no longer changes/,
+  );
+  const gone = `create table gone as select * from legal_hold where lifted_at is null order by id limit 1;
+    delete from legal_hold using gone where legal_hold.id = gone.id`;
+  const back = "insert into legal_hold select * from gone; drop table gone";
+  await wrong(gone, back, kept, /legal_hold .*, which was answered, is there/);
+  await wrong(gone, back, () => storm.expectTotals(), /in pending .* is .*, but held otherwise is/);
+  await wrong(
+    `create table another as select * from legal_hold order by id limit 1;
+     update another set id = gen_random_uuid(), ref_id = 'nobody''s'; insert into legal_hold select * from another`,
+    "delete from legal_hold using another where legal_hold.id = another.id; drop table another",
+    kept,
+    /every legal_hold was asked for/,
   );
 });
 
@@ -66,12 +91,21 @@ test("a second effect of one ref_id is noticed", async () => {
 });
 
 test("a wrong total is detected in the tables and over HTTP", async () => {
-  const account = "owner_id = (select from_profile_id from transfer where ref_id is not null order by id limit 1)";
+  const account = `owner_id = (select from_profile_id from transfer where id = ${MOVED})`;
   const add = (asset: string, cents: number) =>
     `update account set available = available + ${cents / 100} where ${account} and asset = '${asset}'`;
   await wrong(add("USD", 1), add("USD", -1), () => storm.expectTotals(), /everything in USD comes to 0.01, not to 0/);
-  await wrong(add("ETH", 1), add("ETH", -1), () => storm.expectTotalsOverHttp(), /at undefined/);
-  await wrong(add("USDG", -1), add("USDG", 1), () => storm.expectTotalsOverHttp(), /dollars over HTTP/);
+  await wrong(add("ETH", 1), add("ETH", -1), () => storm.expectTotalsOverHttp(), /ETH over HTTP/);
+  await wrong(add("LTC", 1), add("LTC", -1), () => storm.expectTotalsOverHttp(), /LTC over HTTP/);
+  await wrong(add("USDG", -1), add("USDG", 1), () => storm.expectTotalsOverHttp(), /USD and .* over HTTP/);
+  const posted = (cents: number) =>
+    `update posting set available = available + ${cents / 100} where asset = 'LTC' and owner_id in (select id from profile)`;
+  await wrong(posted(1), posted(-1), () => storm.expectTotalsOverHttp(), /LTC at 2/);
+  // A deposit that was paid twice.
+  const paid = (cents: number) =>
+    `${add("ETH", cents)}; update account set available = available - ${cents / 100}
+       where (owner_id, asset) = (select owner_id, asset from account where house = 'world' and asset = 'ETH' order by owner_id limit 1)`;
+  await wrong(paid(1), paid(-1), () => storm.expectTotals(), /(?:owned|world) at first ETH is .*, but was/);
   await wrong(add("USD", 1), add("USD", -1), () => expectBooks(storm.site.database), /the books balance/);
 });
 

@@ -12,12 +12,13 @@ import { until } from "../support/until.ts";
 import { Client, type ClientSeed, type Tally } from "./client.ts";
 import { FAULTS, type Fault } from "./faults.ts";
 import { expectExecuted, type Shown } from "./lifecycles.ts";
+import { Operators, type OperatorTally } from "./operators.ts";
 import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
 import { Site } from "./site.ts";
 import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./storm-checks.ts";
 import { expectTotals, expectTotalsOverHttp, readTotals } from "./totals.ts";
 
-export interface RoundReport extends Tally {
+export interface RoundReport extends Tally, OperatorTally {
   readonly faults: readonly Fault[];
   /** Snapshots of all balances that were taken during the storm and compared with those of the start. */
   readonly snapshots: number;
@@ -31,6 +32,8 @@ const STORMERS = ["ann", "bob", "cat"];
 const OTHERS = ["buyer", "seller"];
 const PROFILES = 3;
 const OPENING = { USD: "10000000", PYUSD: "100000", USDG: "100000", USDP: "100000", ETH: "100000", LTC: "100000" };
+/** What operators do in every round, at least. */
+const FEWEST_COMMANDS = 60;
 /** Within this time the service recovers from all faults, on a busy machine. */
 const PATIENCE_S = 150;
 
@@ -40,13 +43,15 @@ export class Storm {
   /** The clients of the storm, and two that trade afterwards. */
   readonly #stormers: readonly Client[];
   readonly #others: readonly Client[];
+  readonly #operators: Operators;
   #opening: Awaited<ReturnType<typeof readTotals>> = new Map();
 
-  private constructor(site: Site, random: Random, clients: readonly Client[]) {
+  private constructor(site: Site, seed: number, clients: readonly Client[]) {
     this.site = site;
-    this.#random = random;
+    this.#random = seeded(seed);
     this.#stormers = clients.slice(0, STORMERS.length);
     this.#others = clients.slice(STORMERS.length);
+    this.#operators = new Operators(site.databaseUrl, this.#stormers, seeded(seed * 100 + clients.length));
   }
 
   static async open(seed: number, disk: "any disk" | "small disk"): Promise<Storm> {
@@ -55,7 +60,7 @@ export class Storm {
     try {
       await site.start();
       const clients = seeds.map((one, number) => new Client(one, seeds, site, seeded(seed * 100 + number)));
-      const storm = new Storm(site, seeded(seed), clients);
+      const storm = new Storm(site, seed, clients);
       storm.#opening = await readTotals(site.database);
       return storm;
     } catch (error) {
@@ -64,8 +69,9 @@ export class Storm {
     }
   }
 
-  close(): Promise<void> {
-    return this.site.close();
+  async close(): Promise<void> {
+    await this.#operators.close();
+    await this.site.close();
   }
 
   /** Sends requests, injects faults at random times, and checks everything that was confirmed. */
@@ -80,6 +86,8 @@ export class Storm {
       unknown: after.unknown - before.unknown,
       retried: after.retried - before.retried,
       booked: after.booked - before.booked,
+      commands: after.commands - before.commands,
+      unknownCommands: after.unknownCommands - before.unknownCommands,
       snapshots,
       recoveriesMs,
     };
@@ -87,6 +95,7 @@ export class Storm {
 
   /** Stops the service, which leaves a database that was shut down properly. */
   async end(): Promise<void> {
+    await this.#operators.close();
     const { exitCode, stderr } = await this.site.end("SIGTERM");
     assert(exitCode === 0, `the service stops with exit code 0: ${stderr}`);
     await expectSound(this.site);
@@ -107,7 +116,10 @@ export class Storm {
   }
 
   async expectKept(): Promise<void> {
-    await Promise.all(this.#clients.map((client) => client.expectKept()));
+    await Promise.all([
+      ...this.#clients.map((client) => client.expectKept()),
+      this.#operators.expectKept(this.site.database),
+    ]);
   }
 
   async expectTotals(): Promise<void> {
@@ -115,7 +127,8 @@ export class Storm {
   }
 
   expectTotalsOverHttp(): Promise<void> {
-    return expectTotalsOverHttp(this.#clients, OPENING, this.#momentsOfChance());
+    const holds = [...this.#operators.answers.legal_hold.shown.values()];
+    return expectTotalsOverHttp(this.#clients, OPENING, this.#momentsOfChance(), holds);
   }
 
   async #storm(faults: readonly Fault[]): Promise<Pick<RoundReport, "snapshots" | "recoveriesMs">> {
@@ -123,13 +136,14 @@ export class Storm {
     const trading = this.#stormers.flatMap((client) => Array.from({ length: REQUESTS }, () => client.trade(flow)));
     const reading = this.#readTotals(flow);
     // What cannot be right ends the round at once.
-    const running = Promise.all([...trading, reading]);
+    const running = Promise.all([...trading, reading, this.#operators.work(flow)]);
     const unlessWrong = (what: string, holds: () => boolean): Promise<void> =>
       Promise.race([running.then(() => undefined), until(what, holds, PATIENCE_S)]);
     const more = (count: number): Promise<void> => {
       const wanted = flow.moves.length + count;
       return unlessWrong(`there are ${count} more answers`, () => flow.moves.length >= wanted);
     };
+    const commands = this.#operators.tally.commands + FEWEST_COMMANDS;
     const recoveriesMs: number[] = [];
     try {
       for (const fault of faults) {
@@ -140,6 +154,7 @@ export class Storm {
         recoveriesMs.push((flow.movedSince(over) ?? over) - since);
       }
       await more(faults.length === 0 ? 100 : 30);
+      await unlessWrong("the operators are answered", () => this.#operators.tally.commands >= commands);
     } finally {
       flow.isOver = true;
       await running;
@@ -201,9 +216,10 @@ export class Storm {
     return [...this.#stormers, ...this.#others];
   }
 
-  #tally(): Tally {
+  #tally(): Tally & OperatorTally {
     const sum = (field: keyof Tally): number => this.#clients.reduce((total, { tally }) => total + tally[field], 0);
-    return { answered: sum("answered"), unknown: sum("unknown"), retried: sum("retried"), booked: sum("booked") };
+    const ofCustomers = { answered: sum("answered"), unknown: sum("unknown"), retried: sum("retried") };
+    return { ...ofCustomers, booked: sum("booked"), ...this.#operators.tally };
   }
 }
 
