@@ -216,9 +216,7 @@ export interface TransferRecord extends ExternalTransferDetails {
 
 /** The side of the profile that the money comes from. */
 export function debitOf(transfer: Transfer, steps?: ExternalTransfer): TransferRecord {
-  return {
-    ...sharedOf(transfer),
-    steps,
+  return recordOf(transfer, steps, {
     id: transfer.id,
     profileId: must(transfer.fromProfileId, "a debit has a profile"),
     customerId: transfer.customerId,
@@ -228,15 +226,13 @@ export function debitOf(transfer: Transfer, steps?: ExternalTransfer): TransferR
     identityId: transfer.fromIdentityId,
     accountId: transfer.fromAccountId,
     metadata: transfer.fromMetadata,
-  };
+  });
 }
 
 /** The side of the profile that the money goes to. */
 export function creditOf(transfer: Transfer, steps?: ExternalTransfer): TransferRecord {
   const paired = isPaired(transfer.type);
-  return {
-    ...sharedOf(transfer),
-    steps,
+  return recordOf(transfer, steps, {
     id: paired ? siblingId(transfer.id) : transfer.id,
     profileId: must(transfer.toProfileId, "a credit has a profile"),
     customerId: must(transfer.toCustomerId, "a credit has a customer"),
@@ -246,16 +242,30 @@ export function creditOf(transfer: Transfer, steps?: ExternalTransfer): Transfer
     identityId: transfer.toIdentityId,
     accountId: transfer.toAccountId,
     metadata: transfer.toMetadata,
-  };
+  });
 }
 
-function sharedOf(
-  transfer: Transfer,
-): Pick<TransferRecord, keyof ExternalTransferDetails | "asset" | "amount" | "createdAt"> {
+type Side = Pick<
+  TransferRecord,
+  "id" | "profileId" | "customerId" | "type" | "direction" | "refId" | "identityId" | "accountId" | "metadata"
+>;
+
+/** Written out: an object that is spread and then added to takes fifty times as long to make. */
+function recordOf(transfer: Transfer, steps: ExternalTransfer | undefined, side: Side): TransferRecord {
   return {
+    id: side.id,
+    profileId: side.profileId,
+    customerId: side.customerId,
+    type: side.type,
+    direction: side.direction,
     asset: transfer.asset,
     amount: transfer.amount,
+    refId: side.refId,
+    identityId: side.identityId,
+    accountId: side.accountId,
+    metadata: side.metadata,
     createdAt: transfer.createdAt,
+    steps,
     cryptoNetwork: transfer.cryptoNetwork,
     destinationAddress: transfer.destinationAddress,
     cryptoTxHash: transfer.cryptoTxHash,
