@@ -9,6 +9,23 @@ export function printLines(lines: readonly string[]): Promise<void> {
   return print(lines.map(printable).join("\n"));
 }
 
+const COLOURS = { grey: 90, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+export type Colour = keyof typeof COLOURS;
+
+/** A line, and its colour on a terminal that has them; NO_COLOR switches them off. */
+export interface ColouredLine {
+  readonly text: string;
+  readonly colour: Colour;
+}
+
+export function printColoured(lines: readonly ColouredLine[], stdout: typeof process.stdout = process.stdout) {
+  const hasColours = stdout.isTTY && stdout.hasColors();
+  const shown = lines.map(({ text, colour }) =>
+    hasColours ? `\u001b[${COLOURS[colour]}m${printable(text)}\u001b[39m` : printable(text),
+  );
+  return print(shown.join("\n"));
+}
+
 export function printJson(value: unknown): Promise<void> {
   return print(printableJson(value) ?? "null");
 }

@@ -1,12 +1,14 @@
 /** `parbook events`: the events of all customers, and how they are rebuilt. */
 import type { Command } from "commander";
+import { findCustomer } from "../../customers/customers.ts";
 import { findLastCutNumber, type PublishedEvent, readEventsAfter } from "../../events/all-events.ts";
 import { RebuildFailed, rebuildEvents } from "../../events/rebuild.ts";
 import type { Database } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
-import { printJson, printLines } from "../terminal.ts";
+import { printColoured, printJson } from "../terminal.ts";
+import { EventTable } from "./event-table.ts";
 
 export function addEventCommands(program: Command): void {
   const events = addCommand(program, "events", {
@@ -39,13 +41,13 @@ async function follow({ follow: isFollowing, json }: FollowOptions): Promise<Com
 /** Prints what is published from now on. @returns how many events it was */
 async function printNew(database: Database, isJson: boolean, stopping: AbortSignal): Promise<number> {
   let seen = await findLastCutNumber(database);
+  const table = new EventTable(async (id) => (await findCustomer(database, id))?.name);
   let count = 0;
   while (!stopping.aborted) {
     const { events, lastCut } = await readEventsAfter(database, seen);
-    const records = events.map(recordOf);
-    if (isJson) for (const record of records) await printJson(record);
-    else if (records.length > 0) await printLines(records.map(lineOf));
-    count += records.length;
+    if (isJson) for (const event of events) await printJson(recordOf(event));
+    else if (events.length > 0) await printColoured(await table.linesOf(events, process.stdout.rows));
+    count += events.length;
     if (lastCut === seen) await pause(POLL_MS);
     seen = lastCut;
   }
@@ -60,11 +62,6 @@ const recordOf = ({ at, customerId, number, type, objectId, version }: Published
   object_id: objectId,
   ...(version !== undefined && { version: Number(version) }),
 });
-
-function lineOf(record: ReturnType<typeof recordOf>): string {
-  const { at, customer_id: customer, number, type, object_id: object } = record;
-  return `${at}  ${customer}  ${String(number).padStart(8)}  ${type.padEnd(48)}  ${object}`;
-}
 
 async function rebuildAll(database: Database, holder: string): Promise<CommandResult> {
   const { cuts, events } = await rebuildEvents(database, holder).catch((error: unknown) => {
