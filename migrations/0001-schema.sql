@@ -1058,6 +1058,7 @@ create table event_cut (
   events integer not null,
   slots smallint[] not null,
   heads bigint[] not null,
+  market_readers json,
   digest bytea not null,
   fence bigint not null,
   constraint event_cut_pkey primary key (cut),
@@ -1074,6 +1075,9 @@ comment on column event_cut.at is 'The created_at of its events: never before th
 comment on column event_cut.events is 'How many events it made.';
 comment on column event_cut.slots is 'The slots that had batches, in order.';
 comment on column event_cut.heads is 'Of each of these slots, the last batch that is in this cut or in one before.';
+comment on column event_cut.market_readers is
+  'Of each market that was halted or resumed in it, the customers who are told: those who had orders on it that were not '
+  'closed when the cut was made. Null: no market was.';
 comment on column event_cut.digest is 'SHA-256 of its events in order: customer, type, object and version of each.';
 comment on column event_cut.fence is 'The fencing token of the lease events, under which it was written.';
 comment on index event_cut_pkey is 'The last cut; and, by bisection, the cut at a time.';
@@ -1096,7 +1100,8 @@ comment on table event is
   'version of an object that changes. Events are made of every transfer that has no steps (one for each side), every '
   'execution, each step of a deposit or a withdrawal, and the versions of conversions, orders and profiles that '
   'change what the customer is told: of an order its status, its fills or its trigger, of a profile all but '
-  'incoming_count and last_deactivation. Of nothing else: not of legal holds, markets, fees or access. Derived from '
+  'incoming_count and last_deactivation; and of a market''s halts and resumptions, for those who have orders on it. Of '
+  'nothing else: not of legal holds, fees or access. Derived from '
   'the chain and event_cut, with which verify compares it. Removed when it is older than PARBOOK_EVENT_DAYS, but for '
   'what event_retention names.';
 comment on column event.first_number is
@@ -1104,7 +1109,7 @@ comment on column event.first_number is
 comment on column event.cut is 'The cut that made it.';
 comment on column event.at is 'The cut''s.';
 comment on column event.object_id is
-  'The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run.';
+  'The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run, or of a market.';
 comment on column event.count is 'How many events it holds.';
 comment on column event.entries is
   '[type, object, version, state] of each event. version and state are of objects that change: state is what the columns '

@@ -1017,6 +1017,9 @@ create table event_cut (
   slots smallint[] not null,
   -- Of each of these slots, the last batch that is in this cut or in one before.
   heads bigint[] not null,
+  -- Of each market that was halted or resumed in it, the customers who are told: those who had orders on it that were
+  -- not closed when the cut was made. Null: no market was.
+  market_readers json,
   -- SHA-256 of its events in order: customer, type, object and version of each.
   digest bytea not null,
   -- The fencing token of the lease events, under which it was written.
@@ -1034,9 +1037,9 @@ grant select, insert on event_cut to service;
 -- version of an object that changes. Events are made of every transfer that has no steps (one for each side), every
 -- execution, each step of a deposit or a withdrawal, and the versions of conversions, orders and profiles that change
 -- what the customer is told: of an order its status, its fills or its trigger, of a profile all but incoming_count and
--- last_deactivation. Of nothing else: not of legal holds, markets, fees or access. Derived from the chain and
--- event_cut, with which verify compares it. Removed when it is older than PARBOOK_EVENT_DAYS, but for what
--- event_retention names.
+-- last_deactivation; and of a market's halts and resumptions, for those who have orders on it. Of nothing else: not of
+-- legal holds, fees or access. Derived from the chain and event_cut, with which verify compares it. Removed when it is
+-- older than PARBOOK_EVENT_DAYS, but for what event_retention names.
 create table event (
   customer_id uuid not null,
   -- Of its first event. A customer's events are numbered from 1, without gaps; of old ones only some are kept.
@@ -1045,7 +1048,7 @@ create table event (
   cut bigint not null,
   -- The cut's.
   at timestamp with time zone not null,
-  -- The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run.
+  -- The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run, or of a market.
   object_id uuid,
   -- How many events it holds.
   count integer not null,

@@ -7,8 +7,8 @@ import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { externalTransferTable } from "../transfers/external-transfer.ts";
 import type { TransferType } from "../transfers/transfers.ts";
-import type { EventBatch, ExecutionKey, OrderedBatch, TransferSides } from "./event-batch.ts";
-import { type ObjectVersion, type State, stateAfter } from "./facts.ts";
+import type { AddedBatch, EventBatch, ExecutionKey, OrderedBatch, TransferSides } from "./event-batch.ts";
+import { type MarketReaders, type ObjectVersion, type State, stateAfter } from "./facts.ts";
 
 /** Batches of a slot: those behind `after`, up to and with `until`. */
 export interface Range {
@@ -27,20 +27,24 @@ export async function readOrderedBatches(database: Queryable, { slot, after, unt
 }
 
 /** Of one slot, in order, with what they added. */
-export async function readBatches(database: Queryable, range: Range): Promise<EventBatch[]> {
+export async function readBatches(database: Queryable, range: Range): Promise<AddedBatch[]> {
   const batches = await readOrderedBatches(database, range);
   const transfers = await readTransfers(database, range);
   // A match changes the orders of both sides.
   const matched = batches.some(({ written }) => written.has("orders"));
   const executions = matched ? await readExecutions(database, range) : new Map<string, ExecutionKey[]>();
-  const stepped = batches.flatMap(({ written }) => [...(written.get(externalTransferTable.name)?.values() ?? [])]);
-  const steppedTypes = await readTypesOf(database, stepped);
   return batches.map((batch) => ({
     ...batch,
-    steppedTypes,
     transfers: transfers.get(batch.n.toString()) ?? [],
     executions: executions.get(batch.n.toString()) ?? [],
   }));
+}
+
+/** Adds what is in no batch: the types of deposits and withdrawals of which the batches have steps. */
+export async function withSteppedTypes(database: Queryable, batches: readonly AddedBatch[]): Promise<EventBatch[]> {
+  const stepped = batches.flatMap(({ written }) => [...(written.get(externalTransferTable.name)?.values() ?? [])]);
+  const steppedTypes = await readTypesOf(database, stepped);
+  return batches.map((batch) => ({ ...batch, steppedTypes }));
 }
 
 async function readTransfers(
@@ -107,6 +111,19 @@ export async function readCustomersOf(
     [profileIds],
   );
   return new Map(rows.map(({ id, customer_id }) => [id, customer_id]));
+}
+
+/** Of each of these markets, the customers who have orders on it that are not closed. */
+export async function findMarketReaders(database: Queryable, markets: readonly string[]): Promise<MarketReaders> {
+  if (markets.length === 0) return new Map();
+  const rows = await database.rows<{ market: string; customer_id: CustomerId }>(
+    `select market, customer_id from booked_order where market = any($1::text[])
+      union select market, customer_id from pending_order where market = any($1::text[])
+      order by market, customer_id`,
+    [markets],
+  );
+  const readers = grouped(rows, ({ market, customer_id: customerId }) => [market, customerId]);
+  return new Map(markets.map((market) => [market, readers.get(market) ?? []]));
 }
 
 /** The state of one object before a version, from all of its changes. Reads the whole chain: only for what no event has. */

@@ -2,19 +2,37 @@
 import { readHeads } from "../ledger/stored-batches.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
-import { type Range, readBatches, readCustomersOf, readOrderedBatches, replayState } from "./chain-store.ts";
-import { type EventBatch, type Heads, inOrder, type OrderedBatch, safeBeginning } from "./event-batch.ts";
+import {
+  findMarketReaders,
+  type Range,
+  readBatches,
+  readCustomersOf,
+  readOrderedBatches,
+  replayState,
+  withSteppedTypes,
+} from "./chain-store.ts";
+import {
+  type AddedBatch,
+  type EventBatch,
+  type Heads,
+  inOrder,
+  type OrderedBatch,
+  safeBeginning,
+} from "./event-batch.ts";
 import {
   customerOf,
   type Fact,
   factsOf,
   hasEvent,
   type Known,
+  type MarketReaders,
+  marketChangesIn,
   type ObjectVersion,
   objectKey,
   versionsIn,
 } from "./facts.ts";
-import { type Before, readLastStates } from "./store.ts";
+import type { RecentBatches } from "./recent-batches.ts";
+import { type Before, type Cut, readLastStates } from "./store.ts";
 
 /** The batches between two cuts, by slot. */
 export function rangesBetween(after: Heads, until: Heads): Range[] {
@@ -26,26 +44,54 @@ export function rangesBetween(after: Heads, until: Heads): Range[] {
 
 export interface CutContent {
   readonly facts: readonly Fact[];
+  /** Of each market that was halted or resumed. */
+  readonly marketReaders: MarketReaders;
   /** The time of the latest batch. */
   readonly lastAt: Instant | undefined;
 }
 
-/** @param cut the number of the cut that ends with `until` */
-export async function readContent(database: Queryable, after: Heads, until: Heads, cut: bigint): Promise<CutContent> {
-  const batches: EventBatch[] = [];
-  for (const range of rangesBetween(after, until)) batches.push(...(await readBatches(database, range)));
+/** A cut: one that is being made does not know its `marketReaders` yet, which are then read. */
+export type NumberedCut = Pick<Cut, "number"> & Partial<Pick<Cut, "marketReaders">>;
+
+/**
+ * @param cut the one that ends with `until`
+ * @param recent of some slots, all batches between the cuts: they are not read
+ */
+export async function readContent(
+  database: Queryable,
+  after: Heads,
+  until: Heads,
+  cut: NumberedCut,
+  recent: RecentOfSlots = new Map(),
+): Promise<CutContent> {
+  const batches: AddedBatch[] = [];
+  for (const range of rangesBetween(after, until))
+    batches.push(...(recent.get(range.slot) ?? (await readBatches(database, range))));
   return contentOf(database, batches, cut);
 }
 
 /** @param batches in any order: all between a cut and the one before it */
-export async function contentOf(database: Queryable, batches: readonly EventBatch[], cut: bigint): Promise<CutContent> {
-  const ordered = inOrder(batches);
-  const facts = factsOf(ordered, await readKnown(database, ordered, cut));
+export async function contentOf(
+  database: Queryable,
+  batches: readonly AddedBatch[],
+  cut: NumberedCut,
+): Promise<CutContent> {
+  const ordered = inOrder(await withSteppedTypes(database, batches));
+  const { marketReaders = await findMarketReaders(database, changedMarkets(ordered)) } = cut;
+  const known = await readKnown(database, ordered, cut.number);
+  const facts = factsOf(ordered, { ...known, marketReaders });
   const lastAt = ordered.reduce((latest, { at }) => Math.max(latest, at), 0) as Instant;
-  return { facts, lastAt: ordered.length === 0 ? undefined : lastAt };
+  return { facts, marketReaders, lastAt: ordered.length === 0 ? undefined : lastAt };
 }
 
-async function readKnown(database: Queryable, ordered: readonly EventBatch[], cut: bigint): Promise<Known> {
+/** The codes of the markets that these batches halted or resumed, in order. */
+export function changedMarkets(batches: readonly Pick<EventBatch, "written">[]): string[] {
+  return [...new Set(batches.flatMap(marketChangesIn).map(([market]) => market))].sort();
+}
+
+type KnownOfObjects = Omit<Known, "marketReaders">;
+
+async function readKnown(database: Queryable, ordered: readonly EventBatch[], cut: bigint): Promise<KnownOfObjects> {
   const versions = ordered.flatMap(versionsIn);
   if (versions.length === 0) return { customers: new Map(), states: new Map() };
   const profiles = new Set(versions.flatMap(({ profileId }) => profileId ?? []));
@@ -74,7 +120,7 @@ function firstVersions(versions: readonly ObjectVersion[]): ObjectVersion[] {
   return [...first.values()].filter(({ change }) => change.version > 1n);
 }
 
-/** The most batches in one cut: what is read at once. */
+/** The most batches in one cut that are read at once. */
 const MOST_BATCHES = 200;
 
 /**
@@ -82,14 +128,40 @@ const MOST_BATCHES = 200;
  * on has committed before it, so it is among them. Far behind, they are the end of a part that is as complete.
  *
  * @param skewMs how far the clocks of nodes may be apart
+ * @param recent what this process has committed
  * @returns undefined if there is nothing new
  */
-export async function findNextHeads(database: Queryable, after: Heads, skewMs: number): Promise<Heads | undefined> {
-  const heads = new Map((await readHeads(database)).map(({ slot, n }) => [slot, n]));
+export async function findNext(
+  database: Queryable,
+  after: Heads,
+  skewMs: number,
+  recent: RecentBatches | undefined,
+): Promise<NextCut | undefined> {
+  const found = await readHeads(database);
+  const heads = new Map(found.map(({ slot, n }) => [slot, n]));
   const ranges = rangesBetween(after, heads);
-  const count = ranges.reduce((sum, range) => sum + range.until - range.after, 0n);
-  if (count === 0n) return undefined;
-  return count <= MOST_BATCHES ? heads : findPartialHeads(database, after, ranges, skewMs);
+  if (ranges.length === 0) return undefined;
+  const known: RecentOfSlots = new Map(
+    ranges.flatMap((range): [number, AddedBatch[]][] => {
+      const hash = found.find(({ slot }) => slot === range.slot)?.hash;
+      const batches = recent?.within(range, hash);
+      return batches === undefined ? [] : [[range.slot, batches]];
+    }),
+  );
+  const unread = ranges.filter(({ slot }) => !known.has(slot));
+  if (countOf(unread) <= MOST_BATCHES) return { heads, recent: known };
+  return { heads: await findPartialHeads(database, after, ranges, skewMs), recent: new Map() };
+}
+
+const countOf = (ranges: readonly Range[]): bigint =>
+  ranges.reduce((sum, range) => sum + range.until - range.after, 0n);
+
+/** By slot: the batches behind the last cut that this process has just committed. */
+export type RecentOfSlots = ReadonlyMap<number, readonly AddedBatch[]>;
+
+export interface NextCut {
+  readonly heads: Heads;
+  readonly recent: RecentOfSlots;
 }
 
 async function findPartialHeads(

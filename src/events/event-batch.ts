@@ -17,6 +17,9 @@ export interface EventBatch {
   readonly steppedTypes: ReadonlyMap<string, TransferType>;
 }
 
+/** A batch with what it added. */
+export type AddedBatch = Omit<EventBatch, "steppedTypes">;
+
 /** Whose transfer it is, if it was complete when it was written. A side outside the platform is undefined. */
 export interface TransferSides {
   readonly id: Uuid;

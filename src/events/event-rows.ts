@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Uuid } from "../std/id.ts";
-import type { EventType } from "./event-types.ts";
+import { type EventType, objectTypeOf } from "./event-types.ts";
 import type { Fact, State } from "./facts.ts";
 
 export interface EventRow {
@@ -76,7 +76,7 @@ function rowOf(customerId: CustomerId, firstNumber: bigint, run: readonly Fact[]
   return {
     customerId,
     firstNumber,
-    objectId: first?.version === undefined ? undefined : first.objectId,
+    objectId: first?.version === undefined || objectTypeOf(first.type) === "market" ? undefined : first.objectId,
     count: run.length,
     entries: `[${run.map(entryText).join(",")}]`,
   };

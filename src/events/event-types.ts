@@ -1,7 +1,7 @@
 /** The types of events. Each begins with the type of its object. */
 import { type ExternalTransferStatus, RECORD_TYPES, type RecordType } from "../transfers/transfers.ts";
 
-export const OBJECT_TYPES = ["transfer", "execution", "conversion", "order", "profile"] as const;
+export const OBJECT_TYPES = ["transfer", "execution", "conversion", "order", "profile", "market"] as const;
 export type ObjectType = (typeof OBJECT_TYPES)[number];
 
 /** Only deposits and withdrawals that have steps are anything but completed. */
@@ -25,6 +25,8 @@ const CHANGE_TYPES = [
   "profile.updated",
   "profile.deactivated",
   "profile.activated",
+  "market.halted",
+  "market.resumed",
 ] as const;
 
 export type EventType = TransferEventType | (typeof CHANGE_TYPES)[number];

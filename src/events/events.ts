@@ -128,7 +128,10 @@ async function* matchingEvents(
   }
 }
 
-const profileOf = ({ type, value }: EventObject): string => (type === "profile" ? value.id : value.profileId);
+function profileOf({ type, value }: EventObject): string | undefined {
+  if (type === "market") return undefined;
+  return type === "profile" ? value.id : value.profileId;
+}
 
 async function withObjects(parts: Parts, customerId: CustomerId, entries: readonly Dated[]): Promise<CustomerEvent[]> {
   const objects = await objectsOf(

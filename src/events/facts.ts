@@ -1,8 +1,10 @@
 /**
  * The facts that become events, as they follow from the batches: pure. A transfer is a fact for each customer that
  * has a side of it; a version of an object that changes is one or more, or none if nothing changed that its customer sees.
+ * That a market was halted or resumed is a fact for each customer who had open orders on it.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
+import { marketTable } from "../exchange/market-state.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { RowChange } from "../ledger/change-history.ts";
 import { siblingId } from "../std/id.ts";
@@ -13,7 +15,7 @@ import { type EventType, transferEventType } from "./event-types.ts";
 export interface Fact {
   readonly customerId: CustomerId;
   readonly type: EventType;
-  /** Of a transfer: of the customer's record. */
+  /** Of a transfer: of the customer's record. Of a market: its code. */
   readonly objectId: string;
   /** Undefined for an object that never changes. */
   readonly version: bigint | undefined;
@@ -80,7 +82,11 @@ export interface Known {
   readonly customers: ReadonlyMap<ProfileId, CustomerId>;
   /** By `objectKey`: the state before the first of these batches, of objects that existed then. */
   readonly states: ReadonlyMap<string, State>;
+  readonly marketReaders: MarketReaders;
 }
+
+/** By market: the customers who are told of its halts and resumptions. */
+export type MarketReaders = ReadonlyMap<string, readonly CustomerId[]>;
 
 export function customerOf(
   { customerId, profileId }: ObjectVersion,
@@ -90,7 +96,7 @@ export function customerOf(
 }
 
 /** @param batches in order */
-export function factsOf(batches: readonly EventBatch[], { customers, states }: Known): Fact[] {
+export function factsOf(batches: readonly EventBatch[], { customers, states, marketReaders }: Known): Fact[] {
   const current = new Map(states);
   return batches.flatMap((batch) => [
     ...batch.transfers.toSorted((a, b) => (a.id < b.id ? -1 : 1)).flatMap(factsOfTransfer),
@@ -105,7 +111,23 @@ export function factsOf(batches: readonly EventBatch[], { customers, states }: K
       const { objectId, change } = version;
       return typesOf(version).map((type) => ({ customerId, type, objectId, version: change.version, state }));
     }),
+    ...marketChangesIn(batch).flatMap(([market, change]) => factsOfMarket(market, change, marketReaders)),
   ]);
+}
+
+/** The markets that a batch halted or resumed, by code. */
+export function marketChangesIn({ written }: Pick<EventBatch, "written">): [market: string, change: RowChange][] {
+  const changes = [...(written.get(marketTable.name)?.values() ?? [])];
+  return changes
+    .map((change): [string, RowChange] => [change.key.code ?? "", change])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function factsOfMarket(market: string, { version, values: { status } }: RowChange, readers: MarketReaders): Fact[] {
+  if (status !== "HALTED" && status !== "OPEN") return [];
+  const type = status === "HALTED" ? "market.halted" : "market.resumed";
+  const told = readers.get(market) ?? [];
+  return told.map((customerId) => ({ customerId, type, objectId: market, version, state: { status } }));
 }
 
 function recordFact(customerId: CustomerId, type: EventType, objectId: string): Fact {

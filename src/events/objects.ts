@@ -3,6 +3,7 @@ import { type Conversion, conversionTable } from "../conversions/conversion.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, profileTable } from "../customers/profiles/profiles.ts";
 import { type Execution, executionTable } from "../exchange/execution.ts";
+import { type MarketState, marketTable } from "../exchange/market-state.ts";
 import { type Order, orderTable } from "../exchange/order.ts";
 import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -20,7 +21,8 @@ export type EventObject =
   | { readonly type: "execution"; readonly value: Execution }
   | { readonly type: "conversion"; readonly value: Conversion }
   | { readonly type: "order"; readonly value: Order }
-  | { readonly type: "profile"; readonly value: ShownProfile };
+  | { readonly type: "profile"; readonly value: ShownProfile }
+  | { readonly type: "market"; readonly value: Pick<MarketState, "code" | "status"> };
 
 /** What its customer sees of a profile. */
 export type ShownProfile = Omit<Profile, "incomingCount" | "lastDeactivation">;
@@ -71,6 +73,10 @@ export async function objectsOf(
     profile: (entry) => ({
       type: "profile",
       value: profileTable.read(asOf(profileTable, found(profiles, entry), entry)),
+    }),
+    market: (entry) => ({
+      type: "market",
+      value: marketTable.read(asOf(marketTable, { code: entry.objectId }, entry)),
     }),
   };
   return entries.map((entry) => objectOf[objectTypeOf(entry.type)](entry));

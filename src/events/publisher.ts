@@ -1,7 +1,7 @@
 /**
  * Publishes events: reads the batches behind the last cut, and writes a cut with their events, in one statement. One process
- * at a time does, by the lease `events`; that of two only one can write a cut is ensured by its number. Nothing is kept
- * between cuts but what the database has, so a publisher may end anywhere: the next one goes on behind the last cut.
+ * at a time does, by the lease `events`; that of two only one can write a cut is ensured by its number. What is kept between
+ * cuts only spares reading it from the database, so a publisher may end anywhere: the next one goes on behind the last cut.
  *
  * It rests after each cut for as long as keeps its share of the time small. Under load it so makes larger cuts, which cost
  * less for each event.
@@ -11,10 +11,11 @@ import { type Database, DatabaseAway } from "../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
-import { findNextHeads, readContent } from "./cut-content.ts";
+import { findNext, readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
 import { countRows, digestOfFacts, rowsOf } from "./event-rows.ts";
 import type { Fact } from "./facts.ts";
+import type { RecentBatches } from "./recent-batches.ts";
 import { removeOldEvents } from "./retention.ts";
 import { type Cut, findLastCut, readLastNumbers, writeCut } from "./store.ts";
 
@@ -34,6 +35,8 @@ export interface PublisherOptions {
   readonly holder: string;
   /** Notified when there is a new batch. Those of other processes are looked for without. */
   readonly committed: WakeSignal;
+  /** Those of this process. Without, all are read from the database. */
+  readonly recentBatches?: RecentBatches;
   /** Must not throw. */
   readonly log: (event: PublisherEvent) => void;
   readonly leaseMs?: number;
@@ -93,6 +96,7 @@ export class Publisher {
   async #lead(lease: Lease, leaseMs: number): Promise<void> {
     const { database } = this.#options;
     const renewal = setInterval(() => void this.#renew(lease, leaseMs), leaseMs / 3);
+    this.#options.recentBatches?.collect(true);
     while (this.#isLeader) {
       try {
         await this.#publish(lease);
@@ -102,6 +106,7 @@ export class Publisher {
       }
     }
     clearInterval(renewal);
+    this.#options.recentBatches?.collect(false);
     this.#lease = undefined;
     await releaseLease(database.commits, lease).catch(() => undefined);
   }
@@ -156,7 +161,7 @@ export class Publisher {
   }
 }
 
-type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranceMs">;
+type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranceMs" | "recentBatches">;
 
 /** Makes one cut after the other. After a failure another one has to be opened. */
 export class CutMaker {
@@ -176,16 +181,18 @@ export class CutMaker {
   async next(lease: Lease): Promise<Cut | "lost" | undefined> {
     const { database, clock, clockToleranceMs } = this.#options;
     const after = this.#last?.heads ?? NO_HEADS;
-    const heads = await findNextHeads(database, after, 2 * clockToleranceMs);
-    if (heads === undefined) return undefined;
+    const next = await findNext(database, after, 2 * clockToleranceMs, this.#options.recentBatches);
+    if (next === undefined) return undefined;
+    const { heads, recent } = next;
     const number = (this.#last?.number ?? 0n) + 1n;
-    const { facts, lastAt = 0 } = await readContent(database, after, heads, number);
+    const { facts, marketReaders, lastAt = 0 } = await readContent(database, after, heads, { number }, recent);
     await this.#readNumbers(facts);
     const at = Math.max(this.#last?.at ?? 0, lastAt, clock.now()) as Instant;
-    const cut: Cut = { number, at, events: facts.length, heads, digest: digestOfFacts(facts) };
+    const cut: Cut = { number, at, events: facts.length, heads, marketReaders, digest: digestOfFacts(facts) };
     const rows = rowsOf(facts, this.#numbers);
     if (!(await writeCut(database.commits, lease, cut, rows))) return "lost";
     countRows(this.#numbers, rows);
+    this.#options.recentBatches?.forget(heads);
     this.#last = cut;
     return cut;
   }

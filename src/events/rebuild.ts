@@ -66,7 +66,7 @@ async function addAll(database: Queryable): Promise<Rebuilt> {
   for (;;) {
     const cuts = await readCuts(database, before.number + 1n, CUTS_AT_ONCE);
     for (const cut of cuts) {
-      const { facts } = await readContent(database, before.heads, cut.heads, cut.number);
+      const { facts } = await readContent(database, before.heads, cut.heads, cut);
       if (facts.length !== cut.events || !digestOfFacts(facts).equals(cut.digest))
         throw new RebuildFailed(`event_cut ${cut.number} did not make what the chain says: run parbook verify`);
       const rows = rowsOf(facts, numbers);

@@ -8,7 +8,7 @@ import type { Uuid } from "../std/id.ts";
 import type { Heads } from "./event-batch.ts";
 import { type EventRow, readEntries } from "./event-rows.ts";
 import { LAST_TYPES } from "./event-types.ts";
-import { type ObjectVersion, objectKey, type State } from "./facts.ts";
+import { type MarketReaders, type ObjectVersion, objectKey, type State } from "./facts.ts";
 
 // Cuts ---------------------------------------------------------------------------------------------------------------
 
@@ -17,6 +17,7 @@ export interface Cut {
   readonly at: Instant;
   readonly events: number;
   readonly heads: Heads;
+  readonly marketReaders: MarketReaders;
   readonly digest: Buffer;
 }
 
@@ -26,14 +27,16 @@ interface CutRecord {
   readonly events: number;
   readonly slots: readonly number[];
   readonly heads: readonly string[];
+  readonly market_readers: Readonly<Record<string, readonly CustomerId[]>> | null;
   readonly digest: Buffer;
 }
 
-const CUT = "cut, at, events, slots, heads, digest";
+const CUT = "cut, at, events, slots, heads, market_readers, digest";
 
-function readCut({ cut, at, events, slots, heads, digest }: CutRecord): Cut {
+function readCut({ cut, at, events, slots, heads, market_readers: readers, digest }: CutRecord): Cut {
   const bySlot = slots.map((slot, place): [number, bigint] => [slot, BigInt(heads[place] ?? -1)]);
-  return { number: BigInt(cut), at, events, heads: new Map(bySlot), digest };
+  const marketReaders = new Map(Object.entries(readers ?? {}));
+  return { number: BigInt(cut), at, events, heads: new Map(bySlot), marketReaders, digest };
 }
 
 export async function findLastCut(database: Queryable): Promise<Cut | undefined> {
@@ -95,8 +98,8 @@ export async function writeCut(
   try {
     const written = await database.rows(
       `with written as (
-         insert into event_cut (cut, at, events, slots, heads, digest, fence)
-         select $1::bigint, $2, $3, $4::smallint[], $5::bigint[], $6, $7::bigint
+         insert into event_cut (cut, at, events, slots, heads, market_readers, digest, fence)
+         select $1::bigint, $2, $3, $4::smallint[], $5::bigint[], $15::json, $6, $7::bigint
           where exists (select from lease where name = $8 and fence = $7::bigint and holder = $9)
             and ($1::bigint = 1 or exists (select from event_cut where cut = $1::bigint - 1))
          returning cut, at),
@@ -117,6 +120,7 @@ export async function writeCut(
         lease.name,
         lease.holder,
         ...columnsOfRows(rows),
+        cut.marketReaders.size === 0 ? null : JSON.stringify(Object.fromEntries(cut.marketReaders)),
       ],
     );
     return written.length === 1;

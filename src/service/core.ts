@@ -11,6 +11,7 @@ import type { Config } from "../config/config.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
+import { RecentBatches } from "../events/recent-batches.ts";
 import { LedgerClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
@@ -57,6 +58,7 @@ export interface Core extends Foundation {
   readonly lane: Lane;
   /** Notified of every durable batch of this process's lane. */
   readonly committed: WakeSignal;
+  readonly recentBatches: RecentBatches;
   readonly customers: Customers;
   readonly clients: Clients;
   readonly profiles: Profiles;
@@ -121,11 +123,13 @@ export async function openCore(
   const { database, clock, ids, holder } = foundation;
   const { onCommitted, onExecute, onEvent } = watching;
   const committed = new WakeSignal();
+  const recentBatches = new RecentBatches();
   const lane = new Lane({
     database,
     clock,
     holder,
     onCommitted: (batch) => {
+      recentBatches.add(batch);
       committed.notify();
       onCommitted?.(batch);
     },
@@ -145,6 +149,7 @@ export async function openCore(
     ...foundation,
     lane,
     committed,
+    recentBatches,
     customers: createCustomers({ database, lane, ids, clock }),
     clients: new Clients({
       database,

@@ -42,8 +42,8 @@ async function all(): Promise<CustomerEvent[]> {
 
 /** An event by the names that the small books have for ids: "order.open bid". */
 function named({ type, object: { value } }: CustomerEvent): string {
-  const id = "orderId" in value ? value.orderId : value.id;
-  return `${type} ${books.names.get(id as string) ?? "?"}`;
+  const id = "orderId" in value ? value.orderId : "id" in value ? value.id : value.code;
+  return `${type} ${books.names.get(id as string) ?? (type.startsWith("market.") ? id : "?")}`;
 }
 
 const STORY = [
@@ -86,6 +86,8 @@ const STORY = [
   "transfer.wire_deposit.completed arrived",
   "transfer.wire_deposit.pending announced",
   "order.created low",
+  "market.halted BTCUSD",
+  "market.resumed BTCUSD",
 ];
 
 test("each fact is one event, in the order in which it happened, numbered without gaps", async () => {

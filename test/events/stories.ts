@@ -1,4 +1,8 @@
 /** One of each type of event, made over the API, for tests and for the examples of docs/events.md. */
+import type { MarketCode } from "../../src/catalogue/market.ts";
+import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.ts";
+import { TESTER } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
 import type { TestCustomer, TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -62,6 +66,8 @@ export async function eventfulCustomer(service: TestService): Promise<TestCustom
     });
   const offered = await place({});
   await isNow(offered, "OPEN");
+  for (const change of [haltMarket, resumeMarket])
+    unwrap(await service.service.core.lane.execute(change("BTCUSD" as MarketCode, TESTER)));
   const stop = await place({ type: "STOP_LIMIT", stop_price: "24000", price: "23000", base_amount: "0.01" });
   await isNow(stop, "SUBMITTED");
   await buyAsOther("0.01");

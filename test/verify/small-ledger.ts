@@ -3,6 +3,7 @@
  * holds, a transfer, conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
  */
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import type { MarketCode } from "../../src/catalogue/market.ts";
 import { cancellationOf, createConversions, settlementOf } from "../../src/conversions/conversions.ts";
 import type { ConversionRequest } from "../../src/conversions/rules.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
@@ -12,6 +13,7 @@ import { customerVolumeKey, customerVolumes, customerVolumeTable, dayOf } from "
 import { createExchange } from "../../src/exchange/exchange.ts";
 import { type Execution, executionTable } from "../../src/exchange/execution.ts";
 import { executedAtOf, matchJournalId, NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.ts";
 import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
@@ -120,6 +122,8 @@ class Making {
     await this.#hold("blocked", "depot", "11");
     await this.#hold("unblocked", "depot", "12", "lift");
     await this.#place("low", "treasury", { side: "BUY", price: "15000", amount: "0.5" });
+    for (const change of [haltMarket, resumeMarket])
+      done(await this.#lane.execute(change("BTCUSD" as MarketCode, TESTER)));
   }
 
   async transfer(name: string, amount: string, refId?: string): Promise<void> {

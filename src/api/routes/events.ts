@@ -23,6 +23,7 @@ import { ListQuery, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/
 import { comparisons, readComparisons } from "../requests/time-range.ts";
 import { conversionBody } from "./conversions.ts";
 import { executionBody } from "./executions.ts";
+import { marketEventBody } from "./markets/markets.ts";
 import { orderBody } from "./orders/order-body.ts";
 import { profileBody } from "./profiles.ts";
 import { transferBody } from "./transfer-record.ts";
@@ -71,7 +72,7 @@ export const EventBody = Type.Object(
     object: Type.Unsafe<object>({
       type: "object",
       description:
-        "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it.",
+        "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it; of a Market its code and status.",
       additionalProperties: true,
     }),
     created_at: { ...Timestamp, description: "When the event was made. Rises with the number." },
@@ -278,5 +279,6 @@ function objectBody(
   if (object.type === "transfer") return transferBody(object.value);
   if (object.type === "execution") return executionBody(object.value, exchange);
   if (object.type === "conversion") return conversionBody(object.value);
+  if (object.type === "market") return marketEventBody(object.value);
   return object.type === "order" ? orderBody(object.value, exchange) : profileBody(object.value);
 }

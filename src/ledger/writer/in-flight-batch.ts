@@ -18,9 +18,9 @@ export function dispatch(batch: DecidedBatch, link: Link): InFlightBatch {
 }
 
 /** What observers receive about a durable batch. */
-export function committed({ link: { slot, n }, decided, sentMs }: InFlightBatch): CommittedBatch {
+export function committed({ link: { slot, n, hash }, content, decided, sentMs }: InFlightBatch): CommittedBatch {
   const commands = decided.map(({ pending }) => pending.command);
-  return { slot, n, commands, ms: performance.now() - sentMs };
+  return { slot, n, hash, content, commands, ms: performance.now() - sentMs };
 }
 
 /** What the log says about one that failed. */

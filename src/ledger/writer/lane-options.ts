@@ -2,6 +2,7 @@
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
 import type { LedgerClock } from "../compared-clock.ts";
+import type { HashedContent } from "./batch.ts";
 import type { AnyCommand, AnyOutcome } from "./pending-command.ts";
 
 export interface LaneOptions {
@@ -59,6 +60,9 @@ export interface CommittedBatch {
   readonly slot: number;
   readonly n: bigint;
   readonly commands: readonly AnyCommand[];
+  /** Its link in the slot's hash chain, and what that covers. */
+  readonly hash: Buffer;
+  readonly content: HashedContent;
   /** From dispatch until it was known to be durable. */
   readonly ms: number;
 }

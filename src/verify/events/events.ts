@@ -6,8 +6,8 @@
 
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { readBatches } from "../../events/chain-store.ts";
-import { contentOf, rangesBetween } from "../../events/cut-content.ts";
-import { type EventBatch, type Heads, NO_HEADS } from "../../events/event-batch.ts";
+import { changedMarkets, contentOf, rangesBetween } from "../../events/cut-content.ts";
+import { type AddedBatch, type Heads, NO_HEADS } from "../../events/event-batch.ts";
 import { digestOfFacts, type EventRow, rowsOf } from "../../events/event-rows.ts";
 import {
   type Cut,
@@ -71,7 +71,7 @@ async function compareGroup(
 ): Promise<void> {
   const [first, last] = [cuts[0], cuts.at(-1)];
   if (first === undefined || last === undefined) return;
-  const batches: EventBatch[] = [];
+  const batches: AddedBatch[] = [];
   for (const range of rangesBetween(before.heads, furthest(cuts)))
     batches.push(...(await readBatches(database, range)));
   const stored = await readRowsOfCuts(database, first.number > firstKept ? first.number : firstKept, last.number);
@@ -80,13 +80,16 @@ async function compareGroup(
   for (const cut of cuts) {
     tally.examined(Math.max(1, cut.events));
     comparePlace(previous, cut, tally);
-    const { facts } = await contentOf(database, between(batches, previous.heads, cut.heads), cut.number);
+    const own = between(batches, previous.heads, cut.heads);
+    const { facts } = await contentOf(database, own, cut);
+    if ([...cut.marketReaders.keys()].sort().join() !== changedMarkets(own).join())
+      tally.broken(cutName(cut.number), "has not the readers of the markets that were halted or resumed in it");
     if (facts.length !== cut.events || !digestOfFacts(facts).equals(cut.digest))
       tally.broken(cutName(cut.number), "did not make the events that the chain says");
     if (cut.number >= firstKept) {
       const rows = rowsOf(facts, numbers);
-      const own = stored.filter((row) => row.cut === cut.number);
-      compareRows(cut, rows, own, tally);
+      const rowsOfCut = stored.filter((row) => row.cut === cut.number);
+      compareRows(cut, rows, rowsOfCut, tally);
       for (const { customerId, firstNumber, count } of rows) numbers.set(customerId, firstNumber + BigInt(count) - 1n);
     }
     previous = cut;
@@ -108,7 +111,7 @@ function comparePlace(previous: Pick<Cut, "number" | "at" | "heads">, cut: Cut, 
   if (isBack) tally.broken(cutName(cut.number), "ends before the one before it");
 }
 
-function between(batches: readonly EventBatch[], after: Heads, until: Heads): EventBatch[] {
+function between(batches: readonly AddedBatch[], after: Heads, until: Heads): AddedBatch[] {
   return batches.filter(({ slot, n }) => n > (after.get(slot) ?? -1n) && n <= (until.get(slot) ?? -1n));
 }
 

@@ -85,7 +85,15 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
   );
 }
 
-function statusBody({ status, statusSince }: MarketListing): Static<typeof MarketStatusBody> {
+/** What of a market an event shows: the rest is the catalogue's, of which only the present is known. */
+export function marketEventBody({ code, status }: { readonly code: string; readonly status: MarketListing["status"] }) {
+  return { market: code, status, market_status: statusBody({ status, statusSince: undefined }) };
+}
+
+function statusBody({
+  status,
+  statusSince,
+}: Pick<MarketListing, "status" | "statusSince">): Static<typeof MarketStatusBody> {
   const [side, reason] = status === "OPEN" ? (["AVAILABLE"] as const) : (["UNAVAILABLE", "TRADING_SUSPENDED"] as const);
   return present<Static<typeof MarketStatusBody>>({
     buy_status: side,
