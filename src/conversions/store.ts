@@ -1,9 +1,15 @@
 import type { CustomerId } from "../customers/customer-id.ts";
-import { byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
+import { annotationConditions, byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
-import { type Conversion, type ConversionId, type ConversionStatus, conversionTable } from "./conversion.ts";
+import {
+  CONVERSION_ANNOTATIONS,
+  type Conversion,
+  type ConversionId,
+  type ConversionStatus,
+  conversionTable,
+} from "./conversion.ts";
 
 const COLUMNS = columnsOf(conversionTable);
 
@@ -27,6 +33,7 @@ const CONDITIONS = {
   status: (status: ConversionStatus) => sql`status = ${status}`,
   updatedFrom: (time: Instant) => sql`updated_at >= ${sqlTime(time)}`,
   updatedBefore: (time: Instant) => sql`updated_at < ${sqlTime(time)}`,
+  ...annotationConditions(CONVERSION_ANNOTATIONS),
   ...idBounds,
 };
 

@@ -2,6 +2,7 @@
  * Lists of a customer's records, page by page. Each filter is described once, by its condition in SQL: from the conditions
  * come the type of the list's filter and its statement, whose parameters are numbered here.
  */
+import { type AnnotationDescriptions, type FilteredField, filteredAnnotations } from "../ledger/annotations.ts";
 import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Uuid } from "../std/id.ts";
@@ -76,6 +77,14 @@ export const idBounds = {
   from: (id: Uuid) => sql`id >= ${id}`,
   before: (id: Uuid) => sql`id < ${id}`,
 };
+
+/** A condition for each annotation that lists filter by, by its field. */
+export function annotationConditions<Described extends AnnotationDescriptions>(described: Described) {
+  const conditions: Record<string, (value: string) => Sql> = {};
+  for (const { field, name } of filteredAnnotations(described))
+    conditions[field] = (value) => sql`${textOf(name)} = ${value}`;
+  return conditions as { readonly [Field in FilteredField<Described>]: (value: string) => Sql };
+}
 
 interface List<Row, Of extends Conditions, Position> {
   readonly table: (AnyStateTable | AnyRecordTable) & { readonly read: (record: SqlRecord) => Row };

@@ -1,7 +1,13 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import { type Annotations, annotationColumns, text } from "../ledger/annotations.ts";
+import {
+  type AnnotationDescriptions,
+  type Annotations,
+  annotationColumns,
+  filter,
+  text,
+} from "../ledger/annotations.ts";
 import { amountColumn, bigintColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
 import { recordTable } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
@@ -20,8 +26,9 @@ export const EXECUTION_ANNOTATIONS = {
   accountId: {
     ...text("account_id", "The order's identity_account_id, if it has one.", "account-12"),
     from: "identityAccountId",
+    filter: filter("account_id", "Only executions of orders of this account."),
   },
-} as const satisfies Record<string, { readonly from: keyof typeof ORDER_ANNOTATIONS }>;
+} as const satisfies AnnotationDescriptions & Record<string, { readonly from: keyof typeof ORDER_ANNOTATIONS }>;
 
 /** The record of one party's side of a match. */
 export interface Execution {

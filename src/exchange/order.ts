@@ -1,7 +1,7 @@
 import type { MarketCode } from "../catalogue/market.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import { type Annotations, annotationColumns, METADATA, text } from "../ledger/annotations.ts";
+import { type Annotations, annotationColumns, filter, METADATA, text } from "../ledger/annotations.ts";
 import {
   amountColumn,
   bigintColumn,
@@ -54,11 +54,14 @@ export const ORDER_ANNOTATIONS = {
     "The end user who trades. Goes with identity_account_id: an order with only one of them is REJECTED.",
     "identity-77",
   ),
-  identityAccountId: text(
-    "identity_account_id",
-    "The end user's account. Goes with identity_id: an order with only one of them is REJECTED.",
-    "account-12",
-  ),
+  identityAccountId: {
+    ...text(
+      "identity_account_id",
+      "The end user's account. Goes with identity_id: an order with only one of them is REJECTED.",
+      "account-12",
+    ),
+    filter: filter("account_id", "Only orders of this identity_account_id."),
+  },
   selfMatchPreventionId: text(
     "self_match_prevention_id",
     "Orders with the same id do not trade with each other. A customer's orders never do, with or without it: the resting one is cancelled.",

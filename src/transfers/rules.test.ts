@@ -22,11 +22,13 @@ const to = profileOf(acme);
 const theirs = profileOf(globex);
 const funded = accountRow(from, "USD", { available: "10" });
 const ROWS = [profileRow(from), profileRow(to), profileRow(theirs), funded];
+const OF_SENDER = { metadata: { of: "sender" }, identityId: "i-1", accountId: "a-1" };
+const OF_RECEIVER = { metadata: { of: "receiver" }, identityId: "i-2", accountId: "a-2" };
 const INTERNAL: TransferRequest = {
   customerId: acme,
   kind: "internal",
-  from: { profileId: from.id, metadata: { of: "sender" }, identityId: "i-1", accountId: "a-1" },
-  to: { profileId: to.id, metadata: { of: "recipient" }, identityId: "i-2", accountId: "a-2" },
+  from: { profileId: from.id, annotations: OF_SENDER },
+  to: { profileId: to.id, annotations: OF_RECEIVER },
   amount: amountOf("10"),
   asset: "USD",
   refId: "once",
@@ -39,20 +41,20 @@ test("a transfer debits and credits the same amount in one row, of which its req
   const transfer: Transfer = {
     ...{ id: ID, customerId: acme, type: "PLATFORM_TRANSFER", asset: USD.code, amount: amountOf("10"), refId: "once" },
     hasSteps: undefined,
-    ...{ fromProfileId: from.id, fromIdentityId: "i-1", fromAccountId: "a-1", fromMetadata: { of: "sender" } },
-    ...{ toProfileId: theirs.id, toCustomerId: globex, toIdentityId: "i-2", toAccountId: "a-2" },
-    ...{ toMetadata: { of: "recipient" }, createdAt: instantOf(ID) },
+    ...{ fromProfileId: from.id, fromAnnotations: OF_SENDER },
+    ...{ toProfileId: theirs.id, toCustomerId: globex, toAnnotations: OF_RECEIVER },
+    createdAt: instantOf(ID),
   };
   const shared = { asset: "USD", amount: amountOf("10"), createdAt: instantOf(ID) };
   const debit = {
     ...shared,
     ...{ id: ID, profileId: from.id, customerId: acme, type: "PLATFORM_TRANSFER_DEBIT", direction: "DEBIT" },
-    ...{ refId: "once", identityId: "i-1", accountId: "a-1", metadata: { of: "sender" } },
+    ...{ refId: "once", annotations: OF_SENDER },
   };
   const credit = {
     ...shared,
     ...{ id: siblingId(ID), profileId: theirs.id, customerId: globex, type: "PLATFORM_TRANSFER_CREDIT" },
-    ...{ direction: "CREDIT", refId: undefined, identityId: "i-2", accountId: "a-2", metadata: { of: "recipient" } },
+    ...{ direction: "CREDIT", refId: undefined, annotations: OF_RECEIVER },
   };
   expect(decide({ kind: "platform", to: { ...INTERNAL.to, profileId: theirs.id } })).toEqual({
     kind: "done",
@@ -130,10 +132,10 @@ test("a deposit is debited to world, and reactivates an inactive profile", () =>
     ...{ id: ID, customerId: acme, type: "WIRE_DEPOSIT", asset: "USD", amount: amountOf("10"), refId: "deposit" },
     ...{ createdAt: instantOf(ID), memo: "first" },
   };
-  const transfer = { ...record, toProfileId: idle.id, toCustomerId: acme };
+  const transfer = { ...record, fromAnnotations: {}, toProfileId: idle.id, toCustomerId: acme, toAnnotations: {} };
   expect(decision).toEqual({
     kind: "done",
-    value: { ...record, profileId: idle.id, direction: "CREDIT" },
+    value: { ...record, profileId: idle.id, direction: "CREDIT", annotations: {} },
     changes: {
       journals: [
         {

@@ -2,6 +2,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
 import { entry, holdEntries, journal, type ProfileId } from "../ledger/accounts.ts";
+import type { Annotations } from "../ledger/annotations.ts";
 import { accept, type Changes, type Decision, type State } from "../ledger/decision.ts";
 import { depositEntries, withdrawalEntries } from "../ledger/external-transfer-entries.ts";
 import {
@@ -29,7 +30,7 @@ import {
   debitOf,
   type ExternalTransferDetails,
   type ExternalTransferType,
-  type Metadata,
+  type TRANSFER_ANNOTATIONS,
   type Transfer,
   type TransferRecord,
   transferTable,
@@ -42,9 +43,7 @@ export type TransferRejection = DepositRejection | WithdrawalRejection;
 /** One side of a transfer, as its own customer sees it. */
 export interface TransferSide {
   readonly profileId: ProfileId;
-  readonly metadata?: Metadata | undefined;
-  readonly identityId?: string | undefined;
-  readonly accountId?: string | undefined;
+  readonly annotations?: Annotations<typeof TRANSFER_ANNOTATIONS> | undefined;
 }
 
 export interface TransferRequest {
@@ -57,6 +56,8 @@ export interface TransferRequest {
   readonly asset: string;
   readonly refId?: string | undefined;
 }
+
+const NONE: Annotations<typeof TRANSFER_ANNOTATIONS> = {};
 
 /**
  * Decides whether a transfer is posted.
@@ -91,14 +92,10 @@ export function decideTransfer(
     type: kind === "internal" ? "INTERNAL_TRANSFER" : "PLATFORM_TRANSFER",
     hasSteps: undefined,
     fromProfileId: from.profileId,
-    fromIdentityId: from.identityId,
-    fromAccountId: from.accountId,
-    fromMetadata: from.metadata,
+    fromAnnotations: from.annotations ?? NONE,
     toProfileId: to.profileId,
     toCustomerId: receiver.customerId,
-    toIdentityId: to.identityId,
-    toAccountId: to.accountId,
-    toMetadata: to.metadata,
+    toAnnotations: to.annotations ?? NONE,
     asset: asset.code,
     amount,
     refId: request.refId,
@@ -221,14 +218,10 @@ function externalTransfer(
     type,
     hasSteps,
     fromProfileId: isDeposit ? undefined : profileId,
-    fromIdentityId: undefined,
-    fromAccountId: undefined,
-    fromMetadata: undefined,
+    fromAnnotations: NONE,
     toProfileId: isDeposit ? profileId : undefined,
     toCustomerId: isDeposit ? customerId : undefined,
-    toIdentityId: undefined,
-    toAccountId: undefined,
-    toMetadata: undefined,
+    toAnnotations: NONE,
     asset,
     amount,
     refId,

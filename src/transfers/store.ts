@@ -4,6 +4,7 @@
  */
 import type { CustomerId } from "../customers/customer-id.ts";
 import { joined, type ListOptions, type Sql, sql, statementOf, textOf } from "../customers/list-queries.ts";
+import { type FilteredField, filteredAnnotations } from "../ledger/annotations.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
@@ -20,6 +21,8 @@ import {
   type Direction,
   debitOf,
   type RecordType,
+  SIDES,
+  TRANSFER_ANNOTATIONS,
   type Transfer,
   type TransferRecord,
   transferTable,
@@ -30,16 +33,18 @@ import {
 /** A record's place in a list. */
 export type RecordPosition = Pick<TransferRecord, "id"> & { readonly updatedAt: Instant };
 
+type AnnotationFilters = {
+  readonly [Field in FilteredField<typeof TRANSFER_ANNOTATIONS> as `${Field}s`]?: readonly string[] | undefined;
+};
+
 /** Filters combine with AND; what is undefined does not filter. */
-export interface TransferFilter extends ListOptions<RecordPosition> {
+export interface TransferFilter extends ListOptions<RecordPosition>, AnnotationFilters {
   /** Default: by creation, which is by id. */
   readonly orderBy?: "UPDATED_AT" | undefined;
   /** The customer's own: another's would be searched for in all transfers of the customer. */
   readonly profileIds?: readonly string[] | undefined;
   readonly ids?: readonly Uuid[] | undefined;
   readonly refIds?: readonly string[] | undefined;
-  readonly accountIds?: readonly string[] | undefined;
-  readonly identityIds?: readonly string[] | undefined;
   readonly types?: readonly RecordType[] | undefined;
   readonly statuses?: readonly TransferStatus[] | undefined;
   /** Bounds on the time of the last change: `updatedFrom` is inclusive, `updatedBefore` exclusive. */
@@ -133,12 +138,26 @@ export async function findTransfer(
 
 const COLUMNS = textOf(columnsOf(transferTable, "t."));
 
-/** A column of each side by which records are found in an index, whose order is that of the ids. */
-const SOUGHT = {
-  accountIds: { DEBIT: "from_account_id", CREDIT: "to_account_id" },
-  identityIds: { DEBIT: "from_identity_id", CREDIT: "to_identity_id" },
-  profileIds: { DEBIT: "from_profile_id", CREDIT: "to_profile_id" },
-} as const;
+/** What records are found by in an index, whose order is that of the ids. */
+interface Sought {
+  readonly filter: "profileIds" | keyof AnnotationFilters;
+  readonly column: string;
+  readonly type: "text" | "uuid";
+}
+
+/** Those of each side, first what is rarest. */
+const SOUGHT: Readonly<Record<Direction, readonly Sought[]>> = {
+  DEBIT: [...annotationsSought("DEBIT"), { filter: "profileIds", column: "from_profile_id", type: "uuid" }],
+  CREDIT: [...annotationsSought("CREDIT"), { filter: "profileIds", column: "to_profile_id", type: "uuid" }],
+};
+
+function annotationsSought(direction: Direction): Sought[] {
+  return filteredAnnotations(TRANSFER_ANNOTATIONS).map(({ field }) => ({
+    filter: `${field}s`,
+    column: SIDES[direction][field].name,
+    type: "text",
+  }));
+}
 
 /** The places in which the rows are looked for. Each is read in the order of an index, and up to the limit. */
 function branchesOf(filter: TransferFilter): Sql[] {
@@ -170,10 +189,12 @@ interface RowFilter extends Omit<TransferFilter, "after"> {
 function rowBranches(filter: RowFilter): Sql[] {
   // Only the one who requested a transfer sees its ref_id.
   if (filter.refIds !== undefined) return [requestedBranch(filter)];
-  const by = (["accountIds", "identityIds", "profileIds"] as const).find((name) => filter[name] !== undefined);
-  if (filter.ids !== undefined || by === undefined) return [requestedBranch(filter), receivedBranch(filter)];
-  const wanted = { ...filter, [by]: [...new Set(filter[by])] };
-  return [...soughtBranches(wanted, by, "DEBIT"), ...soughtBranches(wanted, by, "CREDIT")];
+  const isBy = (sought: Sought) => filter[sought.filter] !== undefined;
+  const [debit, credit] = [SOUGHT.DEBIT.find(isBy), SOUGHT.CREDIT.find(isBy)];
+  if (filter.ids !== undefined || debit === undefined || credit === undefined)
+    return [requestedBranch(filter), receivedBranch(filter)];
+  const wanted = { ...filter, [debit.filter]: [...new Set(filter[debit.filter])] };
+  return [...soughtBranches(wanted, debit, "DEBIT"), ...soughtBranches(wanted, credit, "CREDIT")];
 }
 
 /** To plan a branch takes a third of a millisecond: more values share one. */
@@ -183,13 +204,12 @@ const MOST_BRANCHES = 8;
  * Those of some accounts, identities or profiles. Each of a few values has a branch of its own, so that the planner knows
  * how rare it is: a rare one is not looked for among all that its customer has. Of many, each is looked up in the index.
  */
-function soughtBranches(filter: RowFilter, by: keyof typeof SOUGHT, direction: Direction): Sql[] {
-  const wanted = filter[by] ?? [];
+function soughtBranches(filter: RowFilter, by: Sought, direction: Direction): Sql[] {
+  const wanted = filter[by.filter] ?? [];
   if (wanted.length <= MOST_BRANCHES)
     return wanted.map((value) => sql`(${soughtBranch(filter, by, sql`${value}`, direction)})`);
-  const type = textOf(by === "profileIds" ? "uuid" : "text");
   return [
-    sql`(select of_one.* from unnest(${wanted}::${type}[]) as wanted(value)
+    sql`(select of_one.* from unnest(${wanted}::${textOf(by.type)}[]) as wanted(value)
            cross join lateral (${soughtBranch(filter, by, textOf("wanted.value"), direction)}) as of_one)`,
   ];
 }
@@ -253,13 +273,13 @@ function receivedBranch(filter: RowFilter): Sql {
  * Those of one account, identity or profile, in the order of its index. A profile's customer is checked last, because it
  * makes the profile no rarer.
  */
-function soughtBranch(filter: RowFilter, by: keyof typeof SOUGHT, value: Sql, direction: Direction): Sql {
+function soughtBranch(filter: RowFilter, by: Sought, value: Sql, direction: Direction): Sql {
   const isDebit = direction === "DEBIT";
-  const others = { ...filter, [by]: undefined };
+  const others = { ...filter, [by.filter]: undefined };
   const customer = sql`${textOf(isDebit ? "customer_id" : "to_customer_id")} = ${filter.customerId}`;
   const conditions = [
-    sql`t.${textOf(SOUGHT[by][direction])} = ${value}`,
-    ...(by === "profileIds" ? [] : [sql`t.${customer}`]),
+    sql`t.${textOf(by.column)} = ${value}`,
+    ...(by.filter === "profileIds" ? [] : [sql`t.${customer}`]),
     ...rowsWithin(filter),
     ...(isDebit ? [...debitIs(others), ...debitBehind(filter)] : [...creditIs(others), ...creditBehind(filter)]),
   ];
@@ -287,12 +307,17 @@ function rowsWithin({ ids, refIds, from, before, statuses, isComplete }: Omit<Ro
   return conditions;
 }
 
+function sideIs(direction: Direction, filter: Omit<TransferFilter, "after">): Sql[] {
+  return SOUGHT[direction].flatMap(({ filter: name, column, type }) => {
+    const wanted = filter[name];
+    return wanted === undefined ? [] : [sql`t.${textOf(column)} = any(${wanted}::${textOf(type)}[])`];
+  });
+}
+
 /** Whether the row's debit is one of the wanted records. */
-function debitIs({ accountIds, identityIds, profileIds, ids, types }: Omit<TransferFilter, "after">): Sql[] {
-  const conditions = [sql`t.from_profile_id is not null`];
-  if (profileIds !== undefined) conditions.push(sql`t.from_profile_id = any(${profileIds}::uuid[])`);
-  if (accountIds !== undefined) conditions.push(sql`t.from_account_id = any(${accountIds}::text[])`);
-  if (identityIds !== undefined) conditions.push(sql`t.from_identity_id = any(${identityIds}::text[])`);
+function debitIs(filter: Omit<TransferFilter, "after">): Sql[] {
+  const { ids, types } = filter;
+  const conditions = [sql`t.from_profile_id is not null`, ...sideIs("DEBIT", filter)];
   if (ids !== undefined) conditions.push(sql`t.id = any(${ids}::uuid[])`);
   if (types !== undefined) conditions.push(sql`t.type = any(${typesOf("DEBIT", types)}::transfer_type[])`);
   return conditions;
@@ -305,11 +330,9 @@ function debitBehind({ after, order }: RowFilter): Sql[] {
 }
 
 /** Whether the row's credit is one of the wanted records. */
-function creditIs({ accountIds, identityIds, profileIds, ids, refIds, types }: Omit<TransferFilter, "after">): Sql[] {
-  const conditions = [sql`t.to_profile_id is not null`];
-  if (profileIds !== undefined) conditions.push(sql`t.to_profile_id = any(${profileIds}::uuid[])`);
-  if (accountIds !== undefined) conditions.push(sql`t.to_account_id = any(${accountIds}::text[])`);
-  if (identityIds !== undefined) conditions.push(sql`t.to_identity_id = any(${identityIds}::text[])`);
+function creditIs(filter: Omit<TransferFilter, "after">): Sql[] {
+  const { ids, refIds, types } = filter;
+  const conditions = [sql`t.to_profile_id is not null`, ...sideIs("CREDIT", filter)];
   if (types !== undefined) conditions.push(sql`t.type = any(${typesOf("CREDIT", types)}::transfer_type[])`);
   if (refIds !== undefined) conditions.push(sql`t.from_profile_id is null`);
   if (ids !== undefined)

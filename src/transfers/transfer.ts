@@ -6,15 +6,8 @@
  */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
-import {
-  amountColumn,
-  booleanColumn,
-  jsonColumn,
-  type Stored,
-  textColumn,
-  timeColumn,
-  uuidColumn,
-} from "../ledger/columns.ts";
+import { type Annotations, annotationColumns, END_USER, filter, METADATA, ofSide } from "../ledger/annotations.ts";
+import { amountColumn, booleanColumn, type Stored, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
 import type { Claim } from "../ledger/decision.ts";
 import { recordTable, type UniqueIndex } from "../ledger/tables.ts";
 import type { Amount } from "../money/amount.ts";
@@ -78,7 +71,20 @@ export const CRYPTO_NETWORKS = [
 ] as const;
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number];
 
-export type Metadata = Readonly<Record<string, string>>;
+/** Of each side, whose customer alone sees them. Lists look for the first that is asked for. */
+export const TRANSFER_ANNOTATIONS = {
+  accountId: { ...END_USER.accountId, filter: filter("account_ids", "Records of these accounts.") },
+  identityId: { ...END_USER.identityId, filter: filter("identity_ids", "Records of these identities.") },
+  metadata: METADATA,
+};
+
+/** With their names in SQL. */
+export const SIDES = {
+  DEBIT: ofSide("from_", TRANSFER_ANNOTATIONS),
+  CREDIT: ofSide("to_", TRANSFER_ANNOTATIONS),
+};
+
+type SideAnnotations = Annotations<typeof TRANSFER_ANNOTATIONS>;
 
 /** The details of a deposit or withdrawal outside the platform. */
 export interface ExternalTransferDetails {
@@ -101,14 +107,10 @@ export interface Transfer extends ExternalTransferDetails {
   /** Of a deposit or a withdrawal that does not complete at once. */
   readonly hasSteps: true | undefined;
   readonly fromProfileId: ProfileId | undefined;
-  readonly fromIdentityId: string | undefined;
-  readonly fromAccountId: string | undefined;
-  readonly fromMetadata: Metadata | undefined;
+  readonly fromAnnotations: SideAnnotations;
   readonly toProfileId: ProfileId | undefined;
   readonly toCustomerId: CustomerId | undefined;
-  readonly toIdentityId: string | undefined;
-  readonly toAccountId: string | undefined;
-  readonly toMetadata: Metadata | undefined;
+  readonly toAnnotations: SideAnnotations;
   readonly asset: AssetCode;
   readonly amount: Amount;
   readonly refId: string | undefined;
@@ -123,14 +125,10 @@ export const transferTable = recordTable<Transfer>({
     type: textColumn("type", "transfer_type"),
     hasSteps: booleanColumn("has_steps") as Stored<true>,
     fromProfileId: uuidColumn("from_profile_id"),
-    fromIdentityId: textColumn("from_identity_id"),
-    fromAccountId: textColumn("from_account_id"),
-    fromMetadata: jsonColumn("from_metadata"),
+    fromAnnotations: annotationColumns(SIDES.DEBIT),
     toProfileId: uuidColumn("to_profile_id"),
     toCustomerId: uuidColumn("to_customer_id"),
-    toIdentityId: textColumn("to_identity_id"),
-    toAccountId: textColumn("to_account_id"),
-    toMetadata: jsonColumn("to_metadata"),
+    toAnnotations: annotationColumns(SIDES.CREDIT),
     asset: textColumn("asset"),
     amount: amountColumn("amount"),
     refId: textColumn("ref_id"),
@@ -206,9 +204,7 @@ export interface TransferRecord extends ExternalTransferDetails {
   readonly amount: Amount;
   /** On the requester's record only. */
   readonly refId: string | undefined;
-  readonly identityId: string | undefined;
-  readonly accountId: string | undefined;
-  readonly metadata: Metadata | undefined;
+  readonly annotations: SideAnnotations;
   readonly createdAt: Instant;
   /** How far it is; undefined if it was complete when it was written. */
   readonly steps: ExternalTransfer | undefined;
@@ -223,9 +219,7 @@ export function debitOf(transfer: Transfer, steps?: ExternalTransfer): TransferR
     type: isPaired(transfer.type) ? `${transfer.type}_DEBIT` : transfer.type,
     direction: "DEBIT",
     refId: transfer.refId,
-    identityId: transfer.fromIdentityId,
-    accountId: transfer.fromAccountId,
-    metadata: transfer.fromMetadata,
+    annotations: transfer.fromAnnotations,
   });
 }
 
@@ -239,16 +233,11 @@ export function creditOf(transfer: Transfer, steps?: ExternalTransfer): Transfer
     type: isPaired(transfer.type) ? `${transfer.type}_CREDIT` : transfer.type,
     direction: "CREDIT",
     refId: paired ? undefined : transfer.refId,
-    identityId: transfer.toIdentityId,
-    accountId: transfer.toAccountId,
-    metadata: transfer.toMetadata,
+    annotations: transfer.toAnnotations,
   });
 }
 
-type Side = Pick<
-  TransferRecord,
-  "id" | "profileId" | "customerId" | "type" | "direction" | "refId" | "identityId" | "accountId" | "metadata"
->;
+type Side = Pick<TransferRecord, "id" | "profileId" | "customerId" | "type" | "direction" | "refId" | "annotations">;
 
 /** Written out: an object that is spread and then added to takes fifty times as long to make. */
 function recordOf(transfer: Transfer, steps: ExternalTransfer | undefined, side: Side): TransferRecord {
@@ -261,9 +250,7 @@ function recordOf(transfer: Transfer, steps: ExternalTransfer | undefined, side:
     asset: transfer.asset,
     amount: transfer.amount,
     refId: side.refId,
-    identityId: side.identityId,
-    accountId: side.accountId,
-    metadata: side.metadata,
+    annotations: side.annotations,
     createdAt: transfer.createdAt,
     steps,
     cryptoNetwork: transfer.cryptoNetwork,

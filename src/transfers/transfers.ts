@@ -46,7 +46,7 @@ export type { Step, StepRejection } from "./steps.ts";
 export type { RecordPosition, TransferFilter } from "./store.ts";
 export { findTransferOwner, listOpenTransfers } from "./store.ts";
 export type { CryptoNetwork, ExternalTransferType, RecordType, TransferRecord, TransferType } from "./transfer.ts";
-export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES, updatedAtOf } from "./transfer.ts";
+export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES, TRANSFER_ANNOTATIONS, updatedAtOf } from "./transfer.ts";
 
 export interface Transfers {
   /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */

@@ -60,7 +60,7 @@ async function batchOfTransfers(profiles: readonly ProfileId[]) {
   for (let i = 0; i < TRANSFERS; i += 1) {
     const [from, to] = profiles.slice(2 * i) as [ProfileId, ProfileId];
     const customerId = must(activeProfile(state, from), "the profile is there").customerId as CustomerId;
-    const sides = { from: { profileId: from, metadata: { purpose: "rent" } }, to: { profileId: to } };
+    const sides = { from: { profileId: from, annotations: { metadata: { purpose: "rent" } } }, to: { profileId: to } };
     const [id, refId, amount] = [newId(), newId(), amountOf("1")];
     const request = { customerId, kind: "platform", ...sides, amount, asset: USD, refId } as const;
     const decision = decideTransfer(request, id, DOLLAR, state);

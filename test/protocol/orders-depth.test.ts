@@ -53,10 +53,10 @@ const CASES = casesOf<OrderFilter>(101, {
     ["a status that none has", { status: "PENDING_SUBMISSION" }, 0],
   ],
   market: [["a market that many have", { market: "BTCUSD" }, 101]],
-  accountId: [
-    ["an account that is rare", { accountId: "rare" }, 5],
-    ["an account that many have", { accountId: "main" }, 101],
-    ["an account that is not there, and a profile", { accountId: "nobody", profileId: PROFILE }, 0],
+  identityAccountId: [
+    ["an account that is rare", { identityAccountId: "rare" }, 5],
+    ["an account that many have", { identityAccountId: "main" }, 101],
+    ["an account that is not there, and a profile", { identityAccountId: "nobody", profileId: PROFILE }, 0],
   ],
   refIds: [
     ["ref_ids", { refIds: ["ref-3", "ref-77777"] }, 2],
@@ -106,7 +106,7 @@ test("a page of 20,000 open orders reads no more of them than it has", async () 
     expect(pages, JSON.stringify(filter)).toBeLessThan(MOST_PAGES);
   }
   expect((await costOfPage({ customerId, status: "OPEN", after: id(20) })).rows).toBe(19);
-  expect((await costOfPage({ customerId, status: "OPEN", accountId: "rare" })).rows).toBe(101);
+  expect((await costOfPage({ customerId, status: "OPEN", identityAccountId: "rare" })).rows).toBe(101);
   expect((await costOfPage({ customerId, status: "OPEN", ids: [id(7), id(8)] })).rows).toBe(2);
 });
 

@@ -121,9 +121,9 @@ function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, ...m
 function recordOf(id: Uuid, toProfileId: ProfileId, { refId, cryptoTxHash }: NonNullable<Deposit["record"]>): Transfer {
   return {
     ...{ id, customerId: CUSTOMER as CustomerId, type: "CRYPTO_DEPOSIT", asset: USD, amount: amountOf("1") },
-    ...{ fromProfileId: undefined, fromIdentityId: undefined, fromAccountId: undefined, fromMetadata: undefined },
-    ...{ toProfileId, toCustomerId: CUSTOMER as CustomerId, toIdentityId: undefined, toAccountId: undefined },
-    ...{ hasSteps: undefined, toMetadata: undefined, refId, cryptoNetwork: "ETHEREUM", cryptoTxHash, createdAt: NOW },
+    ...{ fromProfileId: undefined, fromAnnotations: {} },
+    ...{ toProfileId, toCustomerId: CUSTOMER as CustomerId, toAnnotations: {} },
+    ...{ hasSteps: undefined, refId, cryptoNetwork: "ETHEREUM", cryptoTxHash, createdAt: NOW },
   };
 }
 

@@ -137,7 +137,7 @@ export class Workload {
         request: {
           customerId,
           kind: to.customerId === customerId ? "internal" : "platform",
-          from: { profileId, metadata: { command: name } },
+          from: { profileId, annotations: { metadata: { command: name } } },
           to: { profileId: to.profileId },
           amount: amountOf(`${random(700) + 1}.${random(100)}`),
           asset: this.#oneOf(["USD", "USD", "PYUSD"]),

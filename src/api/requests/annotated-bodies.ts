@@ -1,7 +1,17 @@
-/** Annotations on the wire: a record's annotations are among the fields of its request and of its response. */
-import { type TOptional, type TSchema, type TString, type TUnsafe, Type } from "typebox";
-import type { AnnotationDescriptions, Annotations, ValueOf } from "../../ledger/annotations.ts";
-import { Metadata, OrEmpty, ShortText } from "./schemas.ts";
+/**
+ * Annotations on the wire: a record's annotations are among the fields of its request and of its response, and among the
+ * filters of its lists.
+ */
+import { type TArray, type TOptional, type TSchema, type TString, type TUnsafe, Type } from "typebox";
+import {
+  type AnnotationDescriptions,
+  type Annotations,
+  type Filtered,
+  type FilteredField,
+  filteredAnnotations,
+  type ValueOf,
+} from "../../ledger/annotations.ts";
+import { Metadata, OrEmpty, Repeatable, ShortText } from "./schemas.ts";
 
 /** The fields of a body that are annotations, by their names on the wire. */
 type Written<Described extends AnnotationDescriptions> = {
@@ -43,6 +53,64 @@ export function annotatedBodies<Described extends AnnotationDescriptions>(
     responseSchemas: schemasBy(Type.Optional),
     read: (body) => renamed(body, names) as Annotations<Described>,
     write: (annotations) => renamed(annotations, fieldsBack) as Written<Described>,
+  };
+}
+
+// Filters of lists ---------------------------------------------------------------------------------------------------
+
+type FilterName<Annotation> = Annotation extends { readonly filter: { readonly name: infer Name extends string } }
+  ? Name
+  : never;
+
+/** By their names on the wire. */
+type OnTheWire<Described extends AnnotationDescriptions, Value> = {
+  readonly [Field in FilteredField<Described> as FilterName<Described[Field]>]: Value;
+};
+
+interface AnnotationFilters<Described extends AnnotationDescriptions, Schema extends TSchema, Value, Filters> {
+  readonly names: readonly string[];
+  readonly schemas: OnTheWire<Described, TOptional<Schema>>;
+  /** From a query. */
+  readonly read: (query: Partial<OnTheWire<Described, Value>>) => Filters;
+}
+
+type OneOfEach<Described extends AnnotationDescriptions> = {
+  readonly [Field in FilteredField<Described>]: string | undefined;
+};
+
+/** Filters by one value each. */
+export function annotationFilters<Described extends AnnotationDescriptions>(
+  described: Described,
+): AnnotationFilters<Described, TString, string, OneOfEach<Described>> {
+  const schemaOf = ({ filter, example }: Filtered<Described>) => Type.Optional(ShortText(filter.description, example));
+  return filtersOf(described, schemaOf, ({ field }) => field);
+}
+
+type SeveralOfEach<Described extends AnnotationDescriptions> = {
+  readonly [Field in FilteredField<Described> as `${Field}s`]: readonly string[] | undefined;
+};
+
+/** Filters by several values each. */
+export function repeatableAnnotationFilters<Described extends AnnotationDescriptions>(
+  described: Described,
+): AnnotationFilters<Described, TArray<TString>, readonly string[], SeveralOfEach<Described>> {
+  const schemaOf = ({ filter, description, example }: Filtered<Described>) =>
+    Repeatable(ShortText(description, example), filter.description);
+  return filtersOf(described, schemaOf, ({ field }) => `${field}s`);
+}
+
+function filtersOf<Described extends AnnotationDescriptions, Schema extends TSchema, Value, Filters>(
+  described: Described,
+  schemaOf: (filtered: Filtered<Described>) => Schema,
+  fieldOf: (filtered: Filtered<Described>) => string,
+): AnnotationFilters<Described, Schema, Value, Filters> {
+  const filtered = filteredAnnotations(described);
+  const names = filtered.map((one): Rename => [one.filter.name, fieldOf(one)]);
+  const schemas = Object.fromEntries(filtered.map((one) => [one.filter.name, schemaOf(one)]));
+  return {
+    names: names.map(([name]) => name),
+    schemas: schemas as OnTheWire<Described, TOptional<Schema>>,
+    read: (query) => renamed(query, names) as Filters,
   };
 }
 

@@ -60,9 +60,6 @@ export const RefId = ShortText(
   "payout-2026-11-21-0042",
 );
 
-export const IdentityId = ShortText("The end user's identity. Stored and echoed.", "identity-77");
-export const AccountId = ShortText("The end user's account. Stored and echoed.", "account-12");
-
 /** An optional body field that counts as absent when it is empty: some clients send each field that they know. */
 export function OrEmpty(text: TString & { readonly pattern?: string; readonly description?: string }) {
   const { pattern } = text;

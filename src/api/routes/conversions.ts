@@ -24,7 +24,7 @@ import {
   withExisting,
 } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
-import { annotatedBodies } from "../requests/annotated-bodies.ts";
+import { annotatedBodies, annotationFilters } from "../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
   Amount,
@@ -119,11 +119,14 @@ const NewConversionBody = Body(
   { title: "NewConversion", examples: [EXAMPLE_REQUEST] },
 );
 
+const ANNOTATION_FILTERS = annotationFilters(CONVERSION_ANNOTATIONS);
+
 const ListConversionsQuery = ListQuery(
   {
     profile_id: Type.Optional(Type.String({ ...ProfileIdParam, description: "Conversions of this profile." })),
     ref_id: Type.Optional(Type.String({ ...RefId, description: "The conversion with this ref_id." })),
     status: Type.Optional(Status),
+    ...ANNOTATION_FILTERS.schemas,
     ...interval("created_at"),
     ...interval("updated_at"),
     order: Order("DESC"),
@@ -212,6 +215,7 @@ function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, 
         profileId,
         refId: query.ref_id,
         status: query.status,
+        ...ANNOTATION_FILTERS.read(query),
         ...idsWithin(readInterval(query, "created_at")),
         updatedFrom: updated.from,
         updatedBefore: updated.before,

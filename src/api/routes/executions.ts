@@ -8,9 +8,9 @@ import { formatInstant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
-import { annotatedBodies } from "../requests/annotated-bodies.ts";
+import { annotatedBodies, annotationFilters } from "../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../requests/paging.ts";
-import { AccountId, Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
+import { Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
@@ -61,8 +61,10 @@ const ExecutionBody = Type.Object(
   },
 );
 
+const ANNOTATION_FILTERS = annotationFilters(EXECUTION_ANNOTATIONS);
+
 const FILTERS = {
-  account_id: Type.Optional({ ...AccountId, description: "Only executions of orders of this account." }),
+  ...ANNOTATION_FILTERS.schemas,
   order_id: Type.Optional({ ...UuidText, description: "Only executions of this order." }),
   since_execution_id: Type.Optional(
     Type.String({
@@ -136,7 +138,7 @@ async function executionPage(
   const { since_execution_id: since } = query;
   const filter: Omit<Every<ExecutionFilter>, "profileId"> = {
     customerId: request.grant.customerId,
-    accountId: query.account_id,
+    ...ANNOTATION_FILTERS.read(query),
     orderId: query.order_id,
     since: since === undefined ? undefined : BigInt(since),
     ...readInterval(query, "range"),

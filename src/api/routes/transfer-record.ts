@@ -10,13 +10,15 @@ import {
   RECORD_TYPES,
   type RecordType,
   STATUSES_OF,
+  TRANSFER_ANNOTATIONS,
   TRANSFER_STATUSES,
   type TransferRecord,
   type TransferStatus,
   updatedAtOf,
 } from "../../transfers/transfers.ts";
 import { present } from "../domain-mapping.ts";
-import { AccountId, AssetCode, Decimal, IdentityId, Metadata, Timestamp, UuidText } from "../requests/schemas.ts";
+import { annotatedBodies } from "../requests/annotated-bodies.ts";
+import { AssetCode, Decimal, Timestamp, UuidText } from "../requests/schemas.ts";
 
 export const SECONDARY_STATUSES = [
   "TRAVEL_RULE_INFO_REQUESTED",
@@ -45,6 +47,8 @@ const EXAMPLE = {
   group_id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
 };
 
+const ANNOTATED = annotatedBodies(TRANSFER_ANNOTATIONS);
+
 export const TransferBody = Type.Object(
   {
     id: UuidText,
@@ -64,8 +68,7 @@ export const TransferBody = Type.Object(
     }),
     created_at: Timestamp,
     updated_at: Timestamp,
-    identity_id: Type.Optional(IdentityId),
-    account_id: Type.Optional(AccountId),
+    ...ANNOTATED.responseSchemas,
     ref_id: Type.Optional(
       Type.String({ description: "The sender's reference for the request. On the debit record only." }),
     ),
@@ -80,7 +83,6 @@ export const TransferBody = Type.Object(
         { description: "How far a PENDING deposit or withdrawal is, or why it FAILED. Not of a COMPLETED record." },
       ),
     ),
-    metadata: Type.Optional(Metadata),
     destination_address: Type.Optional(Type.String({ description: "The destination of a crypto transfer." })),
     crypto_network: Type.Optional(Type.Enum([...CRYPTO_NETWORKS])),
     crypto_tx_hash: Type.Optional(Type.String({ description: "The hash of the on-chain transaction." })),
@@ -127,13 +129,11 @@ export function transferBody(transfer: TransferRecord): Static<typeof TransferBo
     status: statusOf(transfer),
     created_at: formatInstant(transfer.createdAt),
     updated_at: formatInstant(updatedAtOf(transfer)),
-    identity_id: transfer.identityId,
-    account_id: transfer.accountId,
+    ...ANNOTATED.write(transfer.annotations),
     ref_id: transfer.refId,
     balance_asset: transfer.asset,
     secondary_status: undefined,
     status_details: detailsOf(transfer),
-    metadata: transfer.metadata,
     destination_address: transfer.destinationAddress,
     crypto_network: transfer.cryptoNetwork,
     crypto_tx_hash: steps?.cryptoTxHash ?? transfer.cryptoTxHash,

@@ -3,11 +3,13 @@ import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
+import { METADATA, ofSide, pairs } from "../../ledger/annotations.ts";
 import { formatInstant, parseInstant } from "../../std/clock.ts";
 import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
 import {
   RECORD_TYPES,
   type RecordPosition,
+  TRANSFER_ANNOTATIONS,
   TRANSFER_STATUSES,
   type TransferFilter,
   type TransferRecord,
@@ -21,17 +23,14 @@ import { type Every, profileIdOf, requestedAmount, valueOrThrow, withExisting } 
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
+import { annotatedBodies, repeatableAnnotationFilters } from "../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import {
-  AccountId,
   Amount,
   AssetCode,
   Body,
-  IdentityId,
   ListOf,
   ListQuery,
-  Metadata,
-  OrEmpty,
   ProfileIdParam,
   RefId,
   Repeatable,
@@ -42,6 +41,9 @@ import {
 import { comparisons, idsWithin, readComparisons } from "../requests/time-range.ts";
 import { PAIRED_TYPES, SECONDARY_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
 
+const FROM = annotatedBodies({ ...ofSide("from_", TRANSFER_ANNOTATIONS), metadata: METADATA });
+const TO = annotatedBodies({ ...ofSide("to_", TRANSFER_ANNOTATIONS), metadata: pairs("recipient_metadata") });
+
 const MoveBody = Body(
   {
     from_profile_id: Type.String({ ...ProfileIdParam, description: "The profile to debit; one of the caller's." }),
@@ -49,12 +51,8 @@ const MoveBody = Body(
     amount: Amount,
     asset: AssetCode,
     ref_id: Type.Optional(RefId),
-    metadata: Type.Optional(Metadata),
-    recipient_metadata: Type.Optional(Metadata),
-    from_identity_id: OrEmpty(IdentityId),
-    from_account_id: OrEmpty(AccountId),
-    to_identity_id: OrEmpty(IdentityId),
-    to_account_id: OrEmpty(AccountId),
+    ...FROM.requestSchemas,
+    ...TO.requestSchemas,
   },
   {
     title: "NewTransfer",
@@ -71,14 +69,15 @@ const MoveBody = Body(
   },
 );
 
+const ANNOTATION_FILTERS = repeatableAnnotationFilters(TRANSFER_ANNOTATIONS);
+
 const ListTransfersQuery = ListQuery(
   {
     profile_ids: Repeatable(ProfileIdParam, "Records of these profiles."),
     ids: Repeatable(UuidText, "These records."),
     group_ids: Repeatable(UuidText, "The records of these internal and platform transfers."),
     ref_ids: Repeatable(ShortText("A ref_id.", "payout-0042"), "Records with these ref_ids."),
-    account_ids: Repeatable(AccountId, "Records of these accounts."),
-    identity_ids: Repeatable(IdentityId, "Records of these identities."),
+    ...ANNOTATION_FILTERS.schemas,
     type: Repeatable(Type.Enum([...RECORD_TYPES]), "Records of these types."),
     statuses: Repeatable(
       Type.Enum([...TRANSFER_STATUSES]),
@@ -101,9 +100,9 @@ const ListTransfersQuery = ListQuery(
 );
 
 /** Transfers have no index by type, nor one by two of the others: all that one of them finds are looked at. */
-function walks({ type, account_ids, identity_ids, profile_ids }: Readonly<Record<string, unknown>>): boolean {
-  const indexed = [account_ids, identity_ids, profile_ids].filter((value) => value !== undefined);
-  return type !== undefined || indexed.length > 1;
+function walks(query: Readonly<Record<string, unknown>>): boolean {
+  const indexed = ["profile_ids", ...ANNOTATION_FILTERS.names].filter((name) => query[name] !== undefined);
+  return query.type !== undefined || indexed.length > 1;
 }
 
 export function transferRoutes(api: Api, transfers: Transfers, profiles: Pick<Profiles, "list">): void {
@@ -171,18 +170,8 @@ function moveOf(kind: "internal" | "platform", customerId: CustomerId, body: Sta
   return {
     customerId,
     kind,
-    from: {
-      profileId: from,
-      metadata: body.metadata,
-      identityId: body.from_identity_id,
-      accountId: body.from_account_id,
-    },
-    to: {
-      profileId: to,
-      metadata: body.recipient_metadata,
-      identityId: body.to_identity_id,
-      accountId: body.to_account_id,
-    },
+    from: { profileId: from, annotations: FROM.read(body) },
+    to: { profileId: to, annotations: TO.read(body) },
     amount: requestedAmount(body.amount),
     asset: body.asset,
     refId: body.ref_id,
@@ -266,8 +255,7 @@ function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuer
     orderBy: query.order_by === "UPDATED_AT" ? "UPDATED_AT" : undefined,
     ids: intersect(query.ids?.map(uuidOf), groups?.flatMap(recordIdsOf)),
     refIds: query.ref_ids,
-    accountIds: query.account_ids,
-    identityIds: query.identity_ids,
+    ...ANNOTATION_FILTERS.read(query),
     // The id of a deposit may be even like a group's, but deposits have no group.
     types: intersect(query.type, groups && PAIRED_TYPES),
     statuses: query.statuses,

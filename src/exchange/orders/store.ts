@@ -1,6 +1,7 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import {
+  annotationConditions,
   byId,
   type Filter,
   idBounds,
@@ -18,7 +19,7 @@ import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { COMMIT_MARKER } from "../../postgres/durability.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
+import { ORDER_ANNOTATIONS, type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 
 const COLUMNS = columnsOf(orderTable);
 
@@ -64,10 +65,10 @@ export async function listClosed(
 const CONDITIONS = {
   profileId: (id: string) => sql`profile_id = ${id}`,
   ids: (ids: readonly string[]) => sql`id = any(${ids})`,
-  accountId: (id: string) => sql`identity_account_id = ${id}`,
   market: (market: string) => sql`market = ${market}`,
   status: statusCondition,
   refIds: (refIds: readonly string[]) => sql`ref_id = any(${refIds})`,
+  ...annotationConditions(ORDER_ANNOTATIONS),
   ...idBounds,
 };
 

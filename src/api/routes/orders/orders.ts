@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../../customers/profiles/profiles.ts";
-import type { Exchange, OrderFilter, OrderId } from "../../../exchange/exchange.ts";
+import { type Exchange, ORDER_ANNOTATIONS, type OrderFilter, type OrderId } from "../../../exchange/exchange.ts";
 import type { ProfileId } from "../../../ledger/accounts.ts";
 import { releaseAdmission } from "../../access/request-admission.ts";
 import type { Api } from "../../api.ts";
@@ -15,17 +15,9 @@ import {
   withExisting,
 } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
+import { annotationFilters } from "../../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
-import {
-  AccountId,
-  ListOf,
-  ListQuery,
-  ProfileIdParam,
-  RefId,
-  Repeatable,
-  UuidText,
-  uuidOf,
-} from "../../requests/schemas.ts";
+import { ListOf, ListQuery, ProfileIdParam, RefId, Repeatable, UuidText, uuidOf } from "../../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "../path-profile.ts";
 import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
@@ -34,8 +26,10 @@ const TAGS = ["Orders"];
 const OrderParams = Type.Object({ profile_id: ProfileIdParam, id: { ...UuidText, description: "The order's id." } });
 const PAGE = { standard: 100, maximum: 1_000 };
 
+const ANNOTATION_FILTERS = annotationFilters(ORDER_ANNOTATIONS);
+
 const FILTERS = {
-  account_id: Type.Optional({ ...AccountId, description: "Only orders of this identity_account_id." }),
+  ...ANNOTATION_FILTERS.schemas,
   market: Type.Optional(MarketText),
   status: Type.Optional({ ...OrderStatus, description: "Only orders with this status." }),
   ...interval("order_time"),
@@ -52,6 +46,7 @@ type Asked = Readonly<Record<string, unknown>>;
 /** Orders have no index by market or status. Those in a book are found in a small table of their own. */
 const walks = ({ status, market }: Asked): boolean =>
   !BOOKED.has(status) && (market !== undefined || status !== undefined);
+const isByAnnotation = (query: Asked): boolean => ANNOTATION_FILTERS.names.some((name) => query[name] !== undefined);
 const BOOKED: ReadonlySet<unknown> = new Set(["OPEN", "SUBMITTED"]);
 
 export function orderRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find">): void {
@@ -189,7 +184,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
   api.get(
     "/v2/profiles/:profile_id/orders",
     {
-      config: { scope: "exchange:read_order", walks: (query) => walks(query) || query.account_id !== undefined },
+      config: { scope: "exchange:read_order", walks: (query) => walks(query) || isByAnnotation(query) },
       schema: {
         operationId: "listProfileOrders",
         tags: TAGS,
@@ -224,7 +219,7 @@ async function orderPage(
   const filter: Omit<Every<OrderFilter>, "profileId" | "ids"> = {
     customerId: request.grant.customerId,
     market,
-    accountId: query.account_id,
+    ...ANNOTATION_FILTERS.read(query),
     status: query.status,
     refIds: query.ref_ids,
     ...idsWithin(readInterval(query, "order_time")),
