@@ -35,6 +35,28 @@ test("every table and index has a comment, and no constraint a name that Postgre
   expect(silent).toEqual([]);
 });
 
+/** Columns of which the name says it all, or which the comment of another column names. */
+const NEED_NO_COMMENT = new Set(
+  [
+    "account_id algorithm amount applied_at asset at base_amount batch cancelled_at cause client_id code count created_at",
+    "crypto_tx_index customer_id day description destination_address executed_at expiration_date expires_at filled",
+    "first_at first_cut from_account_id holder id identity_account_id kid kind last_at lifted_by maker_rebate market",
+    "max_base_amount metadata min_quote_amount name number only_one order_id pending price priority profile_id public_jwk",
+    "rebate_ceiling recipient_profile_id requested_at salt settled_at side slot source_asset status taker_rate",
+    "target_asset time_in_force to_account_id to_metadata token_id trading type updated_at",
+  ].flatMap((names) => names.split(" ")),
+);
+
+test("every column has a comment, unless its name is one of those that say it all", async () => {
+  const silent = await db.database.rows<{ table: string; name: string }>(
+    `select c.relname as table, a.attname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+        and col_description(c.oid, a.attnum) is null order by 1, 2`,
+  );
+  const missing = silent.filter(({ name }) => !NEED_NO_COMMENT.has(name));
+  expect(missing.map(({ table, name }) => `comment on column ${table}.${name}`)).toEqual([]);
+});
+
 test("every kind of schema change changes the dump", async () => {
   const dump = (): Promise<string> => dumpSchema(db.owner, inject("serviceRole"));
   const changes = [
