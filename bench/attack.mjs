@@ -170,7 +170,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     healthMs,
     p99Before,
     p99,
-    refused: during.lists.refused.length,
+    rejected: during.lists.rejected.length,
     blocked,
     grown,
     cpu,
@@ -182,7 +182,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   return result;
 }
 
-function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, refused, blocked, grown, cpu, missed }) {
+function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, rejected, blocked, grown, cpu, missed }) {
   const verdict = missed.length === 0 ? "" : `MISSED: ${missed.join(", ")}`;
   return [
     kind,
@@ -193,7 +193,7 @@ function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, re
     p99Before,
     p99,
     p99 / p99Before,
-    refused,
+    rejected,
     blocked,
     grown,
     cpu,

@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
 const { kind, host, port, connections, seconds, token, tls, profile } = JSON.parse(process.argv[2]);
-const counts = { opened: 0, closed: 0, refused: 0, bytesRead: 0 };
+const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
 const TRICKLE_MS = 1_000;
 const READ_BYTES = 64;
@@ -132,7 +132,7 @@ function openOne() {
   });
   socket.once("end", () => socket.destroy());
   socket.once("close", () => {
-    if (!open.delete(socket)) counts.refused += 1;
+    if (!open.delete(socket)) counts.rejected += 1;
     counts.closed += 1;
     counts.bytesRead += socket.bytesRead;
     setTimeout(openOne, kind === "churn" ? 0 : REOPEN_MS);

@@ -32,7 +32,7 @@ async function tell() {
     authUrl: () => "",
     log,
     verify: async () => undefined,
-    refusesWork: () => undefined,
+    rejectsWork: () => undefined,
   };
   const api = await createApi(nobody);
   feedRoutes(api, { marketCodes: () => ["BTCUSD"], feed: { followBook } });

@@ -81,7 +81,7 @@ class Run {
   connections = [];
   failure;
   #answered = 0;
-  #refused = 0;
+  #rejected = 0;
   #underWay = 0;
   #times = createHistogram({ figures: 3, highest: 3_600_000_000 });
   #onFree;
@@ -125,13 +125,13 @@ class Run {
       clearTimeout(timer);
       for (const { socket } of this.connections) socket.destroy();
     });
-    if (this.#refused > this.#answered) throw new Error(`${this.#refused} requests were rejected with 503`);
+    if (this.#rejected > this.#answered) throw new Error(`${this.#rejected} requests were rejected with 503`);
     const { user, system } = process.cpuUsage(this.#cpu);
     const seconds = (this.#last - this.#began) / 1_000;
     const quantile = (percent) => this.#times.percentile(percent) / 1_000;
     return {
       answered: this.#answered,
-      refused: this.#refused,
+      rejected: this.#rejected,
       seconds,
       perSecond: this.#answered / seconds,
       p50: quantile(50),
@@ -163,7 +163,7 @@ class Run {
   #answer(connection, status, head) {
     this.#last = performance.now();
     if (status === 503) {
-      this.#refused += 1;
+      this.#rejected += 1;
       setTimeout(() => this.#free(connection), SHED_PAUSE_MS);
     } else if (status < 200 || status > 299) this.fail(new Error(`unexpected response: ${head}`));
     else {

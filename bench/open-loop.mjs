@@ -30,7 +30,7 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
   const connectTo =
     protocol === "https:" ? (to, ready) => connectTls({ ...to, rejectUnauthorized: false }, ready) : connect;
   const texts = requests.map(textOf);
-  const received = { accepted: [], refused: [], numbers: [], doneAt: [], wrong: [], unsent: 0, broken: 0, offered: 0 };
+  const received = { accepted: [], rejected: [], numbers: [], doneAt: [], wrong: [], unsent: 0, broken: 0, offered: 0 };
   const idle = [];
   const started = performance.now();
   const end = started + seconds * 1_000;
@@ -82,7 +82,7 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
       received.accepted.push(latency);
       received.numbers.push(number);
       received.doneAt.push(now - started);
-    } else if (status === 503 && /^retry-after: \d+\r?$/im.test(headers)) received.refused.push(latency);
+    } else if (status === 503 && /^retry-after: \d+\r?$/im.test(headers)) received.rejected.push(latency);
     else if (received.wrong.length < 10) received.wrong.push(`${status} ${body.slice(0, 300)}`);
     else received.wrong.length += 1;
   }

@@ -124,9 +124,9 @@ function report({ capacity, before, during, after, memory, backMs }) {
     name,
     received.offered / over,
     perSecond(received, over),
-    received.refused.length / over,
+    received.rejected.length / over,
     received.unsent / over,
-    ...[received.accepted, received.refused].flatMap((latencies) => [
+    ...[received.accepted, received.rejected].flatMap((latencies) => [
       quantile(latencies, 0.5),
       quantile(latencies, 0.99),
     ]),
@@ -141,7 +141,7 @@ function report({ capacity, before, during, after, memory, backMs }) {
       "per second",
       "offered",
       "accepted",
-      "refused",
+      "rejected",
       "unsent",
       "p50 ms",
       "p99 ms",

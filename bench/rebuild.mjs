@@ -69,8 +69,8 @@ async function fill(config) {
   for (let placed = 0; placed < orders; placed += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, orders - placed) }, (_, i) => order(placed + i));
     const outcomes = await Promise.all(some.map((one) => service.exchange.place(one, CALLER)));
-    const refused = outcomes.find(({ kind }) => kind !== "done");
-    if (refused !== undefined) throw new Error(`an order was not placed: ${JSON.stringify(refused)}`);
+    const rejected = outcomes.find(({ kind }) => kind !== "done");
+    if (rejected !== undefined) throw new Error(`an order was not placed: ${JSON.stringify(rejected)}`);
   }
   for (let waiting = "some"; waiting !== "0"; ) {
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -18,7 +18,7 @@ const ROW_HEADER = [
   "CPU µs, service",
   "CPU µs, PostgreSQL",
   "WAL bytes",
-  "refused",
+  "rejected",
 ];
 const RATIO_HEADER = ["", "median", "rounds", "goal", ""];
 
@@ -39,10 +39,10 @@ function tablesOf({ rows, ratios, failures, process: ours }) {
 }
 
 function rowCells({ name, figures }) {
-  const { perSecond, p50, p99, p999, serviceCpu, databaseCpu, wal, refused } = figures;
+  const { perSecond, p50, p99, p999, serviceCpu, databaseCpu, wal, rejected } = figures;
   // Of a generator that does not tell the service is not asked either.
   const isOurs = p99 !== undefined;
-  return [name, perSecond, p50, p99, p999, isOurs ? serviceCpu : undefined, databaseCpu, wal, refused || ""];
+  return [name, perSecond, p50, p99, p999, isOurs ? serviceCpu : undefined, databaseCpu, wal, rejected || ""];
 }
 
 function ratioCells({ name, value, rounds, atLeast, atMost, met }) {

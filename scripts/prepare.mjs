@@ -25,7 +25,7 @@ const STOP_SIGNALS = ["SIGINT", "SIGTERM"];
  * @param build False leaves dist/ unchanged.
  */
 export async function prepare({ tools = false, build = true } = {}) {
-  refuseOldNode();
+  rejectOldNode();
   // A package or image without sources is already built and installed.
   if (!existsSync(join(ROOT, "tsconfig.build.json"))) return;
   const isReady = () => isInstalled({ tools }) && (!build || isBuilt());
@@ -37,7 +37,7 @@ export async function prepare({ tools = false, build = true } = {}) {
   });
 }
 
-function refuseOldNode() {
+function rejectOldNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major > OLDEST_MAJOR || (major === OLDEST_MAJOR && minor >= OLDEST_MINOR)) return;
   say(`Parbook needs Node ${OLDEST_MAJOR}.${OLDEST_MINOR} or newer, and this is Node ${process.versions.node}.`);

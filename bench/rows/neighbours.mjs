@@ -53,7 +53,7 @@ export const wrk = {
       .split("\r\n")
       .slice(1)
       .map((line) => line.split(": "))
-      // wrk adds these by itself; a second one is refused.
+      // wrk adds these by itself; a second one is rejected.
       .filter(([name]) => !["content-length", "host"].includes(name.toLowerCase()));
     const script = join(parties.service.directory, "wrk.lua");
     const set = headers.map(([name, value]) => `wrk.headers["${name}"] = "${value}"`);

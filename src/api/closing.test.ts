@@ -56,11 +56,11 @@ test("on closing, requests under way are finished, and those that still arrive a
   await until("the server no longer listens", () => !toy.api.server.listening);
 
   late.write("GET /v2/toys HTTP/1.1\r\nHost: toy\r\nX-Request-Id: r-1\r\n\r\n");
-  const refused = parsed(await textOf(late));
-  expect(refused.line).toBe("HTTP/1.1 503 Service Unavailable");
-  expect(refused.headers).toContain("connection: close");
-  expect(refused.headers).toContain("retry-after: 1");
-  expect(refused.body).toEqual(
+  const rejected = parsed(await textOf(late));
+  expect(rejected.line).toBe("HTTP/1.1 503 Service Unavailable");
+  expect(rejected.headers).toContain("connection: close");
+  expect(rejected.headers).toContain("retry-after: 1");
+  expect(rejected.body).toEqual(
     problem(503, "Service Unavailable", "the service is shutting down", { headers: { "retry-after": "1" } }).body,
   );
   await expect(fetch(`${toy.url}/v2/toys`)).rejects.toThrow("fetch failed");

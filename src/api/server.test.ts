@@ -110,7 +110,7 @@ test("a body that is not said to be JSON is 415", async () => {
 test("without room a write is rejected before its token and body are read, a read is not", async () => {
   let verified = 0;
   toy = await startToyApi(undefined, {
-    refusesWork: () => "the service is at capacity: too many requests are waiting",
+    rejectsWork: () => "the service is at capacity: too many requests are waiting",
     verify: async () => {
       verified += 1;
       return GRANT;
@@ -150,7 +150,7 @@ test("a fault of the lane, of the clock or of the database is a 503 to be tried 
     expect(await ask(toy, "/throw")).toEqual(problem(503, "Service Unavailable", fault.message, { headers }));
     await toy.close();
   }
-  await startThrowing(new DatabaseAway("the database cannot be reached", { cause: new Error("10.0.0.7 refused") }));
+  await startThrowing(new DatabaseAway("the database cannot be reached", { cause: new Error("10.0.0.7 rejected") }));
   const away = problem(503, "Service Unavailable", "the database cannot be reached", { headers });
   expect(await ask(toy, "/throw")).toEqual(away);
   expect(toy.logged.at(-1)).toMatchObject({ level: 40, request_id: "r-1" });
@@ -191,18 +191,18 @@ test("every code with which the framework rejects a request is mapped explicitly
     "ROUTE_MISSING_CONTENT_TYPE",
     "INSTANCE_ALREADY_STARTED",
   ];
-  const refusing = Object.entries(errorCodes).filter(([, code]) => {
+  const rejecting = Object.entries(errorCodes).filter(([, code]) => {
     const { statusCode } = new code() as { statusCode?: number };
     return statusCode !== undefined && statusCode !== 500;
   });
-  expect(refusing.length).toBeGreaterThan(8);
+  expect(rejecting.length).toBeGreaterThan(8);
   let next: unknown;
   toy = await startToyApi((api: Api) => {
     api.get("/throw", { config: { scope: "public" }, schema: { hide: true } }, async () => {
       throw next;
     });
   });
-  for (const [name, code] of refusing) {
+  for (const [name, code] of rejecting) {
     if (name === "FST_ERR_VALIDATION" || off.some((end) => name.endsWith(end))) continue;
     next = new code();
     expect(`${name}: ${(await ask(toy, "/throw")).status}`).toBe(`${name}: ${new code().statusCode}`);
@@ -222,7 +222,7 @@ test("a route without a scope does not start", async () => {
     authUrl: () => "",
     log: toy.api.log,
     verify: async () => undefined,
-    refusesWork: () => undefined,
+    rejectsWork: () => undefined,
     defaultProfileOf: async () => "",
   });
   expect(() => api.get("/v2/open", { schema: { response: { 200: Type.Object({}) } } }, async () => ({}))).toThrow(

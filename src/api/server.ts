@@ -82,7 +82,7 @@ export interface ApiOptions {
   readonly log: FastifyBaseLogger;
   readonly verify: Verify;
   /** The reason why no more writes are accepted, if any. Then a write is rejected before its token and body are read. */
-  readonly refusesWork: () => string | undefined;
+  readonly rejectsWork: () => string | undefined;
   /** The id of a customer's DEFAULT profile, which requests may call `default`. */
   readonly defaultProfileOf: DefaultProfileOf;
   readonly admissions?: Admissions;
@@ -239,7 +239,7 @@ function rejectWhileClosing(api: Api): void {
 /** Adds the hooks that the configuration and the schemas of a route require. */
 function prepareRoute(
   route: RouteOptions,
-  { verify, refusesWork, defaultProfileOf, onDenied = () => {} }: ApiOptions,
+  { verify, rejectsWork, defaultProfileOf, onDenied = () => {} }: ApiOptions,
   admit: Admit,
   turns: Admissions & { readonly answers: UnsentByAccess },
 ): void {
@@ -248,7 +248,7 @@ function prepareRoute(
   const isWrite = [route.method].flat().some((method) => WRITES.has(method));
   const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied });
   route.handler = withDefaultProfile(route.schema ?? {}, defaultProfileOf, route.handler);
-  const hooks = [...(isWrite ? [rejectAtCapacity(refusesWork)] : []), entrance];
+  const hooks = [...(isWrite ? [rejectAtCapacity(rejectsWork)] : []), entrance];
   if (route.config?.admission !== false) {
     const { reads, writes, answers } = turns;
     hooks.push(rejectWhenFull(isWrite ? writes : reads), rejectUnread(answers));
@@ -260,9 +260,9 @@ function prepareRoute(
 
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-function rejectAtCapacity(refusesWork: () => string | undefined): onRequestHookHandler {
+function rejectAtCapacity(rejectsWork: () => string | undefined): onRequestHookHandler {
   return (_request, _reply, done) => {
-    const why = refusesWork();
+    const why = rejectsWork();
     if (why === undefined) done();
     else done(unavailable(why));
   };

@@ -91,7 +91,7 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
     if (seen.has(entry.code)) throw new CatalogueError(`${name} is there more than once`);
     seen.add(entry.code);
     const row = rows.get(entry.code);
-    const wanted = await enter(entry, row).catch((error: unknown) => refuse(name, error));
+    const wanted = await enter(entry, row).catch((error: unknown) => reject(name, error));
     if (row === undefined) continue;
     for (const { name: column, text } of columns) {
       const [inFile, stored] = [text(wanted), text(row)];
@@ -104,7 +104,7 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
 }
 
 /** Constraints are named for what they require. */
-function refuse(name: string, error: unknown): never {
+function reject(name: string, error: unknown): never {
   const sent = serverError(error);
   if (sent !== undefined && !/^2[23]/.test(sent.code)) throw error;
   const reason = sent?.constraint?.replaceAll("_", " ") ?? (error as Error).message;

@@ -30,8 +30,8 @@ test("wrong usage exits with 2, a rejection with 1", () => {
 });
 
 test("the innermost reason is shown for an unreachable database", () => {
-  const refused = new AggregateError([new Error("connect ECONNREFUSED ::1:5432"), new Error("another")]);
-  const away = new DatabaseAway("the database cannot be reached", { cause: new Error("pool", { cause: refused }) });
+  const rejected = new AggregateError([new Error("connect ECONNREFUSED ::1:5432"), new Error("another")]);
+  const away = new DatabaseAway("the database cannot be reached", { cause: new Error("pool", { cause: rejected }) });
   expect(failureOf(away).lines).toEqual([
     "the database cannot be reached (connect ECONNREFUSED ::1:5432): start it, or correct PARBOOK_DATABASE_URL",
   ]);

@@ -48,7 +48,7 @@ const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
 function linesOf(error: unknown): readonly string[] {
   if (error instanceof StartupError || error instanceof BootstrapError) return error.lines;
-  if (OPERATOR_ERRORS.some((refusal) => error instanceof refusal)) return [(error as Error).message];
+  if (OPERATOR_ERRORS.some((kind) => error instanceof kind)) return [(error as Error).message];
   if (error instanceof DatabaseAway) return [databaseAwayText(error)];
   if (serverError(error) !== undefined) return [`the database reports an error: ${(error as Error).message}`];
   const fileError = fileErrorText(error);

@@ -288,7 +288,7 @@ test("production verifies certificates", () => {
 test("production's database is on this machine or verified by TLS, unless PARBOOK_WITHOUT_TLS says otherwise", () => {
   const lines = (url: string, more: Record<string, string> = {}) =>
     linesOf({ PARBOOK_MODE: "production", PARBOOK_DATABASE_URL: url, ...more });
-  const refused =
+  const rejected =
     "PARBOOK_DATABASE_URL does not make the driver verify who it talks to: add ?sslmode=verify-full, name localhost or a socket's directory if the database is on this machine, or set PARBOOK_WITHOUT_TLS=database if the network itself is secure";
   const unverified = [
     ...["", "?sslmode=disable", "?sslmode=prefer", "?sslmode=allow", "?sslmode=require", "?sslmode=verify-ca"],
@@ -296,11 +296,11 @@ test("production's database is on this machine or verified by TLS, unless PARBOO
     ...["?uselibpqcompat=true&sslmode=prefer", "?uselibpqcompat=true&sslmode=require", "?host="],
   ];
   for (const query of unverified) {
-    expect(lines(`postgres://parbook:secret@db/parbook${query}`), query).toEqual([refused]);
+    expect(lines(`postgres://parbook:secret@db/parbook${query}`), query).toEqual([rejected]);
   }
   const remote = ["localhost/parbook?host=db", "localhost.example.com/parbook", "my-localhost/parbook"];
-  for (const host of remote) expect(lines(`postgres://parbook@${host}`), host).toEqual([refused]);
-  expect(lines("postgres:///parbook")).toEqual([refused]);
+  for (const host of remote) expect(lines(`postgres://parbook@${host}`), host).toEqual([rejected]);
+  expect(lines("postgres:///parbook")).toEqual([rejected]);
   for (const query of ["?sslmode=verify-full", "?ssl=false&uselibpqcompat=true&sslmode=verify-full"]) {
     expect(lines(`postgres://parbook@db/parbook${query}`), query).toEqual([]);
   }
@@ -308,10 +308,10 @@ test("production's database is on this machine or verified by TLS, unless PARBOO
   for (const host of local) expect(lines(`postgres://parbook@${host}/parbook`)).toEqual([]);
   expect(lines("postgres://parbook@localhost/parbook?host=/run/postgresql")).toEqual([]);
   expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "database" })).toEqual([]);
-  expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "http" })).toEqual([refused]);
+  expect(lines("postgres://parbook@db/parbook", { PARBOOK_WITHOUT_TLS: "http" })).toEqual([rejected]);
   const migrates = { PARBOOK_MIGRATE_URL: "postgres://owner@db/parbook" };
   expect(lines("postgres://parbook@db/parbook?sslmode=verify-full", migrates)).toEqual([
-    refused.replace("DATABASE", "MIGRATE"),
+    rejected.replace("DATABASE", "MIGRATE"),
   ]);
   expect(linesOf({ PARBOOK_DATABASE_URL: "postgres://parbook@db/parbook" })).toEqual([]);
 });

@@ -271,10 +271,10 @@ test.each(["SETTLED", "CANCELLED"] as const)("one that is %s is not closed again
 });
 
 test("one that is not there is not found", () => {
-  const refused = { kind: "rejected", rejection: { code: "conversion_not_found", conversionId: ID } };
+  const rejected = { kind: "rejected", rejection: { code: "conversion_not_found", conversionId: ID } };
   expect([decideSettlement(key, ID, stateOf(), NOW), decideCancel(key, ID, stateOf(), NOW)]).toEqual([
-    refused,
-    refused,
+    rejected,
+    rejected,
   ]);
 });
 

@@ -24,8 +24,8 @@ import type { Changes, Quote } from "./quotes.ts";
 
 /** For the log. */
 export type MakerEvent =
-  | { readonly kind: "order_refused"; readonly market: string; readonly reason: string }
-  | { readonly kind: "deposit_refused"; readonly asset: string; readonly reason: string }
+  | { readonly kind: "order_rejected"; readonly market: string; readonly reason: string }
+  | { readonly kind: "deposit_rejected"; readonly asset: string; readonly reason: string }
   | { readonly kind: "pass_failed"; readonly error: Error };
 
 export interface MarketMakerParts {
@@ -164,7 +164,7 @@ export class MarketQuoters {
     const details = sandboxTransfer({ profileId, asset: catalogue.findAsset(asset), amount });
     const deposit = { customerId: MAKER, profileId, asset, amount, direction: "CREDIT" as const, ...details };
     const outcome = await transfers.recordExternal(deposit, CALLER);
-    if (outcome.kind === "rejected") log({ kind: "deposit_refused", asset, reason: outcome.rejection.code });
+    if (outcome.kind === "rejected") log({ kind: "deposit_rejected", asset, reason: outcome.rejection.code });
   }
 
   async #execute({ quoter, market, cancel, place }: Plan): Promise<void> {
@@ -173,10 +173,10 @@ export class MarketQuoters {
     await allOf<unknown>([placing, cancelling]);
     const placed = await placing;
     for (const outcome of placed) if (outcome.kind === "done") quoter.add(outcome.value);
-    const refused = placed.find((outcome) => outcome.kind === "rejected");
-    if (refused === undefined) return;
+    const rejected = placed.find((outcome) => outcome.kind === "rejected");
+    if (rejected === undefined) return;
     quoter.onRejected(performance.now());
-    this.#parts.log({ kind: "order_refused", market: market.code, reason: refused.rejection.code });
+    this.#parts.log({ kind: "order_rejected", market: market.code, reason: rejected.rejection.code });
   }
 
   #place(

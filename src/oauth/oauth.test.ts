@@ -104,11 +104,11 @@ test("a disabled client gets no token, and within five seconds its live one is r
   const token = await newToken("leaver");
   for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toBeDefined();
   await clients.disable("leaver");
-  const refusedEverywhere = async (): Promise<void> => {
+  const rejectedEverywhere = async (): Promise<void> => {
     const restricted = { restricted: expect.objectContaining({ clientId: "leaver" }) };
     for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toEqual(restricted);
   };
-  await vi.waitFor(refusedEverywhere, { timeout: 5_000, interval: 50 });
+  await vi.waitFor(rejectedEverywhere, { timeout: 5_000, interval: 50 });
 });
 
 test("a node may be stopped before it was started, and twice", async () => {

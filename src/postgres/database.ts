@@ -168,7 +168,7 @@ export class Database implements Queryable {
     }
     let broken: Error | undefined;
     try {
-      this.#refuseIfCutOff();
+      this.#rejectIfCutOff();
       return await work(client);
     } catch (error) {
       // After a failure the state of the connection is uncertain, so the pool discards it.
@@ -209,7 +209,7 @@ export class Database implements Queryable {
     try {
       await client.connect();
       const session = await prepareSession(client, settings);
-      this.#refuseIfCutOff();
+      this.#rejectIfCutOff();
       this.#track(client);
       return { client, session };
     } catch (error) {
@@ -231,7 +231,7 @@ export class Database implements Queryable {
     client.once("end", () => this.#clients.delete(client));
   }
 
-  #refuseIfCutOff(): void {
+  #rejectIfCutOff(): void {
     if (this.#isCutOff) throw new DatabaseAway("this process has closed its database connections");
   }
 

@@ -92,8 +92,8 @@ test("a database of 0.1 is rejected, and left as it is", async () => {
     "create table migration (number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)",
   );
   await empty.rows("insert into migration values (1, '0001-core.sql', 'x', now())");
-  const refusal = "this is a database of Parbook 0.1 (it has migration 0001-core.sql)";
-  await expect(migrate(empty, inject("serviceRole"))).rejects.toThrow(refusal);
+  const rejection = "this is a database of Parbook 0.1 (it has migration 0001-core.sql)";
+  await expect(migrate(empty, inject("serviceRole"))).rejects.toThrow(rejection);
   await expect(pendingMigrations(empty)).rejects.toThrow(SchemaError);
   expect(await empty.rows("select tablename as name from pg_tables where schemaname = 'public'")).toEqual([
     { name: "migration" },
@@ -126,8 +126,8 @@ test("a killed migration leaves no trace, and the next run applies it", async ()
 
 test("a schema newer than the program is rejected", async () => {
   await db.owner.rows("insert into migration values (9999, '9999-from-the-future.sql', 'x', now())");
-  const refusal = "the database has migration 9999-from-the-future.sql, which this program does not know";
-  await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow(refusal);
+  const rejection = "the database has migration 9999-from-the-future.sql, which this program does not know";
+  await expect(migrate(db.owner, inject("serviceRole"))).rejects.toThrow(rejection);
   await expect(pendingMigrations(db.database)).rejects.toThrow(SchemaError);
   await db.owner.rows("delete from migration where number = 9999");
 });

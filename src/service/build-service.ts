@@ -225,7 +225,7 @@ async function buildApi(
     authUrl: () => addresses.authUrl,
     log: core.log,
     verify,
-    refusesWork: () => core.lane.unavailableReason,
+    rejectsWork: () => core.lane.unavailableReason,
     sharesTokens: config.roles.has("auth"),
     defaultProfileOf: async (customerId) => (await core.profiles.getDefault(customerId)).id,
     observe: serverObserver("api", observers),

@@ -147,8 +147,8 @@ test("with the archive of the log a backup is brought forward to any moment, and
   expect(gone).toBeGreaterThan(10);
 });
 
-/** What a restore in this process is refused with, before anybody has looked at what came out of it. */
-async function refusal(backup: string, into: string, more: { wal?: string; until?: string } = {}): Promise<string> {
+/** What a restore in this process is rejected with, before anybody has looked at what came out of it. */
+async function rejection(backup: string, into: string, more: { wal?: string; until?: string } = {}): Promise<string> {
   const until = more.until === undefined ? undefined : new Date(more.until);
   const options = { backup, dataDir: into, walArchive: more.wal, until, onProgress: () => undefined };
   const answer = await restoreBackup(options, async () => "restored").catch((error: unknown) => error);
@@ -171,7 +171,7 @@ test("a byte that was changed, and a file that is missing, are found before anyt
       "the backup is damaged: postgres/PG_VERSION differs from the backup manifest. Nothing was restored; take another backup\n",
   });
   await rm(version);
-  expect(await refusal(within("damaged"), within("none"))).toBe(
+  expect(await rejection(within("damaged"), within("none"))).toBe(
     "the backup is damaged: postgres/PG_VERSION is missing. Nothing was restored; take another backup",
   );
   await expectNothingIn(within("none"));
@@ -206,15 +206,15 @@ test("a restore that lacks what the backup has noted is unsound, and archives no
 
 test("a restore reports what prevents it", async () => {
   const [backup, wal] = [within("backup"), within("wal")];
-  expect(await refusal(backup, data.path)).toMatch(/^another service \(process [0-9]+\) is running on the data dir/);
-  expect(await refusal(backup, within("restored"))).toMatch(
+  expect(await rejection(backup, data.path)).toMatch(/^another service \(process [0-9]+\) is running on the data dir/);
+  expect(await rejection(backup, within("restored"))).toMatch(
     / is not empty \([^)]+\): restore into an empty directory$/,
   );
-  expect(await refusal(place, within("none"))).toMatch(/ is not a complete backup/);
-  expect(await refusal(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
+  expect(await rejection(place, within("none"))).toMatch(/ is not a complete backup/);
+  expect(await rejection(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
     /: it can only be restored to that time or later$/,
   );
-  expect(await refusal(backup, within("none"), { wal, until: "2100-01-01T00:00:00Z" })).toMatch(
+  expect(await rejection(backup, within("none"), { wal, until: "2100-01-01T00:00:00Z" })).toMatch(
     /recovery ended before configured recovery target was reached/,
   );
   await symlink(backup, within("link"));
@@ -227,7 +227,7 @@ test("a restore reports what prevents it", async () => {
   ] as const;
   const before = await readdir(backup);
   for (const [into, from, archive] of insides) {
-    expect(await refusal(from, into, archive === undefined ? {} : { wal: archive })).toBe(
+    expect(await rejection(from, into, archive === undefined ? {} : { wal: archive })).toBe(
       `${into} and ${archive === undefined ? `the backup ${from}` : `the WAL archive ${archive}`} are one inside the other: restore into another directory`,
     );
   }
@@ -254,7 +254,7 @@ test("a restore names the missing or truncated segment of the archive", async ()
   const cut = { segment: lost, why: "has 4096 bytes instead of 16777216" };
   expect(await lacks("cut")).toEqual(cut);
   const beyond = { wal: within("wal"), until: "2100-01-01T00:00:00Z" };
-  expect(await refusal(within("backup"), within("none"), beyond)).toMatch(
+  expect(await rejection(within("backup"), within("none"), beyond)).toMatch(
     new RegExp(`recovery target was reached\\. In the archive ${cut.segment} ${cut.why}$`),
   );
   await rename(within(lost), join(within("wal"), lost));
@@ -325,7 +325,7 @@ test("a backup that is killed half-way is none, and leaves the database as it wa
   await until("the server has ended the backup", async () => (await query(slots)).length === 0, 60);
   const [draft] = (await readdir(place)).filter((name) => name.startsWith("half"));
   expect(draft).toMatch(/^half\.unfinished-/);
-  expect(await refusal(within(must(draft, "there is one")), within("none"))).toMatch(
+  expect(await rejection(within(must(draft, "there is one")), within("none"))).toMatch(
     / is not a complete backup: manifest.json is missing/,
   );
   // The label would keep a server that crashes now from starting; it is not in the cluster.

@@ -223,7 +223,7 @@ test(
       ],
     });
     expect(await answerOf(settings, "key", "revoke", "--kid", first)).toEqual({ kid: first, revoked: true });
-    await until("the revoked key's token is refused", async () => !(await accepted()));
+    await until("the revoked key's token is rejected", async () => !(await accepted()));
     expect(await parbook(settings, "key", "revoke", "--kid", first)).toEqual({
       exitCode: 1,
       stdout: "",

@@ -301,8 +301,8 @@ test("any change whose commit is interrupted has an unknown outcome", async () =
     }
   }
   // What fails before it is committed has had no effect.
-  const refused = database.transaction((transaction) => transaction.rows("select 1 / 0"));
-  await expect(refused).rejects.toMatchObject({ name: "error", code: "22012" });
+  const rejected = database.transaction((transaction) => transaction.rows("select 1 / 0"));
+  await expect(rejected).rejects.toMatchObject({ name: "error", code: "22012" });
 });
 
 /*

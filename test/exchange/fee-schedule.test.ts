@@ -106,8 +106,8 @@ test.each([
     { code: "tier_given_twice", minimumGross: amountOf("5") },
   ],
   ["too many tiers", tooMany, { code: "too_many_tiers", most: 50 }],
-])("%s is rejected, and nothing is changed", async (_name, text, refusal) => {
-  expect(await set(text)).toEqual(reject(refusal));
+])("%s is rejected, and nothing is changed", async (_name, text, rejection) => {
+  expect(await set(text)).toEqual(reject(rejection));
   expect(await stored()).toBe(BASE);
 });
 

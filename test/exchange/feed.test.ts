@@ -256,7 +256,7 @@ test("readers stay while the database is away, and catch up when it is back", as
   await trade(random, placed, 10);
   await untilQuiet();
   await expectSameBook(other, readers);
-  relay.refuse(true);
+  relay.reject(true);
   relay.cut();
   await trade(random, placed, 30);
   await untilQuiet();
@@ -264,7 +264,7 @@ test("readers stay while the database is away, and catch up when it is back", as
   await exchange.db.owner.rows("truncate book_change");
   const late = new BookClient(node.url, BOOK);
   await late.opened();
-  relay.refuse(false);
+  relay.reject(false);
   await expectSameBook(other, [...readers, late]);
   const matches = await restMatches(other);
   await until(

@@ -1,6 +1,6 @@
 /**
  * Requests that are made from the OpenAPI document, thousands of them: none is answered with a 5xx or with what the
- * document does not know, and what has to be refused has no effect. A run is named by its seed; docs/testing.md says how
+ * document does not know, and what has to be rejected has no effect. A run is named by its seed; docs/testing.md says how
  * to make a long one.
  */
 import fc from "fast-check";
@@ -102,7 +102,7 @@ async function oneRound({ world, validator, made }: Fuzzer, seed: number, run: R
   });
   const after = await digestOfTables(owner);
   const changed = Object.keys(before).filter((table) => before[table] !== after[table]);
-  if (changed.length > 0) run.faults.set("effects", `seed ${seed}: what should be refused has changed ${changed}`);
+  if (changed.length > 0) run.faults.set("effects", `seed ${seed}: what should be rejected has changed ${changed}`);
 }
 
 function printed({ method, address, headers, body }: HttpRequest): string {

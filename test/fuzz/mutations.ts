@@ -1,4 +1,4 @@
-/** One thing that is wrong with a request, after which it has to be refused, whatever else is in it. */
+/** One thing that is wrong with a request, after which it has to be rejected, whatever else is in it. */
 import fc from "fast-check";
 import type { Call, Input, Operation, Schema } from "../support/openapi.ts";
 import type { HttpRequest } from "./http-request.ts";
@@ -47,7 +47,7 @@ const NUL_OR_HALF: Wrong = [
 function wrongValues(input: Input): Wrong {
   switch (input.where) {
     case "path":
-      // Longer parts of a path are refused before there is an operation.
+      // Longer parts of a path are rejected before there is an operation.
       return wrongTexts(input.schema).filter(([, value]) => value !== "" && String(value).length < 1_000);
     case "query":
       return wrongQueries(input);

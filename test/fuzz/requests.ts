@@ -1,6 +1,6 @@
 /**
  * Requests that are made from the OpenAPI document: such as a caller may send, and the same with one thing wrong that
- * has to be refused, whatever else is in them.
+ * has to be rejected, whatever else is in them.
  */
 import fc from "fast-check";
 import type { Call, Input, Operation, Schema } from "../support/openapi.ts";

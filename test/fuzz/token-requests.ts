@@ -1,4 +1,4 @@
-/** Requests for tokens: forms, right ones and such as have to be refused. */
+/** Requests for tokens: forms, right ones and such as have to be rejected. */
 import fc from "fast-check";
 import { must } from "../../src/std/assert.ts";
 import type { Operation } from "../support/openapi.ts";

@@ -267,7 +267,7 @@ test("once the database's clock is right again new records have its time, even i
   const ids = new IdSource(held);
   await setDatabaseClock(YEARS_MS);
   await until("the clock is known to be wrong", () => held.fault !== undefined);
-  // Such as that of a request, which is refused.
+  // Such as that of a request, which is rejected.
   expect(instantOf(ids.next())).toBeGreaterThan(Date.now() + YEARS_MS / 2);
   await setDatabaseClock(0);
   await until("the clock is right", () => held.fault === undefined);

@@ -118,7 +118,7 @@ test("while an outcome is unknown it is reported neither as done nor as failed",
     answered = true;
   });
   await untilBlocked(db);
-  relay.refuse(true);
+  relay.reject(true);
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   expect(answered).toBe(false);
@@ -128,7 +128,7 @@ test("while an outcome is unknown it is reported neither as done nor as failed",
   );
   await inTheWay.query("rollback");
   await inTheWay.end();
-  relay.refuse(false);
+  relay.reject(false);
   expect((await outcome).kind).toBe("done");
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
@@ -140,12 +140,12 @@ test("a clock that is set back does not extend the wait for an unavailable datab
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
   const received = ours.lane.execute(movement({ from, to, amount: "4" })).catch((error: Error) => error.message);
   await untilBlocked(db);
-  relay.refuse(true);
+  relay.reject(true);
   relay.cut();
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   aheadMs = -3_600_000;
   expect(await received).toBe("the database cannot be reached: look up the ref_id to see what was done");
-  relay.refuse(false);
+  relay.reject(false);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"), 30);
   await inTheWay.query("rollback");
   await inTheWay.end();

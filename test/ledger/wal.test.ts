@@ -64,7 +64,7 @@ async function batchOfTransfers(profiles: readonly ProfileId[]) {
     const [id, refId, amount] = [newId(), newId(), amountOf("1")];
     const request = { customerId, kind: "platform", ...sides, amount, asset: USD, refId } as const;
     const decision = decideTransfer(request, id, DOLLAR, state);
-    if (decision.kind === "rejected") throw new Error(`the transfer was refused: ${decision.rejection.code}`);
+    if (decision.kind === "rejected") throw new Error(`the transfer was rejected: ${decision.rejection.code}`);
     batch.dependOn([activeProfileKey(from), activeProfileKey(to), accountKey(from, USD), accountKey(to, USD)]);
     batch.add(decision.changes, TESTER);
   }

@@ -267,10 +267,10 @@ test("a database that is away leaves nothing behind that is not found again", as
   await settle(quoters);
   const who = await made.customer();
   await trade(made, who, await made.profile(who, { BTC: "10" }), market("SELL", "7.5"));
-  relay?.refuse(true);
+  relay?.reject(true);
   relay?.cut();
   await expect(quoters.pass()).rejects.toThrow();
-  relay?.refuse(false);
+  relay?.reject(false);
   await until("it settles", async () => (await quoters.pass().catch(() => "failed")) === "settled");
   expect(await openOrders(made)).toBe(10 * QUOTED_MARKETS.length);
   expect(isWhole(await bookOf(made))).toBe(true);
@@ -342,7 +342,7 @@ test("a market that rejects orders is skipped for a while, and the others contin
   const { exchange } = made.service;
   await exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
   await settle(quoters);
-  expect(events).toEqual([{ kind: "order_refused", market: "BTCUSD", reason: "market_unavailable" }]);
+  expect(events).toEqual([{ kind: "order_rejected", market: "BTCUSD", reason: "market_unavailable" }]);
   expect(await openOrders(made)).toBe(10 * (QUOTED_MARKETS.length - 1));
   expect(await quoters.pass()).toBe("settled");
   expect(events).toHaveLength(1);

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const look = (): Promise<Scrape> => scrape(service.service.metricsUrl);
 
-/** One of each: what goes well, and what is refused. */
+/** One of each: what goes well, and what is rejected. */
 async function doBusiness(): Promise<void> {
   const [from, to] = await Promise.all([service.profile(customer, { USD: "100" }), service.profile(customer)]);
   const as = customer.token;
@@ -77,10 +77,10 @@ test("shows requests, batches, tokens, denials, markets and the ledger", async (
   const value = (name: string, labels?: Readonly<Record<string, string>>) => seen.value(`parbook_${name}`, labels);
   expect({
     transfers: value("http_request_duration_seconds_count", { ...route, status: "200" }),
-    refusedTransfers: value("http_request_duration_seconds_count", { ...route, status: "403" }),
+    rejectedTransfers: value("http_request_duration_seconds_count", { ...route, status: "403" }),
     unknownPaths: value("http_request_duration_seconds_count", { route: "none", status: "404" }),
     tokensIssued: value("token_requests_total", { outcome: "issued" }),
-    tokensRefused: value("token_requests_total", { outcome: "invalid_client" }),
+    tokensRejected: value("token_requests_total", { outcome: "invalid_client" }),
     tokenRequests: value("http_request_duration_seconds_count", { server: "auth", route: "/oauth2/token" }),
     noToken: value("access_denied_total", { kind: "no_token" }),
     badToken: value("access_denied_total", { kind: "invalid_token" }),
@@ -101,10 +101,10 @@ test("shows requests, batches, tokens, denials, markets and the ledger", async (
     info: value("info", { mode: "sandbox", database: "external", node: process.version }),
   }).toEqual({
     transfers: 1,
-    refusedTransfers: 1,
+    rejectedTransfers: 1,
     unknownPaths: 1,
     tokensIssued: 1,
-    tokensRefused: 1,
+    tokensRejected: 1,
     tokenRequests: 2,
     noToken: 1,
     badToken: 1,
@@ -199,7 +199,7 @@ test("there is /metrics and nothing else, for GET and HEAD", async () => {
 });
 
 test("without the database it reports that, and the other metrics", { timeout: 120_000 }, async () => {
-  relay.refuse(true);
+  relay.reject(true);
   relay.cut();
   let away = await look();
   // What was seen last is reported for ten seconds.
@@ -219,7 +219,7 @@ test("without the database it reports that, and the other metrics", { timeout: 1
   expect(away.value("parbook_http_request_duration_seconds_count")).toBeGreaterThan(100);
   expect((await service.call("GET", "/v2/profiles", { as: customer.token })).status).toBe(503);
   expect((await look()).value("parbook_http_unavailable_total", { reason: "database" })).toBeGreaterThan(0);
-  relay.refuse(false);
+  relay.reject(false);
   await until("it is back", async () => (await look()).value("parbook_database_up") === 1, 30);
 });
 

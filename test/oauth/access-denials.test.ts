@@ -1,4 +1,4 @@
-/** The trail of refusals: what is kept of them, and what a flood of them cannot do. */
+/** The trail of rejections: what is kept of them, and what a flood of them cannot do. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessDenial } from "../../src/oauth/access-denials/access-denial.ts";
 import { DenialLog, listDenials } from "../../src/oauth/access-denials/denial-log.ts";
@@ -39,41 +39,41 @@ function trail(): DenialLog {
 const all = () => listDenials(db.database, { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000 });
 
 test("equal denials are counted in one row, a different one has its own", async () => {
-  const refusals = trail();
-  refusals.record(GUESS);
+  const rejections = trail();
+  rejections.record(GUESS);
   now += 5_000;
-  refusals.record(GUESS);
-  refusals.record({ ...GUESS, clientId: "borealis" });
-  await refusals.write();
+  rejections.record(GUESS);
+  rejections.record({ ...GUESS, clientId: "borealis" });
+  await rejections.write();
   const [first, last] = [now - 5_000, now];
   const nobody = { tokenId: undefined };
   expect(await all()).toEqual([
     { ...GUESS, ...nobody, clientId: "borealis", firstAt: last, lastAt: last, count: 1 },
     { ...GUESS, ...nobody, firstAt: first, lastAt: last, count: 2 },
   ]);
-  await refusals.write();
+  await rejections.write();
   expect(await all()).toHaveLength(2);
 });
 
 test("a write with an unknown outcome is repeated, and counted once", async () => {
-  const refusals = trail();
-  refusals.record(GUESS);
+  const rejections = trail();
+  rejections.record(GUESS);
   const rows = db.database.rows.bind(db.database);
   vi.spyOn(db.database, "rows").mockImplementationOnce(async (text, values) => {
     await rows(text, values);
     throw new OutcomeUnknown(new Error("read ECONNRESET"));
   });
-  await expect(refusals.write()).rejects.toThrow(OutcomeUnknown);
-  refusals.record(GUESS);
-  await refusals.write();
+  await expect(rejections.write()).rejects.toThrow(OutcomeUnknown);
+  rejections.record(GUESS);
+  await rejections.write();
   expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
 });
 
 test("a flood is counted to the last one, in as many rows as the bound has", async () => {
-  const refusals = trail();
-  for (let i = 0; i < 5_000; i += 1) refusals.record({ ...GUESS, address: `203.0.113.9/${i}` });
-  refusals.record({ ...GUESS, kind: "no_token", clientId: undefined, address: "one more" });
-  await refusals.write();
+  const rejections = trail();
+  for (let i = 0; i < 5_000; i += 1) rejections.record({ ...GUESS, address: `203.0.113.9/${i}` });
+  rejections.record({ ...GUESS, kind: "no_token", clientId: undefined, address: "one more" });
+  await rejections.write();
   const rows = await all();
   expect(rows).toHaveLength(102);
   expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(5_001);
@@ -101,29 +101,29 @@ test("a flood hides no guesses at a client's secret, until many clients are gues
 });
 
 test("values that unauthenticated callers choose block no other rows, and are not stored: they may be secrets", async () => {
-  const refusals = trail();
+  const rejections = trail();
   const long = "x".repeat(60_000);
-  refusals.record({ ...GUESS, clientId: long, address: long, operation: long });
-  refusals.record({ ...GUESS, clientId: `{"quoted\\", NULL}` });
-  refusals.record(GUESS);
-  await refusals.write();
+  rejections.record({ ...GUESS, clientId: long, address: long, operation: long });
+  rejections.record({ ...GUESS, clientId: `{"quoted\\", NULL}` });
+  rejections.record(GUESS);
+  await rejections.write();
   expect((await all()).map(({ clientId }) => clientId)).toEqual(["acme", undefined, undefined]);
 });
 
 test("failed writes are retried before later ones, and rows are removed after thirty days", async () => {
-  const refusals = trail();
-  refusals.record(GUESS);
+  const rejections = trail();
+  rejections.record(GUESS);
   await db.owner.rows("alter table access_denial rename to away");
-  await expect(refusals.write()).rejects.toThrow();
+  await expect(rejections.write()).rejects.toThrow();
   await db.owner.rows("alter table away rename to access_denial");
-  refusals.record(GUESS);
-  await refusals.write();
+  rejections.record(GUESS);
+  await rejections.write();
   expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
   now += 30 * 24 * 60 * 60 * 1_000;
-  await refusals.write();
+  await rejections.write();
   expect(await all()).toHaveLength(2);
   now += 1_000;
-  await refusals.write();
+  await rejections.write();
   expect(await all()).toEqual([]);
 });
 

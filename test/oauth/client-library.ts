@@ -61,12 +61,12 @@ export function testClientLibraries(...libraries: readonly ClientLibrary[]): voi
     });
     loseDatabase = () => {
       for (const relay of relays) {
-        relay.refuse(true);
+        relay.reject(true);
         relay.cut();
       }
     };
     close = async () => {
-      for (const relay of relays) relay.refuse(false);
+      for (const relay of relays) relay.reject(false);
       await Promise.all([service.close(), cutOff.close()]);
       for (const relay of relays) await relay.close();
     };

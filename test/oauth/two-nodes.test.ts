@@ -44,7 +44,7 @@ async function call({ baseUrl }: Listening, token: string, headers: Record<strin
 }
 
 const NOT_GOOD = "the access token is malformed, expired, revoked or not valid from this address";
-const REFUSED: Heard = {
+const REJECTED: Heard = {
   status: 401,
   challenge: `Bearer realm="parbook", error="invalid_token", error_description="${NOT_GOOD}"`,
   body: { type: "about:blank", title: "Unauthorized", status: 401, detail: NOT_GOOD, meta: {} },
@@ -148,7 +148,7 @@ test.each<[string, () => string | Promise<string>]>([
   ["that is very long", () => "a".repeat(8_000)],
 ])("a token %s is rejected on both nodes, with the same text", async (_, token) => {
   const text = await token();
-  for (const node of nodes) expect(await call(node, text)).toEqual(REFUSED);
+  for (const node of nodes) expect(await call(node, text)).toEqual(REJECTED);
 });
 
 test("two tokens in one request are rejected, even if both are valid", async () => {
@@ -172,8 +172,8 @@ test("a disabled client gets no token on either node at once, and its live one i
   await service.service.core.clients.disable(leaver.clientId);
   for (const node of nodes) expect(await askToken(node, leaver)).toEqual(NO_TOKEN);
   for (const node of nodes) {
-    await until("the token is refused", async () => (await call(node, leaver.token)).status !== 200);
-    expect(await call(node, leaver.token)).toEqual(REFUSED);
+    await until("the token is rejected", async () => (await call(node, leaver.token)).status !== 200);
+    expect(await call(node, leaver.token)).toEqual(REJECTED);
   }
 });
 
@@ -185,19 +185,19 @@ test("a client restricted to another network gets no token at once, and its live
   await clients.restrict(office.clientId, from("198.51.100.0/24"));
   for (const node of nodes) {
     expect(await askToken(node, office)).toEqual(NO_TOKEN);
-    await until("the token is refused", async () => (await call(node, office.token)).status !== 200);
-    expect(await call(node, office.token)).toEqual(REFUSED);
+    await until("the token is rejected", async () => (await call(node, office.token)).status !== 200);
+    expect(await call(node, office.token)).toEqual(REJECTED);
   }
 
   // What a caller says of its own address counts when it comes by a proxy that is trusted, and only then.
   const forwarded = { "x-forwarded-for": "198.51.100.7" };
   expect(await askToken(direct, office, forwarded)).toEqual(NO_TOKEN);
-  expect(await call(direct, office.token, forwarded)).toEqual(REFUSED);
+  expect(await call(direct, office.token, forwarded)).toEqual(REJECTED);
   expect((await askToken(behindProxy, office, forwarded)).status).toBe(200);
   expect((await call(behindProxy, office.token, forwarded)).status).toBe(200);
   const elsewhere = { "x-forwarded-for": "198.51.100.7, 203.0.113.9" };
   expect(await askToken(behindProxy, office, elsewhere)).toEqual(NO_TOKEN);
-  expect(await call(behindProxy, office.token, elsewhere)).toEqual(REFUSED);
+  expect(await call(behindProxy, office.token, elsewhere)).toEqual(REJECTED);
 
   await clients.restrict(office.clientId, from("::ffff:127.0.0.0/104"));
   for (const node of nodes) {
@@ -225,8 +225,8 @@ test("keys are replaced and revoked on both nodes, and a revoked key takes its t
   }
   await keys.revoke(former);
   for (const node of nodes) {
-    await until("the token is refused", async () => (await call(node, token)).status !== 200);
-    expect(await call(node, token)).toEqual(REFUSED);
+    await until("the token is rejected", async () => (await call(node, token)).status !== 200);
+    expect(await call(node, token)).toEqual(REJECTED);
     expect(await published(node)).toEqual([fresh]);
   }
   const next = await tokenOf(service, acme);

@@ -310,7 +310,7 @@ test.each([
   ["/v2/executions", "range[begin]", "range.begin"],
   ["/v2/orders", "refIds", "ref_ids"],
   ["/v2/profiles", "created_at", "created_at.lt"],
-])("%s?%s= is refused with the name %s", async (path, wrong, right) => {
+])("%s?%s= is rejected with the name %s", async (path, wrong, right) => {
   const { status, body } = await call("GET", `${path}?${encodeURIComponent(wrong)}=x`);
   expect([status, body.detail]).toEqual([400, expect.stringContaining(`did you mean ${right}?`)]);
 });

@@ -1,5 +1,5 @@
 /**
- * Every bound of an input that the OpenAPI document names, from both sides: a value at the bound is not refused for it, one past
+ * Every bound of an input that the OpenAPI document names, from both sides: a value at the bound is not rejected for it, one past
  * it is 400 and names the field and the bound. The ids in the requests are nobody's, so no money moves.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -31,7 +31,7 @@ afterAll(async () => {
 const NOBODYS = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
 const NOTHING = new Proxy({} as Belongings, { get: () => NOBODYS });
 
-/** A value at a bound and one past it; the field that the latter is refused for, and what is said of it. */
+/** A value at a bound and one past it; the field that the latter is rejected for, and what is said of it. */
 interface Edge {
   readonly at: unknown;
   readonly past: unknown;
@@ -45,12 +45,12 @@ test("a value at a bound is accepted, and one beyond it is rejected", async () =
   for (const { operation, input } of inputs) {
     for (const { at, past, field, says } of edgesOf(input)) {
       count += 1;
-      const [fine, refused] = await Promise.all([at, past].map((value) => send(operation, input, value)));
+      const [fine, rejected] = await Promise.all([at, past].map((value) => send(operation, input, value)));
       const isTold = (answer: typeof fine) =>
         answer?.errors.some((error) => error.field === field && error.rule.includes(says));
       if (isTold(fine)) wrong.push({ operation: operation.operationId, field, says, at, fine });
-      if (refused?.status !== 400 || !isTold(refused))
-        wrong.push({ operation: operation.operationId, field, says, past, refused });
+      if (rejected?.status !== 400 || !isTold(rejected))
+        wrong.push({ operation: operation.operationId, field, says, past, rejected });
     }
   }
   expect(wrong).toEqual([]);

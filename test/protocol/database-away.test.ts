@@ -41,7 +41,7 @@ test("without its database the service responds 503 with Retry-After, recovers b
     }
   });
   await until("transfers are under way", () => answers.size > 50);
-  relay.refuse(true);
+  relay.reject(true);
   relay.cut();
   await until("callers get a response", () => [...answers.values()].some(({ status }) => status === 503));
   const [write, read, ready, alive] = await Promise.all([
@@ -61,7 +61,7 @@ test("without its database the service responds 503 with Retry-After, recovers b
     request_id: read.headers.get("x-request-id"),
   });
 
-  relay.refuse(false);
+  relay.reject(false);
   const back = Date.now();
   await until("transfers are answered again", async () => (await send(`back ${++sent}`)).status === 200);
   expect(Date.now() - back).toBeLessThan(5_000);

@@ -209,30 +209,30 @@ test("the first and last possible times as a range include everything", async ()
 });
 
 test("an invalid request for candles is rejected with the rule that it breaks", async () => {
-  const refused = async (query: string) => {
+  const rejected = async (query: string) => {
     const { status, body } = await get(query);
     expect(status).toBe(400);
     return body.meta.errors;
   };
-  expect(await refused("")).toEqual([{ field: "increment", rule: "or max_data_points is required" }]);
-  expect(await refused("increment=ONE_DAY&max_data_points=5")).toEqual([
+  expect(await rejected("")).toEqual([{ field: "increment", rule: "or max_data_points is required" }]);
+  expect(await rejected("increment=ONE_DAY&max_data_points=5")).toEqual([
     { field: "increment", value: "ONE_DAY", rule: "cannot be given with max_data_points" },
   ]);
-  expect(await refused("increment=ONE_YEAR")).toEqual([
+  expect(await rejected("increment=ONE_YEAR")).toEqual([
     { field: "increment", value: "ONE_YEAR", rule: `is not one of ${INCREMENTS.join(", ")}` },
   ]);
-  expect(await refused("max_data_points=1")).toEqual([
+  expect(await rejected("max_data_points=1")).toEqual([
     {
       field: "max_data_points",
       value: 1,
       rule: "is less than the number of candles in the range at FOUR_WEEKS, the longest increment",
     },
   ]);
-  expect(await refused("increment=ONE_DAY&limit=1001")).toEqual([
+  expect(await rejected("increment=ONE_DAY&limit=1001")).toEqual([
     { field: "limit", value: 1001, rule: "is above 1000" },
   ]);
   const { body } = await get(`increment=ONE_HOUR&limit=1&${WHOLE}`);
-  expect(await refused(`increment=ONE_DAY&limit=1&${WHOLE}&page_cursor=${body.next_page_cursor}`)).toEqual([
+  expect(await rejected(`increment=ONE_DAY&limit=1&${WHOLE}&page_cursor=${body.next_page_cursor}`)).toEqual([
     { field: "page_cursor", rule: "belongs to another list: send the same filters as for the first page" },
   ]);
 });

@@ -24,10 +24,10 @@ async function available(profile: string, asset = "USD"): Promise<string> {
 /** Fifty at once: one success, and 49 times the same 409 with what that success answered. */
 async function expectOneEffect(answers: readonly Answer[]): Promise<Answer> {
   const done = answers.filter(({ status }) => status === 200);
-  const refused = answers.filter(({ status }) => status === 409);
-  expect([done.length, refused.length]).toEqual([1, answers.length - 1]);
+  const rejected = answers.filter(({ status }) => status === 409);
+  expect([done.length, rejected.length]).toEqual([1, answers.length - 1]);
   const [one] = done as [Answer];
-  for (const { body } of refused) expect(body.meta.existing).toEqual(one.body);
+  for (const { body } of rejected) expect(body.meta.existing).toEqual(one.body);
   return one;
 }
 
@@ -106,8 +106,8 @@ test("fifty concurrent cancels of a conversion cancel it once", async () => {
     fifty.map(() => service.call("DELETE", `/v2/conversion/stablecoins/${id}`, { as: acme.token })),
   );
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-  const refused = answers.filter(({ status }) => status !== 200);
-  for (const { body: problem } of refused)
+  const rejected = answers.filter(({ status }) => status !== 200);
+  for (const { body: problem } of rejected)
     expect(problem).toMatchObject({ status: 403, meta: { status: "CANCELLED" } });
   expect(await available(profile)).toBe("10");
 });

@@ -70,13 +70,13 @@ describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
   });
 
   test(`asks for ${scope} and nothing else`, async () => {
-    const refused = await service.call(method, path, { as: useless });
-    expectProblem(refused, {
+    const rejected = await service.call(method, path, { as: useless });
+    expectProblem(rejected, {
       status: 403,
       detail: `insufficient scopes: found '${ANY_OTHER}', required one of '[${scope}]'`,
       meta: { required: [scope], granted: [ANY_OTHER] },
     });
-    expect(refused.headers.get("www-authenticate")).toContain(`scope="${scope}"`);
+    expect(rejected.headers.get("www-authenticate")).toContain(`scope="${scope}"`);
     const allowed = await service.call(method, path, { as: await service.token(acme, scope) });
     expect(allowed.headers.get("www-authenticate")).toBeNull();
     expect([401, 405, 500]).not.toContain(allowed.status);
@@ -182,7 +182,7 @@ test("a nickname: 400, then 409, then 404", async () => {
   expect((await post(`/v2/profiles/${UNKNOWN}`, { ...taken, colour: "red" }, "PUT")).status).toBe(400);
   expect((await post(`/v2/profiles/${UNKNOWN}`, taken, "PUT")).status).toBe(409);
   expect((await post(`/v2/profiles/${UNKNOWN}`, { nickname: "free" }, "PUT")).status).toBe(404);
-  // A refusal does not use the nickname up.
+  // A rejection does not use the nickname up.
   expect((await post("/v2/profiles", { nickname: "free" })).status).toBe(200);
 });
 

@@ -38,9 +38,9 @@ test("an order that is awaited is returned as filled, and both parties can read 
   expect([late.status, late.body.meta]).toEqual([403, { status: "FILLED" }]);
   for (const kind of [{ type: "MARKET" }, { type: "STOP_MARKET", stop_price: "24000" }]) {
     const large = { market: "BTCUSD", side: "SELL", base_amount: "201", ...kind };
-    const refused = await place(desk, maker.token, large);
+    const rejected = await place(desk, maker.token, large);
     const meta = { order_type: kind.type, order_notional_value: "5025000", max_notional_value: "5000000" };
-    expect([refused.status, refused.body.meta]).toEqual([403, { market: "BTCUSD", ...meta }]);
+    expect([rejected.status, rejected.body.meta]).toEqual([403, { market: "BTCUSD", ...meta }]);
   }
   await expectBooksBalance(service.db.owner);
 });

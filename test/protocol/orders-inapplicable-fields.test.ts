@@ -1,4 +1,4 @@
-/** Orders whose fields do not fit their kind, or bound it: refused, and nothing is left behind. */
+/** Orders whose fields do not fit their kind, or bound it: rejected, and nothing is left behind. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const LIMIT_BUY = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.5", price: "25000" };
 const MARKET_BUY = { side: "BUY", market: "BTCUSD", type: "MARKET", quote_amount: "1000" };
-const refused = (json: object) => ask(api, "POST", `/v2/profiles/${profile.id}/orders`, { json });
+const rejected = (json: object) => ask(api, "POST", `/v2/profiles/${profile.id}/orders`, { json });
 
 describe("fields that do not apply to the order's type are rejected", () => {
   const { base_amount: _, ...noAmount } = LIMIT_BUY;
@@ -115,7 +115,7 @@ describe("fields that do not apply to the order's type are rejected", () => {
     ["stop price 0", { ...STOP_SELL, stop_price: "0" }, "stop_price", "0", "is not above zero"],
   ];
   test.each(cases)("%s", async (_name, json, field, value, rule) => {
-    expect(await refused(json)).toEqual(badField(field, value, rule));
+    expect(await rejected(json)).toEqual(badField(field, value, rule));
   });
 
   test("all failing fields are reported together", async () => {
@@ -126,7 +126,7 @@ describe("fields that do not apply to the order's type are rejected", () => {
       { field: "price", value: "2", rule: "does not belong to a MARKET BUY order" },
       { field: "expiration_date", value: "tomorrow", rule: "belongs to GTT only" },
     ];
-    expect(await refused(json)).toEqual(
+    expect(await rejected(json)).toEqual(
       problem(400, "Bad Request", 'base_amount "1" does not belong to a MARKET BUY order', { meta: { errors } }),
     );
   });
@@ -152,11 +152,11 @@ describe("an expiry that is not a time between 1970 and 9999 is rejected", () =>
     "0000-01-01T00:00:00Z",
   ];
   test.each(TIMES)("%j", async (value) => {
-    expect(await refused({ ...GTT, expiration_date: value })).toEqual(badField("expiration_date", value, rule));
+    expect(await rejected({ ...GTT, expiration_date: value })).toEqual(badField("expiration_date", value, rule));
   });
   test("the empty text, and a number", async () => {
-    expect(await refused({ ...GTT, expiration_date: "" })).toEqual(badField("expiration_date", "", "is empty"));
-    expect(await refused({ ...GTT, expiration_date: 1795167000000 })).toEqual(
+    expect(await rejected({ ...GTT, expiration_date: "" })).toEqual(badField("expiration_date", "", "is empty"));
+    expect(await rejected({ ...GTT, expiration_date: 1795167000000 })).toEqual(
       badField("expiration_date", 1795167000000, "is not a string"),
     );
   });
@@ -175,12 +175,12 @@ test("a stop has the bounds of the order that it becomes", async () => {
     );
   // A limit counts at its own price, whatever its stop price.
   const limit = { ...LIMIT_BUY, type: "STOP_LIMIT", base_amount: "201", stop_price: "1" };
-  expect(await refused(limit)).toEqual(notional("STOP_LIMIT", "5025000"));
+  expect(await rejected(limit)).toEqual(notional("STOP_LIMIT", "5025000"));
   const buy = { ...MARKET_BUY, type: "STOP_MARKET", stop_price: "30000" };
-  expect(await refused({ ...buy, quote_amount: "5000000.01" })).toEqual(
+  expect(await rejected({ ...buy, quote_amount: "5000000.01" })).toEqual(
     badField("quote_amount", "5000000.01", "is above the maximum of BTCUSD: 5000000 USD"),
   );
-  expect(await refused({ ...buy, quote_amount: "0.009" })).toEqual(
+  expect(await rejected({ ...buy, quote_amount: "0.009" })).toEqual(
     badField("quote_amount", "0.009", "is below the minimum of BTCUSD: 0.01 USD"),
   );
 });

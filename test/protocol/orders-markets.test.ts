@@ -25,12 +25,12 @@ test("every market of the contract trades within its own bounds", async () => {
     const [seller, buyer] = [await Desk.open(service, market, balances), await Desk.open(service, market, balances)];
     const price = formatAmount((amountOf(tick) * 2n) as Amount);
     const offTick = formatAmount(((amountOf(tick) * 5n) / 2n) as Amount);
-    const refused = [
+    const rejected = [
       await buyer.send(limit("BUY", min_base_amount, offTick)),
       await buyer.send(limit("BUY", formatAmount((amountOf(min_base_amount) - 1n) as Amount), price)),
       await buyer.send(limit("BUY", `${max_base_amount}.1`, price)),
     ];
-    expect(refused.map(({ status, body: problem }) => [status, problem.meta.errors?.[0].field])).toEqual([
+    expect(rejected.map(({ status, body: problem }) => [status, problem.meta.errors?.[0].field])).toEqual([
       [400, "price"],
       [400, "base_amount"],
       [400, "base_amount"],

@@ -13,7 +13,7 @@ beforeAll(async () => {
   path = `/v2/profiles/${profile.id}/orders`;
 });
 afterAll(async () => {
-  // Nothing that was refused has left an order or a hold behind.
+  // Nothing that was rejected has left an order or a hold behind.
   expect(await api.db.database.rows("select id from orders")).toEqual([]);
   await expectBooksBalance(api.db.owner);
   await api.stop();
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const LIMIT_BUY = { side: "BUY", market: "BTCUSD", type: "LIMIT", base_amount: "0.5", price: "25000" };
 const MARKET_BUY = { side: "BUY", market: "BTCUSD", type: "MARKET", quote_amount: "1000" };
-const refused = (json: object) => ask(api, "POST", path, { json });
+const rejected = (json: object) => ask(api, "POST", path, { json });
 
 const NOT_DECIMAL = 'is not a decimal number: up to 60 characters, digits with at most one point, like "10.5"';
 const NOT_DECIMALS = [
@@ -43,18 +43,18 @@ const NOT_DECIMALS = [
 
 describe.each(["base_amount", "price"])("a malformed %s is rejected", (field) => {
   test.each(NOT_DECIMALS)("%j", async (value) => {
-    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, NOT_DECIMAL));
+    expect(await rejected({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, NOT_DECIMAL));
   });
   test.each(["0", "0.0", ".0", "00.00"])("%j", async (value) => {
-    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, "is not above zero"));
+    expect(await rejected({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, "is not above zero"));
   });
   test.each([5, true, ["1"], { a: "1" }])("%j", async (value) => {
     const shown = typeof value === "object" ? JSON.stringify(value) : value;
-    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, shown, "is not a string"));
+    expect(await rejected({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, shown, "is not a string"));
   });
   test("10^18", async () => {
     const value = "1000000000000000000";
-    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, "is not below 10^18"));
+    expect(await rejected({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, value, "is not below 10^18"));
   });
 });
 
@@ -98,43 +98,45 @@ describe("a field that is missing, of the wrong type or out of range is rejected
     const isShown = !rule.startsWith("is not a field of this request") && value !== undefined;
     const text = typeof value === "object" && value !== null ? JSON.stringify(value) : value;
     const shown = typeof text === "string" && text.length > 100 ? `${text.slice(0, 100)}...` : text;
-    expect(await refused({ ...LIMIT_BUY, [field]: value })).toEqual(badField(field, isShown ? shown : undefined, rule));
+    expect(await rejected({ ...LIMIT_BUY, [field]: value })).toEqual(
+      badField(field, isShown ? shown : undefined, rule),
+    );
   });
 });
 
 test("a price between two ticks is rejected, naming both; below the first tick, naming that one", async () => {
   const above = { ...LIMIT_BUY, price: "25000.1" };
   const ticks = "is not a multiple of BTCUSD's tick 0.25: the nearest";
-  expect(await refused(above)).toEqual(badField("price", "25000.1", `${ticks} are 25000 and 25000.25`));
+  expect(await rejected(above)).toEqual(badField("price", "25000.1", `${ticks} are 25000 and 25000.25`));
   const tooFine = `25000.${"0".repeat(18)}1`;
-  expect(await refused({ ...above, price: tooFine })).toEqual(
+  expect(await rejected({ ...above, price: tooFine })).toEqual(
     badField("price", tooFine, `${ticks} are 25000 and 25000.25`),
   );
-  expect(await refused({ ...above, price: ".1" })).toEqual(badField("price", ".1", `${ticks} is 0.25`));
+  expect(await rejected({ ...above, price: ".1" })).toEqual(badField("price", ".1", `${ticks} is 0.25`));
   const stop = { ...LIMIT_BUY, type: "STOP_LIMIT", stop_price: "24000.1" };
-  expect(await refused(stop)).toEqual(badField("stop_price", "24000.1", `${ticks} are 24000 and 24000.25`));
+  expect(await rejected(stop)).toEqual(badField("stop_price", "24000.1", `${ticks} are 24000 and 24000.25`));
 });
 
 test("a price beyond the book's range is rejected", async () => {
   const json = { ...LIMIT_BUY, base_amount: "0.0001", price: "9007199255" };
-  expect(await refused(json)).toEqual(
+  expect(await rejected(json)).toEqual(
     badField("price", "9007199255", "is above 9007199254.5, the highest price on BTCUSD"),
   );
 });
 
 test("an amount outside the market's bounds is rejected, whatever its precision", async () => {
   for (const base_amount of ["0.000000009", "0.000000000000000001"]) {
-    expect(await refused({ ...LIMIT_BUY, base_amount })).toEqual(
+    expect(await rejected({ ...LIMIT_BUY, base_amount })).toEqual(
       badField("base_amount", base_amount, "is below the minimum of BTCUSD: 0.00000001 BTC"),
     );
   }
-  expect(await refused({ ...LIMIT_BUY, base_amount: "500.00000001" })).toEqual(
+  expect(await rejected({ ...LIMIT_BUY, base_amount: "500.00000001" })).toEqual(
     badField("base_amount", "500.00000001", "is above the maximum of BTCUSD: 500 BTC"),
   );
-  expect(await refused({ ...MARKET_BUY, quote_amount: "0.009" })).toEqual(
+  expect(await rejected({ ...MARKET_BUY, quote_amount: "0.009" })).toEqual(
     badField("quote_amount", "0.009", "is below the minimum of BTCUSD: 0.01 USD"),
   );
-  expect(await refused({ ...MARKET_BUY, quote_amount: "5000000.01" })).toEqual(
+  expect(await rejected({ ...MARKET_BUY, quote_amount: "5000000.01" })).toEqual(
     badField("quote_amount", "5000000.01", "is above the maximum of BTCUSD: 5000000 USD"),
   );
 });
@@ -148,7 +150,7 @@ test("an amount with more decimals than the market has is rejected, even if the 
   ];
   for (const [json, what, asset, precision] of cases) {
     const market = (json as { market: string }).market;
-    expect(await refused(json)).toEqual(
+    expect(await rejected(json)).toEqual(
       problem(
         400,
         "Exceeds Maximum Precision Allowed",
@@ -161,7 +163,7 @@ test("an amount with more decimals than the market has is rejected, even if the 
 
 test("an order above its market's maximum value is rejected", async () => {
   const json = { ...LIMIT_BUY, base_amount: "200.00000001" };
-  expect(await refused(json)).toEqual(
+  expect(await rejected(json)).toEqual(
     problem(
       403,
       "Notional Value Too Large",
@@ -180,7 +182,7 @@ test("an order above its market's maximum value is rejected", async () => {
 });
 
 test("an unknown market is rejected with a list of the markets", async () => {
-  const answer = await refused({ ...LIMIT_BUY, market: "btcusd" });
+  const answer = await rejected({ ...LIMIT_BUY, market: "btcusd" });
   const codes = api.exchange.marketCodes().join(", ");
   expect(codes).toContain("BTCUSD");
   expect(answer).toEqual(badField("market", "btcusd", `is not one of ${codes}`));
@@ -202,7 +204,7 @@ describe("another customer's profile and an inactive one are not found", () => {
     const closed = await api.profile(api.acme, {});
     expect((await api.transfers.deactivate(api.acme.customerId, closed.id, TESTER)).kind).toBe("done");
     for (const id of [NOBODY, others.id, closed.id]) {
-      expect(await refused({ ...LIMIT_BUY, recipient_profile_id: id })).toEqual(notFound(id));
+      expect(await rejected({ ...LIMIT_BUY, recipient_profile_id: id })).toEqual(notFound(id));
     }
     expect(await ask(api, "POST", `/v2/profiles/${closed.id}/orders`, { json: LIMIT_BUY })).toEqual(
       notFound(closed.id),

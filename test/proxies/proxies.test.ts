@@ -199,8 +199,8 @@ for (const name of ["haproxy", "nginx"]) {
       Array.from({ length: FEEDS_OF_STRANGER }, () => feedOutcome(front.api, STRANGER)),
     );
     const opened = outcomes.filter((outcome) => outcome === "open").length;
-    const refusals = new Set(outcomes.filter((outcome) => outcome !== "open"));
-    expect([...refusals]).toEqual([name === "nginx" ? "429 application/problem+json" : "reset"]);
+    const rejections = new Set(outcomes.filter((outcome) => outcome !== "open"));
+    expect([...rejections]).toEqual([name === "nginx" ? "429 application/problem+json" : "reset"]);
     expect(opened).toBeGreaterThan(100);
     expect(opened).toBeLessThan(FEEDS_OF_STRANGER);
 

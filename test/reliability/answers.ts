@@ -16,8 +16,8 @@ export class Answers<Asked extends { readonly refId: string }> {
   readonly unanswered = new Map<string, Asked>();
   /** The ref_ids of those for which no response will come any more. */
   readonly unknown = new Set<string>();
-  /** The ref_ids of what was refused, which leaves no record. */
-  readonly refused = new Set<string>();
+  /** The ref_ids of what was rejected, which leaves no record. */
+  readonly rejected = new Set<string>();
   /** Whose cancel was answered. */
   readonly cancelled = new Set<string>();
 
@@ -29,8 +29,8 @@ export class Answers<Asked extends { readonly refId: string }> {
     this.unanswered.set(asked.refId, asked);
   }
 
-  isRefused(refId: string): void {
-    this.refused.add(refId);
+  isRejected(refId: string): void {
+    this.rejected.add(refId);
     this.unanswered.delete(refId);
   }
 
@@ -52,7 +52,7 @@ export class Answers<Asked extends { readonly refId: string }> {
     const refIds = new Set(listed.map((record) => record.ref_id));
     assert(byId.size === listed.length, "a record is listed once");
     assert(refIds.size === listed.length, "a ref_id has one record");
-    for (const refId of this.refused) assert(!refIds.has(refId), `what was refused is not there: ${refId}`);
+    for (const refId of this.rejected) assert(!refIds.has(refId), `what was rejected is not there: ${refId}`);
     for (const before of this.shown.values()) {
       const now = must(byId.get(before.id), `${this.#lifecycle.kind} ${before.id}, which was answered, is there`);
       this.#lifecycle.expectFollows(before, now);

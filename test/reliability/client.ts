@@ -136,7 +136,7 @@ export class Client {
       }
       throw error;
     });
-    if (isRefusal(status, body)) return answers.isRefused(asked.refId);
+    if (isRejection(status, body)) return answers.isRejected(asked.refId);
     // Somebody else of us has asked again already.
     if (status === 409) return this.#isThere(asked, body);
     this.#isDone(asked, status, body);
@@ -148,7 +148,7 @@ export class Client {
     const sentAt = performance.now();
     this.tally.retried += 1;
     const { status, body } = await this.#ask("POST", asked.path, asked.body);
-    if (isRefusal(status, body)) return;
+    if (isRejection(status, body)) return;
     if (status === 409) return this.#isThere(asked, body);
     this.#isDone(asked, status, body);
     flow.moved(sentAt);
@@ -228,12 +228,12 @@ export class Client {
     }
   }
 
-  /** Sends it until it is answered, and answers its record; undefined when it was refused. */
+  /** Sends it until it is answered, and answers its record; undefined when it was rejected. */
   async place(asked: Asked): Promise<Shown | undefined> {
     const answers = this.answers[asked.kind];
     const { status, body } = await this.#insist("POST", asked.path, asked.body);
-    if (isRefusal(status, body)) {
-      answers.isRefused(asked.refId);
+    if (isRejection(status, body)) {
+      answers.isRejected(asked.refId);
       return undefined;
     }
     const record: Shown = status === 409 ? body.meta.existing : body;
@@ -245,7 +245,7 @@ export class Client {
 
   /** Whether an order that was placed has filled anything by now. */
   async hasTraded(order: Shown | undefined): Promise<boolean> {
-    const { body } = await this.#insist("GET", pathOf("order", must(order, "the order was not refused")));
+    const { body } = await this.#insist("GET", pathOf("order", must(order, "the order was not rejected")));
     return amountOf(body.amount_filled) > 0n;
   }
 
@@ -370,5 +370,5 @@ async function send(url: string, request: RequestInit): Promise<Reply> {
 }
 
 /** What leaves no record, because there is not enough money for it. */
-const isRefusal = (status: number, body: Reply["body"]): boolean =>
+const isRejection = (status: number, body: Reply["body"]): boolean =>
   status === 403 && String(body?.type).endsWith("/problems/insufficient-funds");

@@ -106,7 +106,7 @@ export const FAULTS = {
       await until(`each ${loss} is lost`, () => relay.toLose() === 0, 60);
       await more(5);
     }
-    relay.refuse(true);
+    relay.reject(true);
     relay.cut();
     await pause(500 + random(2_500));
     await site.unrelayDatabase(relay);
@@ -117,12 +117,12 @@ export const FAULTS = {
   "disk-full": async ({ site, random }) => {
     const disk = must(site.disk, "only on a small disk");
     disk.fill();
-    const isRefused = (): Promise<boolean> =>
+    const isRejected = (): Promise<boolean> =>
       site.database.rows("select pg_switch_wal()").then(
         () => false,
         () => true,
       );
-    await until("the log cannot be written", isRefused, 60);
+    await until("the log cannot be written", isRejected, 60);
     await pause(1_000 + random(4_000));
     disk.makeRoom();
     return now();

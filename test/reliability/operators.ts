@@ -106,11 +106,11 @@ export class Operators {
       if (error instanceof NoAnswer) this.answers[asked.kind].unknown.add(asked.refId);
       throw error;
     });
-    if (leavesNothing(outcome, asked)) this.answers[asked.kind].isRefused(asked.refId);
+    if (leavesNothing(outcome, asked)) this.answers[asked.kind].isRejected(asked.refId);
     else this.#isThere(asked, outcome);
   }
 
-  /** What is refused now may have been done before: that is checked later. */
+  /** What is rejected now may have been done before: that is checked later. */
   async #repeat(process: OperatorProcess): Promise<void> {
     for (const answers of Object.values(this.answers)) {
       const asked = [...answers.unanswered.values()].find(({ refId }) => answers.unknown.has(refId));
@@ -212,7 +212,7 @@ export class Operators {
     for (const answers of Object.values(this.answers)) {
       for (const asked of answers.unanswered.values()) {
         const outcome = await this.#execute(process, asked.command, asked.details);
-        if (leavesNothing(outcome, asked)) answers.isRefused(asked.refId);
+        if (leavesNothing(outcome, asked)) answers.isRejected(asked.refId);
         else this.#isThere(asked, outcome);
       }
     }

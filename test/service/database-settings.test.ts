@@ -141,7 +141,7 @@ test("a node whose database becomes read-only is not ready, with the reason, unt
     );
   await readOnly("on");
   const why = "the database is read-only";
-  await until("writes are refused in words", async () => (await send()).body.detail === why);
+  await until("writes are rejected in words", async () => (await send()).body.detail === why);
   const read = await service.call("GET", `/v2/profiles/${from}`, { as: customer.token });
   const ready = await service.call("GET", "/readyz");
   expect([read.status, ready.status, ready.body.detail]).toEqual([200, 503, "not ready: database (it is read-only)"]);

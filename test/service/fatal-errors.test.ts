@@ -112,8 +112,8 @@ test("after a bug nothing is committed, not even a batch in progress, and the le
     abandoned = core.abandon();
   });
   await expect(begun).rejects.toMatchObject({ name: "OutcomeUnknown" });
-  const refused = await transfer();
-  expect([refused.status, refused.body.title]).toEqual([503, "Service Unavailable"]);
+  const rejected = await transfer();
+  expect([rejected.status, rejected.body.title]).toEqual([503, "Service Unavailable"]);
   expect((await service.call("GET", "/readyz")).status).toBe(503);
   await abandoned;
   expect(await leases()).toEqual([]);

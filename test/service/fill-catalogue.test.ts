@@ -45,7 +45,7 @@ test("an entry that cannot be used is named with the rule that it breaks, and no
   const before = await marketsIn();
   const asset = { code: "ACMEUSD", kind: "stablecoin", precision: 6 };
   const market = { ...file.markets[0], code: "ACMEEUR", base: "ACMEUSD" };
-  const refused = async (assets: readonly object[], markets: readonly object[] = []) =>
+  const rejected = async (assets: readonly object[], markets: readonly object[] = []) =>
     fillCatalogue(db.owner, {
       ...file,
       assets: [asset, ...assets, ...file.assets] as CatalogueFile["assets"],
@@ -53,34 +53,34 @@ test("an entry that cannot be used is named with the rule that it breaks, and no
     }).catch((error: Error) => `${error.name}: ${error.message}`);
   const of = (kind: string, code: string, rule: string) =>
     `CatalogueError: the ${kind} "${code}" of catalogue.json ${rule}`;
-  expect(await refused([{ ...asset, code: "usd" }])).toBe(
+  expect(await rejected([{ ...asset, code: "usd" }])).toBe(
     of("asset", "usd", "cannot be used: two to 16 capitals or digits"),
   );
-  expect(await refused([{ ...asset, code: "AC", precision: 19 }])).toBe(
+  expect(await rejected([{ ...asset, code: "AC", precision: 19 }])).toBe(
     of("asset", "AC", "cannot be used: precision up to 18"),
   );
-  expect(await refused([{ ...asset, code: "AC", kind: "coin" }])).toContain("invalid input value for enum");
-  expect(await refused([asset])).toBe(of("asset", "ACMEUSD", "is there more than once"));
-  expect(await refused([], [market, market])).toBe(of("market", "ACMEEUR", "is there more than once"));
-  expect(await refused([], [{ ...market, base: "NONE" }])).toBe(
+  expect(await rejected([{ ...asset, code: "AC", kind: "coin" }])).toContain("invalid input value for enum");
+  expect(await rejected([asset])).toBe(of("asset", "ACMEUSD", "is there more than once"));
+  expect(await rejected([], [market, market])).toBe(of("market", "ACMEEUR", "is there more than once"));
+  expect(await rejected([], [{ ...market, base: "NONE" }])).toBe(
     of("market", "ACMEEUR", "cannot be used: base asset exists"),
   );
-  expect(await refused([], [{ ...market, tick: "0" }])).toBe(
+  expect(await rejected([], [{ ...market, tick: "0" }])).toBe(
     of("market", "ACMEEUR", "cannot be used: tick above zero"),
   );
-  expect(await refused([], [{ ...market, price_decimals: 2, tick: "0.005" }])).toBe(
+  expect(await rejected([], [{ ...market, price_decimals: 2, tick: "0.005" }])).toBe(
     of("market", "ACMEEUR", "cannot be used: tick has price decimals at most"),
   );
   const coarse = { ...market, quote: "USDP", price_decimals: 2, base_decimals: 5 };
-  expect(await refused([], [coarse])).toBe(
+  expect(await rejected([], [coarse])).toBe(
     of(
       "market",
       "ACMEEUR",
       "cannot be used: price_decimals and base_decimals are fewer in all than the precision of the quote asset",
     ),
   );
-  expect(await refused([], [{ ...market, tick: "x" }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
-  expect(await refused([], [{ ...market, tick: undefined }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
+  expect(await rejected([], [{ ...market, tick: "x" }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
+  expect(await rejected([], [{ ...market, tick: undefined }])).toContain(of("market", "ACMEEUR", "cannot be used: "));
   expect(await marketsIn()).toEqual(before);
   expect(await db.owner.rows("select code from asset where code in ('ACMEUSD', 'AC')")).toEqual([]);
 });

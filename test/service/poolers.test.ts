@@ -1,4 +1,4 @@
-/** PgBouncer in front of PostgreSQL: what Parbook works through, and what it refuses in words. */
+/** PgBouncer in front of PostgreSQL: what Parbook works through, and what it rejects in words. */
 import { Client, type ClientConfig } from "pg";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";

@@ -1,4 +1,4 @@
-/** What a start does and what it refuses, with the service in this process. */
+/** What a start does and what it rejects, with the service in this process. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -155,8 +155,8 @@ test("a bootstrap file with an id of another customer is rejected as a whole", a
     ],
   };
   const { core, ...parts } = service.service;
-  const refusal = applyBootstrap({ ...core, ...parts }, await readBootstrapFile(await bootstrapFile(file)));
-  await expect(refusal).rejects.toThrow(
+  const rejection = applyBootstrap({ ...core, ...parts }, await readBootstrapFile(await bootstrapFile(file)));
+  await expect(rejection).rejects.toThrow(
     [
       "the bootstrap file cannot be applied:",
       '  client "acme": the client_id belongs to another customer',

@@ -178,7 +178,7 @@ test("a certificate is not used outside its time, nor read from what is no file 
   await expect(readTls(files("first.crt", "long.key"))).rejects.toThrow(long);
   execFileSync("mkfifo", [path("pipe.key")]);
   for (const key of ["/dev/zero", path("pipe.key"), directory]) {
-    const refused = `PARBOOK_TLS_KEY ${key} is not a regular file`;
-    await expect(readTls({ ...first, tlsKey: key })).rejects.toThrow(refused);
+    const rejected = `PARBOOK_TLS_KEY ${key} is not a regular file`;
+    await expect(readTls({ ...first, tlsKey: key })).rejects.toThrow(rejected);
   }
 });

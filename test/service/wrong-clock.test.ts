@@ -37,10 +37,10 @@ test("a node whose clock is a month ahead changes nothing and says why, and reco
       body: { amount: "1", asset: "USD", from_profile_id: from, to_profile_id: to },
     });
   setClock(MONTH_MS);
-  const refused = await transfer();
+  const rejected = await transfer();
   const words = /the clock of this node is 259(?:19|20)\d\d\.\d s ahead of the database's, and 2 s are allowed/;
-  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-  expect(refused.body.detail).toMatch(words);
+  expect([rejected.status, rejected.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(rejected.body.detail).toMatch(words);
   const form = { grant_type: "client_credentials", client_id: acme.clientId, client_secret: acme.secret };
   const asked = await fetch(`${service.authUrl}/oauth2/token`, { method: "POST", body: new URLSearchParams(form) });
   expect([asked.status, asked.headers.get("retry-after"), await asked.json()]).toEqual([

@@ -14,7 +14,7 @@ interface Waiter {
   readonly holder: Holder;
   readonly mode: LockMode;
   readonly admit: () => void;
-  readonly refuse: (error: Error) => void;
+  readonly reject: (error: Error) => void;
   readonly timers: readonly Timer[];
 }
 
@@ -43,14 +43,14 @@ export class RowLocks {
     if (own === "exclusive" || own === mode) return;
     if (lock.line.length === 0 && isFree(lock, holder, mode)) return this.#grant(lock, name, holder, mode);
     holder.waitsFor = name;
-    await new Promise<void>((admit, refuse) => {
+    await new Promise<void>((admit, reject) => {
       const timers = [
         this.#time.after(mostMs, () => this.#leave(holder, "55P03", "canceling statement due to lock timeout")),
         this.#time.after(DEADLOCK_MS, () => {
           if (this.#isInCircle(holder)) this.#leave(holder, "40P01", "deadlock detected");
         }),
       ];
-      lock.line.push({ holder, mode, admit, refuse, timers });
+      lock.line.push({ holder, mode, admit, reject, timers });
     });
   }
 
@@ -96,7 +96,7 @@ export class RowLocks {
     const [waiter] = line.splice(place, 1) as [Waiter];
     for (const timer of waiter.timers) timer.cancel();
     holder.waitsFor = undefined;
-    waiter.refuse(serverFault(code, message));
+    waiter.reject(serverFault(code, message));
     this.#admitNext(name);
   }
 

@@ -294,7 +294,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
     ],
     got: ["A got []", "A got []", "A got []", "B waits", "B got [?column?=1]", "C got 23505 batch_pkey"],
   }),
-  "a batch, or a void one, without its predecessor is refused": async () => ({
+  "a batch, or a void one, without its predecessor is rejected": async () => ({
     script: [
       ["A", deposit({ slot: 1, n: 0 })],
       ["A", deposit({ slot: 1, n: 2, had: 1, slotHad: 1 })],
@@ -311,7 +311,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
     ],
     got: ["A got 23514 too_late", "A got 23514 chain_broken", "A got 23514 rows_changed_meanwhile"],
   }),
-  "a batch that was decided by a clock that is ahead is refused, and before one that is late": async () => ({
+  "a batch that was decided by a clock that is ahead is rejected, and before one that is late": async () => ({
     script: [
       ["A", deposit({ slot: 1, n: 0, times: { notBefore: (NOW + 60_000) as Instant } })],
       ["A", deposit({ slot: 1, n: 0, times: { notBefore: (NOW + 60_000) as Instant, deadline: NOW } })],

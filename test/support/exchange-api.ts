@@ -101,7 +101,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       const scopes = token.includes("/") ? [] : Object.keys(SCOPES);
       return known && { customerId: known.customerId, clientId: token, scopes: new Set(scopes), tokenId: token };
     },
-    refusesWork: () => lane.unavailableReason,
+    rejectsWork: () => lane.unavailableReason,
     defaultProfileOf: async (customerId) => (await profiles.getDefault(customerId)).id,
   });
   orderRoutes(api, exchange, profiles);

@@ -22,7 +22,7 @@ export interface Relay {
    */
   cut(): void;
   /** Takes connections in and lets nothing through, or lets it through again. */
-  refuse(refusing: boolean): void;
+  reject(rejecting: boolean): void;
   /** Cuts the next so many exchanges. */
   lose(loss: Loss, exchanges: number): void;
   /** How many exchanges are still to be lost. */
@@ -33,7 +33,7 @@ export interface Relay {
 /** Listens on a port of its own on loopback, or at the given address. */
 export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBACK): Promise<Relay> {
   const pairs = new Set<{ near: Socket; far: Socket }>();
-  let refusing = false;
+  let rejecting = false;
   let loss: Loss = "answer";
   let toLose = 0;
   const isLost = (what: Loss): boolean => {
@@ -42,7 +42,7 @@ export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBA
     return true;
   };
   const server = createServer((near) => {
-    if (refusing) return near.destroy();
+    if (rejecting) return near.destroy();
     const far = connectTo(target);
     const pair = { near, far };
     pairs.add(pair);
@@ -81,8 +81,8 @@ export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBA
     cut: () => {
       for (const { near } of pairs) near.destroy();
     },
-    refuse: (now) => {
-      refusing = now;
+    reject: (now) => {
+      rejecting = now;
     },
     lose: (what, exchanges) => {
       loss = what;

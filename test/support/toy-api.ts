@@ -49,7 +49,7 @@ export async function startToyApi(
     authUrl: () => "http://auth.toy.test",
     log,
     verify: async (token) => (token === "good" ? GRANT : undefined),
-    refusesWork: () => undefined,
+    rejectsWork: () => undefined,
     defaultProfileOf: async () => DEFAULT_PROFILE,
     ...options,
   });

@@ -162,7 +162,7 @@ test("every id of another customer, however it is written, is answered like one 
         const never = await answers(NEVER_EXISTED);
         const where = `${operation.operationId} with the ${input.where}'s ${input.name} ${form}`;
         expect([where, never.status]).toEqual([where, expectedStatus(input, form)]);
-        // What is refused for its form is not looked up, whatever it is.
+        // What is rejected for its form is not looked up, whatever it is.
         for (const [kind, id] of idsOf(acme.has).slice(0, never.status === 400 ? 2 : undefined)) {
           expect([`${where}: acme's ${kind}`, await answers(id)]).toEqual([`${where}: acme's ${kind}`, never]);
           asked += 1;
@@ -383,7 +383,7 @@ test("no header or parameter changes the caller's identity", async () => {
   expect(await digestOfTables(service.db.owner)).toEqual(before);
 });
 
-// Last: they have effects. Without them, all of the above could be refused for another reason.
+// Last: they have effects. Without them, all of the above could be rejected for another reason.
 test("the walk's resources exist for their owner", async () => {
   for (const operation of operations) {
     for (const input of inputsNaming(operation, "reference", "word").filter(({ where }) => where === "query")) {

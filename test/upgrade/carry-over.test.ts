@@ -1,4 +1,4 @@
-/** A database of 0.1 is refused in words, and its balances are carried over to a new ledger. */
+/** A database of 0.1 is rejected in words, and its balances are carried over to a new ledger. */
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,12 +56,12 @@ function balancesIn(database: Pick<Database, "rows">): Promise<unknown[]> {
   );
 }
 
-const REFUSAL =
+const REJECTION =
   'this is a database of Parbook 0.1 (it has migration 0001-core.sql), whose tables this version cannot use. It was left unchanged. "parbook carry-over <file>" writes its customers and balances as a bootstrap file, with which this version starts on a new, empty database (docs/upgrade.md).\n';
 
 test("a database of 0.1 is rejected when it is migrated, served and verified", async () => {
   const ended = await Promise.all(["migrate", "start", "verify"].map((command) => parbook(settings, command)));
-  expect(ended).toEqual(ended.map(() => ({ exitCode: 1, stdout: "", stderr: REFUSAL })));
+  expect(ended).toEqual(ended.map(() => ({ exitCode: 1, stdout: "", stderr: REJECTION })));
 });
 
 test("a new ledger starts with the balances of 0.1", async () => {
@@ -136,19 +136,19 @@ test("an inactive profile is left out, unless it has something", async () => {
 });
 
 test("nothing is written while money is held, a process runs, or an account differs from its postings", async () => {
-  const refused = async (): Promise<string> => {
+  const rejected = async (): Promise<string> => {
     const { exitCode, stderr } = await parbook(settings, "carry-over", file);
     await expect(stat(file)).rejects.toThrow("ENOENT");
     expect(exitCode).toBe(1);
     return stderr;
   };
-  expect(await refused()).toBe(
+  expect(await rejected()).toBe(
     "nothing was written: open orders hold money (4): cancel them with 0.1; unsettled conversions hold money (1): let 0.1 settle them, or cancel them\n",
   );
   await finish();
   await old.rows("update lease set expires_at = now() + interval '1 minute' where name = 'slot/1'");
   await old.rows("update account set available = available + 1 where owner_id = $1 and asset = 'USD'", [SHOP]);
-  expect(await refused()).toBe(
+  expect(await rejected()).toBe(
     'nothing was written: a process of 0.1 is running (one that was killed counts for 15 seconds): stop every one; accounts differ from their postings (1): run "parbook verify" of 0.1\n',
   );
   await old.rows("update lease set expires_at = now()");
@@ -158,7 +158,7 @@ test("nothing is written while money is held, a process runs, or an account diff
       where (p.owner_id, p.asset, p.seq) = (a.owner_id, a.asset, a.seq) and a.owner_id = $1 and a.asset = 'USD'`,
     [SHOP],
   );
-  expect(await refused()).toBe(
+  expect(await rejected()).toBe(
     'nothing was written: accounts differ from their postings (1): run "parbook verify" of 0.1\n',
   );
 });

@@ -45,9 +45,9 @@ test("a migration that meets a busy table gives up with the reason, or is cancel
   const run = (patience: string): Promise<unknown> =>
     migrate(db.owner, inject("serviceRole"), { patience, folder }).catch((error: unknown) => error);
 
-  const refusal = await run("100ms");
-  expect(refusal).toBeInstanceOf(SchemaError);
-  expect((refusal as Error).message).toBe(
+  const rejection = await run("100ms");
+  expect(rejection).toBeInstanceOf(SchemaError);
+  expect((rejection as Error).message).toBe(
     "migration 0002-notes.sql gave up after 100ms, because a table that it changes is in use. It had no effect: try again at a quieter time, or stop the nodes first (docs/upgrade.md).",
   );
   expect(await pendingMigrations(db.database, folder)).toEqual(["0002-notes.sql"]);

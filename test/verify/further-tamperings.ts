@@ -43,7 +43,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     ],
   },
   {
-    title: "a second transfer has the ref_id of a first, and no index refuses it",
+    title: "a second transfer has the ref_id of a first, and no index rejects it",
     sql: `drop index transfer_ref_id_already_used;
           update transfer set ref_id = 'rent' where id = :payout`,
     findings: [

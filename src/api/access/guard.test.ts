@@ -4,7 +4,7 @@ import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
 
 let toy: ToyApi;
 const verified: string[] = [];
-const refused: AccessDenial[] = [];
+const rejected: AccessDenial[] = [];
 beforeAll(async () => {
   const verify = async (token: string) => {
     verified.push(token);
@@ -17,7 +17,7 @@ beforeAll(async () => {
         clientId: request.grant.clientId,
       }));
     },
-    { verify, onDenied: (refusal) => refused.push(refusal) },
+    { verify, onDenied: (rejection) => rejected.push(rejection) },
   );
 });
 afterAll(() => toy.close());
@@ -42,11 +42,11 @@ test("a token that is not valid is an invalid_token", async () => {
 
 test("a valid token from a forbidden address is rejected as an invalid one, and named in the access denials and the log", async () => {
   const bad = await ask(toy, "/v2/toys", { token: "bad" });
-  refused.length = 0;
+  rejected.length = 0;
   expect(await ask(toy, "/v2/toys", { token: "restricted" })).toEqual(bad);
   const { clientId, tokenId } = GRANT;
   const address = "127.0.0.1";
-  expect(refused).toEqual([{ kind: "invalid_token", operation: "GET /v2/toys", address, clientId, tokenId }]);
+  expect(rejected).toEqual([{ kind: "invalid_token", operation: "GET /v2/toys", address, clientId, tokenId }]);
   expect(toy.logged.at(-1)).toMatchObject({
     level: 30,
     client_id: clientId,
@@ -84,8 +84,8 @@ test("the token is checked once, for GET and for HEAD, before body and shape", a
   await ask(toy, "/v2/toys");
   await ask(toy, "/v2/toys", { method: "HEAD" });
   expect(verified).toEqual(["good", "good"]);
-  const refused = { method: "POST", token: "bad", headers: { "content-type": "text/plain" } };
-  expect((await ask(toy, "/v2/toys/not-a-uuid", refused)).status).toBe(401);
+  const rejected = { method: "POST", token: "bad", headers: { "content-type": "text/plain" } };
+  expect((await ask(toy, "/v2/toys/not-a-uuid", rejected)).status).toBe(401);
   expect((await ask(toy, "/v2/toys", { method: "PUT", json: "{" })).status).toBe(403);
 });
 

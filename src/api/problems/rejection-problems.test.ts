@@ -11,8 +11,8 @@ const USD = "USD" as AssetCode;
 const USDG = "USDG" as AssetCode;
 const profileId = "0190d5a4-1111-7000-8000-000000000004" as ProfileId;
 
-function received(refusal: DomainRejection, sent?: Sent): unknown {
-  return problemBody(problemOf(refusal, sent), { baseUrl: "http://toy.test", requestId: "r-1" });
+function received(rejection: DomainRejection, sent?: Sent): unknown {
+  return problemBody(problemOf(rejection, sent), { baseUrl: "http://toy.test", requestId: "r-1" });
 }
 
 function body(status: number, title: string, detail: string, { slug = "", meta = {} } = {}): unknown {
@@ -21,8 +21,8 @@ function body(status: number, title: string, detail: string, { slug = "", meta =
 }
 
 test("insufficient funds name the profile, the asset, what is available and what is needed", () => {
-  const refusal = { profileId, asset: USDG, available: amountOf("10"), needed: amountOf("25.50") };
-  expect(received({ code: "insufficient_funds", ...refusal })).toEqual(
+  const rejection = { profileId, asset: USDG, available: amountOf("10"), needed: amountOf("25.50") };
+  expect(received({ code: "insufficient_funds", ...rejection })).toEqual(
     body(403, "Insufficient Funds", `profile ${profileId} has 10 USDG available, but 25.5 is needed`, {
       slug: "insufficient-funds",
       meta: { profile_id: profileId, asset: "USDG", available: "10", needed: "25.5" },
@@ -99,15 +99,15 @@ test("an unknown conversion is named by its id, a closed one by its status", () 
 });
 
 test("a profile that cannot be deactivated gets the reason", () => {
-  const refusal = { code: "profile_not_empty", profileId } as const;
+  const rejection = { code: "profile_not_empty", profileId } as const;
   const notEmpty = (detail: string, meta = {}) => body(403, "Forbidden", detail, { slug: "profile-not-empty", meta });
-  expect(received({ ...refusal, because: "holds_money", asset: USDG, amount: amountOf("10.50") })).toEqual(
+  expect(received({ ...rejection, because: "holds_money", asset: USDG, amount: amountOf("10.50") })).toEqual(
     notEmpty("the profile holds 10.5 USDG", { asset: "USDG", amount: "10.5" }),
   );
-  expect(received({ ...refusal, because: "is_recipient" })).toEqual(
+  expect(received({ ...rejection, because: "is_recipient" })).toEqual(
     notEmpty("the profile is the recipient of an open order or a CREATED conversion"),
   );
-  expect(received({ ...refusal, because: "is_default" })).toEqual(
+  expect(received({ ...rejection, because: "is_default" })).toEqual(
     notEmpty("the DEFAULT profile cannot be deactivated"),
   );
 });

@@ -52,7 +52,7 @@ const bytes = (...lines: string[]): string => [...lines, "", ""].join("\r\n");
 const many = (count: number): string[] => new Array<string>(count).fill("M: b");
 
 /** The one answer to what is sent, after which the connection is closed. */
-async function refusal(...parts: string[]) {
+async function rejection(...parts: string[]) {
   const received = await sendRaw(toy.url, ...parts);
   expect(statusesIn(received)).toHaveLength(1);
   const [head = "", body = ""] = received.split("\r\n\r\n");
@@ -65,7 +65,7 @@ test("more than a hundred headers are 431, and nothing behind them is read, what
   expect(statusesIn(await sendRaw(toy.url, bytes(GET, ...hundred)))).toEqual([200]);
   const expected = problem(431, "Request Header Fields Too Large", "there are more than 100 headers").body;
   const hidden = bytes(GET, ...SOUND);
-  // From Node 22 on it counts for itself, and refuses past a thousand before there is a request that could have an id.
+  // From Node 22 on it counts for itself, and rejects past a thousand before there is a request that could have an id.
   const byNode = {
     ...(expected as object),
     detail: "the headers are too many, or too long together with the request line",
@@ -78,12 +78,12 @@ test("more than a hundred headers are 431, and nothing behind them is read, what
     ["Connection: Upgrade", "Upgrade: websocket", ...many(1_100), "Transfer-Encoding: chunked"],
     [...many(1_100), "Connection: Upgrade", "Upgrade: h2c"],
   ]) {
-    expect((await refusal(bytes(GET, ...hundred, ...more) + hidden, hidden)).body).toBeOneOf([expected, byNode]);
+    expect((await rejection(bytes(GET, ...hundred, ...more) + hidden, hidden)).body).toBeOneOf([expected, byNode]);
   }
-  expect((await refusal(bytes(GET, ...hundred, "M: b") + hidden, hidden)).body).toEqual(expected);
+  expect((await rejection(bytes(GET, ...hundred, "M: b") + hidden, hidden)).body).toEqual(expected);
   const feed = "GET /marketdata/BTCUSD HTTP/1.1";
-  expect((await refusal(bytes(feed, ...hundred, "M: b"))).body).toEqual(expected);
-  expect((await refusal(bytes("GET /nowhere HTTP/1.1", ...hundred, "M: b"))).body).toEqual(expected);
+  expect((await rejection(bytes(feed, ...hundred, "M: b"))).body).toEqual(expected);
+  expect((await rejection(bytes("GET /nowhere HTTP/1.1", ...hundred, "M: b"))).body).toEqual(expected);
 });
 
 test("more than a hundred trailers are 431", async () => {
@@ -101,13 +101,13 @@ test("a transfer coding that is not chunked alone is 501, and nothing behind it 
   const hidden = bytes(GET, ...SOUND);
   for (const coding of ["gzip, chunked", "identity, chunked", "x, chunked", ",chunked"]) {
     const request = bytes(POST, ...SOUND, "Content-Type: application/json", `Transfer-Encoding: ${coding}`);
-    const received = await refusal(`${request}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden);
+    const received = await rejection(`${request}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden);
     expect(received.body, coding).toEqual(expected);
   }
   // RFC 9112, section 6.3: where the end of the body is in doubt 400 will do as well, and Node says it for some.
   const doubtful = ["gzip", "chunked, gzip", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"];
   for (const coding of doubtful) {
-    const received = await refusal(`${bytes(POST, ...SOUND, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
+    const received = await rejection(`${bytes(POST, ...SOUND, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`);
     expect([400, 501], coding).toContain(received.body.status);
   }
   const upper = bytes(
@@ -126,11 +126,11 @@ test("a transfer coding in HTTP/1.0 is 400, and so is another version than 1.0 a
   const hidden = bytes(GET, ...SOUND);
   const headers = [...SOUND, "Connection: keep-alive", "Content-Type: application/json"];
   const old = bytes("POST /v2/toys/default HTTP/1.0", ...headers, "Transfer-Encoding: chunked");
-  expect((await refusal(`${old}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden)).body).toEqual(
+  expect((await rejection(`${old}2\r\n{}\r\n0\r\n\r\n${hidden}`, hidden)).body).toEqual(
     problem(400, "Bad Request", "a request of HTTP/1.0 has no transfer coding").body,
   );
   for (const version of ["0.9", "2.0"]) {
-    expect((await refusal(bytes(`GET /v2/toys HTTP/${version}`, ...headers) + hidden, hidden)).body, version).toEqual(
+    expect((await rejection(bytes(`GET /v2/toys HTTP/${version}`, ...headers) + hidden, hidden)).body, version).toEqual(
       problem(400, "Bad Request", "the versions of HTTP that are known here are 1.0 and 1.1").body,
     );
   }
@@ -138,7 +138,7 @@ test("a transfer coding in HTTP/1.0 is 400, and so is another version than 1.0 a
 
 test("a request of HTTP/1.1 without a host is 400, and one of HTTP/1.0 needs none", async () => {
   const expected = problem(400, "Bad Request", "the header host is missing").body;
-  expect((await refusal(bytes(GET, ...SOUND.slice(1)))).body).toEqual(expected);
+  expect((await rejection(bytes(GET, ...SOUND.slice(1)))).body).toEqual(expected);
   const old = bytes("GET /v2/toys HTTP/1.0", ...SOUND.slice(1));
   expect(statusesIn(await sendRaw(toy.url, old))).toEqual([200]);
 });
@@ -148,7 +148,7 @@ test("a content type of more than 256 characters is 400, with a token and withou
   const long = `Content-Type: application/json${";a=b".repeat(61)}`;
   for (const headers of [SOUND, [SOUND[0] as string, SOUND[2] as string]]) {
     const request = bytes(POST, ...headers, long, "Content-Length: 2");
-    expect((await refusal(`${request}{}${bytes(GET, ...SOUND)}`)).body).toEqual(expected);
+    expect((await rejection(`${request}{}${bytes(GET, ...SOUND)}`)).body).toEqual(expected);
   }
 });
 
@@ -156,13 +156,13 @@ test("an empty host is 400, and so is a second one, wherever it is asked for", a
   const empty = problem(400, "Bad Request", "the header host is empty").body;
   for (const path of ["/v2/toys", "/nowhere", "/marketdata/BTCUSD"]) {
     const asked = (host: string) => bytes(`GET ${path} HTTP/1.1`, host, ...SOUND.slice(1));
-    expect((await refusal(asked("Host:"))).body, path).toEqual(empty);
-    expect((await refusal(asked("Host: toy\r\nHost: toy"))).body, path).toEqual(
+    expect((await rejection(asked("Host:"))).body, path).toEqual(empty);
+    expect((await rejection(asked("Host: toy\r\nHost: toy"))).body, path).toEqual(
       problem(400, "Bad Request", "the header host occurs more than once").body,
     );
   }
   const old = bytes("GET /v2/toys HTTP/1.0", "Host: ", ...SOUND.slice(1));
-  expect((await refusal(old)).body).toEqual(empty);
+  expect((await rejection(old)).body).toEqual(empty);
 });
 
 test("a host that is not a host and a port is 400, and nothing behind it is read", async () => {
@@ -176,10 +176,10 @@ test("a host that is not a host and a port is 400, and nothing behind it is read
     'a b|a, b|a,b|a/b|a?b|a#b|user@a|user:pw@a|http://a|a:b|a:1:2|:80|a:123456|[::1|::1|[::1]x|[a]|a%2|"a"|ä';
   for (const host of values.split("|")) {
     const asked = bytes(GET, `Host: ${host}`, ...SOUND.slice(1));
-    expect((await refusal(asked + hidden)).body, host).toEqual(invalid);
+    expect((await rejection(asked + hidden)).body, host).toEqual(invalid);
   }
   const old = bytes("GET /v2/toys HTTP/1.0", "Host: a b", ...SOUND.slice(1));
-  expect((await refusal(old + hidden)).body).toEqual(invalid);
+  expect((await rejection(old + hidden)).body).toEqual(invalid);
   for (const host of "a|a.b-c_d:8080|a:|127.0.0.1:1|[::1]:80|[fe80::1]|xn--bcher-kva.example.|a%2Db".split("|")) {
     const asked = bytes(GET, `Host: ${host}`, ...SOUND.slice(1), "Connection: close");
     expect(statusesIn(await sendRaw(toy.url, asked)), host).toEqual([200]);

@@ -267,9 +267,9 @@ test("an address whose readers flood a feed again and again gets no new ones for
     for (let i = 0; i < 4; i += 1) flooding.webSocket.pong();
     await flooding.closed;
   }
-  const refused = () => handshake("/marketdata/BTCUSD", from("203.0.113.9"));
-  await until("its address is blocked", async () => (await refused()).status === 429);
-  expect(await refused()).toEqual(
+  const rejected = () => handshake("/marketdata/BTCUSD", from("203.0.113.9"));
+  await until("its address is blocked", async () => (await rejected()).status === 429);
+  expect(await rejected()).toEqual(
     problem(429, "Too Many Requests", "feed readers at this address sent too much: try again later", {
       headers: { "retry-after": "10" },
     }),

@@ -86,8 +86,8 @@ test("a handshake on a connection whose requests have been answered is accepted;
   const received = await sendRaw(toy.url, get("/v2/toys"), 1, get("/marketdata/BTCUSD", ...HANDSHAKE), 2, close);
   expect(statusesIn(received)).toEqual([401, 101]);
   for (const framing of ["Content-Length: 0", "Content-Length: 6", "Transfer-Encoding: chunked"]) {
-    const refused = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");
-    expect(statusesIn(refused), framing).toEqual([400]);
+    const rejected = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");
+    expect(statusesIn(rejected), framing).toEqual([400]);
   }
 });
 
@@ -110,8 +110,8 @@ test("an offer that is passed over leaves its connection the time-outs that Node
 test("a rejected handshake's connection times out after five seconds, and a reader's never does", async () => {
   const handedOver: Socket[] = [];
   toy.api.server.on("upgrade", ({ socket }) => handedOver.push(socket));
-  const refused = await sendRaw(toy.url, get("/marketdata/NOWHERE", ...HANDSHAKE));
+  const rejected = await sendRaw(toy.url, get("/marketdata/NOWHERE", ...HANDSHAKE));
   const reader = await stuckReader(toy.url, "/marketdata/BTCUSD");
-  expect([statusesIn(refused), handedOver.map(({ timeout }) => timeout)]).toEqual([[404], [5_000, 0]]);
+  expect([statusesIn(rejected), handedOver.map(({ timeout }) => timeout)]).toEqual([[404], [5_000, 0]]);
   reader.destroy();
 });

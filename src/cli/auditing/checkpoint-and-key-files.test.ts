@@ -45,8 +45,8 @@ test.each([
   ["signed", "own", /^\S+ is not a public key written by parbook checkpoint --new-key$/],
   ["signed", "signed", /^\S+ is not a public key written by parbook checkpoint --new-key$/],
 ])("%s is rejected with the key %s", async (file, key, sentence) => {
-  const refused = readPublicKey(at(key)).then((publicKey) => readSigned(at(file), publicKey));
-  await expect(refused).rejects.toMatchObject({ name: "CommandRejected", message: expect.stringMatching(sentence) });
+  const rejected = readPublicKey(at(key)).then((publicKey) => readSigned(at(file), publicKey));
+  await expect(rejected).rejects.toMatchObject({ name: "CommandRejected", message: expect.stringMatching(sentence) });
 });
 
 test("a public key does not sign", async () => {

@@ -1,6 +1,6 @@
 /**
  * `parbook carry-over`: writes the customers, profiles and balances of a database of 0.1 as a bootstrap file. Reads one
- * snapshot and changes nothing. Refuses while a process of 0.1 runs or money is held.
+ * snapshot and changes nothing. Rejects while a process of 0.1 runs or money is held.
  */
 import type { Command } from "commander";
 import { amountOf, formatAmount, plus, ZERO } from "../../money/amount.ts";

@@ -72,8 +72,8 @@ test.each([
   ["two scopes in one", { scopes: ["a b"] }, "malformed_scope"],
   ["an empty scope", { scopes: [""] }, "malformed_scope"],
   ["an unknown customer", { customerId: ids.next() as CustomerId }, "customer_not_found"],
-])("a client with %s is rejected", async (_, fields, refusal) => {
-  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toEqual(reject(refusal));
+])("a client with %s is rejected", async (_, fields, rejection) => {
+  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toEqual(reject(rejection));
 });
 
 test("an unknown client, a disabled one and a wrong secret are rejected", async () => {
@@ -217,9 +217,9 @@ test("a client has at most a hundred networks, and an empty list is rejected", a
   const { clientId } = await newClient();
   const many = (count: number) => networks(...Array.from({ length: count }, (_, i) => `10.0.0.${i}`));
   expect(await clients.restrict(clientId, many(100))).toEqual(PASSED);
-  for (const refused of [many(101), []]) {
-    expect(await clients.restrict(clientId, refused)).toEqual(reject("wrong_number_of_networks"));
-    expect(await clients.create({ customerId, scopes: ["*"], networks: refused })).toEqual(
+  for (const rejected of [many(101), []]) {
+    expect(await clients.restrict(clientId, rejected)).toEqual(reject("wrong_number_of_networks"));
+    expect(await clients.create({ customerId, scopes: ["*"], networks: rejected })).toEqual(
       reject("wrong_number_of_networks"),
     );
   }

@@ -13,11 +13,11 @@ class ToyDatabase {
   isAway = false;
   head = 5;
   bid = "1";
-  refusals = 0;
+  rejections = 0;
 
   async rows<Row>(text: string): Promise<Row[]> {
     if (this.isAway) {
-      this.refusals += 1;
+      this.rejections += 1;
       throw new DatabaseAway("gone");
     }
     const head = `${this.head}`;
@@ -34,7 +34,7 @@ test("a restored database that reuses versions for other changes does not leave 
   await until("the book is known", () => followed.state !== undefined);
   database.isAway = true;
   feed.wake();
-  await until("the feed has detected the failure", () => database.refusals > 0);
+  await until("the feed has detected the failure", () => database.rejections > 0);
   // Restored to version 4 and continued: nothing after version 5 tells what version 5 is now.
   Object.assign(database, { isAway: false, head: 5, bid: "7" });
   await until("the readers have the book as it is", () => followed.state?.bids[0]?.amount === amountOf("7"));

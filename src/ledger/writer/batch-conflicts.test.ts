@@ -27,7 +27,7 @@ describe("a batch that fails on", () => {
     const [claim] = refIdClaims("acme" as CustomerId & string, "once", new IdSource().next()) as [Claim];
     const taken = sent("23505", claim.keptBy?.index.constraint);
     expect(isContention(taken, [claim])).toBe(true);
-    // Without such a claim, the index refused what no command asked for.
+    // Without such a claim, the index rejected what no command asked for.
     expect(isContention(taken, [])).toBe(false);
     expect(isContention(sent("23505", "claim_pkey"), [])).toBe(true);
   });

@@ -14,7 +14,7 @@ const CONTENTION_CONSTRAINTS = [
 
 /**
  * Whether a batch failed because of concurrent work, so that a retry may succeed.
- * @param claims the batch's: their unique indexes may have refused it
+ * @param claims the batch's: their unique indexes may have rejected it
  */
 export function isContention(error: Error, claims: readonly Claim[]): boolean {
   const sent = serverError(error);

@@ -108,7 +108,7 @@ test("1,100 headers are 431 in our words or in Node's, and nothing behind them i
   expect(statusesIn(received)).toEqual([431]);
   const [head = "", body = ""] = received.split("\r\n\r\n");
   expect(head.toLowerCase()).toContain("\r\nconnection: close");
-  // From Node 22 on it counts for itself, and refuses past a thousand before there is a request.
+  // From Node 22 on it counts for itself, and rejects past a thousand before there is a request.
   const byNode = "the headers are too many, or too long together with the request line";
   expect(JSON.parse(body)).toEqual({
     error: "invalid_request",

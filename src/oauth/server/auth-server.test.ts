@@ -232,7 +232,7 @@ test("a flood of token requests is processed in shares, and the rest is rejected
     const flood = Array.from({ length: 300 }, () =>
       send("/oauth2/token", { method: "POST", body: FORM }).then((answer) => answers.push(answer)),
     );
-    await until("some are refused", () => answers.length > 0);
+    await until("some are rejected", () => answers.length > 0);
     expect(inHand).toBe(32);
     expect(answers[0]).toEqual({
       status: 503,
@@ -342,10 +342,10 @@ const fewTokens = (): AuthServerOptions => ({
 });
 
 test("behind a trusted proxy each caller has limits of its own, by the address that the proxy has seen", async () => {
-  const refused: (string | undefined)[] = [];
+  const rejected: (string | undefined)[] = [];
   const limited = createAuthServer({
     ...fewTokens(),
-    onDenied: ({ address }) => refused.push(address),
+    onDenied: ({ address }) => rejected.push(address),
     trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
   });
   const url = await limited.listen({ host: "127.0.0.1", port: 0 });
@@ -364,7 +364,7 @@ test("behind a trusted proxy each caller has limits of its own, by the address t
     // What is not an address is recorded as the proxy's own.
     expect(await statusFor("<script>")).toBe(401);
     const addresses = ["203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.10", "127.0.0.1"];
-    expect([authenticate.mock.calls.map(([, , address]) => address), refused]).toEqual([addresses, addresses]);
+    expect([authenticate.mock.calls.map(([, , address]) => address), rejected]).toEqual([addresses, addresses]);
   } finally {
     await limited.close();
   }
@@ -379,14 +379,14 @@ test("an address over its rate is rejected in the form of the token endpoint, be
     const left = { "ratelimit-limit": "3", "ratelimit-reset": "100", "ratelimit-remaining": "2" };
     expect(Object.fromEntries((await ask()).headers)).toMatchObject(left);
     expect([(await ask()).status, (await ask()).status]).toEqual([401, 401]);
-    const refused = await ask();
-    expect(refused.status).toBe(429);
-    expect(Object.fromEntries(refused.headers)).toMatchObject({
+    const rejected = await ask();
+    expect(rejected.status).toBe(429);
+    expect(Object.fromEntries(rejected.headers)).toMatchObject({
       "retry-after": "100",
       "cache-control": "no-store",
       "ratelimit-remaining": "0",
     });
-    expect(await refused.json()).toEqual({
+    expect(await rejected.json()).toEqual({
       error: "temporarily_unavailable",
       error_description: "too many requests from this address: try again in 100 s",
     });

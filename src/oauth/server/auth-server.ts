@@ -250,7 +250,7 @@ async function issueToken(
   const about = { request_id: request.id, address: request.ip };
   if (result.kind === "rejected") {
     const { error, reason } = result.rejection;
-    options.log.info({ ...about, refusal: error, reason }, "token request rejected");
+    options.log.info({ ...about, rejection: error, reason }, "token request rejected");
     reportDenial(result.rejection, request, options);
     return result;
   }

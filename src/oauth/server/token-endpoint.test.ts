@@ -108,16 +108,16 @@ const HEADERS = {
 };
 const CHALLENGE = { "www-authenticate": 'Basic realm="parbook", charset="UTF-8"' };
 
-function refusal(status: number, error: string, description: string, headers: Fields = {}): Answer {
+function rejection(status: number, error: string, description: string, headers: Fields = {}): Answer {
   return { status, headers: { ...HEADERS, ...headers }, body: { error, error_description: description } };
 }
 
-const invalid = (description: string): Answer => refusal(400, "invalid_request", description);
+const invalid = (description: string): Answer => rejection(400, "invalid_request", description);
 const unreadable = invalid("the request cannot be read");
-const failed = refusal(401, "invalid_client", "client authentication failed");
-const failedBasic = refusal(401, "invalid_client", "client authentication failed", CHALLENGE);
+const failed = rejection(401, "invalid_client", "client authentication failed");
+const failedBasic = rejection(401, "invalid_client", "client authentication failed", CHALLENGE);
 const inBoth = invalid("the client authenticates both in the header and in the body");
-const unreadableBasic = refusal(401, "invalid_client", "the Authorization header cannot be read", CHALLENGE);
+const unreadableBasic = rejection(401, "invalid_client", "the Authorization header cannot be read", CHALLENGE);
 const notAForm = invalid("the body must be multipart/form-data or application/x-www-form-urlencoded");
 const noForm = invalid("the form cannot be read");
 const tooMuch = invalid("the form has too many or too long fields");
@@ -202,7 +202,7 @@ test.each<[string, string, string]>([
   ["that has a quote", 'a"b', "a scope is malformed"],
   ["that is very long", "a".repeat(101), "a scope is malformed"],
 ])("the whole request is rejected for a scope %s", async (_, scope, description) => {
-  expect(await send(urlencoded({ ...IN_BODY, scope }))).toEqual(refusal(400, "invalid_scope", description));
+  expect(await send(urlencoded({ ...IN_BODY, scope }))).toEqual(rejection(400, "invalid_scope", description));
 });
 
 test.each<[string, RequestInit, Answer]>([
@@ -215,22 +215,22 @@ test.each<[string, RequestInit, Answer]>([
   [
     "no client_id",
     urlencoded({ ...GRANT, client_secret: "x" }),
-    refusal(401, "invalid_client", "client_id is missing"),
+    rejection(401, "invalid_client", "client_id is missing"),
   ],
   [
     "an empty client_id",
     urlencoded({ ...IN_BODY, client_id: "" }),
-    refusal(401, "invalid_client", "client_id is missing"),
+    rejection(401, "invalid_client", "client_id is missing"),
   ],
   [
     "no client_secret",
     urlencoded({ ...GRANT, client_id: "acme" }),
-    refusal(401, "invalid_client", "client_secret is missing"),
+    rejection(401, "invalid_client", "client_secret is missing"),
   ],
   [
     "another scheme than Basic",
     withHeaders(urlencoded(GRANT), { authorization: "Bearer abc" }),
-    refusal(401, "invalid_client", "the client must authenticate by HTTP Basic or in the body"),
+    rejection(401, "invalid_client", "the client must authenticate by HTTP Basic or in the body"),
   ],
   ["Basic that is not base64", withHeaders(urlencoded(GRANT), { authorization: "Basic ***" }), unreadableBasic],
   ["Basic without anything", withHeaders(urlencoded(GRANT), { authorization: "Basic" }), unreadableBasic],
@@ -266,7 +266,7 @@ test.each<[string, RequestInit, Answer]>([
   [
     "another grant",
     urlencoded({ ...IN_BODY, grant_type: "password" }),
-    refusal(400, "unsupported_grant_type", "grant_type must be client_credentials"),
+    rejection(400, "unsupported_grant_type", "grant_type must be client_credentials"),
   ],
   ["an empty form", urlencoded({}), invalid("grant_type is missing")],
   [
@@ -382,7 +382,7 @@ test("past the bound of expensive comparisons the endpoint sends Retry-After, an
   const busy = (await Promise.all(guesses)).filter(({ status }) => status !== 401);
   expect(busy.length).toBeGreaterThan(0);
   const waits = { "retry-after": "1" };
-  const expected = refusal(503, "temporarily_unavailable", "too many clients are being authenticated", waits);
+  const expected = rejection(503, "temporarily_unavailable", "too many clients are being authenticated", waits);
   expect(busy).toEqual(busy.map(() => expected));
 }, 120_000);
 

@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(existing, { recursive: true }));
 
 /** The error of a start in this directory. */
-async function refusal(directory: string, settings: Record<string, string> = THROW_AWAY): Promise<string> {
+async function rejection(directory: string, settings: Record<string, string> = THROW_AWAY): Promise<string> {
   const answer = await start(directory, settings).catch((error: unknown) => error);
   expect(answer).toBeInstanceOf(EmbeddedError);
   const { message } = answer as EmbeddedError;
@@ -169,11 +169,11 @@ test("of two concurrent starts one succeeds and the other is rejected", async ()
   const directory = freshDirectory();
   const starts = await Promise.allSettled([start(directory), start(directory)]);
   expect(starts.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-  expect(await refusal(directory)).toContain(`another service (process ${process.pid})`);
+  expect(await rejection(directory)).toContain(`another service (process ${process.pid})`);
 });
 
 test("a rejected start releases the directory", async () => {
-  expect(await refusal(existing, { shared_buffers: "plenty" })).toMatch(
+  expect(await rejection(existing, { shared_buffers: "plenty" })).toMatch(
     /^PostgreSQL did not start \(exit code 1\): .*invalid value for parameter "shared_buffers": "plenty"/,
   );
   await start(existing);
@@ -193,14 +193,14 @@ test("a directory that is not a database is rejected and left unchanged", async 
   const directory = freshDirectory();
   mkdirSync(join(directory, "postgres"), { recursive: true });
   writeFileSync(join(directory, "postgres/letters.txt"), "keep me");
-  expect(await refusal(directory)).toContain("is not empty and holds no PostgreSQL database: move it away");
+  expect(await rejection(directory)).toContain("is not empty and holds no PostgreSQL database: move it away");
   expect(readdirSync(join(directory, "postgres"))).toEqual(["letters.txt"]);
 });
 
 test("a database of another major version is rejected, naming both", async () => {
   writeFileSync(join(existing, "postgres/PG_VERSION"), "16\n");
   onTestFinished(() => writeFileSync(join(existing, "postgres/PG_VERSION"), "18\n"));
-  const line = await refusal(existing);
+  const line = await rejection(existing);
   expect(line).toContain("was created by PostgreSQL 16, but this is PostgreSQL 18");
   expect(line).toContain("pg_dump");
 });
@@ -209,20 +209,20 @@ test("a server in another container is left alone, and so is its data", async ()
   const unseen = createServer().listen(join(existing, "postgres/.s.PGSQL.5432"));
   await once(unseen, "listening");
   onTestFinished(() => void unseen.close());
-  expect(await refusal(existing)).toContain("perhaps in another container");
+  expect(await rejection(existing)).toContain("perhaps in another container");
 });
 
 test("an unwritable data directory is rejected", async () => {
   const file = freshDirectory();
   writeFileSync(file, "");
-  expect(await refusal(join(file, "data"))).toMatch(/^the data directory .* cannot be written \(ENOTDIR\)/);
+  expect(await rejection(join(file, "data"))).toMatch(/^the data directory .* cannot be written \(ENOTDIR\)/);
 });
 
 test("a path too long for a socket address works", async () => {
   const directory = join(freshDirectory(), "deep".repeat(30));
   const server = await start(directory);
   expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
-  expect(await refusal(directory)).toContain("another service");
+  expect(await rejection(directory)).toContain("another service");
   await server.stop();
   await start(directory);
 });
@@ -241,7 +241,7 @@ asRoot(
   },
 );
 
-asRoot("as root a database of another user is served as that user, and one of root's is refused", async () => {
+asRoot("as root a database of another user is served as that user, and one of root's is rejected", async () => {
   const directory = freshDirectory();
   await (await start(directory)).stop();
   spawnSync("chown", ["-R", "54321:54321", join(directory, "postgres")]);
@@ -249,7 +249,7 @@ asRoot("as root a database of another user is served as that user, and one of ro
   expect(statSync(`/proc/${server.pid}`).uid).toBe(54321);
   await server.stop();
   spawnSync("chown", ["-R", "0:0", join(directory, "postgres")]);
-  expect(await refusal(directory)).toContain("chown -R 65534:65534");
+  expect(await rejection(directory)).toContain("chown -R 65534:65534");
 });
 
 test("an unexpected exit is logged, and stopping afterwards works, even twice", async () => {

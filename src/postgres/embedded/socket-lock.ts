@@ -2,7 +2,7 @@
  * Locks a data directory for one living process.
  *
  * The lock is a Unix socket that the holder listens on. The kernel closes it with the process, and others test it by
- * connecting. A dead holder leaves a socket file that refuses connections.
+ * connecting. A dead holder leaves a socket file that rejects connections.
  *
  * Replacing such a file is not atomic: two starts could each remove the other's. So holders are numbered. A process that
  * finds the highest number dead claims the next one by link(2), which only one can win. The highest file is never removed,

@@ -101,10 +101,10 @@ test("a server whose watcher was also killed is stopped by the next start", asyn
   process.kill(watcher, "SIGKILL");
   await until("the watcher is gone", () => !sessionOf(postmaster).includes(watcher));
   // The server takes no notice of it.
-  const refused = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined }).catch(
+  const rejected = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined }).catch(
     (error: unknown) => error,
   );
-  expect(refused).toEqual(
+  expect(rejected).toEqual(
     new EmbeddedError(
       `another service (process ${child.pid}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
     ),

@@ -46,7 +46,7 @@ export class ExchangeMetrics {
     });
     this.#makerFailures = new Counter({
       name: "parbook_maker_failures_total",
-      help: "Failures of the sandbox's market maker: pass_failed, order_refused, deposit_refused.",
+      help: "Failures of the sandbox's market maker: pass_failed, order_rejected, deposit_rejected.",
       labelNames: ["kind"],
       registers,
     });

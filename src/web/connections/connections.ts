@@ -164,7 +164,7 @@ function boundRequests(
     setImmediate(end);
     onFlood(socket, reason);
   };
-  const cutOff = (socket: Socket): void => flood(socket, CUT_SMALL, () => refuse(server, socket));
+  const cutOff = (socket: Socket): void => flood(socket, CUT_SMALL, () => reject(server, socket));
   server.on("secureConnection", (socket: Socket) =>
     fragments.followRecords(socket, keyOf(socket), () => cutOff(socket)),
   );
@@ -205,7 +205,7 @@ class Behind {
 }
 
 /** Through `clientError`, for which each server has a response in its own format. */
-function refuse(server: Server, socket: Socket): void {
+function reject(server: Server, socket: Socket): void {
   if (!server.emit("clientError", tooManyPieces(), socket)) socket.destroy();
 }
 

@@ -15,7 +15,7 @@ test("a thousand rejections a second are sent at once, further ones wait, at mos
   expect(pace.next()).toBe(1);
   now = 10;
   expect(pace.next()).toBe(0);
-  for (let refused = 0; refused < 5_000; refused += 1) pace.next();
+  for (let rejected = 0; rejected < 5_000; rejected += 1) pace.next();
   expect(pace.next()).toBe(1_000);
   now = 1_010;
   expect(pace.next()).toBe(0);

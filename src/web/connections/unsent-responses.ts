@@ -154,14 +154,7 @@ export interface Bounding {
 /** Bounds the unsent responses of a server. */
 export function boundResponses(
   server: Pick<FastifyInstance, "addHook">,
-  {
-    all,
-    groupOf: answersOf,
-    callerOf,
-    rejection: refusal,
-    checkEveryMs = CHECK_EVERY_MS,
-    onCutOff = () => undefined,
-  }: Bounding,
+  { all, groupOf: answersOf, callerOf, rejection, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
 ): void {
   server.addHook("onSend", (request, reply, payload, done) => {
     const bytes = sizeOf(payload);
@@ -170,7 +163,7 @@ export function boundResponses(
     if (bytes === 0 || !(socket instanceof Socket)) return done();
     const caller = callerOf(request);
     const answers = answersOf(request);
-    if (!answers.makeRoomFor(caller, bytes)) return done(refusal());
+    if (!answers.makeRoomFor(caller, bytes)) return done(rejection());
     const sent = typeof payload === "string" && bytes > LARGE_BYTES ? Buffer.from(payload) : payload;
     reply.raw.once(
       "close",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Shares } from "./address-shares.ts";
 
-/** How many places an address gets until it is refused. */
+/** How many places an address gets until it is rejected. */
 function takeAll(shares: Shares, address: string): number {
   let taken = 0;
   while (shares.hasRoomFor(address)) {

@@ -14,7 +14,7 @@ export interface Verdict {
   readonly admitted: boolean;
   /**
    * RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset as draft-ietf-httpapi-ratelimit-headers-06 has them, the
-   * last revision with the three names that clients know, and `Retry-After` (RFC 9110, section 10.2.3) when refused.
+   * last revision with the three names that clients know, and `Retry-After` (RFC 9110, section 10.2.3) when rejected.
    */
   readonly headers: Readonly<Record<string, string>>;
   /** Whole seconds after which to try again; 0 when admitted. */

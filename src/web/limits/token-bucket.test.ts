@@ -27,9 +27,9 @@ test("a full bucket of 1/s gives 300 tokens at once, not one more, and says how 
     });
     fullAt = taking.fullAt;
   }
-  const refused = takeTokens(fullAt, 1, 5_000);
-  expect(refused).toMatchObject({ taken: false, fullAt, limit: 300, remaining: 0 });
-  expect(refused.waitMs).toBeCloseTo(1_000, 1);
+  const rejected = takeTokens(fullAt, 1, 5_000);
+  expect(rejected).toMatchObject({ taken: false, fullAt, limit: 300, remaining: 0 });
+  expect(rejected.waitMs).toBeCloseTo(1_000, 1);
   expect(takeTokens(fullAt, 1, 5_999).taken).toBe(false);
   expect(takeTokens(fullAt, 1, 6_000)).toMatchObject({ taken: true, remaining: 0 });
 });
@@ -42,9 +42,9 @@ test("a rejection costs no token, however often it is repeated", () => {
 
 test("several tokens are taken at once or not at all, and a full bucket suffices for any number", () => {
   expect(takeTokens(FULL, 1, 0, 299)).toMatchObject({ taken: true, fullAt: 299_000, remaining: 1, waitMs: 0 });
-  const refused = takeTokens(299_000, 1, 0, 4);
-  expect(refused).toMatchObject({ taken: false, fullAt: 299_000, remaining: 1 });
-  expect(refused.waitMs).toBeCloseTo(3_000, 1);
+  const rejected = takeTokens(299_000, 1, 0, 4);
+  expect(rejected).toMatchObject({ taken: false, fullAt: 299_000, remaining: 1 });
+  expect(rejected.waitMs).toBeCloseTo(3_000, 1);
   expect(takeTokens(299_000, 1, 3_000, 4)).toMatchObject({ taken: true, remaining: 0 });
   expect(takeTokens(FULL, 1, 0, 1_000)).toMatchObject({ taken: true, remaining: 0 });
 });
