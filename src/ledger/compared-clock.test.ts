@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Instant } from "../std/clock.ts";
-import { LedgerClock, type LedgerClockOptions } from "./compared-clock.ts";
+import { DatabaseComparedClock, type DatabaseComparedClockOptions } from "./compared-clock.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -8,15 +8,15 @@ const NOON = Date.parse("2026-11-21T12:00:00Z");
 
 /** A process and its database, each with a clock that a test sets, and the latency of a query each way. */
 class Site {
-  readonly clock: LedgerClock;
+  readonly clock: DatabaseComparedClock;
   steadyMs = 0;
   aheadMs = 0;
   databaseAheadMs = 0;
   thereMs = 2;
   backMs = 2;
 
-  constructor(options: Partial<LedgerClockOptions> = {}) {
-    this.clock = new LedgerClock(
+  constructor(options: Partial<DatabaseComparedClockOptions> = {}) {
+    this.clock = new DatabaseComparedClock(
       { now: () => Math.floor(NOON + this.steadyMs + this.aheadMs) as Instant },
       { toleranceMs: 2_000, ...options },
     );

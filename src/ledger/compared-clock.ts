@@ -8,7 +8,7 @@
  */
 import type { Clock, ComparedClock, Instant } from "../std/clock.ts";
 
-export interface LedgerClockOptions {
+export interface DatabaseComparedClockOptions {
   /** How far apart the two clocks may be. */
   readonly toleranceMs: number;
   /** How far the installation's time is ahead of real time on purpose: 0 in production. */
@@ -18,7 +18,7 @@ export interface LedgerClockOptions {
 /** Assumed drift between the two clocks: ms per ms since the last measurement. */
 const DRIFT = 1e-3;
 
-export class LedgerClock implements ComparedClock {
+export class DatabaseComparedClock implements ComparedClock {
   readonly #system: Clock;
   readonly toleranceMs: number;
   readonly #businessOffsetMs: number;
@@ -27,7 +27,7 @@ export class LedgerClock implements ComparedClock {
   #most = Number.POSITIVE_INFINITY;
   #measuredMs = 0;
 
-  constructor(system: Clock, options: LedgerClockOptions) {
+  constructor(system: Clock, options: DatabaseComparedClockOptions) {
     this.#system = system;
     this.toleranceMs = options.toleranceMs;
     this.#businessOffsetMs = options.businessOffsetMs ?? 0;

@@ -12,7 +12,7 @@ import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
 import { RecentBatches } from "../events/recent-batches.ts";
-import { LedgerClock } from "../ledger/compared-clock.ts";
+import { DatabaseComparedClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";
@@ -42,7 +42,7 @@ export interface Foundation {
   readonly database: Database;
   readonly catalogue: Catalogue;
   /** The source of every stored time. */
-  readonly clock: LedgerClock;
+  readonly clock: DatabaseComparedClock;
   readonly ids: IdSource;
   readonly log: Logger;
   /** Unique name of this process among those that share the database. */
@@ -83,7 +83,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     if (provided.kind === "external") await database.checkSessionsAreNotShared();
     await check(database, config, log);
     if (purpose === "serve") warnOfSecrets(config, log);
-    const clock = new LedgerClock(systemClock, { toleranceMs: config.clockToleranceMs });
+    const clock = new DatabaseComparedClock(systemClock, { toleranceMs: config.clockToleranceMs });
     await clock.measure(() => readDatabaseTime(database));
     const catalogue = await loadCatalogue(database);
     closing.unshift(() => catalogue.close());

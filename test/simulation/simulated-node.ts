@@ -12,7 +12,7 @@ import { cancel, place } from "../../src/exchange/orders/orders.ts";
 import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
-import { LedgerClock } from "../../src/ledger/compared-clock.ts";
+import { DatabaseComparedClock } from "../../src/ledger/compared-clock.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import { createLegalHolds, type LegalHolds } from "../../src/legal-holds/legal-holds.ts";
@@ -54,7 +54,7 @@ export class SimulatedNode implements Process {
   readonly #parts: NodeParts;
   readonly #settlement: Settlement;
   readonly #ids: IdSource;
-  readonly #clock: LedgerClock;
+  readonly #clock: DatabaseComparedClock;
   readonly #fees: Fees;
   isDead = false;
   pausedUntil = 0;
@@ -66,7 +66,7 @@ export class SimulatedNode implements Process {
     this.#parts = parts;
     this.name = name;
     const system: Clock = { now: () => Math.floor(time.now + this.clockAheadMs) as Instant };
-    this.#clock = new LedgerClock(system, { toleranceMs: CLOCK_TOLERANCE_MS });
+    this.#clock = new DatabaseComparedClock(system, { toleranceMs: CLOCK_TOLERANCE_MS });
     this.database = new SimulatedDatabase(postgres, faults, this, ({ kind, lateMs }, text) => {
       log(`${name}: ${kind}${kind === "late" ? ` ${lateMs} ms` : ""}: ${text.slice(0, 60).replace(/\s+/g, " ")}`);
     });

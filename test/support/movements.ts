@@ -1,7 +1,7 @@
 /** Commands as small as they can be, for tests of the ledger that need no customers and no transfers. */
 import { accountKey, accountTable, entry, journal, type Owner, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
-import { LedgerClock } from "../../src/ledger/compared-clock.ts";
+import { DatabaseComparedClock } from "../../src/ledger/compared-clock.ts";
 import { accept, type Claim, type Command, type Rejection } from "../../src/ledger/decision.ts";
 import { houseOf } from "../../src/ledger/house-accounts.ts";
 import type { Key } from "../../src/ledger/tables.ts";
@@ -93,7 +93,7 @@ export const ANY_TIME_MS = 100 * 365 * 86_400_000;
 
 /** As the service has it; a lane measures it when it starts. */
 export function ledgerClock({ clock = systemClock, toleranceMs = 2_000, businessOffsetMs }: TestLaneOptions = {}) {
-  return new LedgerClock(clock, { toleranceMs, ...(businessOffsetMs && { businessOffsetMs }) });
+  return new DatabaseComparedClock(clock, { toleranceMs, ...(businessOffsetMs && { businessOffsetMs }) });
 }
 
 export async function startLane(database: Database, options: TestLaneOptions = {}): Promise<TestLane> {

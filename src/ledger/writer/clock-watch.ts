@@ -1,6 +1,6 @@
 import type { Queryable } from "../../postgres/database.ts";
 import { pause } from "../../std/pause.ts";
-import type { LedgerClock } from "../compared-clock.ts";
+import type { DatabaseComparedClock } from "../compared-clock.ts";
 import { readDatabaseTime } from "./lane-connection.ts";
 import type { LaneEvent } from "./lane-options.ts";
 
@@ -14,13 +14,13 @@ const POLL_MS = 50;
  */
 export class ClockWatch {
   readonly #database: Queryable;
-  readonly #clock: LedgerClock;
+  readonly #clock: DatabaseComparedClock;
   readonly #log: (event: LaneEvent) => void;
   #measuring = false;
   #measuredMs = performance.now();
   #wasWrong = false;
 
-  constructor(database: Queryable, clock: LedgerClock, log: (event: LaneEvent) => void) {
+  constructor(database: Queryable, clock: DatabaseComparedClock, log: (event: LaneEvent) => void) {
     this.#database = database;
     this.#clock = clock;
     this.#log = log;

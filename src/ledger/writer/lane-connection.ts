@@ -3,7 +3,7 @@ import type pg from "pg";
 import { type Database, destroyConnection, type Queryable } from "../../postgres/database.ts";
 import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
-import type { LedgerClock } from "../compared-clock.ts";
+import type { DatabaseComparedClock } from "../compared-clock.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
 import { type Statement, Statements } from "./statement.ts";
 
@@ -29,7 +29,7 @@ export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), 
 
 export class LaneConnection {
   readonly #database: Database;
-  readonly #clock: LedgerClock;
+  readonly #clock: DatabaseComparedClock;
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
   #client: pg.Client | undefined;
@@ -38,7 +38,7 @@ export class LaneConnection {
    * @param onLost called when an open connection breaks, not when it is dropped or closed. Any warning breaks the
    * connection, so that no batch in flight on it counts as committed.
    */
-  constructor(database: Database, clock: LedgerClock, onLost: (warning?: string) => void) {
+  constructor(database: Database, clock: DatabaseComparedClock, onLost: (warning?: string) => void) {
     this.#database = database;
     this.#clock = clock;
     this.#onLost = onLost;

@@ -1,13 +1,13 @@
 /** A lane's options and bounds, and what it reports to the operator. */
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
-import type { LedgerClock } from "../compared-clock.ts";
+import type { DatabaseComparedClock } from "../compared-clock.ts";
 import type { HashedContent } from "./batch.ts";
 import type { AnyCommand, AnyOutcome } from "./pending-command.ts";
 
 export interface LaneOptions {
   readonly database: Database;
-  readonly clock: LedgerClock;
+  readonly clock: DatabaseComparedClock;
   /** Identifies this process among all that share the database, also after a restart on the same data. */
   readonly holder: string;
   readonly log: (event: LaneEvent) => void;

@@ -16,7 +16,7 @@ import { asFault, awayReason, type Database, DatabaseAway, serverError } from ".
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
-import type { LedgerClock } from "../compared-clock.ts";
+import type { DatabaseComparedClock } from "../compared-clock.ts";
 import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { isContention } from "./batch-conflicts.ts";
@@ -38,7 +38,7 @@ import { Slot } from "./slot-chain.ts";
 
 export class Lane {
   readonly #database: Database;
-  readonly #clock: LedgerClock;
+  readonly #clock: DatabaseComparedClock;
   readonly #log: LaneOptions["log"];
   readonly #observer: Pick<LaneOptions, "onExecute" | "onCommitted">;
   readonly #bounds: LaneBounds;

@@ -1,7 +1,7 @@
 import { readSettlementBacklog } from "../../conversions/settlement-backlog.ts";
 import { readEventLag } from "../../events/event-lag.ts";
 import { readEngineLags } from "../../exchange/market-status/engine-lag.ts";
-import type { LedgerClock } from "../../ledger/compared-clock.ts";
+import type { DatabaseComparedClock } from "../../ledger/compared-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { readArchiveFailing } from "../../postgres/wal-archiving-status.ts";
@@ -10,7 +10,7 @@ import type { DatabaseSnapshot } from "./database-watch.ts";
 /** Sequential, so that monitoring never uses more than one connection. */
 export async function readSnapshot(
   database: Queryable,
-  clock: Pick<LedgerClock, "aheadMs">,
+  clock: Pick<DatabaseComparedClock, "aheadMs">,
   settlementDelayMs: number,
 ): Promise<DatabaseSnapshot> {
   const backing = await readOutstandingSupply(database);
