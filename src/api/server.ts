@@ -168,6 +168,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
   api.decorateRequest("known", null);
   api.decorateRequest("leave", null);
+  api.decorateRequest("enterAgain", null);
   api.decorateRequest("grant", {
     getter(this: FastifyRequest) {
       return grantOf(this);

@@ -7,6 +7,7 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, type Uuid } from "../std/id.ts";
 import type { Transfers } from "../transfers/transfers.ts";
+import { entriesOfProfile } from "./entries-of-profile.ts";
 import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./event-rows.ts";
 import type { EventType } from "./event-types.ts";
 import { News } from "./news.ts";
@@ -58,8 +59,11 @@ export interface EventPage {
 }
 
 export interface Events {
-  /** Oldest first. A page may be short, or empty, and not be the last. */
-  list(filter: EventFilter): Promise<EventPage>;
+  /**
+   * Oldest first. A page may be short, or empty, and not be the last.
+   * @param isAwaited false once the reader has gone: then the search ends
+   */
+  list(filter: EventFilter, isAwaited?: () => boolean): Promise<EventPage>;
   find(customerId: CustomerId, id: Uuid): Promise<CustomerEvent | undefined>;
   /** The number of the customer's first event that is still listed, and of its last; 0 without any. */
   bounds(customerId: CustomerId): Promise<{ readonly first: bigint; readonly last: bigint }>;
@@ -77,7 +81,7 @@ interface Parts {
 export function createEvents(parts: Parts): Events {
   const news = new News(parts.database);
   return {
-    list: (filter) => listEvents(parts, filter),
+    list: (filter, isAwaited = () => true) => listEvents(parts, filter, isAwaited),
     find: (customerId, id) => findEvent(parts, customerId, id),
     bounds: (customerId) => readBounds(parts.database, customerId),
     onNews: (customerId, listener) => news.listen(customerId, listener),
@@ -95,11 +99,11 @@ interface Dated {
   readonly at: Instant;
 }
 
-async function listEvents(parts: Parts, filter: EventFilter): Promise<EventPage> {
+async function listEvents(parts: Parts, filter: EventFilter, isAwaited: () => boolean): Promise<EventPage> {
   const source = await sourceOf(parts.database, filter);
   const found: CustomerEvent[] = [];
   let searchedTo = filter.after;
-  for (let examined = 0; examined < MOST_EXAMINED; ) {
+  for (let examined = 0; examined < MOST_EXAMINED && isAwaited(); ) {
     const { entries, isLast } = await source.next();
     for await (const event of matchingEvents(parts, filter, entries)) {
       if (found.push(event) > filter.limit) {
@@ -119,18 +123,12 @@ async function* matchingEvents(
   { customerId, types, objectId, profileId, limit }: EventFilter,
   entries: readonly Dated[],
 ): AsyncGenerator<CustomerEvent> {
-  const matching = entries.filter(
+  const some = entries.filter(
     ({ entry }) => (types?.includes(entry.type) ?? true) && (objectId === undefined || entry.objectId === objectId),
   );
-  for (let begin = 0; begin < matching.length; begin += limit + 1) {
-    const events = await withObjects(parts, customerId, matching.slice(begin, begin + limit + 1));
-    yield* events.filter(({ object }) => profileId === undefined || profileOf(object) === profileId);
-  }
-}
-
-function profileOf({ type, value }: EventObject): string | undefined {
-  if (type === "market") return undefined;
-  return type === "profile" ? value.id : value.profileId;
+  const matching = profileId === undefined ? some : await entriesOfProfile(parts, customerId, profileId, some);
+  for (let begin = 0; begin < matching.length; begin += limit + 1)
+    yield* await withObjects(parts, customerId, matching.slice(begin, begin + limit + 1));
 }
 
 async function withObjects(parts: Parts, customerId: CustomerId, entries: readonly Dated[]): Promise<CustomerEvent[]> {
@@ -227,7 +225,7 @@ function datedEntries(rows: readonly StoredRow[], { createdBefore }: EventFilter
 
 async function findEvent(parts: Parts, customerId: CustomerId, id: Uuid): Promise<CustomerEvent | undefined> {
   const number = numberIn(id);
-  const { events } = await listEvents(parts, { customerId, after: number - 1n, limit: 1 });
+  const { events } = await listEvents(parts, { customerId, after: number - 1n, limit: 1 }, () => true);
   const [event] = events;
   return event?.id === id ? event : undefined;
 }

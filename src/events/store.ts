@@ -337,6 +337,25 @@ export function readObjects(
   );
 }
 
+const ID_TYPES = { execution: "bigint", conversion: "uuid", orders: "uuid" } as const;
+
+/** Those of these ids, as text, that are of the profile. */
+export async function findIdsOfProfile(
+  database: Queryable,
+  table: keyof typeof ID_TYPES,
+  {
+    customerId,
+    profileId,
+    ids,
+  }: Readonly<Record<"customerId" | "profileId", string>> & { readonly ids: readonly string[] },
+): Promise<string[]> {
+  const rows = await database.rows<{ id: string }>(
+    `select id::text from ${table} where profile_id = $1 and customer_id = $2 and id = any($3::${ID_TYPES[table]}[])`,
+    [profileId, customerId, ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
 // For verify ---------------------------------------------------------------------------------------------------------
 
 /** Of each of these rows, its customer's row before it. */

@@ -157,6 +157,31 @@ test("filters find what matches, page by page, and an event is found by its id",
   expect((await events.list({ customerId: stranger, after: 0n, limit: 10 })).events).toEqual([]);
 });
 
+test("a filter by profile reads no objects of others, and a search ends when its reader has gone", async () => {
+  await books.publish();
+  const { database } = db;
+  const transfers = createTransfers({ database } as never);
+  const read: number[] = [];
+  const list: typeof transfers.list = async (filter) => {
+    const records = await transfers.list(filter);
+    read.push(records.length);
+    return records;
+  };
+  const counted = createEvents({ database, transfers: { list } });
+  const [shop] = [...books.names].find(([, known]) => known === "shop") ?? [];
+  const filter = { customerId, after: 0n, limit: 1, profileId: shop };
+  expect((await counted.list({ ...filter, limit: 100 })).events.map(named)).toEqual([
+    "profile.created shop",
+    "transfer.platform_transfer_credit.completed rent+1",
+  ]);
+  // Once to find it, and once for the event.
+  expect(read).toEqual([1, 1]);
+  expect((await counted.list({ ...filter, profileId: "0190d5a4-1111-7000-8000-000000000004" })).events).toEqual([]);
+  expect(read).toEqual([1, 1, 0]);
+  expect(await counted.list(filter, () => false)).toEqual({ events: [], searchedTo: 0n, isLast: false });
+  expect(read).toEqual([1, 1, 0]);
+});
+
 test("a list begins at a time, and ends before one", async () => {
   await books.publish();
   await books.transfer("1");

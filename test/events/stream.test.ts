@@ -1,6 +1,7 @@
 /** GET /v2/events/stream: Server-Sent Events (docs/events.md). */
 import { get as httpGet, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { pause } from "../../src/std/pause.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { callerAs, eventsOf } from "./stories.ts";
@@ -125,6 +126,35 @@ test("a stream on another node has the same events", async () => {
   await makeProfile("one");
   await has(reader, 1);
   expect(reader.messages).toMatchObject([{ id: "2", event: { object: { nickname: "one" } } }]);
+});
+
+test("open streams, and requests that wait for events, leave room for other reads", async () => {
+  const readers = await Promise.all(Array.from({ length: 20 }, () => open()));
+  expect(readers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+  const call = callerAs(service, acme);
+  const waiting = Array.from({ length: 20 }, () => call("GET", "/v2/events?after_number=1&wait_millis=20000"));
+  expect((await call("GET", "/v2/profiles")).items).toHaveLength(1);
+  await makeProfile("for all");
+  await Promise.all(readers.map((reader) => has(reader, 1)));
+  for (const { events } of await Promise.all(waiting)) expect(events).toMatchObject([{ number: 2 }]);
+});
+
+test("a caller that leaves while its stream is opened is not counted", async () => {
+  const small = await startTestService({ maxConnections: 12 });
+  onTestFinished(() => small.close());
+  const { token } = await small.customer("Small");
+  for (let times = 0; times < 30; times += 1) {
+    const sent = httpGet(`${small.baseUrl}/v2/events/stream`, { headers: { authorization: `Bearer ${token}` } });
+    sent.on("error", () => undefined).on("response", (response) => response.destroy());
+    await pause(times % 6);
+    sent.destroy();
+  }
+  await until("there is room", async () => {
+    const readers = [];
+    for (let count = 0; count < 3; count += 1) readers.push(await open("", { token, at: small.baseUrl }));
+    for (const { response } of readers) response.destroy();
+    return readers.every(({ status }) => status === 200);
+  });
 });
 
 test("there are no more streams than a quarter of the connections, and they end when the service stops", async () => {

@@ -19,6 +19,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Releases the request's slot; null when it has none. */
     leave: (() => void) | null;
+    /** Takes a slot again after `releaseAdmission`. @throws Problem as when the request was admitted first */
+    enterAgain: (() => Promise<void>) | null;
   }
 }
 
@@ -100,8 +102,11 @@ export function admitted(
   return async function (request, reply) {
     const caller = callerOf(request);
     const turnstile = turnstileOf(request);
-    if (!(await turnstile.enter(caller))) throw atCapacity();
-    request.leave = () => turnstile.leave(caller);
+    request.enterAgain = async () => {
+      if (!(await turnstile.enter(caller))) throw atCapacity();
+      request.leave = () => turnstile.leave(caller);
+    };
+    await request.enterAgain();
     try {
       if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
       // Within the slot: what is serialised at once is bounded with what is read at once.

@@ -6,10 +6,11 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
-import type { EventFilter } from "../../events/events.ts";
+import type { EventFilter, EventPage } from "../../events/events.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
-import type { Verify } from "../access/guard.ts";
-import { bearerToken } from "../access/guard.ts";
+import { FairAdmission } from "../../web/limits/fair-admission.ts";
+import { bearerToken, type Verify } from "../access/guard.ts";
+import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { unavailable } from "../problems/problems.ts";
@@ -37,6 +38,8 @@ const BOUNDS: StreamBounds = {
 
 /** Events that are read at once. */
 const PAGE = 100;
+/** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
+const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
 /** How long a reader waits before it connects again, in milliseconds. */
 const RETRY = "retry: 1000\n\n";
 
@@ -73,6 +76,7 @@ class Streams {
   readonly #options: StreamOptions;
   readonly #bounds: StreamBounds;
   readonly #waiters: Waiters;
+  readonly #reads: FairAdmission;
   readonly #all = new Set<Stream>();
   readonly #timer: NodeJS.Timeout;
   #isClosing = false;
@@ -80,7 +84,11 @@ class Streams {
   constructor(options: StreamOptions) {
     this.#options = options;
     this.#bounds = { ...BOUNDS, ...options.bounds };
-    this.#waiters = new Waiters(this.#bounds.mostStreams, this.#bounds.mostStreamsOfCustomer);
+    const { mostStreams, mostStreamsOfCustomer } = this.#bounds;
+    this.#waiters = new Waiters(mostStreams, mostStreamsOfCustomer);
+    // With room for a page of every stream, even while one customer has its maximum of them.
+    const most = mostStreams + 2 * mostStreamsOfCustomer;
+    this.#reads = new FairAdmission({ ...PAGES, most, shortQueue: mostStreamsOfCustomer });
     this.#timer = setInterval(() => void this.#check(), this.#bounds.checkMs).unref();
   }
 
@@ -93,18 +101,21 @@ class Streams {
     const news = untilNews(events, customerId, reply.raw);
     const stream: Stream = { request, reply, news, isEnding: false, stalled: undefined };
     const end = (): void => {
+      if (!this.#all.delete(stream)) return;
       stream.isEnding = true;
       news.stop();
       leave();
-      this.#all.delete(stream);
       this.#options.onCount?.(this.#all.size);
     };
+    // Before anything is awaited: the caller may leave meanwhile.
+    reply.raw.once("close", end);
+    this.#all.add(stream);
+    this.#options.onCount?.(this.#all.size);
     try {
       const after = afterOf(request, query) ?? (await events.bounds(customerId)).last;
       const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE };
-      reply.raw.once("close", end);
-      this.#all.add(stream);
-      this.#options.onCount?.(this.#all.size);
+      // Each page has an admission of its own: a stream may last for an hour.
+      releaseAdmission(request);
       reply.type("text/event-stream").header("x-accel-buffering", "no");
       return reply.send(Readable.from(this.#read(stream, filter), { objectMode: false }));
     } catch (error) {
@@ -114,12 +125,12 @@ class Streams {
   }
 
   async *#read(stream: Stream, filter: EventFilter): AsyncGenerator<Buffer> {
-    const { events } = this.#options;
     let { after } = filter;
     yield Buffer.from(RETRY);
     let toldAtMs = performance.now();
     while (!stream.isEnding) {
-      const page = await events.list({ ...filter, after });
+      const page = await this.#readPage(stream, { ...filter, after });
+      if (page === undefined) return;
       after = page.searchedTo;
       if (page.events.length > 0) {
         yield Buffer.from(page.events.map((event) => this.#message(event)).join(""));
@@ -133,6 +144,16 @@ class Streams {
         yield Buffer.from(`id: ${after}\n\n`);
         toldAtMs = performance.now();
       }
+    }
+  }
+
+  /** @returns undefined when the database is so busy that the reader had better come again */
+  async #readPage(stream: Stream, filter: EventFilter): Promise<EventPage | undefined> {
+    if (!(await this.#reads.enter(filter.customerId))) return undefined;
+    try {
+      return await this.#options.events.list(filter, () => !stream.isEnding);
+    } finally {
+      this.#reads.leave(filter.customerId);
     }
   }
 

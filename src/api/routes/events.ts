@@ -143,7 +143,7 @@ function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesO
   api.get(
     "/v2/events",
     {
-      config: { scope: "events:read_event" },
+      config: { scope: "events:read_event", walks: isFiltered },
       schema: {
         operationId: "listEvents",
         tags: ["Events"],
@@ -194,6 +194,10 @@ function filterOf(
   };
 }
 
+/** What matches may be rare among all events of the caller. */
+const isFiltered = ({ type, object_id: objectId, profile_id: profileId }: Readonly<Record<string, unknown>>): boolean =>
+  (type ?? objectId ?? profileId) !== undefined;
+
 /** The filters that a list and a stream share. */
 export function objectFilterOf(
   query: Pick<EventQuery, "type" | "object_id" | "profile_id">,
@@ -214,17 +218,19 @@ async function listOrWait(
   reply: FastifyReply,
 ): Promise<EventPage> {
   const endsAt = performance.now() + waitMillis;
+  const isAwaited = (): boolean => !reply.raw.destroyed;
   const leave = waitMillis === 0 ? undefined : waiters.enter(filter.customerId);
-  if (leave === undefined) return events.list(filter);
+  if (leave === undefined) return events.list(filter, isAwaited);
   const news = untilNews(events, filter.customerId, reply.raw);
   try {
     for (let after = filter.after; ; ) {
-      const page = await events.list({ ...filter, after });
+      const page = await events.list({ ...filter, after }, isAwaited);
       const leftMs = endsAt - performance.now();
-      if (page.events.length > 0 || !page.isLast || leftMs <= 0 || reply.raw.destroyed) return page;
+      if (page.events.length > 0 || !page.isLast || leftMs <= 0 || !isAwaited()) return page;
       releaseAdmission(request);
       after = page.searchedTo;
       await news.wait(leftMs);
+      await request.enterAgain?.();
     }
   } finally {
     news.stop();
