@@ -7,6 +7,8 @@ import { parseAmount } from "../money/amount.ts";
 import { assert, must } from "../std/assert.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Result, reject } from "../std/result.ts";
+import type { ApiDialect } from "./dialect/api-dialect.ts";
+import type { WordSchema } from "./dialect/schema-words.ts";
 import type { Documented, Documenting } from "./problems/problem-responses.ts";
 import type { Problem } from "./problems/problems.ts";
 import { type AlreadyExists, type DomainRejection, problemOf, type Sent } from "./problems/rejection-problems.ts";
@@ -32,6 +34,7 @@ export type RequestDocumenting<Code> = RequestWith<Documenting<Code>>;
 
 interface RequestWith<Documents> {
   readonly body: unknown;
+  readonly server: { readonly dialect: ApiDialect };
   readonly routeOptions: { readonly schema?: { readonly response: Documents } };
 }
 
@@ -43,7 +46,7 @@ export function valueOrThrow<Value, Why extends DomainRejection>(
   request: RequestWith<Documented<Why["code"]>>,
   outcome: Result<Value, Why>,
 ): Value {
-  if (outcome.kind === "rejected") throw problemOf(outcome.rejection, sentIn(request));
+  if (outcome.kind === "rejected") throw inCallersWords(request, outcome.rejection);
   return outcome.value;
 }
 
@@ -52,10 +55,15 @@ export function problemFor<Why extends DomainRejection>(
   request: RequestDocumenting<Why["code"]>,
   rejection: Why,
 ): Problem {
-  return problemOf(rejection, sentIn(request));
+  return inCallersWords(request, rejection);
 }
 
-const sentIn = ({ body }: { readonly body: unknown }): Sent => (body ?? {}) as Sent;
+function inCallersWords({ body, server, routeOptions }: RequestWith<unknown>, rejection: DomainRejection): Problem {
+  const { dialect } = server;
+  const schema = routeOptions.schema as { readonly body?: WordSchema; readonly response?: { 200?: WordSchema } };
+  const sent = schema.body === undefined ? {} : dialect.giver(schema.body)((body ?? {}) as Sent);
+  return problemOf(dialect.rejection(rejection, schema.response?.[200]), sent, dialect.words);
+}
 
 /**
  * The outcome of a command whose ref_id or nickname may be in use.

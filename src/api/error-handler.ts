@@ -8,6 +8,7 @@ import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, isTimeout, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
 import { rejectConnection } from "../web/connections/reject-connection.ts";
+import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { shownValue } from "./problems/failing-fields.ts";
 import { badRequest, PROBLEM_JSON, Problem, problemBody, unavailable } from "./problems/problems.ts";
@@ -49,7 +50,11 @@ function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undef
 }
 
 /** The error handler of the API. Every response that is not a success leaves through it. */
-export function createErrorHandler(baseUrl: () => string, onProblem: (problem: Problem) => void = () => undefined) {
+export function createErrorHandler(
+  baseUrl: () => string,
+  onProblem: (problem: Problem) => void = () => undefined,
+  dialect: Dialect = OWN_DIALECT,
+) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const problem =
       knownProblem(thrown, request) ??
@@ -59,7 +64,7 @@ export function createErrorHandler(baseUrl: () => string, onProblem: (problem: P
     onProblem(problem);
     if (problem.status === 500) logOf(request).error({ err: thrown }, "request failed: bug");
     else if (problem.cause !== undefined) logOf(request).warn({ err: problem.cause }, "request failed: fault");
-    const body = problemBody(problem, { baseUrl: baseUrl(), requestId: request.id });
+    const body = problemBody(problem, { baseUrl: baseUrl(), requestId: request.id, dialect });
     // As bytes: Fastify would add a charset to a string, and this media type has no parameters.
     const bytes = Buffer.from(JSON.stringify(body));
     void reply

@@ -28,6 +28,7 @@ import {
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyRequest,
+  type FastifyServerOptions,
   fastify,
   LogController,
   type onRequestHookHandler,
@@ -42,6 +43,7 @@ import { sharedBy, transport, trustOf } from "../web/connections/server-options.
 import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../web/connections/tracked-response.ts";
 import { boundResponses, createUnsentResponses, type UnsentByAccess } from "../web/connections/unsent-responses.ts";
+import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { securityHeaders } from "../web/security-headers.ts";
@@ -58,6 +60,7 @@ import {
   unsentOf,
 } from "./access/request-admission.ts";
 import type { Api } from "./api.ts";
+import { ApiDialect } from "./dialect/api-dialect.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, respondToClientError } from "./error-handler.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi/openapi.ts";
@@ -79,6 +82,8 @@ export interface ApiOptions {
   readonly authUrl: () => string;
   /** Whether the token endpoint answers on baseUrl too. Absent: on authUrl only. */
   readonly sharesTokens?: boolean;
+  /** The words of callers. Absent: our own. */
+  readonly dialect?: Dialect;
   readonly log: FastifyBaseLogger;
   readonly verify: Verify;
   /** The reason why no more writes are accepted, if any. Then a write is rejected before its token and body are read. */
@@ -116,7 +121,8 @@ const ARRIVAL_TIMEOUTS: ArrivalTimeouts = { headersMs: 20_000, requestMs: 30_000
 
 /** Builds the API without its resources. Add routes, then listen. */
 export async function createApi(options: ApiOptions): Promise<Api> {
-  const handleError = createErrorHandler(options.baseUrl, options.onProblem);
+  const { dialect = OWN_DIALECT } = options;
+  const handleError = createErrorHandler(options.baseUrl, options.onProblem, dialect);
   const { timeouts = ARRIVAL_TIMEOUTS, trustedProxies = [], admissions = createAdmissions() } = options;
   const { answers = createUnsentResponses(), onCutOff } = options;
   const api: Api = fastify({
@@ -142,6 +148,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
       options.tls,
     ),
     routerOptions: { maxParamLength: 1_024, querystringParser: unparsedQuery },
+    ...rewritten(dialect),
     requestTimeout: timeouts.requestMs,
     connectionTimeout: 60_000,
     keepAliveTimeout: 65_000,
@@ -156,6 +163,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   });
   sliceTlsWrites(api.server);
   api.setErrorHandler(handleError);
+  api.decorate("dialect", new ApiDialect(dialect));
   api.removeAllContentTypeParsers();
   api.addContentTypeParser(
     "application/json",
@@ -190,11 +198,19 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
   boundResponses(api, { all: answers, groupOf: answersOf, callerOf, rejection: tooManyUnread, checkEveryMs, onCutOff });
-  api.addHook("onRoute", (route) => prepareRoute(route, options, admit, { ...admissions, answers }));
+  api.addHook("onRoute", (route) => {
+    api.dialect.prepare(route);
+    prepareRoute(route, options, admit, { ...admissions, answers });
+  });
   await documentRoutes(api, options);
-  problemPages(api, options.baseUrl);
+  problemPages(api, options.baseUrl, dialect);
   await referencePage(api, options.authUrl);
   return api;
+}
+
+/** Requests are routed, measured and logged by our own paths. */
+function rewritten({ paths }: Dialect): Pick<FastifyServerOptions, "rewriteUrl"> {
+  return paths === undefined ? {} : { rewriteUrl: ({ url = "" }) => paths.taken(url) };
 }
 
 /** All rejections of unauthenticated callers too: their rate allows a burst of 15,000. */
@@ -240,14 +256,16 @@ function rejectWhileClosing(api: Api): void {
 /** Adds the hooks that the configuration and the schemas of a route require. */
 function prepareRoute(
   route: RouteOptions,
-  { verify, rejectsWork, defaultProfileOf, onDenied = () => {} }: ApiOptions,
+  { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {} }: ApiOptions,
   admit: Admit,
   turns: Admissions & { readonly answers: UnsentByAccess },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} declares its scope`);
   const isWrite = [route.method].flat().some((method) => WRITES.has(method));
-  const entrance = access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied });
+  const scopeWords = dialect.scopes;
+  const entrance =
+    access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied, scopeWords });
   route.handler = withDefaultProfile(route.schema ?? {}, defaultProfileOf, route.handler);
   const hooks = [...(isWrite ? [rejectAtCapacity(rejectsWork)] : []), entrance];
   if (route.config?.admission !== false) {

@@ -39,6 +39,8 @@ export interface Config {
   readonly migrateUrl: string | undefined;
   /** A file. Undefined in sandbox mode: a demo file, created in the data directory. */
   readonly bootstrap: string | undefined;
+  /** A file with the words of another brand. Undefined: our own. */
+  readonly dialect: string | undefined;
   readonly roles: ReadonlySet<Role>;
   readonly settlementDelayMs: number;
   /** How long events are listed. */
@@ -116,6 +118,7 @@ export function readConfig(environment: Environment): Config {
     databaseUrl: get("PARBOOK_DATABASE_URL", databaseAddress),
     migrateUrl: get("PARBOOK_MIGRATE_URL", databaseAddress),
     bootstrap,
+    dialect: get("PARBOOK_DIALECT", file),
     roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
     settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
     eventsKeptMs: get("PARBOOK_EVENT_DAYS", wholeNumber(400, 1, 36_500)) * 86_400_000,

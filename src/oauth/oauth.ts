@@ -26,7 +26,7 @@ export interface SigningKeySettings {
 
 type ServerOptions = Pick<
   AuthServerOptions,
-  "onDenied" | "observe" | "onTokenRequest" | "limiter" | "readiness" | "trustedProxies" | "tls"
+  "onDenied" | "observe" | "onTokenRequest" | "limiter" | "readiness" | "trustedProxies" | "tls" | "scopeWords"
 >;
 
 export interface OauthOptions extends ServerOptions {

@@ -1,6 +1,7 @@
 /** Builds everything that runs in this process. Nothing of it has started yet. */
 import type { Logger } from "pino";
 import type { Verify } from "../api/access/guard.ts";
+import { PROBLEM_KINDS } from "../api/problems/problems.ts";
 import { healthRoutes } from "../api/routes/health.ts";
 import { type Api, createApi } from "../api/server.ts";
 import type { Config } from "../config/config.ts";
@@ -13,6 +14,7 @@ import { createExchange } from "../exchange/exchange.ts";
 import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";
 import { DenialLog } from "../oauth/access-denials/denial-log.ts";
 import { createOauth, DISCOVERY_PATHS, type Oauth, TOKEN_PATH } from "../oauth/oauth.ts";
+import { SCOPES } from "../oauth/scopes.ts";
 import type { Database } from "../postgres/database.ts";
 import { pendingMigrations } from "../postgres/migrations.ts";
 import type { Network } from "../std/network.ts";
@@ -21,11 +23,13 @@ import { createTransfers } from "../transfers/transfers.ts";
 import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
 import { containBugs } from "../web/connections/contain-bugs.ts";
 import { sharedBy } from "../web/connections/server-options.ts";
+import { createDialect, type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "../web/readiness.ts";
 import { addApiRoutes, type Domain } from "./api-routes.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 import type { Core } from "./core.ts";
+import { type KnownWords, readDialectFile, rejectMistakes } from "./dialect-file.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
 import { shareTokenEndpoint } from "./share-token-endpoint.ts";
@@ -101,6 +105,8 @@ export async function build(
     denialLog.record(denial);
     metrics?.access.denied(denial);
   };
+  const dialectFile = config.dialect === undefined ? undefined : await readDialectFile(config.dialect);
+  const dialect = dialectFile === undefined ? OWN_DIALECT : createDialect(dialectFile.words);
   const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
   const oauth = createOauth({
     ...core,
@@ -110,10 +116,12 @@ export async function build(
     onTokenRequest: metrics?.access.tokenRequest,
     readiness: readinessOf(core),
     signingKeys: config.signingKeys,
+    scopeWords: dialect.scopes,
     baseUrl: () => addresses.baseUrl,
     authUrl: () => addresses.authUrl,
   });
-  const api = await buildApi(config, core, domain, oauth, addresses, { ...shared, onDenied, observers });
+  const api = await buildApi(config, core, domain, oauth, addresses, { ...shared, onDenied, observers, dialect });
+  if (dialectFile !== undefined) rejectMistakes(dialectFile, knownWords(config, core, api));
   if (config.roles.has("auth")) {
     const isDiscovered = (path: string): boolean =>
       addresses.authUrl === addresses.baseUrl && DISCOVERY_PATHS.includes(path);
@@ -216,7 +224,11 @@ async function buildApi(
   {
     observers,
     ...shared
-  }: SharedServerOptions & { readonly onDenied: (denial: AccessDenial) => void; readonly observers: Observers },
+  }: SharedServerOptions & {
+    readonly onDenied: (denial: AccessDenial) => void;
+    readonly observers: Observers;
+    readonly dialect: Dialect;
+  },
 ): Promise<Api> {
   const verify: Verify = (token, address) => oauth.verify(token, address);
   const api = await createApi({
@@ -235,6 +247,19 @@ async function buildApi(
   healthRoutes(api, readinessOf(core));
   if (config.roles.has("api")) addApiRoutes(api, config, core, domain, verify, observers.metrics?.exchange.onFeedEvent);
   return api;
+}
+
+/** A process without the API knows neither its enums nor its paths; those that serve it do. */
+function knownWords({ roles }: Config, { catalogue }: Core, { dialect }: Api): KnownWords {
+  const hasApi = roles.has("api");
+  return {
+    assets: new Set(catalogue.listAssets().map(({ code }) => code)),
+    markets: new Set(catalogue.listMarkets().map(({ code }) => code)),
+    scopes: new Set(Object.keys(SCOPES)),
+    problem_titles: new Set(Object.values(PROBLEM_KINDS).map(({ title }) => title)),
+    enums: hasApi ? dialect.enums : undefined,
+    paths: hasApi ? new Set([...dialect.paths, TOKEN_PATH, ...DISCOVERY_PATHS]) : undefined,
+  };
 }
 
 function readinessOf({ database, lane }: Core): ReadinessChecks {

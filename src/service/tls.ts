@@ -3,8 +3,6 @@
  * renewals. If they are unusable, an error is logged and the current certificate stays in use.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import type { Server } from "node:net";
 import { createSecureContext, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
@@ -12,6 +10,7 @@ import { type Config, InvalidSettings } from "../config/config.ts";
 import { formatInstant, type Instant, systemClock } from "../std/clock.ts";
 import { startPoll } from "../std/poll.ts";
 import { StartupError } from "./core.ts";
+import { readSettingFile } from "./setting-file.ts";
 
 export interface Tls {
   readonly cert: string;
@@ -35,9 +34,6 @@ const CIPHERS =
 type TlsFiles = Pick<Config, "tlsCert" | "tlsKey">;
 
 const READ_EVERY_MS = 60_000;
-
-/** Many times what a chain of certificates takes. */
-const MOST_BYTES = 1_048_576;
 
 /** @returns Undefined if not configured. @throws StartupError when the files are unusable. */
 export async function readTls(
@@ -74,23 +70,8 @@ function validityOf({ cert }: Tls): [start: Instant, end: Instant] {
   return [Date.parse(validFrom) as Instant, Date.parse(validTo) as Instant];
 }
 
-async function readSetting(name: string, path: string): Promise<string> {
-  try {
-    // A pipe would otherwise be waited for.
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const stat = await file.stat();
-      if (!stat.isFile()) throw new StartupError(`${name} ${path} is not a regular file`);
-      if (stat.size > MOST_BYTES) throw new StartupError(`${name} ${path} is longer than ${MOST_BYTES} bytes`);
-      return await file.readFile("utf8");
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (error instanceof StartupError) throw error;
-    throw new StartupError(`${name} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
-}
+const readSetting = async (name: string, path: string): Promise<string> =>
+  (await readSettingFile(name, path)).toString("utf8");
 
 /** Applies changes of the files to the servers. @returns A function that stops watching. */
 export function followTls(

@@ -91,6 +91,7 @@ export async function startTestService(
     databaseUrl: urlOf({ ...db, connection: await through(db.connection) }),
     migrateUrl: urlOf(db, "owner"),
     bootstrap,
+    dialect: undefined,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
     eventsKeptMs: 400 * 86_400_000,

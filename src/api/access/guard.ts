@@ -10,6 +10,7 @@ import type { Scope } from "../../oauth/scopes.ts";
 import type { Grant, RestrictedToken } from "../../oauth/tokens/grant.ts";
 import { must } from "../../std/assert.ts";
 import { noteValidToken } from "../../web/connections/open-connections.ts";
+import type { Words } from "../../web/dialect/dialect.ts";
 import { rateLimitKey } from "../../web/limits/address.ts";
 import { Problem } from "../problems/problems.ts";
 import { logOf } from "../request-id.ts";
@@ -57,6 +58,8 @@ export interface GuardOptions {
   readonly admit: Admit;
   /** Called on every access denial. Not awaited. */
   readonly onDenied: (denial: AccessDenial) => void;
+  /** In which rejections name scopes. */
+  readonly scopeWords: Words;
 }
 
 /**
@@ -65,7 +68,7 @@ export interface GuardOptions {
  */
 export function guard(
   required: readonly Scope[],
-  { verify, admit, onDenied }: GuardOptions,
+  { verify, admit, onDenied, scopeWords }: GuardOptions,
 ): onRequestAsyncHookHandler {
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
@@ -87,7 +90,7 @@ export function guard(
     if (!required.some((scope) => grant.scopes.has(scope))) {
       const { clientId, tokenId } = grant;
       onDenied({ ...denialOf(request, "insufficient_scope"), clientId, tokenId });
-      throw insufficientScopes(required, [...grant.scopes]);
+      throw insufficientScopes(required.map(scopeWords.given), [...grant.scopes].map(scopeWords.given));
     }
     request.known = grant;
     noteValidToken(request.raw.socket);
@@ -124,7 +127,7 @@ function unauthorized(detail: string, error?: string): Problem {
   return new Problem(401, detail, { headers: { "www-authenticate": `Bearer realm="parbook"${why}` } });
 }
 
-function insufficientScopes(required: readonly Scope[], granted: readonly string[]): Problem {
+function insufficientScopes(required: readonly string[], granted: readonly string[]): Problem {
   const scope = required.join(" ");
   return new Problem(403, `insufficient scopes: found '${granted.join(" ")}', required one of '[${scope}]'`, {
     meta: { required, granted },

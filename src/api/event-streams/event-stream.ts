@@ -12,9 +12,10 @@ import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { bearerToken, type Verify } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
+import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { unavailable } from "../problems/problems.ts";
-import { EVENT_FILTERS, type EventRoutesOptions, eventBody, objectFilterOf } from "../routes/events.ts";
+import { EVENT_FILTERS, EventBody, type EventRoutesOptions, eventBody, objectFilterOf } from "../routes/events.ts";
 import { type AwaitedNews, untilNews, Waiters } from "./waiters.ts";
 
 export interface StreamBounds {
@@ -53,7 +54,7 @@ interface StreamOptions extends Omit<EventRoutesOptions, "waiters"> {
 const StreamQuery = Type.Object(EVENT_FILTERS);
 
 export function eventStreamRoute(api: Api, options: StreamOptions): void {
-  const streams = new Streams(options);
+  const streams = new Streams(options, api.dialect);
   api.addHook("preClose", async () => streams.close());
   const config = { scope: "events:read_event" } as const;
   const schema = { hide: true, querystring: StreamQuery };
@@ -74,6 +75,7 @@ interface Stream {
 
 class Streams {
   readonly #options: StreamOptions;
+  readonly #dialect: ApiDialect;
   readonly #bounds: StreamBounds;
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
@@ -81,8 +83,9 @@ class Streams {
   readonly #timer: NodeJS.Timeout;
   #isClosing = false;
 
-  constructor(options: StreamOptions) {
+  constructor(options: StreamOptions, dialect: ApiDialect) {
     this.#options = options;
+    this.#dialect = dialect;
     this.#bounds = { ...BOUNDS, ...options.bounds };
     const { mostStreams, mostStreamsOfCustomer } = this.#bounds;
     this.#waiters = new Waiters(mostStreams, mostStreamsOfCustomer);
@@ -158,7 +161,8 @@ class Streams {
   }
 
   #message(event: Parameters<typeof eventBody>[0]): string {
-    return `id: ${event.number}\ndata: ${JSON.stringify(eventBody(event, this.#options))}\n\n`;
+    const body = eventBody(event, this.#options, this.#dialect);
+    return `id: ${event.number}\ndata: ${JSON.stringify(this.#dialect.giver(EventBody)(body))}\n\n`;
   }
 
   async #check(): Promise<void> {

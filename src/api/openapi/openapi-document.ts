@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { tokenPath } from "../../oauth/oauth.ts";
 import { assert, must } from "../../std/assert.ts";
+import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
 
 export type Json = { [member: string]: unknown };
 
@@ -36,9 +37,16 @@ export interface DocumentedAddresses {
   readonly tokensUrl: string;
 }
 
-export function finishedDocument(made: Json, { baseUrl, tokensUrl }: DocumentedAddresses): Json {
+export function finishedDocument(
+  made: Json,
+  { baseUrl, tokensUrl }: DocumentedAddresses,
+  words: Dialect = OWN_DIALECT,
+): Json {
   const elsewhere = tokensUrl === baseUrl ? undefined : tokensUrl;
-  const described: Record<string, Json> = { ...tokenPath(elsewhere), ...(made.paths as Record<string, Json>) };
+  const described: Record<string, Json> = {
+    ...tokenPath(elsewhere, words.scopes),
+    ...pathsIn(made.paths as Json, words),
+  };
   const operations = Object.values(described).flatMap((path) => Object.values(path) as Json[]);
   for (const operation of operations) describeResponses(operation);
   const used = new Set(operations.flatMap((operation) => operation.tags as string[]));
@@ -55,6 +63,13 @@ export function finishedDocument(made: Json, { baseUrl, tokensUrl }: DocumentedA
       schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },
   };
+}
+
+/** The paths as callers know them. */
+function pathsIn(paths: Json, { paths: exchanged }: Dialect): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, item]) => [exchanged?.given(path) ?? path, item as Json]),
+  );
 }
 
 function describeResponses(operation: Json): void {
@@ -78,11 +93,11 @@ function withNamedSchemas(value: unknown, schemas: Record<string, Json>): unknow
   if (Array.isArray(value)) return value.map((inner) => withNamedSchemas(inner, schemas));
   if (typeof value !== "object" || value === null) return value;
   const replaced = Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [
-      name,
+    Object.entries(value).flatMap(([name, inner]) => {
+      if (name === "x-word") return [];
       // An example is data, even when it looks like a schema.
-      name === "example" || name === "examples" ? inner : withNamedSchemas(inner, schemas),
-    ]),
+      return [[name, name === "example" || name === "examples" ? inner : withNamedSchemas(inner, schemas)]];
+    }),
   );
   // Many client generators need the type of an enum, though JSON Schema does not. All our enums are strings.
   if (Array.isArray(replaced.enum)) return { type: "string", ...replaced };

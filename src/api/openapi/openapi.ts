@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import swagger from "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { SCOPES } from "../../oauth/scopes.ts";
+import type { Dialect } from "../../web/dialect/dialect.ts";
 import type { Access } from "../access/guard.ts";
 import type { Api } from "../api.ts";
 import type { ObjectSchema } from "../requests/body-reader.ts";
@@ -38,6 +39,7 @@ Identities and accounts are not resources yet: any identity of a customer may tr
 
 /** Serves the document at /openapi.json. It covers the routes that are added after this call. */
 export async function documentRoutes(api: Api, addresses: Addresses): Promise<void> {
+  const { words } = api.dialect;
   const { version } = createRequire(import.meta.url)("../../../package.json") as { readonly version: string };
   await api.register(swagger, {
     openapi: {
@@ -51,26 +53,30 @@ export async function documentRoutes(api: Api, addresses: Addresses): Promise<vo
       components: {
         securitySchemes: {
           // The address of the token endpoint is filled in when the document is finished.
-          oauth2: { type: "oauth2", flows: { clientCredentials: { tokenUrl: "", scopes: SCOPES } } },
+          oauth2: { type: "oauth2", flows: { clientCredentials: { tokenUrl: "", scopes: scopesIn(words) } } },
         },
       },
     },
-    transform: ({ schema, url, route }) => ({
-      schema: describedOperation(schema ?? {}, (route.config as { scope?: Access } | undefined)?.scope ?? "public"),
-      url,
-    }),
+    transform: ({ schema, url, route }) => {
+      const { scope = "public" } = (route.config ?? {}) as { scope?: Access };
+      return { schema: describedOperation(schema ?? {}, scope, words), url };
+    },
   });
   let bytes: Buffer | undefined;
   api.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) => {
     const baseUrl = addresses.baseUrl();
     const addressed = { baseUrl, tokensUrl: addresses.sharesTokens ? baseUrl : addresses.authUrl() };
-    bytes ??= Buffer.from(JSON.stringify(finishedDocument(api.swagger() as unknown as Json, addressed)));
+    bytes ??= Buffer.from(JSON.stringify(finishedDocument(api.swagger() as unknown as Json, addressed, words)));
     return reply.type("application/json").send(bytes);
   });
 }
 
-function describedOperation(schema: FastifySchema, access: Access): FastifySchema {
-  const scopes = access === "public" ? [] : [access].flat();
+function scopesIn({ scopes }: Dialect): Record<string, string> {
+  return Object.fromEntries(Object.entries(SCOPES).map(([scope, text]) => [scopes.given(scope), text]));
+}
+
+function describedOperation(schema: FastifySchema, access: Access, words: Dialect): FastifySchema {
+  const scopes = access === "public" ? [] : [access].flat().map(words.scopes.given);
   const described = { ...schema, security: scopes.map((scope) => ({ oauth2: [scope] })) };
   return schema.querystring === undefined
     ? described

@@ -1,10 +1,11 @@
 /** A page for each problem type, at the URL that is its `type` (RFC 9457, section 3.1.1). */
 import { Type } from "typebox";
+import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
 import type { Api } from "../api.ts";
 import { PROBLEM_EXAMPLES, PROBLEM_PAGES } from "./problem-texts.ts";
 import { notFound, PROBLEM_KINDS, Problem, type ProblemSlug, problemBody } from "./problems.ts";
 
-export function problemPages(api: Api, baseUrl: () => string): void {
+export function problemPages(api: Api, baseUrl: () => string, dialect: Dialect = OWN_DIALECT): void {
   api.get(
     "/problems/:slug",
     { config: { scope: "public" }, schema: { hide: true, params: Type.Object({ slug: Type.String() }) } },
@@ -12,7 +13,7 @@ export function problemPages(api: Api, baseUrl: () => string): void {
       const { slug } = request.params;
       if (!isSlug(slug)) throw notFound("no such path");
       reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8");
-      return pageOf(slug, baseUrl());
+      return pageOf(slug, baseUrl(), dialect);
     },
   );
 }
@@ -27,13 +28,15 @@ function isSlug(text: string): text is ProblemSlug {
   return Object.hasOwn(PROBLEM_PAGES, text);
 }
 
-function pageOf(slug: ProblemSlug, baseUrl: string): string {
-  const { status, title } = PROBLEM_KINDS[slug];
+function pageOf(slug: ProblemSlug, baseUrl: string, dialect: Dialect): string {
+  const { status } = PROBLEM_KINDS[slug];
+  const title = dialect.problemTitles.given(PROBLEM_KINDS[slug].title);
   const { meaning, advice, meta } = PROBLEM_PAGES[slug];
   const { detail, meta: exampleMeta } = PROBLEM_EXAMPLES[slug];
   const example = problemBody(new Problem(slug, detail, { meta: exampleMeta }), {
     baseUrl,
     requestId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f01",
+    dialect,
   });
   const members = Object.entries(meta).map(
     ([name, text]) => `<dt><code>${escaped(name)}</code></dt><dd>${escaped(text)}</dd>`,

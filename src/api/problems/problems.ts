@@ -2,6 +2,7 @@
  * Problems: every response that is not a success (RFC 9457). Handlers and hooks throw a `Problem`; `error-handler.ts` turns any
  * other error into one, and sends it.
  */
+import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
 
 /** RFC 9457, section 3. The media type has no parameters. */
 export const PROBLEM_JSON = "application/problem+json";
@@ -78,14 +79,18 @@ export const unavailable = (detail: string, cause?: unknown): Problem =>
 export interface ProblemContext {
   readonly baseUrl: string;
   readonly requestId: string;
+  readonly dialect?: Pick<Dialect, "problemTitles" | "problemTypes">;
 }
 
 /** The body of a problem: the members of RFC 9457, then ours. */
-export function problemBody(problem: Problem, { baseUrl, requestId }: ProblemContext): Record<string, unknown> {
+export function problemBody(
+  problem: Problem,
+  { baseUrl, requestId, dialect = OWN_DIALECT }: ProblemContext,
+): Record<string, unknown> {
   const { status, title } = PROBLEM_KINDS[problem.kind];
   return {
-    type: problemType(problem.kind, baseUrl),
-    title,
+    type: problemType(problem.kind, dialect.problemTypes ?? `${baseUrl}/problems/`),
+    title: dialect.problemTitles.given(title),
     status,
     detail: problem.message,
     meta: problem.meta,
@@ -93,6 +98,6 @@ export function problemBody(problem: Problem, { baseUrl, requestId }: ProblemCon
   };
 }
 
-function problemType(kind: ProblemKind, baseUrl: string): string {
-  return typeof kind === "string" ? `${baseUrl}/problems/${kind}` : "about:blank";
+function problemType(kind: ProblemKind, base: string): string {
+  return typeof kind === "string" ? `${base}${kind}` : "about:blank";
 }

@@ -14,6 +14,7 @@ import type { Rejection } from "../../ledger/decision.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
 import type { ProfileNotEmpty, TransferRejection } from "../../transfers/transfers.ts";
+import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
 import { type FailingField, failureOf, shownValue } from "./failing-fields.ts";
 import { Problem, type ProblemKind, type ProblemMeta } from "./problems.ts";
 
@@ -52,7 +53,7 @@ type OfCode<Why extends Rejection, Code> = Why extends Rejection ? (Code extends
 type ProblemTable = {
   readonly [Code in RejectionCode]: {
     readonly kind: ProblemKind;
-    readonly describe: (rejection: OfCode<DomainRejection, Code>, sent: Sent) => ProblemText;
+    readonly describe: (rejection: OfCode<DomainRejection, Code>, sent: Sent, dialect: Dialect) => ProblemText;
   };
 };
 
@@ -156,15 +157,23 @@ const PROBLEMS: ProblemTable = {
     describe: ({ field, market, markets }) =>
       failureOf([{ field, value: shownValue(market), rule: `is not one of ${markets.join(", ")}` }]),
   },
-  unknown_pair: { kind: 400, describe: (pair) => failureOf([unknownPair(pair)]) },
+  unknown_pair: {
+    kind: 400,
+    describe: (pair, _sent, { assets }) => failureOf([unknownPair(pair, assets.given(USD))]),
+  },
 };
 
 export const problemKindOf = (code: RejectionCode): ProblemKind => PROBLEMS[code].kind;
 
-export function problemOf(rejection: DomainRejection, sent: Sent = {}): Problem {
+/** @param rejection in the words of the dialect, as `sent` is */
+export function problemOf(rejection: DomainRejection, sent: Sent = {}, dialect: Dialect = OWN_DIALECT): Problem {
   const { kind, describe } = PROBLEMS[rejection.code];
   // The compiler cannot infer that the code selects the function for exactly this rejection.
-  const { detail, meta } = (describe as (why: DomainRejection, sent: Sent) => ProblemText)(rejection, sent);
+  const { detail, meta } = (describe as (...all: [DomainRejection, Sent, Dialect]) => ProblemText)(
+    rejection,
+    sent,
+    dialect,
+  );
   return new Problem(kind, detail, { meta: meta ?? {} });
 }
 
@@ -197,17 +206,16 @@ function profileNotEmpty({ because, asset, amount }: ProfileNotEmpty): ProblemTe
 }
 
 /** Blames the target, unless the source cannot be converted at all. */
-function unknownPair({ sourceAsset, targetAsset, stablecoins }: UnknownPair): FailingField {
-  const thePairs = `the pairs are ${pairs(stablecoins)}`;
-  const hasTargets = [USD, ...stablecoins].some((asset) => asset === sourceAsset);
+function unknownPair({ sourceAsset, targetAsset, stablecoins }: UnknownPair, usd: string): FailingField {
+  const thePairs = `the pairs are ${pairs([usd, ...stablecoins])}`;
+  const hasTargets = [usd, ...stablecoins].some((asset) => asset === sourceAsset);
   return hasTargets
     ? { field: "target_asset", value: targetAsset, rule: `is not what ${sourceAsset} converts to: ${thePairs}` }
     : { field: "source_asset", value: sourceAsset, rule: `does not convert to ${targetAsset}: ${thePairs}` };
 }
 
 /** All pairs, e.g. USD-USDG, USDG-USD. */
-function pairs(stablecoins: readonly string[]): string {
-  const assets = [USD, ...stablecoins];
+function pairs(assets: readonly string[]): string {
   const all = assets.flatMap((source) => assets.filter((target) => target !== source).map((to) => `${source}-${to}`));
   return all.join(", ");
 }

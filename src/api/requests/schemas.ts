@@ -1,6 +1,7 @@
 /**
  * The schemas that routes share. A TypeBox schema is JSON Schema, so each is validator, type and documentation at once.
  * `x-check` names a check with its own error text (`field-formats.ts`); the keywords beside it serve client generators.
+ * `x-word` says that a text is a code, which a dialect may have another word for (`dialect/schema-words.ts`).
  */
 import { type Static, type TProperties, type TSchema, type TSchemaOptions, type TString, Type } from "typebox";
 import { DECIMAL_MAX_LENGTH, DECIMAL_PATTERN } from "../../money/amount.ts";
@@ -47,7 +48,18 @@ export const AssetCode = Type.String({
   description: "The code of an asset. Case-sensitive.",
   minLength: 1,
   maxLength: 100,
+  "x-word": "asset",
   examples: ["USDG"],
+});
+
+/** The code of an asset in a response. */
+export const AssetText = Type.String({ "x-word": "asset", examples: ["USD"] });
+
+/** The code of a market in a response. */
+export const MarketText = Type.String({
+  description: "The market's code.",
+  "x-word": "market",
+  examples: ["BTCUSD"],
 });
 
 /** A string that we store and echo. */

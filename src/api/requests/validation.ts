@@ -35,6 +35,8 @@ export const AJV: FastifyServerOptions["ajv"] = {
         schemaType: "string",
         validate: (name: unknown, text: string) => isCheckName(name) && CHECKS[name](text) === undefined,
       },
+      // Of which kind of words a text is one (`dialect/schema-words.ts`). Restricts nothing.
+      { keyword: "x-word", schemaType: "string" },
     ],
   },
 };

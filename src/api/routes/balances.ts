@@ -111,7 +111,7 @@ function findRoute(api: Api, { profiles, catalogue, readBalances }: Parts): void
       const { params, query } = request;
       const profileId = await ownProfile(profiles, request, params.id);
       const asset = catalogue.findAsset(params.asset);
-      if (asset === undefined) throw notFound(`asset not found: ${params.asset}`);
+      if (asset === undefined) throw notFound(`asset not found: ${api.dialect.words.assets.given(params.asset)}`);
       const at = query.at === undefined ? undefined : lastUntil(query.at);
       const [balance] = await readBalances(profileId, [asset.code], at);
       return balanceBody(must(balance, "every asset that is asked for has a balance"));

@@ -58,7 +58,7 @@ const EXAMPLE_REQUEST = {
 
 const ANNOTATED = annotatedBodies(CONVERSION_ANNOTATIONS);
 
-const ConversionBody = Type.Object(
+export const ConversionBody = Type.Object(
   {
     id: UuidText,
     profile_id: Type.String({

@@ -14,6 +14,7 @@ import type { Exchange } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
+import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { untilNews, type Waiters } from "../event-streams/waiters.ts";
 import { errors } from "../problems/problem-responses.ts";
@@ -21,12 +22,12 @@ import { notFound } from "../problems/problems.ts";
 import { encodeCursor, pageRequest } from "../requests/paging.ts";
 import { ListQuery, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
-import { conversionBody } from "./conversions.ts";
-import { executionBody } from "./executions.ts";
-import { marketEventBody } from "./markets/markets.ts";
-import { orderBody } from "./orders/order-body.ts";
-import { profileBody } from "./profiles.ts";
-import { transferBody } from "./transfer-record.ts";
+import { ConversionBody, conversionBody } from "./conversions.ts";
+import { ExecutionBody, executionBody } from "./executions.ts";
+import { MarketBody, marketEventBody } from "./markets/markets.ts";
+import { OrderBody, orderBody } from "./orders/order-body.ts";
+import { ProfileBody, profileBody } from "./profiles.ts";
+import { TransferBody, transferBody } from "./transfer-record.ts";
 
 const EXAMPLE = {
   id: "00000000-002a-8f94-b5e4-e295b786fad9",
@@ -71,6 +72,7 @@ export const EventBody = Type.Object(
     ),
     object: Type.Unsafe<object>({
       type: "object",
+      "x-word": "done",
       description:
         "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it; of a Market its code and status.",
       additionalProperties: true,
@@ -162,7 +164,7 @@ function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesO
       const isWanted = query.is_test === undefined || query.is_test === isTest;
       const { first } = await events.bounds(grant.customerId);
       return {
-        events: isWanted ? found.events.map((event) => eventBody(event, { exchange, isTest })) : [],
+        events: isWanted ? found.events.map((event) => eventBody(event, { exchange, isTest }, api.dialect)) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
         first_number: Number(first),
       };
@@ -256,14 +258,16 @@ function findRoute(api: Api, { events, exchange, isTest }: EventRoutesOptions): 
       const id = uuidOf(params.id);
       const event = await events.find(grant.customerId, id);
       if (event === undefined) throw notFound(`event not found: ${id}`);
-      return eventBody(event, { exchange, isTest });
+      return eventBody(event, { exchange, isTest }, api.dialect);
     },
   );
 }
 
+/** The event in our words, with its object in the caller's: the schema of an event does not say what object it has. */
 export function eventBody(
   { id, number, type, version, object, createdAt }: CustomerEvent,
   { exchange, isTest }: Pick<EventRoutesOptions, "exchange" | "isTest">,
+  dialect: ApiDialect,
 ): Static<typeof EventBody> {
   return present<Static<typeof EventBody>>({
     id,
@@ -271,12 +275,21 @@ export function eventBody(
     type,
     object_type: object.type,
     version: version === undefined ? undefined : Number(version),
-    object: objectBody(object, exchange),
+    object: dialect.giver(OBJECT_BODIES[object.type])(objectBody(object, exchange)),
     created_at: formatInstant(createdAt),
     is_test: isTest,
     undelivered_webhooks: [],
   });
 }
+
+const OBJECT_BODIES = {
+  transfer: TransferBody,
+  execution: ExecutionBody,
+  conversion: ConversionBody,
+  market: MarketBody,
+  order: OrderBody,
+  profile: ProfileBody,
+} as const satisfies Record<CustomerEvent["object"]["type"], object>;
 
 function objectBody(
   object: CustomerEvent["object"],

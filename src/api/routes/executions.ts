@@ -10,7 +10,16 @@ import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { annotatedBodies, annotationFilters } from "../requests/annotated-bodies.ts";
 import { page, pageRequest } from "../requests/paging.ts";
-import { Decimal, ListOf, ListQuery, ProfileIdParam, Timestamp, UuidText } from "../requests/schemas.ts";
+import {
+  AssetText,
+  Decimal,
+  ListOf,
+  ListQuery,
+  MarketText,
+  ProfileIdParam,
+  Timestamp,
+  UuidText,
+} from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
@@ -20,7 +29,7 @@ Within one market, records appear in order: a record that was missing when you r
 
 const ANNOTATED = annotatedBodies(EXECUTION_ANNOTATIONS);
 
-const ExecutionBody = Type.Object(
+export const ExecutionBody = Type.Object(
   {
     execution_id: Type.String({
       description: "Decimal digits, at most 64 bits, unique over all markets.",
@@ -28,14 +37,14 @@ const ExecutionBody = Type.Object(
     }),
     order_id: { ...UuidText, description: "The party's own order." },
     executed_at: Timestamp,
-    market: Type.String({ description: "The code of its market.", examples: ["BTCUSD"] }),
+    market: { ...MarketText, description: "The code of its market." },
     side: Type.Enum(["BUY", "SELL"], { description: "The side of the party's own order." }),
     amount: { ...Decimal, description: "In the base asset." },
     price: { ...Decimal, description: "The price of the resting order." },
     commission: { ...Decimal, description: 'The fee that the taker pays; "0" for the maker.' },
-    commission_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
+    commission_asset: { ...AssetText, description: "The quote asset." },
     rebate: { ...Decimal, description: 'The amount that the maker receives; "0" for the taker.' },
-    rebate_asset: Type.String({ description: "The quote asset.", examples: ["USD"] }),
+    rebate_asset: { ...AssetText, description: "The quote asset." },
     gross_trade_amount: { ...Decimal, description: "amount x price, exact." },
     ...ANNOTATED.responseSchemas,
   },

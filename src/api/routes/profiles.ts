@@ -31,7 +31,7 @@ const NewNickname = Type.String({
 });
 const NewDescription = Type.Optional(Type.String({ ...DESCRIPTION, description: "Free text." }));
 
-const ProfileBody = Type.Object(
+export const ProfileBody = Type.Object(
   {
     id: UuidText,
     nickname: Type.String(NICKNAME),

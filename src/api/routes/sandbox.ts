@@ -6,6 +6,7 @@ import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
 import { CRYPTO_NETWORKS, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
+import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { requestedAmount, valueOrThrow } from "../domain-mapping.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
@@ -61,7 +62,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
       const { customerId } = request.grant;
       const profileId = await ownProfile(profiles, request, request.params.id);
       const asset = catalogue.findAsset(body.asset);
-      if (asset?.kind === "fiat") rejectCryptoFields(body);
+      if (asset?.kind === "fiat") rejectCryptoFields(body, api.dialect);
       const amount = requestedAmount(body.amount);
       const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
@@ -75,9 +76,10 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
 
 type DepositBody = Static<typeof DepositBody>;
 
-function rejectCryptoFields(body: DepositBody): void {
+function rejectCryptoFields(body: DepositBody, dialect: ApiDialect): void {
+  const sent = dialect.giver(DepositBody)(body);
   const failing = (["crypto_network", "crypto_address"] as const)
-    .filter((field) => body[field] !== undefined)
-    .map((field) => ({ field, value: body[field] as string, rule: `is not for ${body.asset}, which is fiat` }));
+    .filter((field) => sent[field] !== undefined)
+    .map((field) => ({ field, value: sent[field] as string, rule: `is not for ${sent.asset}, which is fiat` }));
   if (failing.length > 0) throw invalid(failing);
 }

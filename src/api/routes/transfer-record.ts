@@ -18,7 +18,7 @@ import {
 } from "../../transfers/transfers.ts";
 import { present } from "../domain-mapping.ts";
 import { annotatedBodies } from "../requests/annotated-bodies.ts";
-import { AssetCode, Decimal, Timestamp, UuidText } from "../requests/schemas.ts";
+import { AssetCode, AssetText, Decimal, Timestamp, UuidText } from "../requests/schemas.ts";
 
 export const SECONDARY_STATUSES = [
   "TRAVEL_RULE_INFO_REQUESTED",
@@ -72,7 +72,10 @@ export const TransferBody = Type.Object(
     ref_id: Type.Optional(
       Type.String({ description: "The sender's reference for the request. On the debit record only." }),
     ),
-    balance_asset: Type.Optional(Type.String({ description: "The asset whose balance changed; the same as asset." })),
+    balance_asset: Type.Optional({
+      ...AssetText,
+      description: "The asset whose balance changed; the same as asset.",
+    }),
     secondary_status: Type.Optional(Type.Object({}, { description: "Reserved." })),
     status_details: Type.Optional(
       Type.Object(

@@ -15,7 +15,7 @@ import type { Api } from "../api.ts";
 import { Problem, unavailable } from "../problems/problems.ts";
 import { MarketParam, marketInPath } from "../routes/markets/market-in-path.ts";
 import { Channel } from "./channel.ts";
-import { executionMessage, snapshotMessage, updateMessages } from "./messages.ts";
+import { executionMessage, FeedWords, snapshotMessage, updateMessages } from "./messages.ts";
 import { type DisconnectReason, GOING_AWAY, Reader, type ReaderBounds } from "./reader.ts";
 import { Upgrades } from "./upgrade.ts";
 
@@ -50,20 +50,21 @@ const RETRY_AFTER_BLOCK = { "retry-after": String(BLOCK_MS / 1_000) };
 const CLOSE_TIMEOUT_MS = 1_000;
 
 type AnyChannel = Channel<OrderBook, BookNews> | Channel<LastMatch, readonly Match[]>;
-type OpenChannel = (feed: MarketFeed, market: MarketCode) => AnyChannel;
+/** `give` puts a message into the caller's words. */
+type OpenChannel = (feed: MarketFeed, market: MarketCode, give: (body: object) => object) => AnyChannel;
 
-const bookChannel: OpenChannel = (feed, market) =>
+const bookChannel: OpenChannel = (feed, market, give) =>
   new Channel<OrderBook, BookNews>({
     subscribe: (listener) => feed.followBook(market, listener),
-    snapshot: (book) => [snapshotMessage(market, book)],
-    updates: (news) => updateMessages(market, news),
+    snapshot: (book) => [snapshotMessage(market, book, give)],
+    updates: (news) => updateMessages(market, news, give),
   });
 
-const matchChannel: OpenChannel = (feed, market) =>
+const matchChannel: OpenChannel = (feed, market, give) =>
   new Channel<LastMatch, readonly Match[]>({
     subscribe: (listener) => feed.followMatches(market, listener),
-    snapshot: ({ last }) => (last === undefined ? [] : [executionMessage(market, last)]),
-    updates: (matches) => matches.map((match) => executionMessage(market, match)),
+    snapshot: ({ last }) => (last === undefined ? [] : [executionMessage(market, last, give)]),
+    updates: (matches) => matches.map((match) => executionMessage(market, match, give)),
   });
 
 type FeedExchange = Pick<Exchange, "marketCodes" | "feed">;
@@ -78,10 +79,11 @@ export function feedRoutes(
   const readers = new Readers({ ...BOUNDS, ...bounds }, log, onBug);
   api.addHook("preClose", () => readers.disconnectAll());
   const upgrades = new Upgrades(api);
+  api.dialect.add(FeedWords);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
     const channels = new Map<MarketCode, AnyChannel>();
     const join = (market: MarketCode, reader: Reader): void => {
-      const channel = channels.get(market) ?? open(exchange.feed, market);
+      const channel = channels.get(market) ?? open(exchange.feed, market, api.dialect.giver(FeedWords));
       channels.set(market, channel);
       channel.join(reader);
       void reader.closed.then(() => {
@@ -95,7 +97,8 @@ export function feedRoutes(
     // A handshake counts like the request that reads the same data.
     const config = { scope: "public", rate, admission: false } as const;
     api.get(`/${name}/:market`, { config, schema, exposeHeadRoute: false }, (request, reply) => {
-      const market = marketInPath(exchange, (request.params as { readonly market: string }).market);
+      const { market: named } = request.params as { readonly market: string };
+      const market = marketInPath(exchange, named, api.dialect.words);
       upgrades.check(request);
       readers.admit(upgrades, request, reply, (reader) => join(market, reader));
     });

@@ -218,12 +218,12 @@ function tokenRoute(server: FastifyInstance, options: AuthServerOptions): void {
   });
 }
 
-function documentRoutes(server: FastifyInstance, { authUrl, keys }: AuthServerOptions): void {
+function documentRoutes(server: FastifyInstance, { authUrl, keys, scopeWords }: AuthServerOptions): void {
   server.get(KEYS_PATH, (_request, reply) => {
     return reply.header("cache-control", `public, max-age=${KEYS_MAX_AGE_SECONDS}`).send({ keys: keys.published() });
   });
-  server.get(METADATA_PATH, () => serverMetadata(authUrl()));
-  server.get(OPENID_PATH, () => openidConfiguration(authUrl()));
+  server.get(METADATA_PATH, () => serverMetadata(authUrl(), scopeWords));
+  server.get(OPENID_PATH, () => openidConfiguration(authUrl(), scopeWords));
 }
 
 function healthRoutes(server: FastifyInstance, { readiness = {} }: AuthServerOptions): void {

@@ -5,6 +5,7 @@
 import type { AuthenticatedClient, Clients } from "../../customers/clients/clients.ts";
 import type { ComparedClock } from "../../std/clock.ts";
 import { type Check, done, PASSED, type Rejected, type Result } from "../../std/result.ts";
+import { OWN_DIALECT, type Words } from "../../web/dialect/dialect.ts";
 import { TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
 import { heldScopes, isScope, type Scope } from "../scopes.ts";
 import type { IssuedToken, Tokens } from "../tokens/tokens.ts";
@@ -44,11 +45,13 @@ export interface TokenEndpointOptions {
   readonly clock?: Pick<ComparedClock, "fault">;
   readonly clients: Pick<Clients, "authenticate">;
   readonly tokens: Pick<Tokens, "issue">;
+  /** The words of callers for scopes. Absent: our own. Tokens have ours, so that every node reads them. */
+  readonly scopeWords?: Words;
 }
 
 export async function handleTokenRequest(
   { query, contentType, authorization, body, address }: TokenRequest,
-  { clients, tokens, clock }: TokenEndpointOptions,
+  { clients, tokens, clock, scopeWords = OWN_DIALECT.scopes }: TokenEndpointOptions,
 ): Promise<Result<TokenGranted, TokenRejection>> {
   const noCredentials = checkNoCredentialsInUrl(query);
   if (noCredentials.kind === "rejected") return noCredentials;
@@ -62,11 +65,12 @@ export async function handleTokenRequest(
   if (clock?.fault !== undefined) return rejectToken("temporarily_unavailable", clock.fault);
   const client = await authenticate(credentials.value, address, clients);
   if (client.kind === "rejected") return client;
-  const scopes = grantScopes(form.value.get("scope"), client.value.scopes);
+  const scopes = grantScopes(form.value.get("scope"), client.value.scopes, scopeWords);
   if (scopes.kind === "rejected") return scopes;
 
   // From here the token is issued.
-  return done(granted(client.value, scopes.value, await tokens.issue(client.value, scopes.value)));
+  const issued = await tokens.issue(client.value, scopes.value);
+  return done(granted(client.value, scopes.value.map(scopeWords.given), issued));
 }
 
 /** RFC 6749, section 2.3.1: no credentials in the URL, which ends up in logs. */
@@ -115,13 +119,17 @@ async function authenticate(
  * RFC 6749, section 3.3. Without a scope parameter the client is granted all its scopes; with one that it does not hold,
  * none.
  */
-function grantScopes(asked: string | undefined, listed: readonly string[]): Result<readonly Scope[], TokenRejection> {
+function grantScopes(
+  asked: string | undefined,
+  listed: readonly string[],
+  words: Words,
+): Result<readonly Scope[], TokenRejection> {
   const held = heldScopes(listed);
   const names = new Set((asked ?? "").split(" ").filter((name) => name !== ""));
   const scopes: Scope[] = [];
   for (const name of names) {
-    const scope = held.find((each) => each === name);
-    if (scope === undefined) return invalidScope(name);
+    const scope = held.find((each) => words.given(each) === name);
+    if (scope === undefined) return invalidScope(name, words);
     scopes.push(scope);
   }
   if (names.size > 0) return done(scopes);
@@ -132,15 +140,15 @@ function grantScopes(asked: string | undefined, listed: readonly string[]): Resu
  * RFC 6749, section 5.2: descriptions contain no quotes or backslashes; neither do scope tokens. The log names known
  * scopes only: anything else may be a misplaced secret.
  */
-function invalidScope(name: string): Rejected<TokenRejection> {
+function invalidScope(name: string, words: Words): Rejected<TokenRejection> {
   const isToken = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(name);
   const description = isToken ? `the client does not hold the scope ${name}` : "a scope is malformed";
   return rejectToken("invalid_scope", description, {
-    reason: isScope(name) ? description : "the client requested an unknown scope",
+    reason: isScope(words.taken(name)) ? description : "the client requested an unknown scope",
   });
 }
 
-function granted({ clientId }: AuthenticatedClient, scopes: readonly Scope[], issued: IssuedToken): TokenGranted {
+function granted({ clientId }: AuthenticatedClient, scopes: readonly string[], issued: IssuedToken): TokenGranted {
   return {
     clientId,
     tokenId: issued.tokenId,

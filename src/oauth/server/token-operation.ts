@@ -1,6 +1,8 @@
 /** The token endpoint in the API's OpenAPI document. Written by hand, because its route is that of the auth server. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
+import { OWN_DIALECT, type Words } from "../../web/dialect/dialect.ts";
 import { TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
+import type { Scope } from "../scopes.ts";
 import { TOKEN_PATH } from "./metadata.ts";
 import { TOKEN_ERRORS, type TokenError } from "./token-error.ts";
 
@@ -34,8 +36,9 @@ const TOKEN_REQUEST_EXAMPLE = {
   grant_type: "client_credentials",
   client_id: "acme",
   client_secret: "correct horse battery staple",
-  scope: "transfer:read_transfer transfer:write_platform_transfer",
 };
+
+const EXAMPLE_SCOPES: readonly Scope[] = ["transfer:read_transfer", "transfer:write_platform_transfer"];
 
 const TOKEN = {
   type: "object",
@@ -53,7 +56,6 @@ const TOKEN = {
 const TOKEN_EXAMPLE = {
   access_token: "eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.e30.c2lnbmF0dXJl",
   expires_in: TOKEN_LIFE_SECONDS,
-  scope: TOKEN_REQUEST_EXAMPLE.scope,
   token_type: "bearer",
 };
 
@@ -73,7 +75,8 @@ const RETRY_AFTER = {
 };
 
 /** @param url the address that serves it, if that is not the API's */
-export function tokenPath(url: string | undefined) {
+export function tokenPath(url: string | undefined, scopeWords: Words = OWN_DIALECT.scopes) {
+  const scope = EXAMPLE_SCOPES.map(scopeWords.given).join(" ");
   return {
     [TOKEN_PATH]: {
       post: {
@@ -89,14 +92,14 @@ export function tokenPath(url: string | undefined) {
           content: Object.fromEntries(
             ["multipart/form-data", "application/x-www-form-urlencoded"].map((mediaType) => [
               mediaType,
-              { schema: TOKEN_REQUEST, example: TOKEN_REQUEST_EXAMPLE },
+              { schema: TOKEN_REQUEST, example: { ...TOKEN_REQUEST_EXAMPLE, scope } },
             ]),
           ),
         },
         responses: {
           200: {
             description: "The token. Not cacheable.",
-            content: { "application/json": { schema: TOKEN, example: TOKEN_EXAMPLE } },
+            content: { "application/json": { schema: TOKEN, example: { ...TOKEN_EXAMPLE, scope } } },
           },
           ...errorResponse("invalid_scope", "The request cannot be granted.", {
             example: "the client does not hold the scope transfer:read_transfer",

@@ -9,12 +9,14 @@ import {
   incrementFor,
 } from "../../../exchange/exchange.ts";
 import { formatAmount } from "../../../money/amount.ts";
+import { must } from "../../../std/assert.ts";
 import { formatInstant, type Instant, systemClock } from "../../../std/clock.ts";
+import type { Words } from "../../../web/dialect/dialect.ts";
 import type { Api } from "../../api.ts";
 import { invalid } from "../../problems/failing-fields.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
-import { Decimal, ListQuery, Order, Timestamp } from "../../requests/schemas.ts";
+import { Decimal, ListQuery, MarketText, Order, Timestamp } from "../../requests/schemas.ts";
 import { interval, readInterval } from "../../requests/time-range.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
@@ -66,7 +68,7 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
         querystring: Query,
         response: {
           200: Type.Object({
-            market: Type.String({ examples: ["BTCUSD"] }),
+            market: MarketText,
             increment: Type.Enum(INCREMENTS),
             items: Type.Array(CandleBody),
             next_page_cursor: Type.String({
@@ -78,8 +80,8 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
       },
     },
     async (request) => {
-      const { series, wanted } = readSeries(request, request.query, systemClock.now());
-      const market = marketInPath(exchange, request.params.market);
+      const { series, wanted } = readSeries(request, request.query, systemClock.now(), api.dialect.words.enums);
+      const market = marketInPath(exchange, request.params.market, api.dialect.words);
       const { order } = request.query;
       const candles = await exchange.marketData.candles(market, { ...series, order, limit: wanted.limit + 1 });
       const made = page(candles, wanted, ({ at }) => positionText(seriesBehind(series, at, order)), candleBody);
@@ -98,24 +100,26 @@ interface Series {
   readonly before: Instant;
 }
 
-function readSeries(request: FastifyRequest, query: Static<typeof Query>, now: Instant) {
+function readSeries(request: FastifyRequest, query: Static<typeof Query>, now: Instant, words: Words) {
   const { increment, max_data_points: most } = query;
   if ((increment === undefined) === (most === undefined)) {
     const rule = increment === undefined ? "or max_data_points is required" : "cannot be given with max_data_points";
-    throw invalid([{ field: "increment", ...(increment === undefined ? {} : { value: increment }), rule }]);
+    const value = increment === undefined ? {} : { value: words.given(increment) };
+    throw invalid([{ field: "increment", ...value, rule }]);
   }
   const wanted = pageRequest(request, query, positionIn);
-  return { wanted, series: wanted.after ?? firstSeries(query, now) };
+  return { wanted, series: wanted.after ?? firstSeries(query, now, words) };
 }
 
-function firstSeries(query: Static<typeof Query>, now: Instant): Series {
+function firstSeries(query: Static<typeof Query>, now: Instant, words: Words): Series {
   const { increment, max_data_points: most = 1 } = query;
   const range = readInterval(query, "range");
   const before = range.before ?? ((now + 1) as Instant);
   const from = range.from ?? (Math.max(0, before - HALF_A_YEAR) as Instant);
   const found = increment ?? incrementFor(from, before, most);
   if (found === undefined) {
-    const rule = `is less than the number of candles in the range at ${INCREMENTS.at(-1)}, the longest increment`;
+    const longest = words.given(must(INCREMENTS.at(-1), "there are increments"));
+    const rule = `is less than the number of candles in the range at ${longest}, the longest increment`;
     throw invalid([{ field: "max_data_points", value: most, rule }]);
   }
   return { increment: found, from, before };

@@ -5,7 +5,7 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
-import { Decimal, ListOf, Timestamp } from "../../requests/schemas.ts";
+import { AssetText, Decimal, ListOf, MarketText, Timestamp } from "../../requests/schemas.ts";
 
 const TakerRate = {
   ...Decimal,
@@ -33,8 +33,8 @@ const TierBody = Type.Object(
 
 const FeesBody = Type.Object(
   {
-    market: Type.String({ description: "The market's code.", examples: ["BTCUSD"] }),
-    quote_asset: Type.String({ description: "The asset of volumes and commissions.", examples: ["USD"] }),
+    market: MarketText,
+    quote_asset: { ...AssetText, description: "The asset of volumes and commissions." },
     taker_rate: TakerRate,
     maker_rebate: MakerRebate,
     source: Type.Enum(["TIER", "AGREEMENT"], {
@@ -71,7 +71,7 @@ export function feeRoutes(api: Api, exchange: Pick<Exchange, "feesOf" | "marketC
         description: DESCRIPTION,
         querystring: Type.Object({
           market: Type.Optional(
-            Type.String({ description: "Only this market.", minLength: 1, maxLength: 100, examples: ["BTCUSD"] }),
+            Type.String({ ...MarketText, description: "Only this market.", minLength: 1, maxLength: 100 }),
           ),
         }),
         response: { 200: ListOf(FeesBody), ...errors(400, 401, 403, "unknown_market", 429, 500, 503) },

@@ -17,11 +17,10 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { present, problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
-import { Decimal, Repeatable, Timestamp } from "../../requests/schemas.ts";
+import { Decimal, MarketText, Repeatable, Timestamp } from "../../requests/schemas.ts";
 import { candleRoutes } from "./candles.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
-const MarketText = Type.String({ examples: ["BTCUSD"] });
 const Price = { ...Decimal, description: "In the quote asset.", examples: ["25000.5"] };
 const AmountText = { ...Decimal, description: "In the base asset.", examples: ["0.5"] };
 
@@ -161,8 +160,9 @@ function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
       },
     },
     async ({ params }, reply) => {
-      const market = marketInPath(exchange, params.market);
-      return sendJson(reply, bookBytes(await exchange.marketData.orderBook(market), market));
+      const market = marketInPath(exchange, params.market, api.dialect.words);
+      const given = api.dialect.words.markets.given(market);
+      return sendJson(reply, bookBytes(await exchange.marketData.orderBook(market), given));
     },
   );
 }
@@ -183,7 +183,7 @@ function tickerRoute(api: Api, exchange: MarketDataExchange): void {
       },
     },
     async ({ params }) => {
-      const market = marketInPath(exchange, params.market);
+      const market = marketInPath(exchange, params.market, api.dialect.words);
       return tickerBody(market, await exchange.marketData.ticker(market));
     },
   );
@@ -207,8 +207,8 @@ function recentExecutionsRoute(api: Api, exchange: MarketDataExchange): void {
       },
     },
     async ({ params }, reply) => {
-      const matches = await exchange.marketData.recentMatches(marketInPath(exchange, params.market));
-      return sendJson(reply, matchesBytes(matches));
+      const matches = await exchange.marketData.recentMatches(marketInPath(exchange, params.market, api.dialect.words));
+      return sendJson(reply, matchesBytes(matches, api.dialect.giver(RecentExecutionBody)));
     },
   );
 }
@@ -260,8 +260,8 @@ const bookBytes = cachedBytes(
     `{"market":${JSON.stringify(market)},"sequence":"${version}","bids":[${bids}],"asks":[${asks}]}`,
 );
 
-const matchesBytes = cachedBytes((matches: readonly Match[]) =>
-  JSON.stringify({ items: matches.map(recentExecutionBody) }),
+const matchesBytes = cachedBytes((matches: readonly Match[], give: (body: object) => object) =>
+  JSON.stringify({ items: matches.map((match) => give(recentExecutionBody(match))) }),
 );
 
 /** Sends a body that is already serialised. */

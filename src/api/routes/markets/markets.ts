@@ -6,7 +6,7 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { present } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
-import { Decimal, Timestamp } from "../../requests/schemas.ts";
+import { AssetText, Decimal, MarketText, Timestamp } from "../../requests/schemas.ts";
 
 const TRADING_STATUSES = ["AVAILABLE", "UNAVAILABLE"] as const;
 const STATUS_REASONS = ["SCHEDULED_MAINTENANCE", "TRADING_SUSPENDED", "UNSCHEDULED_MAINTENANCE"] as const;
@@ -28,11 +28,11 @@ const MarketStatusBody = Type.Object(
   { title: "MarketStatus", description: "Whether a market takes orders. Both sides are halted together." },
 );
 
-const MarketBody = Type.Object(
+export const MarketBody = Type.Object(
   {
-    market: Type.String({ description: "The market's code.", examples: ["BTCUSD"] }),
-    base_asset: Type.String({ examples: ["BTC"] }),
-    quote_asset: Type.String({ examples: ["USD"] }),
+    market: MarketText,
+    base_asset: { ...AssetText, examples: ["BTC"] },
+    quote_asset: AssetText,
     status: Type.Enum(["OPEN", "HALTED"], {
       description: "A halted market rejects new orders and matches nothing; orders can be cancelled.",
     }),

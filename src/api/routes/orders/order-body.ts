@@ -18,10 +18,21 @@ import type { ProfileId } from "../../../ledger/accounts.ts";
 import { amountOf, formatAmount, SCALE } from "../../../money/amount.ts";
 import { assert } from "../../../std/assert.ts";
 import { formatInstant, type Instant, parseInstant } from "../../../std/clock.ts";
+import type { Words } from "../../../web/dialect/dialect.ts";
 import { type Every, present, profileIdOf, requestedAmount } from "../../domain-mapping.ts";
 import { type FailingField, invalid, shownValue } from "../../problems/failing-fields.ts";
 import { annotatedBodies } from "../../requests/annotated-bodies.ts";
-import { Amount, Body, Decimal, OrEmpty, ProfileIdParam, RefId, Timestamp, UuidText } from "../../requests/schemas.ts";
+import {
+  Amount,
+  Body,
+  Decimal,
+  MarketText,
+  OrEmpty,
+  ProfileIdParam,
+  RefId,
+  Timestamp,
+  UuidText,
+} from "../../requests/schemas.ts";
 
 const TIMES = ["GTC", "FOK", "IOC", "GTT"] as const;
 const SIDES = ["BUY", "SELL"] as const;
@@ -45,10 +56,11 @@ const CANCEL_REASONS = [
   "too_many_matches",
 ] as const;
 
-export const MarketText = Type.String({
+export const NamedMarket = Type.String({
   description: "A market's code, from GET /v2/markets.",
   minLength: 1,
   maxLength: 100,
+  "x-word": "market",
   examples: ["BTCUSD"],
 });
 
@@ -73,7 +85,7 @@ const EXAMPLE_REQUEST = {
 
 const NEW_ORDER_FIELDS = {
   side: Side,
-  market: MarketText,
+  market: NamedMarket,
   type: Type.Enum(ORDER_TYPES, {
     description:
       "LIMIT trades at its price or better. MARKET trades immediately at any price. POST_ONLY_LIMIT rests and never takes liquidity. STOP_MARKET and STOP_LIMIT become market and limit orders when the last execution price reaches stop_price: at or below it for a sell, at or above it for a buy.",
@@ -139,7 +151,7 @@ export const OrderBody = Type.Object(
     ref_id: Type.Optional(Type.String({ description: "The caller's own reference." })),
     status: OrderStatus,
     side: Side,
-    market: Type.String({ description: "The market's code.", examples: ["BTCUSD"] }),
+    market: MarketText,
     type: Type.Enum(ORDER_TYPES),
     base_amount: Type.Optional({ ...Decimal, description: "The amount of the base asset to trade." }),
     price: Type.Optional({
@@ -229,7 +241,12 @@ function maybe<From, To>(value: From | undefined, format: (value: From) => To): 
 }
 
 /** @throws Problem 400 when the fields of the body do not fit together */
-export function orderRequest(body: NewOrderBody, customerId: CustomerId, profileId: ProfileId): Every<OrderRequest> {
+export function orderRequest(
+  body: NewOrderBody,
+  customerId: CustomerId,
+  profileId: ProfileId,
+  words: Words,
+): Every<OrderRequest> {
   const expirationDate = maybe(body.expiration_date, expirationOf);
   const draft = {
     side: body.side,
@@ -241,10 +258,10 @@ export function orderRequest(body: NewOrderBody, customerId: CustomerId, profile
     stopPrice: maybe(body.stop_price, requestedPrice),
     expirationDate,
   };
-  const failing = misfitsOf(draft).map((misfit) => failingMisfit(misfit, body));
+  const failing = misfitsOf(draft).map((misfit) => failingMisfit(misfit, body, words));
   const isReported = failing.some(({ field }) => field === "expiration_date");
   if (expirationDate === "unreadable" && !isReported)
-    failing.push({ ...sent("expiration_date", body), rule: UNREADABLE_EXPIRATION });
+    failing.push({ ...sent("expiration_date", body, words), rule: UNREADABLE_EXPIRATION });
   if (failing.length > 0) throw invalid(failing);
   assert(expirationDate !== "unreadable", "an unreadable time was rejected");
   const { side, type, baseAmount, quoteAmount, price, stopPrice } = draft;
@@ -276,8 +293,10 @@ const WIRE_FIELDS = {
   expirationDate: "expiration_date",
 } as const satisfies Record<Misfit["field"], keyof NewOrderBody>;
 
-function failingMisfit({ field, why }: Misfit, body: NewOrderBody): FailingField {
-  const kind = `${body.type} ${body.side}`;
+/** @param words in which its texts name the values of enums */
+function failingMisfit({ field, why }: Misfit, body: NewOrderBody, words: Words): FailingField {
+  const type = words.given(body.type);
+  const kind = `${type} ${words.given(body.side)}`;
   const name = WIRE_FIELDS[field];
   switch (why) {
     case "missing":
@@ -287,19 +306,20 @@ function failingMisfit({ field, why }: Misfit, body: NewOrderBody): FailingField
       };
     case "out_of_place":
       return {
-        ...sent(name, body),
+        ...sent(name, body, words),
         rule: field === "expirationDate" ? "belongs to GTT only" : `does not belong to a ${kind} order`,
       };
     case "invalid_for_the_type":
       return {
-        ...sent(name, body),
-        rule: `is not valid for a ${body.type} order, which takes ${TIMES_IN_FORCE[body.type].join(", ")}`,
+        ...sent(name, body, words),
+        rule: `is not valid for a ${type} order, which takes ${TIMES_IN_FORCE[body.type].map(words.given).join(", ")}`,
       };
   }
 }
 
-function sent(field: keyof NewOrderBody, body: NewOrderBody): Pick<FailingField, "field" | "value"> {
-  return { field, value: shownValue(body[field]) };
+function sent(field: keyof NewOrderBody, body: NewOrderBody, words: Words): Pick<FailingField, "field" | "value"> {
+  const value = field === "time_in_force" ? maybe(body[field], words.given) : body[field];
+  return { field, value: shownValue(value) };
 }
 
 const UNREADABLE_EXPIRATION =

@@ -20,7 +20,7 @@ import { page, pageRequest } from "../../requests/paging.ts";
 import { ListOf, ListQuery, ProfileIdParam, RefId, Repeatable, UuidText, uuidOf } from "../../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "../path-profile.ts";
-import { MarketText, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
+import { NamedMarket, NewOrderBody, OrderBody, OrderStatus, orderBody, orderRequest } from "./order-body.ts";
 
 const TAGS = ["Orders"];
 const OrderParams = Type.Object({ profile_id: ProfileIdParam, id: { ...UuidText, description: "The order's id." } });
@@ -30,7 +30,7 @@ const ANNOTATION_FILTERS = annotationFilters(ORDER_ANNOTATIONS);
 
 const FILTERS = {
   ...ANNOTATION_FILTERS.schemas,
-  market: Type.Optional(MarketText),
+  market: Type.Optional(NamedMarket),
   status: Type.Optional({ ...OrderStatus, description: "Only orders with this status." }),
   ...interval("order_time"),
   ref_ids: Repeatable({ ...RefId, description: "The ref_id of an order." }, "Only orders with one of these ref_ids."),
@@ -78,7 +78,10 @@ function placeRoute(api: Api, exchange: Exchange): void {
     async (request, reply) => {
       const { body, grant, caller } = request;
       const profileId = profileIdOf(request.params.profile_id);
-      const placed = await exchange.place(orderRequest(body, grant.customerId, profileId), caller);
+      const placed = await exchange.place(
+        orderRequest(body, grant.customerId, profileId, api.dialect.words.enums),
+        caller,
+      );
       const outcome = await withExisting(placed, "ref_id", async (id) => {
         const existing = await exchange.findOrderOfCustomer(grant.customerId, id as OrderId);
         return existing && orderBody(existing, exchange);

@@ -1,0 +1,90 @@
+/**
+ * Where the words of a dialect stand in a body: in fields whose schema has an `enum`, and in codes of assets and markets,
+ * whose schema names them by `x-word`. Any other text is the caller's own and is never touched.
+ */
+import type { Dialect, Words } from "../../web/dialect/dialect.ts";
+
+/** What a text is the word of. Nothing inside `done` is exchanged: it has been already. */
+export type WordKind = "asset" | "market" | "done";
+
+export interface WordSchema {
+  readonly "x-word"?: WordKind;
+  readonly enum?: readonly unknown[];
+  readonly items?: WordSchema;
+  readonly properties?: Readonly<Record<string, WordSchema>>;
+}
+
+export type Direction = keyof Words;
+
+type Exchange = (value: unknown) => unknown;
+
+/**
+ * Exchanges the words in values of a schema. Values are copied where a word differs.
+ * @returns undefined if there are no words in the schema
+ */
+export function exchangeIn(schema: WordSchema, dialect: Dialect, direction: Direction): Exchange | undefined {
+  const words = wordsOf(schema, dialect);
+  if (words !== undefined) {
+    const exchange = words[direction];
+    return (value) => (typeof value === "string" ? exchange(value) : value);
+  }
+  if (schema["x-word"] === "done") return undefined;
+  if (schema.items !== undefined) return exchangeInList(exchangeIn(schema.items, dialect, direction));
+  return exchangeInFields(schema.properties ?? {}, dialect, direction);
+}
+
+/** The words that a text of this schema is one of. */
+function wordsOf(schema: WordSchema, { assets, enums, markets }: Dialect): Words | undefined {
+  if (schema["x-word"] === "asset") return assets;
+  if (schema["x-word"] === "market") return markets;
+  return schema.enum === undefined ? undefined : enums;
+}
+
+function exchangeInList(exchange: Exchange | undefined): Exchange | undefined {
+  return exchange && ((value) => (Array.isArray(value) ? value.map(exchange) : value));
+}
+
+function exchangeInFields(
+  properties: Readonly<Record<string, WordSchema>>,
+  dialect: Dialect,
+  direction: Direction,
+): Exchange | undefined {
+  const fields = Object.entries(properties).flatMap(([name, schema]) => {
+    const exchange = exchangeIn(schema, dialect, direction);
+    return exchange === undefined ? [] : [{ name, exchange }];
+  });
+  if (fields.length === 0) return undefined;
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    const copy: Record<string, unknown> = { ...value };
+    for (const { name, exchange } of fields) if (copy[name] !== undefined) copy[name] = exchange(copy[name]);
+    return copy;
+  };
+}
+
+/** The enum words of a schema and of all that is in it. */
+export function enumWordsIn(schema: WordSchema): string[] {
+  const own = (schema.enum ?? []).filter((word) => typeof word === "string");
+  const inner = [...(schema.items === undefined ? [] : [schema.items]), ...Object.values(schema.properties ?? {})];
+  return [...own, ...inner.flatMap(enumWordsIn)];
+}
+
+/** A schema with the words of the dialect: in its enums, defaults and examples. */
+export function schemaIn(schema: WordSchema, dialect: Dialect): WordSchema {
+  const exchange = exchangeIn(schema, dialect, "given");
+  const { enum: words, items, properties, ...rest } = schema as WordSchema & Readonly<Record<string, unknown>>;
+  const copy: Record<string, unknown> = { ...rest };
+  if (exchange !== undefined) {
+    if ("default" in rest) copy.default = exchange(rest.default);
+    if (Array.isArray(rest.examples)) copy.examples = rest.examples.map(exchange);
+  }
+  if (words !== undefined)
+    copy.enum = words.map((word) => (typeof word === "string" ? dialect.enums.given(word) : word));
+  if (items !== undefined) copy.items = schemaIn(items, dialect);
+  if (properties !== undefined) {
+    copy.properties = Object.fromEntries(
+      Object.entries(properties).map(([name, inner]) => [name, schemaIn(inner, dialect)]),
+    );
+  }
+  return copy as WordSchema;
+}

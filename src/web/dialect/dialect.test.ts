@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { createDialect, OWN_DIALECT, OWN_WORDS } from "./dialect.ts";
+
+const words = (pairs: Readonly<Record<string, string>>) => new Map(Object.entries(pairs));
+
+test("a word and what it becomes change places, so that every text comes out as it went in", () => {
+  const { assets } = createDialect({ ...OWN_WORDS, assets: words({ PLATFORMG: "PAXG" }) });
+  expect(assets.given("PLATFORMG")).toBe("PAXG");
+  expect(assets.taken("PAXG")).toBe("PLATFORMG");
+  // Our own word means nothing any more, and is quoted as it was sent.
+  expect(assets.taken("PLATFORMG")).toBe("PAXG");
+  for (const text of ["PLATFORMG", "PAXG", "USD", ""]) expect(assets.given(assets.taken(text))).toBe(text);
+});
+
+test("words may take each other's places, and follow one another in a chain", () => {
+  const { enums, isOwn } = createDialect({
+    ...OWN_WORDS,
+    enums: words({ BUY: "SELL", SELL: "BUY", OPEN: "LIVE", LIVE: "ON" }),
+  });
+  expect(["BUY", "SELL", "OPEN", "LIVE"].map(enums.given)).toEqual(["SELL", "BUY", "LIVE", "ON"]);
+  expect(["SELL", "BUY", "LIVE", "ON", "OPEN"].map(enums.taken)).toEqual(["BUY", "SELL", "OPEN", "LIVE", "ON"]);
+  expect(isOwn).toBe(false);
+  expect(OWN_DIALECT.isOwn).toBe(true);
+});
+
+const PATHS = {
+  "/v2/transfer/platform": "/v2/transfer/paxos",
+  "/v2/events/{id}": "/v2/news/{id}",
+  "/v2/events/stream": "/v2/news/live",
+  "/v2/profiles/{profile_id}/orders/{id}": "/v2/orders/{id}/of/{profile_id}",
+};
+
+test.each([
+  ["/v2/transfer/paxos", "/v2/transfer/platform"],
+  ["/v2/transfer/paxos?a=/v2/transfer/paxos", "/v2/transfer/platform?a=/v2/transfer/paxos"],
+  ["http://example.com/v2/transfer/paxos#a", "/v2/transfer/platform#a"],
+  ["/v2/transfer/p%61xos", "/v2/transfer/platform"],
+  ["/v2/transfer/platform", "/v2/transfer/paxos"],
+  ["/v2/transfer/pl%61tform", "/v2/transfer/paxos"],
+  ["/v2/transfer/%", "/v2/transfer/%"],
+  ["/v2/transfer/paxos/", "/v2/transfer/paxos/"],
+  ["/v2/news/live", "/v2/events/stream"],
+  ["/v2/news/a%2Fb", "/v2/events/a%2Fb"],
+  ["/v2/events/7", "/v2/news/7"],
+  ["/v2/orders/1/of/default", "/v2/profiles/default/orders/1"],
+  ["/v2/profiles", "/v2/profiles"],
+  ["*", "*"],
+])("a request for %s is routed to %s", (sent, routed) => {
+  const { paths } = createDialect({ ...OWN_WORDS, paths: words(PATHS) });
+  expect(paths?.taken(sent)).toBe(routed);
+});

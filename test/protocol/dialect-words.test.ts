@@ -1,0 +1,215 @@
+/**
+ * A dialect in which every word is another one: each operation of the document takes and gives its words, and means by them
+ * what the same operation means without a dialect. Two nodes on one database, of which one has the dialect.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expectBooksBalance } from "../support/books.ts";
+import { addressOf, type Call, type Document, type Input, type Operation, readDocument } from "../support/openapi.ts";
+import { everythingRenamed, inOurWords, renamed, textsIn } from "../support/renamed.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
+import { SAMPLES } from "../tenancy/inputs.ts";
+
+// A busy machine takes its time for all of these.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let service: TestService;
+let folder: string;
+let dialectUrl: string;
+let acme: Owner;
+let ours: Document;
+let theirs: Document;
+let codes: { readonly assets: readonly string[]; readonly markets: readonly string[] };
+beforeAll(async () => {
+  service = await startTestService({ settlementDelayMs: 86_400_000 });
+  ours = await readDocument(service);
+  const { catalogue } = service.service.core;
+  codes = {
+    assets: catalogue.listAssets().map(({ code }) => code),
+    markets: catalogue.listMarkets().map(({ code }) => code),
+  };
+  folder = await mkdtemp(join(tmpdir(), "renamed-"));
+  const dialect = join(folder, "words.json");
+  await writeFile(dialect, JSON.stringify(everythingRenamed(ours, codes)));
+  dialectUrl = (await service.another({ dialect })).baseUrl;
+  theirs = await readDocument({ call: (method, path) => send(dialectUrl, method, path) });
+  acme = await ownerOfEverything(service, "acme", await makerOf(service));
+});
+afterAll(async () => {
+  await service.close();
+  await rm(folder, { recursive: true });
+});
+
+async function send(origin: string, method: string, path: string, body?: unknown) {
+  const response = await fetch(origin + path, {
+    method,
+    headers: {
+      "x-request-id": "r-1",
+      ...(acme && { authorization: `Bearer ${acme.token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+/** An operation in both documents. */
+interface Twin {
+  readonly own: Operation;
+  readonly other: Operation;
+}
+
+function twins(): Twin[] {
+  const byId = new Map(theirs.operations.map((operation) => [operation.operationId, operation]));
+  return ours.operations
+    .filter(({ path }) => path !== "/oauth2/token")
+    .map((own) => ({ own, other: byId.get(own.operationId) as Operation }));
+}
+
+const PUBLIC_SAMPLES: Readonly<Record<string, Call>> = {
+  listMarkets: {},
+  listPrices: { query: { markets: ["BTCUSD"] } },
+  getOrderBook: { path: { market: "BTCUSD" } },
+  getTicker: { path: { market: "BTCUSD" } },
+  listRecentExecutions: { path: { market: "BTCUSD" } },
+};
+
+const sampleOf = ({ operationId }: Operation): Call =>
+  SAMPLES[operationId]?.(acme.has) ?? PUBLIC_SAMPLES[operationId] ?? {};
+
+/** A call with its words as the dialect has them. */
+function inTheirWords({ own, other }: Twin, call: Call): Call {
+  const isWord = (name: string, value: unknown): boolean =>
+    CODES.has(name) ||
+    other.inputs.some((input) => input.name === name && valuesOf(input).includes(renamed(`${value}`)));
+  const exchanged = (values: Readonly<Record<string, unknown>> = {}) =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        Array.isArray(value)
+          ? value.map((one) => (isWord(name, one) ? renamed(one) : one))
+          : isWord(name, value)
+            ? renamed(`${value}`)
+            : value,
+      ]),
+    );
+  expect(own.inputs.map(({ name }) => name)).toEqual(other.inputs.map(({ name }) => name));
+  return {
+    ...(call.path && { path: exchanged(call.path) as Record<string, string> }),
+    ...(call.query && { query: exchanged(call.query) as Record<string, string> }),
+    ...(call.body && { body: exchanged(call.body) }),
+  };
+}
+
+const CODES = new Set(["asset", "assets", "source_asset", "target_asset", "market", "markets"]);
+const valuesOf = ({ schema }: Input): readonly string[] => (schema.items ?? schema).enum ?? [];
+
+const call = (origin: string, operation: Operation, what: Call) =>
+  send(origin, operation.method, addressOf(operation, what), operation.method === "GET" ? undefined : what.body);
+
+/** Both nodes' answers to the same call, the second one in our words, without what differs from one call to the next. */
+async function bothAnswers(twin: Twin, what: Call) {
+  const own = await call(service.baseUrl, twin.own, what);
+  const other = await call(dialectUrl, twin.other, inTheirWords(twin, what));
+  return {
+    own: { status: own.status, body: steady(own.body) },
+    other: { status: other.status, body: steady(inOurWords(other.body)) },
+    raw: other.body,
+  };
+}
+
+const VARYING = /^(?:id|activity_id|.*_at|nickname|begin|end|next_page_cursor|group_id)$/;
+
+function steady(value: unknown): unknown {
+  if (typeof value === "string") return value.replace(/^.*(?=\/problems\/)/, "");
+  if (Array.isArray(value)) return value.map(steady);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => (VARYING.test(name) ? [] : [[name, steady(inner)]])),
+  );
+}
+
+test("the document has the words of the dialect in its paths, scopes and enums, and no others", () => {
+  for (const { own, other } of twins()) {
+    expect(other.path).toBe(`/z${own.path}`);
+    expect(other.scopes).toEqual(own.scopes.map(renamed));
+    for (const [at, input] of other.inputs.entries()) {
+      expect(valuesOf(input)).toEqual(valuesOf(own.inputs[at] as Input).map(renamed));
+    }
+  }
+  const schemasOf = ({ components }: Document) => (components as { readonly schemas: object }).schemas;
+  expect(inOurWords(schemasOf(theirs))).toEqual(schemasOf(ours));
+});
+
+/** Reads first: what they are compared by must not change between the two calls. */
+const byEffect = (a: Twin, b: Twin): number => Number(a.own.method !== "GET") - Number(b.own.method !== "GET");
+
+/** What can be done once only. */
+const ONCE: ReadonlySet<string> = new Set(["createProfile", "cancelStablecoinConversion"]);
+
+test("every operation answers in the words of the dialect", async () => {
+  const known = new Set([...codes.assets, ...codes.markets]);
+  const enums = new Set(ours.operations.flatMap(({ inputs }) => inputs.flatMap(valuesOf)));
+  for (const twin of twins().toSorted(byEffect)) {
+    const { operationId } = twin.own;
+    const sample = sampleOf(twin.own);
+    if (ONCE.has(operationId)) {
+      const { status } = await call(dialectUrl, twin.other, inTheirWords(twin, sample));
+      expect(status, operationId).toBe(200);
+      continue;
+    }
+    const { own, other, raw } = await bothAnswers(twin, sample);
+    expect(other, operationId).toEqual(own);
+    expect(
+      textsIn(raw).filter((text) => known.has(text) || enums.has(text)),
+      twin.own.operationId,
+    ).toEqual([]);
+  }
+  await expectBooksBalance(service.db.owner);
+});
+
+/** A call with one more input. */
+const withInput = (call: Call, { where, name }: Input, value: string): Call => ({
+  ...call,
+  [where]: { ...call[where], [name]: value },
+});
+
+test("every value of every enum is taken in the words of the dialect, and in ours no more", async () => {
+  for (const twin of twins().toSorted(byEffect)) {
+    for (const input of twin.own.inputs.filter((one) => valuesOf(one).length > 0)) {
+      const place = `${twin.own.operationId} ${input.name}`;
+      const sample = sampleOf(twin.own);
+      for (const value of valuesOf(input)) {
+        const { own, other } = await bothAnswers(twin, withInput(sample, input, value));
+        expect(other, `${place}=${value}`).toEqual(own);
+      }
+      const [value = ""] = valuesOf(input);
+      const rejected = await call(dialectUrl, twin.other, withInput(inTheirWords(twin, sample), input, value));
+      expect(rejected, place).toMatchObject({
+        status: 400,
+        body: { meta: { errors: [{ value, rule: expect.stringContaining(renamed(value)) }] } },
+      });
+    }
+  }
+  await expectBooksBalance(service.db.owner);
+});
+
+test("codes of assets and markets are taken in the words of the dialect, and in ours are unknown", async () => {
+  for (const twin of twins()) {
+    for (const input of twin.own.inputs.filter(({ name }) => CODES.has(name))) {
+      const sample = sampleOf(twin.own);
+      const code = input.name.startsWith("market") ? "BTCUSD" : "USD";
+      const ours = await call(dialectUrl, twin.other, withInput(inTheirWords(twin, sample), input, code));
+      const unknown = await call(service.baseUrl, twin.own, withInput(sample, input, renamed(code)));
+      const place = `${twin.own.operationId} ${input.name}`;
+      expect({ status: ours.status, body: steady(inOurWords(ours.body)) }, place).toEqual({
+        status: unknown.status,
+        body: steady(inOurWords(unknown.body)),
+      });
+      if (ours.status !== 200) expect(JSON.stringify(ours.body), place).toMatch(new RegExp(`(?<!z_)${code}`));
+    }
+  }
+});
