@@ -12,6 +12,7 @@ interface Schema {
   readonly type?: string;
   readonly description?: string;
   readonly enum?: readonly string[];
+  readonly minLength?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
 }
@@ -98,6 +99,14 @@ test.each(Object.entries(FILTERS))("%s has the filters that docs/contract lists,
   const filters = new Set(parameters.map((parameter) => parameter.name.replace(/\..*/, "")));
   const isFilter = (filter: string) => !OPTIONS.includes(filter);
   expect(namesIn(place).filter(isFilter).toSorted()).toEqual([...filters].filter(isFilter).toSorted());
+});
+
+test("docs/contract names each text that counts as absent when it is empty", () => {
+  const bodies = Object.keys(document.components.schemas).filter((name) => name.startsWith("New"));
+  const mayBeEmpty = bodies.flatMap((name) =>
+    Object.entries(propertiesOf(name)).flatMap(([field, { minLength }]) => (minLength === 0 ? [field] : [])),
+  );
+  expect(namesIn(["requests", "Bodies and parameters", 9]).toSorted()).toEqual([...new Set(mayBeEmpty)].toSorted());
 });
 
 test("what a request or a record always has is said to be required", () => {
