@@ -1,5 +1,5 @@
 -- The schema of 1.0: types, reference data, customers and their access, the ledger, transfers, conversions, orders and
--- executions, market data, operations. There is no version before it: a database of 0.1 is refused (docs/upgrade.md).
+-- executions, market data, operations. There is no version before it: a database of 0.1 is rejected (docs/upgrade.md).
 --
 -- Rules that every table here keeps (docs/decisions/0002-tables-that-can-be-distributed.md):
 -- a per-profile table has profile_id (or the owner's id) first in its primary key, a per-customer table customer_id, what
@@ -583,7 +583,7 @@ comment on column claim.ref_id is
   'The customer''s key; of a nickname, the nickname itself; of an opening, profile_id/asset; of a legal hold, the '
   'operator''s.';
 comment on column claim.id is 'The record that holds it: a conversion, an order, a profile, a legal hold, or the deposit of an opening.';
-comment on index claim_pkey is 'Refuses a ref_id that is taken, and finds the record that has it.';
+comment on index claim_pkey is 'Rejects a ref_id that is taken, and finds the record that has it.';
 
 -- Transfers ----------------------------------------------------------------------------------------------------------
 
@@ -657,10 +657,10 @@ comment on index transfer_received is
   'What other customers have sent to a customer: the credits in its lists by creation. A transfer within a customer '
   'is not in it.';
 create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null;
-comment on index transfer_ref_id_already_used is 'Refuses a ref_id that is taken, and finds the transfer that has it.';
+comment on index transfer_ref_id_already_used is 'Rejects a ref_id that is taken, and finds the transfer that has it.';
 create unique index chain_transaction_already_deposited on transfer (crypto_network, crypto_tx_hash, crypto_tx_index)
   nulls not distinct where crypto_tx_hash is not null and from_profile_id is null;
-comment on index chain_transaction_already_deposited is 'Refuses to deposit a transaction of a chain twice, and finds its deposit.';
+comment on index chain_transaction_already_deposited is 'Rejects a second deposit of a transaction of a chain, and finds the first.';
 create index transfer_from_profile on transfer (from_profile_id, id) where from_profile_id is not null;
 comment on index transfer_from_profile is 'Lists by profile_ids, page by page: the debits.';
 create index transfer_to_profile on transfer (to_profile_id, id) where to_profile_id is not null;
@@ -1212,5 +1212,5 @@ comment on index ledger_has_one_row is 'No query: it allows one row.';
 insert into ledger (id) values (gen_random_uuid());
 
 comment on table migration is 'The migrations that were applied to this database.';
-comment on column migration.checksum is 'SHA-256 of the file: a file that was edited afterwards is refused.';
+comment on column migration.checksum is 'SHA-256 of the file: a file that was edited afterwards is rejected.';
 comment on index migration_pkey is 'No query: it keeps numbers apart.';

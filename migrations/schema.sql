@@ -540,7 +540,7 @@ create table claim (
   ref_id text collate "C" not null,
   -- The record that holds it: a conversion, an order, a profile, a legal hold, or the deposit of an opening.
   id uuid not null,
-  -- Refuses a ref_id that is taken, and finds the record that has it.
+  -- Rejects a ref_id that is taken, and finds the record that has it.
   constraint claim_pkey PRIMARY KEY (customer_id, kind, ref_id)
 );
 grant select, insert, update on claim to service;
@@ -612,7 +612,7 @@ END)),
   constraint steps_only_across_the_border CHECK (((has_steps IS NULL) OR (has_steps AND (num_nonnulls(from_profile_id, to_profile_id) = 1)))),
   constraint to_customer_has_to_profile CHECK (((to_profile_id IS NULL) = (to_customer_id IS NULL)))
 );
--- Refuses to deposit a transaction of a chain twice, and finds its deposit.
+-- Rejects a second deposit of a transaction of a chain, and finds the first.
 CREATE UNIQUE INDEX chain_transaction_already_deposited ON public.transfer USING btree (crypto_network, crypto_tx_hash, crypto_tx_index) NULLS NOT DISTINCT WHERE ((crypto_tx_hash IS NOT NULL) AND (from_profile_id IS NULL));
 -- The transfers of a range of batches, for verify and exports.
 CREATE INDEX transfer_batch ON public.transfer USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
@@ -625,7 +625,7 @@ CREATE INDEX transfer_from_profile ON public.transfer USING btree (from_profile_
 -- What other customers have sent to a customer: the credits in its lists by creation. A transfer within a customer is
 -- not in it.
 CREATE INDEX transfer_received ON public.transfer USING btree (to_customer_id, id) WHERE (customer_id <> to_customer_id);
--- Refuses a ref_id that is taken, and finds the transfer that has it.
+-- Rejects a ref_id that is taken, and finds the transfer that has it.
 CREATE UNIQUE INDEX transfer_ref_id_already_used ON public.transfer USING btree (customer_id, ref_id) WHERE (ref_id IS NOT NULL);
 -- Lists by account_ids, page by page: the credits.
 CREATE INDEX transfer_to_account ON public.transfer USING btree (to_customer_id, to_account_id, id) WHERE (to_account_id IS NOT NULL);
@@ -1155,7 +1155,7 @@ grant select on ledger to service;
 create table migration (
   number integer not null,
   name text not null,
-  -- SHA-256 of the file: a file that was edited afterwards is refused.
+  -- SHA-256 of the file: a file that was edited afterwards is rejected.
   checksum text not null,
   applied_at timestamp with time zone not null,
   -- No query: it keeps numbers apart.
