@@ -1,7 +1,13 @@
 /** Rules of transfers. The order of the checks is part of the interface: profiles, then asset, then amount. */
 import type { CustomerId } from "../customers/customer-id.ts";
-import { activeProfile, type ProfileNotFound, profileNotFound, profileTable } from "../customers/profiles/profiles.ts";
-import { entry, holdEntries, journal, type ProfileId } from "../ledger/accounts.ts";
+import {
+  activeProfile,
+  activeProfileKey,
+  type ProfileNotFound,
+  profileNotFound,
+  profileTable,
+} from "../customers/profiles/profiles.ts";
+import { accountKey, entry, holdEntries, journal, type ProfileId } from "../ledger/accounts.ts";
 import type { Annotations } from "../ledger/annotations.ts";
 import { accept, type Changes, type Decision, type State } from "../ledger/decision.ts";
 import { depositEntries, withdrawalEntries } from "../ledger/external-transfer-entries.ts";
@@ -16,7 +22,7 @@ import {
   type RequestedAmount,
   type UnknownAsset,
 } from "../ledger/rejections.ts";
-import { addition, change } from "../ledger/tables.ts";
+import { addition, change, type Key } from "../ledger/tables.ts";
 import { type Amount, negative } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
@@ -58,6 +64,16 @@ export interface TransferRequest {
 }
 
 const NONE: Annotations<typeof TRANSFER_ANNOTATIONS> = {};
+
+/**
+ * The rows that `decideTransfer` reads.
+ * @param asset undefined if the requested asset does not exist
+ */
+export function transferKeys({ from, to }: TransferRequest, asset: Asset | undefined): Key[] {
+  const keys = [activeProfileKey(from.profileId), activeProfileKey(to.profileId)];
+  if (asset !== undefined) keys.push(accountKey(from.profileId, asset.code), accountKey(to.profileId, asset.code));
+  return keys;
+}
 
 /**
  * Decides whether a transfer is posted.

@@ -7,6 +7,7 @@ import { joined, type ListOptions, type Sql, sql, statementOf, textOf } from "..
 import { type FilteredField, filteredAnnotations } from "../ledger/annotations.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
+import { COMMIT_MARKER } from "../postgres/durability.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, lowestId, siblingId, type Uuid } from "../std/id.ts";
 import {
@@ -106,11 +107,7 @@ export async function listOpenTransfers(database: Queryable, limit: number): Pro
     sql`select ${COLUMNS}, ${STEPS} from external_transfer e join transfer t on t.customer_id = e.customer_id and t.id = e.id
          where ${hasStatus(["PENDING"])} order by e.id limit ${limit}`,
   );
-  const rows = await database.rows<SqlRecord>(text, values);
-  return rows.map((row) => {
-    const [transfer, steps] = [transferTable.read(row), readSteps(row)];
-    return transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps);
-  });
+  return (await database.rows<SqlRecord>(text, values)).map(onlyRecord);
 }
 
 /** The row of a transfer, which never changes. */
@@ -124,6 +121,25 @@ export async function findTransferRow(
     [customerId, id],
   );
   return row && transferTable.read(row);
+}
+
+/** The records that have these ref_ids of the customer's, once they are durable. At most one of each. */
+export async function findByRefIds(
+  database: Queryable,
+  customerId: CustomerId,
+  refIds: readonly string[],
+): Promise<TransferRecord[]> {
+  const { text, values } = statementOf(
+    sql`select ${COLUMNS}, ${STEPS}, ${textOf(COMMIT_MARKER)} as committed_behind from transfer t ${WITH_STEPS}
+         where t.customer_id = ${customerId} and t.ref_id = any(${refIds}::text[])`,
+  );
+  return (await database.rows<SqlRecord>(text, values)).map(onlyRecord);
+}
+
+/** The record of a deposit or withdrawal, or the debit. */
+function onlyRecord(row: SqlRecord): TransferRecord {
+  const [transfer, steps] = [transferTable.read(row), readSteps(row)];
+  return transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps);
 }
 
 /** One of the customer's records. */

@@ -5,7 +5,7 @@
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { activeProfileKey, type Profile, type ProfileNotFound } from "../customers/profiles/profiles.ts";
-import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import type { ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Outcome } from "../ledger/decision.ts";
 import { externalTransferKeys } from "../ledger/external-transfer-entries.ts";
@@ -16,6 +16,8 @@ import type { Database } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
+import { moveAll, tryMoves } from "./bulk.ts";
+import type { BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";
 import { deactivateCommand, findInactiveCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import {
   type Deposit,
@@ -26,11 +28,13 @@ import {
   type ExternalTransferRequest,
   type TransferRejection,
   type TransferRequest,
+  transferKeys,
 } from "./rules.ts";
 import { decideStep, type Step, type StepRejection, stepKeys } from "./steps.ts";
 import { findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
 import { canonicalHash, chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
+export type { BulkItem, BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export type { ExternalTransferStatus, TransferStatus } from "./external-transfer.ts";
 export { STATUSES_OF, TRANSFER_STATUSES } from "./external-transfer.ts";
@@ -51,6 +55,10 @@ export { CRYPTO_NETWORKS, isPaired, RECORD_TYPES, TRANSFER_ANNOTATIONS, updatedA
 export interface Transfers {
   /** @returns the debit record; `exists` with the id of the debit record that already has the ref_id */
   move(request: TransferRequest, caller: Caller): Promise<Outcome<TransferRecord, TransferRejection, Claim>>;
+  /** Posts all items in one command, or none. @returns one outcome for each item */
+  moveAll(bulk: BulkRequest, caller: Caller): Promise<readonly ItemOutcome[]>;
+  /** What `moveAll` would make of the items now, or `move` of each in turn. Saves nothing. */
+  tryMoves(bulk: BulkRequest, mode: BulkMode, caller: Caller): Promise<readonly ItemOutcome[]>;
   /** Records a deposit without a ref_id. */
   deposit(request: Deposit, caller: Caller): Promise<Outcome<TransferRecord, DepositRejection>>;
   /** Records a deposit or withdrawal, or requests one that has steps. */
@@ -81,6 +89,8 @@ export function createTransfers(parts: Parts): Transfers {
   const { database } = parts;
   return {
     move: (request, caller) => move(parts, request, caller),
+    moveAll: (bulk, caller) => moveAll(parts, bulk, caller),
+    tryMoves: (bulk, mode, caller) => tryMoves(parts, bulk, mode, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
     recordExternal: (request, caller) => cross(parts, { ...request, details: canonical(request.details) }, caller),
     step: (customerId, id, step, caller) => takeStep(parts, customerId, id, step, caller),
@@ -108,15 +118,13 @@ function move(
   request: TransferRequest,
   caller: Caller,
 ): Promise<Outcome<TransferRecord, TransferRejection, Claim>> {
-  const { customerId, from, to } = request;
+  const { customerId } = request;
   const id = ids.next();
   const asset = catalogue.findAsset(request.asset);
-  const rests = [activeProfileKey(from.profileId), activeProfileKey(to.profileId)];
-  if (asset !== undefined) rests.push(accountKey(from.profileId, asset.code), accountKey(to.profileId, asset.code));
   return lane.execute({
     queueKey: customerId,
     caller,
-    dependsOn: rests,
+    dependsOn: transferKeys(request, asset),
     claims: refIdClaims(customerId, request.refId, id),
     decide: (state) => decideTransfer(request, id, asset, state),
   });

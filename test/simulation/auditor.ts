@@ -10,6 +10,7 @@ import { must } from "../../src/std/assert.ts";
 import { creditOf, debitOf, type TransferRecord, transferTable } from "../../src/transfers/transfer.ts";
 import type { Step } from "../../src/transfers/transfers.ts";
 import { checkBook } from "./book-invariants.ts";
+import { claimOf, effectOf, paidBefore } from "./bulks.ts";
 import { checkCommit, checkHistory, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
 import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
@@ -120,8 +121,11 @@ export class Auditor {
   // Answers ----------------------------------------------------------------------------------------------------------
 
   #checkAnswer(command: WorkloadCommand, answer: Answer, sentAt: number): void {
-    if (answer.kind === "done") this.#checkDone(command, answer.value as object, sentAt);
+    if (answer.kind === "done")
+      for (const value of [answer.value].flat()) this.#checkDone(command, value as object, sentAt);
     else if (answer.kind === "rejected") this.#checkRejection(command, answer.rejection, sentAt);
+    else if (command.action.kind === "bulk")
+      for (const { refId } of command.action.request.items) this.#checkItemExists(command, refId);
     else this.#checkExists(command, answer.id);
   }
 
@@ -148,6 +152,7 @@ export class Auditor {
     };
     switch (action.kind) {
       case "transfer":
+      case "bulk":
         isAs(debitOf(transferTable.read(stored("transfer"))));
         break;
       case "deposit":
@@ -224,15 +229,25 @@ export class Auditor {
     this.#checkReplicated(command, table, key);
     const row = this.#postgres.tables.get(table, key);
     invariant(row?.id === id && row.ref_id === ref.refId, `the ref_id of command ${number} belongs to ${id}`);
-    invariant(this.#model.effects.get(number) === id, `command ${number} took effect as ${id}`);
+    invariant(this.#model.effects.get(effectOf(command, ref.refId)) === id, `command ${number} took effect as ${id}`);
+  }
+
+  #checkItemExists(command: WorkloadCommand, refId: string): void {
+    const id = this.#model.effects.get(effectOf(command, refId));
+    const row = this.#postgres.tables.rows("transfer").find((each) => each.ref_id === refId);
+    invariant(id !== undefined && row?.id === id, `${refId} of command ${command.number} took effect as ${row?.id}`);
+    this.#checkReplicated(command, "transfer", `${row.customer_id}/${id}`);
   }
 
   /** A rejection must be right in some state between the request and the response. */
   #checkRejection(command: WorkloadCommand, rejection: Rejection, sentAt: number): void {
     const { number, action, ref } = command;
     const now = this.#postgres.time.now;
-    const claim = ref && this.#model.row("claim", `${ref.customerId}/${ref.kind}/${ref.refId}`);
-    const wasFree = claim === undefined || claim.between(sentAt, now)[0] === undefined;
+    const refs = action.kind === "bulk" ? action.request.items.map(claimOf) : [ref].flatMap((one) => one ?? []);
+    const claims = refs.map(({ customerId, kind, refId }) =>
+      this.#model.row("claim", `${customerId}/${kind}/${refId}`),
+    );
+    const wasFree = claims.every((claim) => claim.between(sentAt, now)[0] === undefined);
     invariant(wasFree, `command ${number} had succeeded and is not rejected with ${rejection.code}`);
     const details = rejection as Rejection & Readonly<Record<string, unknown>>;
     const ever = (table: string, key: unknown, is: (row: Row | undefined) => boolean): boolean =>
@@ -247,7 +262,11 @@ export class Auditor {
         case "insufficient_funds":
           return (
             Number(details.available) < Number(details.needed) &&
-            had(details.profileId, details.asset, ({ available }) => available === details.available)
+            had(
+              details.profileId,
+              details.asset,
+              ({ available }) => available + paidBefore(action, details) === details.available,
+            )
           );
         case "profile_not_found":
           return ever("profile", details.profileId, (row) => row?.status !== "ACTIVE");

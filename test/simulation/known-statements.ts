@@ -7,8 +7,9 @@ import { profileTable } from "../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../src/ledger/tables.ts";
 import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";
 import { legalHoldTable } from "../../src/legal-holds/store.ts";
-import { SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
+import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
+import { externalTransferTable } from "../../src/transfers/external-transfer.ts";
 import { transferTable } from "../../src/transfers/transfer.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
@@ -21,6 +22,12 @@ const CONVERSION = columnsOf(conversionTable);
 const LEGAL_HOLD = columnsOf(legalHoldTable);
 const PROFILE = columnsOf(profileTable);
 const TRANSFER = columnsOf(transferTable);
+
+const EXTERNAL_TRANSFER = externalTransferTable.columns.map(({ name }) => name);
+const FOUND_BY_REF_IDS = `select ${columnsOf(transferTable, "t.")},
+       ${EXTERNAL_TRANSFER.map((name) => `e.${name} as steps_${name}`).join(", ")}, ${COMMIT_MARKER} as committed_behind
+  from transfer t left join external_transfer e on t.has_steps and e.customer_id = t.customer_id and e.id = t.id
+ where t.customer_id = $1 and t.ref_id = any($2::text[])`;
 
 const KNOWN: Readonly<Record<string, Statement>> = {
   [LOCKING_SETTINGS]: () => [{ set_config: "8s" }],
@@ -128,6 +135,20 @@ const KNOWN: Readonly<Record<string, Statement>> = {
   [`select ${TRANSFER} from transfer where customer_id = $1 and id = $2`]: ({ tables }, [customer, id]) => {
     const row = tables.get("transfer", `${customer}/${id}`);
     return row === undefined ? [] : [pick(row, TRANSFER)];
+  },
+
+  [FOUND_BY_REF_IDS]: async (run, [customer, refIds]) => {
+    const found = (refIds as string[]).flatMap((ref_id) => {
+      const row = run.tables.find("transfer", "transfer_ref_id_already_used", { customer_id: customer, ref_id });
+      return row === undefined ? [] : [row];
+    });
+    if (found.length > 0) await run.writeMessage();
+    return found.map((row) => {
+      const steps =
+        row.has_steps === true ? run.tables.get("external_transfer", `${row.customer_id}/${row.id}`) : undefined;
+      const columns = EXTERNAL_TRANSFER.map((name) => [`steps_${name}`, steps?.[name] ?? null]);
+      return { ...pick(row, TRANSFER), ...Object.fromEntries(columns), committed_behind: true };
+    });
   },
 
   // legal-holds/store.ts

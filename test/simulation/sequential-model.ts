@@ -9,6 +9,7 @@ import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { readChanges } from "../../src/ledger/change-history.ts";
 import { must } from "../../src/std/assert.ts";
 import { siblingId, type Uuid } from "../../src/std/id.ts";
+import { checkBulk, effectOf, itemOf } from "./bulks.ts";
 import { statusesAfter } from "./external-transfer-steps.ts";
 import { assets, catalogue } from "./fixtures.ts";
 import { type History, historyOf } from "./history.ts";
@@ -34,8 +35,8 @@ export class SequentialModel {
   /** By table and key. */
   readonly rows = new Map<string, History<Row>>();
   readonly #commands: ReadonlyMap<number, WorkloadCommand>;
-  /** By command, the id of the record that it created. */
-  readonly effects = new Map<number, string>();
+  /** By command, and by the ref_id of an item of a bulk, the id of the record that it created. */
+  readonly effects = new Map<string, string>();
   readonly #orders = new Map<string, { held: bigint; filled: bigint; gross: bigint }>();
   #at = 0;
   #commit: Commit = { by: "", changes: [] };
@@ -83,13 +84,18 @@ export class SequentialModel {
       if (before !== undefined || row === undefined || !RECORDS.includes(table)) continue;
       const command = this.#commandOf(row);
       if (command === undefined) continue;
-      const had = this.effects.get(command.number);
-      invariant(had === undefined, `command ${command.number} takes effect once, but it had ${had} and now has ${key}`);
-      this.effects.set(command.number, String(row.id));
+      const effect = effectOf(command, row.ref_id);
+      const had = this.effects.get(effect);
+      invariant(had === undefined, `command ${effect} takes effect once, but it had ${had} and now has ${key}`);
+      this.effects.set(effect, String(row.id));
       const by = this.#callersOf(table, key, row);
       const wanted = table === "legal_hold" ? operatorOf(command) : callerOf(command);
       const isRecorded = by.length === 1 && JSON.stringify(by[0]) === JSON.stringify(wanted);
       invariant(isRecorded, `${table} ${key} was requested by command ${command.number}, not by ${JSON.stringify(by)}`);
+      if (command.action.kind === "bulk") {
+        checkBulk(command.action.request, row, (name) => this.#rowsOf(name));
+        this.row("claim", `${row.customer_id}/transfer/${row.ref_id}`).add(this.#at, row);
+      }
       if (command.ref === undefined) continue;
       const { customerId, kind, refId } = command.ref;
       if (kind === "transfer") {
@@ -222,8 +228,9 @@ export class SequentialModel {
     );
     const action = this.#commandOf(row)?.action;
     if (action === undefined) return this.#dust(row);
-    invariant(action.kind === "transfer", `transfer ${id} was requested`);
-    const { from, to, asset, amount } = action.request;
+    const request = action.kind === "transfer" ? action.request : itemOf(action, row.ref_id);
+    invariant(request !== undefined, `transfer ${id} was requested`);
+    const { from, to, asset, amount } = request;
     invariant(
       this.#isActive(from.profileId) && this.#isActive(to.profileId),
       `transfer ${id} is between active profiles`,
@@ -394,7 +401,4 @@ export class SequentialModel {
 
 const RECORDS = ["transfer", "conversion", "orders", "legal_hold"];
 
-function lesser(a: bigint, b: bigint): bigint {
-  if (a < b) return a;
-  return b;
-}
+const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b);

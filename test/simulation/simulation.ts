@@ -68,7 +68,7 @@ class Simulation {
     this.#postgres = new SimulatedPostgres(this.#time, this.#faults, onBug);
     this.#postgres.onTranscript = onTranscript;
     this.#auditor = new Auditor(this.#postgres, () => this.#hasSteppedClock, onBug);
-    this.#workload = new Workload(random);
+    this.#workload = new Workload(random, { hasBulks: seed % 4 === 3 });
     this.#clients = new Clients({
       time: this.#time,
       faults: this.#faults,

@@ -9,15 +9,26 @@ import type { ClientCaller, OperatorCaller } from "../../src/ledger/caller.ts";
 import type { Claim, ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
 import type { LegalHoldRequest } from "../../src/legal-holds/legal-holds.ts";
 import { amountOf } from "../../src/money/amount.ts";
+import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import type { Uuid } from "../../src/std/id.ts";
-import type { ExternalTransferRequest, Step, TransferRecord, TransferRequest } from "../../src/transfers/transfers.ts";
+import type {
+  BulkItem,
+  BulkRequest,
+  ExternalTransferRequest,
+  ItemOutcome,
+  Step,
+  TransferRecord,
+  TransferRequest,
+} from "../../src/transfers/transfers.ts";
 import type { Random } from "../support/random.ts";
 import { residents } from "./fixtures.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
 export type Action =
   | { readonly kind: "transfer"; readonly request: TransferRequest }
+  /** One command. Each item has a ref_id. */
+  | { readonly kind: "bulk"; readonly request: BulkRequest }
   | { readonly kind: "deposit" | "withdraw"; readonly request: ExternalTransferRequest }
   | { readonly kind: "step"; readonly customerId: CustomerId; readonly id: Uuid; readonly step: Step }
   | { readonly kind: "hold"; readonly request: LegalHoldRequest }
@@ -58,12 +69,32 @@ export const operatorOf = ({ number, action }: Pick<WorkloadCommand, "number" | 
   operation: action.kind,
 });
 
+/** The rejection of one item of a bulk. */
+interface BulkRejection extends Rejection {
+  readonly index: number;
+}
+
+/** A bulk as one answer. None of its items was sent with another command, so either all exist or none does. */
+function asOne(outcomes: readonly ItemOutcome[]): Answer {
+  const index = outcomes.findIndex(({ kind }) => kind === "rejected");
+  const rejected = outcomes[index];
+  if (rejected?.kind === "rejected")
+    return { kind: "rejected", rejection: { ...rejected.rejection, index } as BulkRejection };
+  const records = outcomes.flatMap((outcome) => ("record" in outcome ? [outcome.record] : []));
+  const kinds = new Set(outcomes.map(({ kind }) => kind));
+  if (kinds.size !== 1 || records.length !== outcomes.length) throw new Error(`a bulk ends as ${[...kinds]}`);
+  if (kinds.has("done")) return { kind: "done", value: records };
+  return { kind: "exists", id: must(records[0], "a bulk has items").id };
+}
+
 export function carryOut(node: SimulatedNode, command: WorkloadCommand): Promise<Answer> {
   const { action } = command;
   const caller = callerOf(command);
   switch (action.kind) {
     case "transfer":
       return node.transfers.move(action.request, caller);
+    case "bulk":
+      return node.transfers.moveAll(action.request, caller).then(asOne);
     case "deposit":
     case "withdraw":
       return node.transfers.recordExternal(action.request, caller);
@@ -109,10 +140,12 @@ export interface Known {
 
 export class Workload {
   readonly #random: Random;
+  readonly #hasBulks: boolean;
   #number = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, { hasBulks = false } = {}) {
     this.#random = random;
+    this.#hasBulks = hasBulks;
   }
 
   /** A deposit at the start: every profile gets money. */
@@ -130,6 +163,7 @@ export class Workload {
     const recipientProfileId = random(3) === 0 ? this.#oneOf(customer).profileId : undefined;
     const isSafe = random(4) !== 0;
     const what = random(20);
+    if (what < 5 && this.#hasBulks && random(2) === 0) return this.#bulk(customerId);
     if (what < 5) {
       const to = this.#oneOf(residents.filter((resident) => resident.profileId !== profileId));
       return this.#command("transfer", customerId, isSafe, (refId, name) => ({
@@ -189,6 +223,27 @@ export class Workload {
         annotations: { metadata: { command: name } },
       },
     }));
+  }
+
+  /** Transfers of which some may rest on what those before them pay. */
+  #bulk(customerId: CustomerId): WorkloadCommand {
+    const random = this.#random;
+    const number = ++this.#number;
+    const own = residents.filter((resident) => resident.customerId === customerId);
+    const items = Array.from({ length: 2 + random(3) }, (_, i): BulkItem => {
+      const { profileId } = this.#oneOf(own);
+      const to = this.#oneOf(residents.filter((resident) => resident.profileId !== profileId));
+      return {
+        customerId,
+        kind: to.customerId === customerId ? "internal" : "platform",
+        from: { profileId, annotations: { metadata: { command: String(number) } } },
+        to: { profileId: to.profileId },
+        amount: amountOf(`${random(500) + 1}.${random(100)}`),
+        asset: this.#oneOf(["USD", "USD", "PYUSD"]),
+        refId: `ref ${number}.${i}`,
+      };
+    });
+    return { number, action: { kind: "bulk", request: { customerId, items } }, ref: undefined };
   }
 
   /** Complete at once, or with steps. */
